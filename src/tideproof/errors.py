@@ -1,0 +1,82 @@
+"""Everything tideproof raises on purpose.
+
+::
+
+    TideproofError
+    ├── InputError (ValueError)        a value that is not allowed; the message says what is
+    │   ├── UnknownName (KeyError)     an arm, pull, policy, scenario or option nobody registered
+    │   ├── ConflictingReward          one pull, two rewards
+    │   └── BudgetTooSmall             fewer pulls than the policy needs
+    ├── NotComparable                  arms that no chain of shared environments connects
+    ├── Finished                       asked for more pulls than there are
+    └── MissingExtra (ImportError)     an optional dependency that is not installed
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "BudgetTooSmall",
+    "ConflictingReward",
+    "Finished",
+    "InputError",
+    "MissingExtra",
+    "NotComparable",
+    "TideproofError",
+    "UnknownName",
+]
+
+
+class TideproofError(Exception):
+    """Base of every error that tideproof raises on purpose."""
+
+
+class InputError(TideproofError, ValueError):
+    """A value that is not allowed; the message names it and says what is."""
+
+
+class UnknownName(InputError, KeyError):
+    """A name that nobody registered; the message lists the known ones."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show the quoted repr
+
+    @classmethod
+    def among(cls, what: str, name: object, known: Iterable[object]) -> UnknownName:
+        """Build the error for `name`, which is not among the `known` names.
+
+        >>> str(UnknownName.among("arm", "Bb", ["A", "B"]))
+        "unknown arm 'Bb'; did you mean 'B'? known: 'A', 'B'"
+        """
+        names = list(known)
+        near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
+        hint = f" did you mean {near[0]!r}?" if near else ""
+        shown = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
+        return cls(f"unknown {what} {name!r};{hint} known: {shown or 'none'}")
+
+
+class ConflictingReward(InputError):
+    """A pull (or keyed summary) was told twice with different values."""
+
+
+class BudgetTooSmall(InputError):
+    """The budget is below what the policy needs; the message says the minimum."""
+
+
+class NotComparable(TideproofError):
+    """Arms that no chain of shared environments connects; the message names the groups."""
+
+
+class Finished(TideproofError):
+    """The budget is spent or the policy has stopped; the message names the selection."""
+
+
+class MissingExtra(TideproofError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+    @classmethod
+    def of(cls, module: str, extra: str, purpose: str) -> MissingExtra:
+        """Build the error for a missing `module`, wanted for `purpose` and brought by `extra`."""
+        return cls(f"{purpose} needs {module}: pip install 'tideproof[{extra}]'")

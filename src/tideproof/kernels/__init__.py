@@ -1,0 +1,5 @@
+"""Every formula, as plain functions over small arrays that the caller allocates.
+
+No input or output, no clock, no allocation, no objects with behaviour: what stands here runs
+interpreted, compiled for the CPU and (later) for CUDA from the one source.
+"""

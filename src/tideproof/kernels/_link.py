@@ -1,0 +1,114 @@
+"""One source, several executions: the only module that knows numba.
+
+A kernel is a plain Python function. `link` copies it together with every kernel it calls, fills
+the holes a caller leaves open (which policy, which statistics) and hands each copy to a compiler.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tideproof.errors import MissingExtra
+
+Kernel = Callable[..., Any]
+Jit = Callable[[Kernel, bool], Kernel]  # the copy, and whether Python calls it
+F = TypeVar("F", bound=Kernel)
+
+
+def kernel(f: F) -> F:
+    """Tag `f` as a kernel: `link` will copy and compile it wherever another kernel calls it."""
+    f.__tideproof_kernel__ = True  # type: ignore[attr-defined]
+    return f
+
+
+class Hole:
+    """A module-level name in a kernel's file that is filled when the kernel is linked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def hole(name: str) -> Any:
+    """Leave `name` open: a kernel or a constant that `link` receives under that name."""
+    return Hole(name)
+
+
+def link(f: Kernel, jit: Jit, fill: Mapping[str, Any] | None = None) -> Kernel:
+    """Copy the kernel `f` and all kernels it reaches, holes filled, each passed through `jit`.
+
+    Names are resolved once, in the module of the function that uses them, so a kernel must import
+    the kernels it calls by name. Kernels without holes are compiled once for everybody.
+
+    >>> @kernel
+    ... def double(x): return 2 * x
+    >>> link(double, interpreted)(21)
+    42
+    """
+    filled = dict(fill or {})
+    made: dict[Kernel, Kernel] = {}
+
+    def twin(g: Any, entry: bool = False) -> Kernel:
+        if (g, jit) in _SHARED and not entry:
+            return _SHARED[g, jit]
+        if g not in made:
+            scope = dict(g.__globals__)
+            for name in g.__code__.co_names:
+                value = scope.get(name)
+                if isinstance(value, Hole):
+                    value = filled[value.name]
+                if is_kernel(value):
+                    value = twin(value)
+                if name in scope:
+                    scope[name] = value
+            copy = types.FunctionType(g.__code__, scope, g.__name__, g.__defaults__, g.__closure__)
+            made[g] = jit(copy, entry)
+            if not entry and _is_closed(g):
+                _SHARED[g, jit] = made[g]
+        return made[g]
+
+    return twin(f, entry=True)
+
+
+def is_kernel(value: object) -> bool:
+    """Tell whether `value` carries the tag of a kernel."""
+    return getattr(value, "__tideproof_kernel__", False)
+
+
+def _is_closed(g: Any) -> bool:
+    used = [g.__globals__.get(name) for name in g.__code__.co_names]
+    return not any(isinstance(u, Hole) or (is_kernel(u) and not _is_closed(u)) for u in used)
+
+
+_SHARED: dict[tuple[Kernel, Jit], Kernel] = {}
+
+
+def interpreted(f: Kernel, entry: bool) -> Kernel:
+    """Run the copy as it is."""
+    return f
+
+
+def quietly(f: Kernel) -> Kernel:
+    """Wrap an interpreted entry point: unsigned arithmetic wraps around on purpose."""
+    wrapped: Kernel = np.errstate(over="ignore")(f)
+    return wrapped
+
+
+def cpu(f: Kernel, entry: bool) -> Kernel:
+    """Compile the copy for one CPU core; it releases the GIL.
+
+    Everything but the entry point is inlined, and reference counting is off: kernels allocate
+    nothing, and counting the arrays of their states would cost twenty times the arithmetic. No
+    fastmath: results stay bitwise equal to the interpreter's. No disk cache: numba does not notice
+    an edited callee.
+    """
+    try:
+        import numba
+    except ImportError:
+        raise MissingExtra.of("numba", "lab", "compiled simulation") from None
+    inner = {} if entry else {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Kernel = numba.njit(nogil=True, error_model="numpy", _nrt=False, **inner)(f)
+    return compiled

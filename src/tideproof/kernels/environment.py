@@ -1,0 +1,50 @@
+"""The slot: what is known of one environment, and all a kernel ever sees of it.
+
+The lab owns one slot and clears it when the environment changes; an `Experiment` owns one for each
+label. "The environment changed" means, to a policy, that its slot is empty.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tideproof.kernels._arrays import Float1, FloatK, Int1
+from tideproof.kernels._link import kernel
+
+
+class Slot(NamedTuple):
+    """One environment.
+
+    Attributes
+    ----------
+    counts : (K,) observations of each arm here, n_j.
+    size : (1,) observations here, m_j.
+    mean : (1,) mean reward here, rbar_j.
+    arm : (1,) an arm seen here; meaningless while the slot is empty.
+    first : (1,) 1 if the experiment's first reward was told here: the paper's gauge.
+    """
+
+    counts: FloatK
+    size: Float1
+    mean: Float1
+    arm: Int1
+    first: Int1
+
+
+@kernel
+def enter(slot, arm, n, mean):
+    """Add `n` observations of `arm` with that mean to the slot."""
+    slot.size[0] += n
+    slot.mean[0] += (mean - slot.mean[0]) * (n / slot.size[0])
+    slot.counts[arm] += n
+    slot.arm[0] = arm
+
+
+@kernel
+def clear(slot):
+    """Empty the slot: a new environment begins."""
+    for i in range(slot.counts.size):
+        slot.counts[i] = 0.0
+    slot.size[0] = 0.0
+    slot.mean[0] = 0.0
+    slot.first[0] = 0

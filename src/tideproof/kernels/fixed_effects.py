@@ -1,0 +1,189 @@
+"""Least squares for r = mu_arm + s_environment + noise, one rank-one step at a time.
+
+Profiling the shifts out leaves a graph Laplacian L on the arms. Its generalised inverse P and the
+estimate muhat follow every observation in O(K^2) without a matrix inverse; the shifts are never
+stored. Only differences of arms inside a connected group mean anything, and those are exact at
+every moment. Multiply what is called a variance here by sigma^2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.kernels._link import kernel
+
+
+class FixedEffects(NamedTuple):
+    """The estimator's whole memory.
+
+    Attributes
+    ----------
+    P : (K, K) generalised inverse of the Laplacian, one block for each group of arms.
+    mu : (K,) muhat, up to a constant for each group.
+    first : (K,) observations of each arm in the first environment, n_1.
+    first_size : (1,) observations in the first environment, m_1.
+    rss : (1,) residual sum of squares.
+    work : (K,) scratch.
+    group : (K,) label of the arm's group; 0 for an arm that met no other yet.
+    told : (1,) rewards told, N.
+    environments : (1,) environments with a told reward, J.
+    joins : (1,) mergers of two groups so far: arms seen minus groups.
+    """
+
+    P: FloatKK
+    mu: FloatK
+    first: FloatK
+    first_size: Float1
+    rss: Float1
+    work: FloatK
+    group: IntK
+    told: Int1
+    environments: Int1
+    joins: Int1
+
+
+@kernel
+def observe(fit, slot, arm, n, mean, squares):
+    """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot.
+
+    With g = e_arm - n_j/m_j, w = n m_j/(m_j + n) and the residual e = mean - rbar_j - g'muhat:
+    muhat += f e Pg, P -= f (Pg)(Pg)', RSS += squares + f e^2, where f = w/(1 + w g'Pg).
+    """
+    if fit.told[0] == 0:
+        slot.first[0] = 1
+    fit.told[0] += n
+    fit.rss[0] += squares
+    if slot.size[0] == 0.0:
+        fit.environments[0] += 1
+    _update(fit, slot, arm, n, mean, True)
+
+
+@kernel
+def place(fit, slot, arm, n):
+    """Take in the place in the design of `n` pulls that are out, as if their residual were 0."""
+    _update(fit, slot, arm, n, 0.0, False)
+
+
+@kernel
+def _update(fit, slot, arm, n, mean, told):
+    if slot.first[0] == 1:
+        fit.first[arm] += n
+        fit.first_size[0] += n
+    size = slot.size[0]
+    if size == 0.0:  # the first observation of an environment only fixes its shift
+        return
+    P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
+    K = mu.size
+
+    # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory
+    for i in range(K):
+        work[i] = P[arm, i]
+    fitted = mu[arm]
+    for k in range(K):
+        if counts[k] != 0.0:
+            share = counts[k] / size
+            fitted -= share * mu[k]
+            for i in range(K):
+                work[i] -= share * P[k, i]
+    spread = work[arm]  # g'Pg
+    for k in range(K):
+        spread -= counts[k] / size * work[k]
+
+    weight = n * size / (size + n)
+    residual = mean - slot.mean[0] - fitted if told else 0.0
+    if fit.joins[0] < K - 1 and not together(fit, arm, slot.arm[0]):
+        _join(fit, arm, slot.arm[0], residual, spread + 1.0 / weight)
+        return
+    f = weight / (1.0 + weight * spread)
+    step = f * residual
+    for i in range(K):
+        mu[i] += step * work[i]
+        for k in range(K):
+            P[i, k] -= f * (work[i] * work[k])  # this order keeps P bitwise symmetric
+    fit.rss[0] += step * residual
+
+
+@kernel
+def _join(fit, arm, other, residual, variance):
+    """Join the group of `arm` to that of `other`: an observation that links them has no residual.
+
+    With B the 0/1 vector of the group of `arm`: muhat += e B and
+    P += -B(Pg)' - (Pg)B' + (g'Pg + 1/w) BB'. Expects work = Pg and variance = g'Pg + 1/w.
+    """
+    P, mu, work, group = fit.P, fit.mu, fit.work, fit.group
+    K = mu.size
+    for i in range(K):
+        inside = together(fit, i, arm)
+        if inside:
+            mu[i] += residual
+        for k in range(K):
+            if inside:
+                P[i, k] -= work[k]
+            if together(fit, k, arm):
+                P[i, k] -= work[i]
+                if inside:
+                    P[i, k] += variance
+    joined = max(group[arm], group[other])
+    if joined == 0:
+        joined = fit.joins[0] + 1
+    old_arm, old_other = group[arm], group[other]
+    for i in range(K):
+        if group[i] != 0 and (group[i] == old_arm or group[i] == old_other):
+            group[i] = joined
+    group[arm] = joined
+    group[other] = joined
+    fit.joins[0] += 1
+
+
+@kernel
+def together(fit, i, k):
+    """Tell whether arms i and k belong to one group: their difference can be estimated."""
+    return i == k or (fit.group[i] != 0 and fit.group[i] == fit.group[k])
+
+
+@kernel
+def connected(fit):
+    """Tell whether all arms belong to one group."""
+    return fit.joins[0] == fit.mu.size - 1
+
+
+@kernel
+def freedom(fit):
+    """Return the degrees of freedom N - K - J + groups, K the arms seen."""
+    return fit.told[0] - fit.environments[0] - fit.joins[0]
+
+
+@kernel
+def sigma2(fit):
+    """Return the unbiased estimate of the noise variance; needs a degree of freedom."""
+    return fit.rss[0] / freedom(fit)
+
+
+@kernel
+def contrast_variance(fit, i, k):
+    """Return Var(muhat_i - muhat_k) of two arms of one group."""
+    return fit.P[i, i] + fit.P[k, k] - 2.0 * fit.P[i, k]
+
+
+@kernel
+def anchor(fit):
+    """Prepare the read-out in the paper's gauge s_1 = 0: work = P n_1/m_1, and return the base.
+
+    After it, Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. O(K^2).
+    As P -> 0 it tends to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
+    """
+    P, first, work = fit.P, fit.first, fit.work
+    K = first.size
+    size = fit.first_size[0]
+    for i in range(K):
+        work[i] = 0.0
+    for k in range(K):
+        if first[k] != 0.0:
+            share = first[k] / size
+            for i in range(K):
+                work[i] += share * P[k, i]
+    base = 1.0 / size
+    for k in range(K):
+        base += first[k] / size * work[k]
+    return base

@@ -1,0 +1,138 @@
+"""Randomness as a function: Threefry-2x64-13, a published counter-based generator.
+
+The key is (seed, replication) and the counter (step, purpose), so that every number a run will
+ever need exists from the start: nothing is stored, nothing depends on the order of evaluation.
+
+Salmon, Moraes, Dror, Shaw (2011), Parallel random numbers: as easy as 1, 2, 3.
+Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.kernels._link import kernel
+
+# What a number is for. Purposes occupy the upper half of the second counter word, lanes the lower.
+NOISE = np.uint64(0)
+ENVIRONMENT = np.uint64(1)
+ASK = np.uint64(2)
+TELL = np.uint64(3)
+SELECT = np.uint64(4)
+
+_PARITY = np.uint64(0x1BD11BDAA9FC1A22)
+_64 = np.uint64(64)
+_32 = np.uint64(32)
+_11 = np.uint64(11)
+_1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
+_R0, _R1, _R2, _R3 = np.uint64(16), np.uint64(42), np.uint64(12), np.uint64(31)
+_R4, _R5, _R6, _R7 = np.uint64(16), np.uint64(32), np.uint64(24), np.uint64(21)
+_ULP = 2.0**-53
+
+
+class Draw(NamedTuple):
+    """Where a kernel's random numbers come from: (seed, replication) and (purpose, step)."""
+
+    seed: np.uint64
+    replication: np.uint64
+    purpose: np.uint64
+    step: np.uint64
+
+
+@kernel
+def _mix(x0, x1, rotation):
+    x0 = x0 + x1
+    x1 = (x1 << rotation) | (x1 >> (_64 - rotation))
+    return x0, x1 ^ x0
+
+
+@kernel
+def threefry(counter0, counter1, key0, key1):
+    """Return two independent 64-bit words for this counter and key: 13 rounds of Threefry-2x64."""
+    key2 = _PARITY ^ key0 ^ key1
+    x0, x1 = counter0 + key0, counter1 + key1
+    x0, x1 = _mix(x0, x1, _R0)
+    x0, x1 = _mix(x0, x1, _R1)
+    x0, x1 = _mix(x0, x1, _R2)
+    x0, x1 = _mix(x0, x1, _R3)
+    x0, x1 = x0 + key1, x1 + key2 + _1
+    x0, x1 = _mix(x0, x1, _R4)
+    x0, x1 = _mix(x0, x1, _R5)
+    x0, x1 = _mix(x0, x1, _R6)
+    x0, x1 = _mix(x0, x1, _R7)
+    x0, x1 = x0 + key2, x1 + key0 + _2
+    x0, x1 = _mix(x0, x1, _R0)
+    x0, x1 = _mix(x0, x1, _R1)
+    x0, x1 = _mix(x0, x1, _R2)
+    x0, x1 = _mix(x0, x1, _R3)
+    x0, x1 = x0 + key0, x1 + key1 + _3
+    return _mix(x0, x1, _R4)
+
+
+@kernel
+def unit(word):
+    """Map a 64-bit word to the open interval (0, 1), in steps of 2**-53."""
+    return (np.float64(word >> _11) + 0.5) * _ULP
+
+
+@kernel
+def uniform(draw, lane):
+    """Return the uniform number in that lane of this draw."""
+    counter1 = (draw.purpose << _32) | np.uint64(lane)
+    return unit(threefry(draw.step, counter1, draw.seed, draw.replication)[0])
+
+
+@kernel
+def below(draw, lane, n):
+    """Return an integer from 0 to n - 1, each equally likely (to within n / 2**53)."""
+    return int(uniform(draw, lane) * n)
+
+
+@kernel
+def normal(draw, lane):
+    """Return the standard normal number in that lane of this draw."""
+    return normal_quantile(uniform(draw, lane))
+
+
+@kernel
+def normal_quantile(p):
+    """Return x with Phi(x) = p, for 0 < p < 1, to a relative error of 1e-16 (AS 241)."""
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        top = 2509.0809287301226727 * r + 33430.575583588128105
+        top = (top * r + 67265.770927008700853) * r + 45921.953931549871457
+        top = (top * r + 13731.693765509461125) * r + 1971.5909503065514427
+        top = (top * r + 133.14166789178437745) * r + 3.387132872796366608
+        low = 5226.495278852545925 * r + 28729.085735721942674
+        low = (low * r + 39307.89580009271061) * r + 21213.794301586595867
+        low = (low * r + 5394.1960214247511077) * r + 687.1870074920579083
+        low = (low * r + 42.313330701600911252) * r + 1.0
+        return q * top / low
+    r = math.sqrt(-math.log(min(p, 1.0 - p)))
+    if r <= 5.0:
+        r = r - 1.6
+        top = 7.7454501427834140764e-4 * r + 0.0227238449892691845833
+        top = (top * r + 0.24178072517745061177) * r + 1.27045825245236838258
+        top = (top * r + 3.64784832476320460504) * r + 5.7694972214606914055
+        top = (top * r + 4.6303378461565452959) * r + 1.42343711074968357734
+        low = 1.05075007164441684324e-9 * r + 5.475938084995344946e-4
+        low = (low * r + 0.0151986665636164571966) * r + 0.14810397642748007459
+        low = (low * r + 0.68976733498510000455) * r + 1.6763848301838038494
+        low = (low * r + 2.05319162663775882187) * r + 1.0
+    else:
+        r = r - 5.0
+        top = 2.01033439929228813265e-7 * r + 2.71155556874348757815e-5
+        top = (top * r + 0.0012426609473880784386) * r + 0.026532189526576123093
+        top = (top * r + 0.29656057182850489123) * r + 1.7848265399172913358
+        top = (top * r + 5.4637849111641143699) * r + 6.6579046435011037772
+        low = 2.04426310338993978564e-15 * r + 1.4215117583164458887e-7
+        low = (low * r + 1.8463183175100546818e-5) * r + 7.868691311456132591e-4
+        low = (low * r + 0.0148753612908506148525) * r + 0.13692988092273580531
+        low = (low * r + 0.59983220655588793769) * r + 1.0
+    if q < 0.0:
+        return -(top / low)
+    return top / low

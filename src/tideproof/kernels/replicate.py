@@ -1,0 +1,98 @@
+"""The one loop: replications of one policy in one world, scored at checkpoints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.kernels._arrays import Floats, Ints
+from tideproof.kernels._link import hole, kernel
+from tideproof.kernels.data import take
+from tideproof.kernels.environment import clear
+from tideproof.kernels.random import ASK, SELECT, TELL, Draw
+from tideproof.kernels.world import environment, noise
+
+ask = hole("ask")
+select = hole("select")
+identified = hole("identified")
+TRACE = hole("TRACE")
+
+
+class Score(NamedTuple):
+    """What is kept of each replication r at each checkpoint b.
+
+    Attributes
+    ----------
+    selected : (R, B) the arm the policy would select.
+    identified : (R, B) whether that selection rests on comparable arms.
+    pulls : (R, B, K) pulls of each arm.
+    samples : (R,) pulls in all; fewer than the last checkpoint if the policy stopped by itself.
+    """
+
+    selected: NDArray[np.int16]
+    identified: NDArray[np.bool_]
+    pulls: NDArray[np.int32]
+    samples: Ints
+
+
+class Trace(NamedTuple):
+    """One replication step by step; rows are steps, and all is empty unless it is asked for."""
+
+    arm: Ints
+    environment: Ints
+    shift: Floats
+    reward: Floats
+    mu: Floats
+
+
+@kernel
+def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
+    """Play replications first, first + 1, ... of `world`, as many as `score` has room for.
+
+    `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`; `budgets` are the
+    checkpoints in ascending order.
+    """
+    for r in range(score.selected.shape[0]):
+        for i in range(floats.size):
+            floats[i] = 0.0
+        for i in range(ints.size):
+            ints[i] = 0
+        play(params, run, world, seed, first + np.uint64(r), budgets, score, r, trace)
+
+
+@kernel
+def play(params, run, world, seed, replication, budgets, score, r, trace):
+    """Play one replication into row r of the score."""
+    state, data, slot = run.state, run.data, run.slot
+    t, j, left, shift = 0, -1, 0, 0.0
+    stopped = False
+    for b in range(budgets.size):
+        while t < budgets[b] and not stopped:
+            if left == 0:
+                j += 1
+                left, shift = environment(world, seed, replication, j, shift)
+                clear(slot)
+            step = np.uint64(t)
+            arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
+            if arm < 0:
+                stopped = True
+                break
+            reward = world.means[arm] + shift + world.sigmas[arm] * noise(world, seed, replication, t)
+            take(params, state, data, slot, arm, 1, reward, 0.0, Draw(seed, replication, TELL, step))
+            if TRACE:
+                trace.arm[t] = arm
+                trace.environment[t] = j
+                trace.shift[t] = shift
+                trace.reward[t] = reward
+                for i in range(data.fit.mu.size):
+                    trace.mu[t, i] = data.fit.mu[i]
+            left -= 1
+            t += 1
+        # a policy that stopped keeps its selection at later checkpoints
+        score.selected[r, b] = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
+        score.identified[r, b] = identified(data)
+        for i in range(data.pulls.size):
+            score.pulls[r, b, i] = data.pulls[i]
+    score.samples[r] = t

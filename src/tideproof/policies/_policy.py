@@ -1,0 +1,157 @@
+"""What a policy is, to the rest of the package."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.errors import BudgetTooSmall, InputError, UnknownName
+from tideproof.kernels._arrays import Memory, allocate
+from tideproof.kernels._link import cpu, interpreted, link, quietly
+from tideproof.kernels.data import Data, expect, take
+from tideproof.kernels.environment import Slot
+from tideproof.kernels.replicate import replicate
+from tideproof.policies.selections import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A policy: three kernels and what must be known to run them.
+
+    `ask` reads and never writes; it must not depend on anything but its arguments, so that a
+    service may rebuild it at any time. `tell` writes the state, after the statistics in `data` have
+    taken in the pull and before the slot has; the arm may be one that was not asked for. Both must
+    accept any state that zeroed memory and `tell` can reach.
+
+    Attributes
+    ----------
+    name : how users call it.
+    idea : one line for people.
+    reference : where it was published.
+    State : NamedTuple of arrays, each annotated with its shape.
+    configure : (arms, horizon, selection, **options) -> Params, a NamedTuple of numbers. Its
+        keyword-only arguments are the options, with their defaults.
+    ask : kernel (params, state, data, slot, draw) -> arm, or -1 to stop.
+    tell : kernel (params, state, data, slot, arm, n, draw); n pulls of one arm.
+    minimum : (arms, params) -> the smallest budget that makes sense.
+    selections : the rules it can serve, its default first.
+    reads : statistics `ask` and `tell` read: "moments", "fit" or both.
+    needs_horizon : whether it must know the budget in advance.
+    shift_aware : whether its choices are the same whatever the shifts.
+    """
+
+    name: str
+    idea: str
+    reference: str
+    State: type[Any]
+    configure: Callable[..., Any]
+    ask: Callable[..., Any]
+    tell: Callable[..., Any]
+    minimum: Callable[[int, Any], int]
+    selections: tuple[Selection, ...]
+    reads: frozenset[str]
+    needs_horizon: bool
+    shift_aware: bool
+
+    def selection(self, name: str | None) -> Selection:
+        """Return the selection rule of that name, or the default one."""
+        for rule in self.selections:
+            if name is None or rule.name == name:
+                return rule
+        raise UnknownName.among(f"selection for {self.name}", name, [s.name for s in self.selections])
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the policy and their defaults."""
+        parameters = inspect.signature(self.configure).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy with its selection rule and options: what `tp.policy(...)` returns.
+
+    Accepted wherever a name is; `label` is its name wherever a study is read.
+    """
+
+    policy: Policy
+    selection: Selection
+    options: tuple[tuple[str, Any], ...] = ()
+    label: str = field(default="", compare=False)
+
+    def params(self, arms: int, horizon: int | None) -> Any:
+        """Return the numbers the kernels receive, or say which budget would do."""
+        if self.policy.needs_horizon and horizon is None:
+            raise InputError(f"{self.label} must know its budget in advance: budget=None is not allowed")
+        params = self.policy.configure(arms, horizon, self.selection.name, **dict(self.options))
+        least = self.policy.minimum(arms, params)
+        if horizon is not None and horizon < least:
+            raise BudgetTooSmall(
+                f"a budget of {horizon} is too small for {self.label} with {arms} arms; the minimum is {least}"
+            )
+        return params
+
+    def program(self) -> Program:
+        """Return the interpreted program."""
+        return _interpreted(self.policy, self.selection)
+
+    def compiled(self, trace: bool = False) -> Callable[..., Any]:
+        """Return the compiled replication loop; compiled once for any number of arms."""
+        return _compiled(self.policy, self.selection, trace)
+
+    def memory(self, arms: int) -> Memory[Any]:
+        """Allocate (state, data, slot) for a run."""
+        return allocate(_run_type(self.policy.State), arms)
+
+
+class Program(NamedTuple):
+    """The interpreted twins of a policy's kernels, holes filled."""
+
+    ask: Callable[..., Any]
+    take: Callable[..., Any]
+    expect: Callable[..., Any]
+    select: Callable[..., Any]
+    replicate: Callable[..., Any]
+
+
+def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
+    reads = policy.reads | selection.reads
+    return {
+        "ask": policy.ask,
+        "tell": policy.tell,
+        "select": selection.select,
+        "identified": selection.identified,
+        "MOMENTS": "moments" in reads,
+        "FIT": "fit" in reads,
+        "TRACE": trace,
+    }
+
+
+@cache
+def _interpreted(policy: Policy, selection: Selection) -> Program:
+    fill = _fill(policy, selection, trace=True)
+    entries = (policy.ask, take, expect, selection.select, replicate)
+    return Program(*(quietly(link(entry, interpreted, fill)) for entry in entries))
+
+
+@cache
+def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
+    return link(replicate, cpu, _fill(policy, selection, trace))
+
+
+@cache
+def _run_type(state: type[Any]) -> type[Any]:
+    return NamedTuple("Run", [("state", state), ("data", Data), ("slot", Slot)])  # type: ignore[no-any-return, misc]
+
+
+def checked_number(name: str, value: Any, low: float, *, whole: bool = False) -> Any:
+    """Return an option's value, or say why it is not allowed."""
+    kind = "a whole number" if whole else "a number"
+    ok = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating))
+    if not ok or isinstance(value, bool) or not low <= value < float("inf"):
+        raise InputError(f"{name} must be {kind} of at least {low}, not {value!r}")
+    return int(value) if whole else float(value)

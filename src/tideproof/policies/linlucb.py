@@ -1,0 +1,140 @@
+"""LinLUCB: play the leader, then its most promising challenger, both from one fit.
+
+l = argmax muhat,  u = argmax_{i != l} muhat_i + sqrt(16 ln t / N_i) sqrt(Var muhat_i),
+
+with the estimated noise variance and the paper's gauge s_1 = 0. The order of a pair changes where
+otherwise an environment would begin with the same arm twice, which tells nothing.
+
+Srisawad, Branke, Tran-Thanh (2024), Identifying the best arm in the presence of global environment
+shifts, ECAI, Algorithm 2. The covariance printed there is not that of the least-squares estimator;
+it is kept as an option (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tideproof.errors import InputError
+from tideproof.kernels._arrays import FloatK, Int1
+from tideproof.kernels._link import kernel
+from tideproof.kernels.choose import argmax, least_pulled
+from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
+from tideproof.kernels.initialise import Start, start_arm, start_tell, started
+from tideproof.policies._policy import Policy, checked_number
+from tideproof.policies.selections import OLS
+
+
+class Params(NamedTuple):
+    """Pulls of each arm by Algorithm 1, the constant 16 above, the covariance."""
+
+    n0: int
+    exploration: float
+    printed: bool
+
+
+class State(NamedTuple):
+    """The pair to play next.
+
+    Attributes
+    ----------
+    start : Algorithm 1.
+    planned : (1,) 1 once there is a pair.
+    leader, challenger : (1,) the pair.
+    played : (1,) the arm of the pair already played, plus one; 0 at the start of a round.
+    changed : (1,) 1 if the environment changed before the last round's second pull.
+    bounds : (K,) scratch.
+    """
+
+    start: Start
+    planned: Int1
+    leader: Int1
+    challenger: Int1
+    played: Int1
+    changed: Int1
+    bounds: FloatK
+
+
+def configure(
+    arms: int,
+    horizon: int | None,
+    selection: str,
+    *,
+    n0: int = 6,
+    exploration: float = 16.0,
+    covariance: str = "ols",
+) -> Params:
+    """Set pulls of each arm at the start, the exploration constant, and which covariance."""
+    if covariance not in ("ols", "printed"):
+        raise InputError(f"covariance must be 'ols' or 'printed', not {covariance!r}")
+    return Params(
+        checked_number("n0", n0, 2, whole=True),
+        checked_number("exploration", exploration, 0.0),
+        covariance == "printed",
+    )
+
+
+@kernel
+def ask(params, state, data, slot, draw):
+    """Return the next arm: of the initialisation, or of the pair."""
+    if state.planned[0] == 0:
+        if not started(data, params.n0):
+            return start_arm(state.start, data, slot, params.n0, draw)
+        return least_pulled(data.pulls, draw)  # no degree of freedom yet
+    leader, challenger = state.leader[0], state.challenger[0]
+    if state.played[0] > 0:
+        return challenger if state.played[0] == leader + 1 else leader
+    repeats = state.changed[0] == 1 and slot.size[0] > 0.0 and slot.arm[0] == leader
+    return challenger if repeats else leader
+
+
+@kernel
+def tell(params, state, data, slot, arm, n, draw):
+    """Go on to the pair's second arm, or plan the next pair."""
+    if state.planned[0] == 0:
+        start_tell(state.start, data, slot, arm, n)
+        if started(data, params.n0) and freedom(data.fit) > 0:
+            state.planned[0] = 1
+            _plan(params, state, data, draw)
+    elif state.played[0] == 0 and n % 2 == 1:
+        state.played[0] = arm + 1
+    elif state.played[0] == 0 or n % 2 == 1:
+        state.played[0] = 0
+        state.changed[0] = 1 if slot.size[0] == 0.0 else 0
+        _plan(params, state, data, draw)
+
+
+@kernel
+def _plan(params, state, data, draw):
+    fit, pulls = data.fit, data.pulls
+    K = pulls.size
+    leader = argmax(fit.mu, draw)
+    base = anchor(fit)
+    bonus = params.exploration * math.log(fit.told[0]) * sigma2(fit)
+    for i in range(K):
+        variance = base + fit.P[i, i] - 2.0 * fit.work[i]
+        if params.printed:  # sum_k N_k Cov(muhat_i, muhat_k)^2
+            variance = 0.0
+            for k in range(K):
+                covariance = base + fit.P[i, k] - fit.work[i] - fit.work[k]
+                variance += pulls[k] * covariance * covariance
+        state.bounds[i] = fit.mu[i] + math.sqrt(bonus * variance / pulls[i])
+    state.bounds[leader] = -math.inf
+    state.leader[0] = leader
+    state.challenger[0] = argmax(state.bounds, draw)
+
+
+POLICY = Policy(
+    name="linlucb",
+    idea="leader and challenger in turn, by confidence bounds of the fixed-effects fit",
+    reference="Srisawad, Branke, Tran-Thanh 2024",
+    State=State,
+    configure=configure,
+    ask=ask,
+    tell=tell,
+    minimum=lambda arms, params: arms * params.n0,
+    selections=(OLS,),
+    reads=frozenset({"fit"}),
+    needs_horizon=False,
+    shift_aware=True,
+)

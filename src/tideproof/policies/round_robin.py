@@ -1,0 +1,71 @@
+"""Round robin: every arm in turn.
+
+With selection `mean` in a fixed order, whatever the environment does; with `ols` Algorithm 1 and
+then randomised round robin, so that the arms become comparable (in a fixed order, ten arms in
+environments of length 2 never do).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tideproof.kernels._link import kernel
+from tideproof.kernels.choose import least_pulled
+from tideproof.kernels.initialise import Start, start_arm, start_tell, started
+from tideproof.policies._policy import Policy, checked_number
+from tideproof.policies.selections import MEAN, OLS
+
+
+class Params(NamedTuple):
+    """Pulls of each arm by Algorithm 1; 0 for the fixed order."""
+
+    n0: int
+
+
+class State(NamedTuple):
+    """Where Algorithm 1 stands."""
+
+    start: Start
+
+
+def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
+    """Set the pulls of each arm by Algorithm 1 (only with selection `ols`)."""
+    n0 = checked_number("n0", n0, 1, whole=True)
+    return Params(n0 if selection == "ols" else 0)
+
+
+@kernel
+def ask(params, state, data, slot, draw):
+    """Return the first of the least pulled arms, or a random one of them after Algorithm 1."""
+    if params.n0 > 0:
+        if not started(data, params.n0):
+            return start_arm(state.start, data, slot, params.n0, draw)
+        return least_pulled(data.pulls, draw)
+    next_arm = 0
+    for i in range(data.pulls.size):
+        if data.pulls[i] < data.pulls[next_arm]:
+            next_arm = i
+    return next_arm
+
+
+@kernel
+def tell(params, state, data, slot, arm, n, draw):
+    """Move Algorithm 1 on."""
+    if params.n0 > 0:
+        start_tell(state.start, data, slot, arm, n)
+
+
+POLICY = Policy(
+    name="round-robin",
+    idea="every arm in turn",
+    reference="baseline",
+    State=State,
+    configure=configure,
+    ask=ask,
+    tell=tell,
+    minimum=lambda arms, params: arms * max(params.n0, 1),
+    selections=(MEAN, OLS),
+    reads=frozenset(),
+    needs_horizon=False,
+    shift_aware=True,
+)
