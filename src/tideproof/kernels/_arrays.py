@@ -7,6 +7,9 @@ saving them copies or saves it whole.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -43,7 +46,7 @@ class Memory(NamedTuple, Generic[T]):
         self.ints[:] = other.ints
 
 
-def allocate(kind: type[T], arms: int) -> Memory[T]:
+def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
     """Allocate a zeroed state of `kind` for that many arms.
 
     >>> class Tally(NamedTuple):
@@ -54,36 +57,42 @@ def allocate(kind: type[T], arms: int) -> Memory[T]:
     >>> tally.pulls
     array([0, 7, 0])
     """
-    sizes = {np.float64: 0, np.int64: 0}
-    for dtype, shape in _leaves(kind, arms):
-        sizes[dtype] += int(np.prod(shape))
-    buffers = {dtype: np.zeros(size, dtype) for dtype, size in sizes.items()}
+    layout = _layout(kind, arms)
+    floats = np.zeros(sum(math.prod(shape) for dtype, shape in layout if dtype is np.float64))
+    ints = np.zeros(sum(math.prod(shape) for dtype, shape in layout if dtype is np.int64), np.int64)
+    buffers: dict[Any, Any] = {np.float64: floats, np.int64: ints}
     used = {np.float64: 0, np.int64: 0}
+    pieces = []
+    for dtype, shape in layout:
+        start, used[dtype] = used[dtype], used[dtype] + math.prod(shape)
+        pieces.append(buffers[dtype][start : used[dtype]].reshape(shape))
+    return Memory(_build(kind, iter(pieces)), floats, ints)
 
-    def cut(hint: Any) -> Any:
-        if _is_state(hint):
-            return hint(*(cut(h) for h in get_type_hints(hint, include_extras=True).values()))
-        dtype, shape = _leaf(hint, arms)
-        start, used[dtype] = used[dtype], used[dtype] + int(np.prod(shape))
-        return buffers[dtype][start : used[dtype]].reshape(shape)
 
-    return Memory(cut(kind), buffers[np.float64], buffers[np.int64])
+@cache
+def _hints(kind: Any) -> tuple[Any, ...]:
+    return tuple(get_type_hints(kind, include_extras=True).values())
 
 
 def _is_state(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, tuple)
 
 
-def _leaf(hint: Any, arms: int) -> tuple[Any, tuple[int, ...]]:
-    array, *shape = get_args(hint)
-    if get_origin(hint) is not Annotated:
-        raise TypeError(f"a state holds arrays annotated with their shape, not {hint!r}")
-    dtype = get_args(get_args(array)[1])[0]
-    return dtype, tuple(arms if side == "K" else int(side) for side in shape)
+@cache
+def _layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
+    """Return dtype and shape of every array of the state, in order."""
+    leaves: list[tuple[Any, tuple[int, ...]]] = []
+    for hint in _hints(kind):
+        if _is_state(hint):
+            leaves += _layout(hint, arms)
+        elif get_origin(hint) is Annotated:
+            array, *shape = get_args(hint)
+            dtype = get_args(get_args(array)[1])[0]
+            leaves.append((dtype, tuple(arms if side == "K" else int(side) for side in shape)))
+        else:
+            raise TypeError(f"a state holds arrays annotated with their shape, not {hint!r}")
+    return tuple(leaves)
 
 
-def _leaves(kind: Any, arms: int) -> list[tuple[Any, tuple[int, ...]]]:
-    found = []
-    for hint in get_type_hints(kind, include_extras=True).values():
-        found += _leaves(hint, arms) if _is_state(hint) else [_leaf(hint, arms)]
-    return found
+def _build(kind: Any, pieces: Iterator[Any]) -> Any:
+    return kind(*(_build(hint, pieces) if _is_state(hint) else next(pieces) for hint in _hints(kind)))

@@ -75,7 +75,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[str, Any] | None = None) -> Kernel:
 
 def is_kernel(value: object) -> bool:
     """Tell whether `value` carries the tag of a kernel."""
-    return getattr(value, "__tideproof_kernel__", False)
+    return hasattr(value, "__tideproof_kernel__")
 
 
 def _is_closed(g: Any) -> bool:
@@ -109,6 +109,8 @@ def cpu(f: Kernel, entry: bool) -> Kernel:
         import numba
     except ImportError:
         raise MissingExtra.of("numba", "lab", "compiled simulation") from None
-    inner = {} if entry else {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled: Kernel = numba.njit(nogil=True, error_model="numpy", _nrt=False, **inner)(f)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    if not entry:
+        options |= {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Kernel = numba.njit(**options)(f)
     return compiled

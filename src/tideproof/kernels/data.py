@@ -9,17 +9,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.kernels import fixed_effects
-from tideproof.kernels._arrays import IntK
+from tideproof.kernels._arrays import Float1, Int1, IntK
 from tideproof.kernels._link import hole, kernel
 from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import FixedEffects
-from tideproof.kernels.moments import Moments, record
+from tideproof.kernels.moments import Moments, record, weigh_in
+from tideproof.kernels.periods import Periods, weigh_control, weigh_period
 
 _observe_fit = fixed_effects.observe
 _place_in_fit = fixed_effects.place
 
 MOMENTS = hole("MOMENTS")
 FIT = hole("FIT")
+SUMS = hole("SUMS")
+PERIOD = hole("PERIOD")
+CONTROL = hole("CONTROL")
+weigh = hole("weigh")
 tell = hole("tell")
 
 
@@ -31,28 +36,47 @@ class Data(NamedTuple):
     pulls : (K,) pulls of each arm, those that are out included.
     moments : of told rewards; stays empty unless used.
     fit : of told rewards, with the place in the design of pulls that are out; likewise.
+    periods : weighted sums over environments; likewise.
+    told, reward : (1,) number and mean of the rewards that `tell` brings now; none for pulls out.
+        Only a policy that declares to read "reward" may look at them.
     """
 
     pulls: IntK
     moments: Moments
     fit: FixedEffects
+    periods: Periods
+    told: Int1
+    reward: Float1
 
 
 @kernel
 def take(params, state, data, slot, arm, n, mean, squares, draw):
     """Take in `n` told rewards of `arm`: the statistics, then the policy, then the slot."""
+    data.told[0] = n
+    data.reward[0] = mean
+    if SUMS:
+        weigh_in(data.moments, arm, n, mean, weigh(params, state, data, arm))
     data.pulls[arm] += n
     if MOMENTS:
         record(data.moments, arm, n, mean, squares)
     if FIT:
         _observe_fit(data.fit, slot, arm, n, mean, squares)
     tell(params, state, data, slot, arm, n, draw)
+    if PERIOD:
+        weigh_period(data.periods, slot, -1.0)
+    if CONTROL:
+        weigh_control(data.periods, slot, -1.0)
     enter(slot, arm, n, mean)
+    if PERIOD:
+        weigh_period(data.periods, slot, 1.0)
+    if CONTROL:
+        weigh_control(data.periods, slot, 1.0)
 
 
 @kernel
 def expect(params, state, data, slot, arm, n, draw):
     """Take in `n` pulls of `arm` that are out: their place in the design, and nothing else."""
+    data.told[0] = 0
     data.pulls[arm] += n
     if FIT:
         _place_in_fit(data.fit, slot, arm, n)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, Int1
-from tideproof.kernels._link import kernel
+from tideproof.kernels._link import hole, kernel
+
+CELLS = hole("CELLS")
 
 
 class Slot(NamedTuple):
@@ -22,6 +24,7 @@ class Slot(NamedTuple):
     mean : (1,) mean reward here, rbar_j.
     arm : (1,) an arm seen here; meaningless while the slot is empty.
     first : (1,) 1 if the experiment's first reward was told here: the paper's gauge.
+    means : (K,) mean reward of each arm here; kept only for those who read "cells".
     """
 
     counts: FloatK
@@ -29,6 +32,7 @@ class Slot(NamedTuple):
     mean: Float1
     arm: Int1
     first: Int1
+    means: FloatK
 
 
 @kernel
@@ -38,6 +42,8 @@ def enter(slot, arm, n, mean):
     slot.mean[0] += (mean - slot.mean[0]) * (n / slot.size[0])
     slot.counts[arm] += n
     slot.arm[0] = arm
+    if CELLS:
+        slot.means[arm] += (mean - slot.means[arm]) * (n / slot.counts[arm])
 
 
 @kernel
@@ -45,6 +51,8 @@ def clear(slot):
     """Empty the slot: a new environment begins."""
     for i in range(slot.counts.size):
         slot.counts[i] = 0.0
+        if CELLS:
+            slot.means[i] = 0.0
     slot.size[0] = 0.0
     slot.mean[0] = 0.0
     slot.first[0] = 0

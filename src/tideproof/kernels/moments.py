@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import FloatK
+from tideproof.kernels._arrays import FloatK, Int1
 from tideproof.kernels._link import kernel
 
 
@@ -19,11 +19,17 @@ class Moments(NamedTuple):
     told : (K,) rewards told.
     mean : (K,) their mean; 0 where none was told.
     squares : (K,) their squared deviations from that mean.
+    sums, weights : (K,) weighted sum of rewards and of weights, as the policy weighs them: inverse
+        propensities, or 1 since the phase began.
+    epoch : (1,) how often those two were begun anew.
     """
 
     told: FloatK
     mean: FloatK
     squares: FloatK
+    sums: FloatK
+    weights: FloatK
+    epoch: Int1
 
 
 @kernel
@@ -35,3 +41,19 @@ def record(moments, arm, n, mean, squares):
     moments.mean[arm] += gap * (n / total)
     moments.squares[arm] += squares + gap * gap * (before * n / total)
     moments.told[arm] = total
+
+
+@kernel
+def weigh_in(moments, arm, n, mean, weight):
+    """Add `n` rewards of `arm` with that mean to the weighted sums. O(1)."""
+    moments.sums[arm] += n * mean * weight
+    moments.weights[arm] += n * weight
+
+
+@kernel
+def begin_anew(moments):
+    """Forget the weighted sums: a new phase begins."""
+    for i in range(moments.sums.size):
+        moments.sums[i] = 0.0
+        moments.weights[i] = 0.0
+    moments.epoch[0] += 1

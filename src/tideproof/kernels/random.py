@@ -26,11 +26,11 @@ SELECT = np.uint64(4)
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _64 = np.uint64(64)
 _32 = np.uint64(32)
-_11 = np.uint64(11)
+_12 = np.uint64(12)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _R0, _R1, _R2, _R3 = np.uint64(16), np.uint64(42), np.uint64(12), np.uint64(31)
 _R4, _R5, _R6, _R7 = np.uint64(16), np.uint64(32), np.uint64(24), np.uint64(21)
-_ULP = 2.0**-53
+_STEP = 2.0**-52
 
 
 class Draw(NamedTuple):
@@ -74,8 +74,8 @@ def threefry(counter0, counter1, key0, key1):
 
 @kernel
 def unit(word):
-    """Map a 64-bit word to the open interval (0, 1), in steps of 2**-53."""
-    return (np.float64(word >> _11) + 0.5) * _ULP
+    """Map a 64-bit word to the open interval (0, 1): 52 bits and a half, so that 1 is never reached."""
+    return (np.float64(word >> _12) + 0.5) * _STEP
 
 
 @kernel
@@ -87,7 +87,7 @@ def uniform(draw, lane):
 
 @kernel
 def below(draw, lane, n):
-    """Return an integer from 0 to n - 1, each equally likely (to within n / 2**53)."""
+    """Return an integer from 0 to n - 1, each equally likely (to within n / 2**52)."""
     return int(uniform(draw, lane) * n)
 
 

@@ -17,34 +17,46 @@ from tideproof.kernels.world import environment, noise
 ask = hole("ask")
 select = hole("select")
 identified = hole("identified")
+FIT = hole("FIT")
 TRACE = hole("TRACE")
 
 
 class Score(NamedTuple):
-    """What is kept of each replication r at each checkpoint b.
+    """What is kept of R replications at B checkpoints: the selections, and sums over R.
 
     Attributes
     ----------
     selected : (R, B) the arm the policy would select.
-    identified : (R, B) whether that selection rests on comparable arms.
-    pulls : (R, B, K) pulls of each arm.
-    samples : (R,) pulls in all; fewer than the last checkpoint if the policy stopped by itself.
+    chosen : (B, K) how often each arm was selected.
+    unidentified : (B,) how often the selection did not rest on comparable arms.
+    pulls : (B, K) pulls of each arm.
+    samples, squares : (B,) pulls in all, and their squares.
+    stopped : (B,) how often the policy had stopped by itself, with pulls to spare.
     """
 
     selected: NDArray[np.int16]
-    identified: NDArray[np.bool_]
-    pulls: NDArray[np.int32]
+    chosen: Ints
+    unidentified: Ints
+    pulls: Ints
     samples: Ints
+    squares: Ints
+    stopped: Ints
 
 
 class Trace(NamedTuple):
-    """One replication step by step; rows are steps, and all is empty unless it is asked for."""
+    """One replication step by step; rows are steps, and all is empty unless it is asked for.
+
+    Attributes
+    ----------
+    arm, environment, shift, reward : (T,) what happened.
+    estimates : (T, K) muhat after the step, or the raw means where nobody reads the fit.
+    """
 
     arm: Ints
     environment: Ints
     shift: Floats
     reward: Floats
-    mu: Floats
+    estimates: Floats
 
 
 @kernel
@@ -86,13 +98,19 @@ def play(params, run, world, seed, replication, budgets, score, r, trace):
                 trace.environment[t] = j
                 trace.shift[t] = shift
                 trace.reward[t] = reward
-                for i in range(data.fit.mu.size):
-                    trace.mu[t, i] = data.fit.mu[i]
+                for i in range(data.pulls.size):
+                    trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
             left -= 1
             t += 1
         # a policy that stopped keeps its selection at later checkpoints
-        score.selected[r, b] = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
-        score.identified[r, b] = identified(data)
+        arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
+        score.selected[r, b] = arm
+        score.chosen[b, arm] += 1
+        if not identified(data):
+            score.unidentified[b] += 1
         for i in range(data.pulls.size):
-            score.pulls[r, b, i] = data.pulls[i]
-    score.samples[r] = t
+            score.pulls[b, i] += data.pulls[i]
+        score.samples[b] += t
+        score.squares[b] += t * t
+        if t < budgets[b]:
+            score.stopped[b] += 1

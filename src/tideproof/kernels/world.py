@@ -80,5 +80,5 @@ def noise(world, seed, replication, t):
     if world.freedom == 0.0:
         return normal_quantile(unit(word0))
     nu = world.freedom
-    radius = math.sqrt((nu - 2.0) * (math.exp(-2.0 / nu * math.log(unit(word0))) - 1.0))
+    radius = math.sqrt((nu - 2.0) * math.expm1(-2.0 / nu * math.log(unit(word0))))
     return radius * math.cos(2.0 * math.pi * unit(word1))

@@ -1,1 +1,10 @@
-"""Policies: which arm next, and which in the end. One file each; `registry` finds them."""
+"""Policies: which arm next, and which in the end. One file each.
+
+Whoever writes one needs `Policy` and a selection rule from here, and kernels from
+`tideproof.kernels`; `linlucb.py` is a good example to start from.
+"""
+
+from tideproof.policies._policy import Policy, PolicySpec
+from tideproof.policies.selections import MEAN, OLS, Selection
+
+__all__ = ["MEAN", "OLS", "Policy", "PolicySpec", "Selection"]

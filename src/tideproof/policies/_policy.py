@@ -8,15 +8,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tideproof.errors import BudgetTooSmall, InputError, UnknownName
 from tideproof.kernels._arrays import Memory, allocate
-from tideproof.kernels._link import cpu, interpreted, link, quietly
+from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
 from tideproof.kernels.replicate import replicate
 from tideproof.policies.selections import Selection
+
+
+@kernel
+def even(params, state, data, arm):
+    """Weigh all rewards alike."""
+    return 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +44,13 @@ class Policy:
     tell : kernel (params, state, data, slot, arm, n, draw); n pulls of one arm.
     minimum : (arms, params) -> the smallest budget that makes sense.
     selections : the rules it can serve, its default first.
-    reads : statistics `ask` and `tell` read: "moments", "fit" or both.
+    reads : statistics `ask` and `tell` read, of "moments", "fit", "sums" (weighted sums), "reward"
+        (the reward itself) and "cells" (means of each arm in the slot).
     needs_horizon : whether it must know the budget in advance.
     shift_aware : whether its choices are the same whatever the shifts.
+    adaptive : whether its choices depend on rewards, which makes intervals nominal.
+    stops : whether `ask` may return -1 before the budget is spent.
+    weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
     """
 
     name: str
@@ -57,6 +65,9 @@ class Policy:
     reads: frozenset[str]
     needs_horizon: bool
     shift_aware: bool
+    adaptive: bool = True
+    stops: bool = False
+    weigh: Callable[..., Any] = even
 
     def selection(self, name: str | None) -> Selection:
         """Return the selection rule of that name, or the default one."""
@@ -83,6 +94,16 @@ class PolicySpec:
     options: tuple[tuple[str, Any], ...] = ()
     label: str = field(default="", compare=False)
 
+    @property
+    def name(self) -> str:
+        """The full name, selection rule included, by which `tp.policy` finds it again."""
+        return f"{self.policy.name}+{self.selection.name}"
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The statistics the policy and its selection rule read."""
+        return self.policy.reads | self.selection.reads
+
     def params(self, arms: int, horizon: int | None) -> Any:
         """Return the numbers the kernels receive, or say which budget would do."""
         if self.policy.needs_horizon and horizon is None:
@@ -91,7 +112,7 @@ class PolicySpec:
         least = self.policy.minimum(arms, params)
         if horizon is not None and horizon < least:
             raise BudgetTooSmall(
-                f"a budget of {horizon} is too small for {self.label} with {arms} arms; the minimum is {least}"
+                f"a budget of {horizon} is too small for {self.label} with {arms} arms; at least {least}"
             )
         return params
 
@@ -105,7 +126,7 @@ class PolicySpec:
 
     def memory(self, arms: int) -> Memory[Any]:
         """Allocate (state, data, slot) for a run."""
-        return allocate(_run_type(self.policy.State), arms)
+        return allocate(_run_type(self.policy), arms)
 
 
 class Program(NamedTuple):
@@ -125,8 +146,13 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "tell": policy.tell,
         "select": selection.select,
         "identified": selection.identified,
+        "weigh": policy.weigh,
         "MOMENTS": "moments" in reads,
         "FIT": "fit" in reads,
+        "SUMS": "sums" in reads,
+        "PERIOD": "period" in reads,
+        "CONTROL": "control" in reads,
+        "CELLS": bool(reads & {"cells", "period", "control"}),
         "TRACE": trace,
     }
 
@@ -144,14 +170,6 @@ def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[...
 
 
 @cache
-def _run_type(state: type[Any]) -> type[Any]:
-    return NamedTuple("Run", [("state", state), ("data", Data), ("slot", Slot)])  # type: ignore[no-any-return, misc]
-
-
-def checked_number(name: str, value: Any, low: float, *, whole: bool = False) -> Any:
-    """Return an option's value, or say why it is not allowed."""
-    kind = "a whole number" if whole else "a number"
-    ok = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating))
-    if not ok or isinstance(value, bool) or not low <= value < float("inf"):
-        raise InputError(f"{name} must be {kind} of at least {low}, not {value!r}")
-    return int(value) if whole else float(value)
+def _run_type(policy: Policy) -> Any:
+    fields: list[tuple[str, Any]] = [("state", policy.State), ("data", Data), ("slot", Slot)]
+    return NamedTuple("Run", fields)

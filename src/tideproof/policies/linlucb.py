@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from tideproof.checks import finite, whole
 from tideproof.errors import InputError
 from tideproof.kernels._arrays import FloatK, Int1
 from tideproof.kernels._link import kernel
-from tideproof.kernels.choose import argmax, least_pulled
+from tideproof.kernels.choose import LOWEST, argmax, least_pulled
 from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.policies._policy import Policy, checked_number
+from tideproof.policies._policy import Policy
 from tideproof.policies.selections import OLS
 
 
@@ -41,7 +42,8 @@ class State(NamedTuple):
     start : Algorithm 1.
     planned : (1,) 1 once there is a pair.
     leader, challenger : (1,) the pair.
-    played : (1,) the arm of the pair already played, plus one; 0 at the start of a round.
+    half : (1,) 1 between the two pulls of a round.
+    turned : (1,) 1 if this round began with the challenger.
     changed : (1,) 1 if the environment changed before the last round's second pull.
     bounds : (K,) scratch.
     """
@@ -50,7 +52,8 @@ class State(NamedTuple):
     planned: Int1
     leader: Int1
     challenger: Int1
-    played: Int1
+    half: Int1
+    turned: Int1
     changed: Int1
     bounds: FloatK
 
@@ -68,8 +71,8 @@ def configure(
     if covariance not in ("ols", "printed"):
         raise InputError(f"covariance must be 'ols' or 'printed', not {covariance!r}")
     return Params(
-        checked_number("n0", n0, 2, whole=True),
-        checked_number("exploration", exploration, 0.0),
+        whole("n0", n0, 2),
+        finite("exploration", exploration, 0.0),
         covariance == "printed",
     )
 
@@ -81,27 +84,33 @@ def ask(params, state, data, slot, draw):
         if not started(data, params.n0):
             return start_arm(state.start, data, slot, params.n0, draw)
         return least_pulled(data.pulls, draw)  # no degree of freedom yet
-    leader, challenger = state.leader[0], state.challenger[0]
-    if state.played[0] > 0:
-        return challenger if state.played[0] == leader + 1 else leader
-    repeats = state.changed[0] == 1 and slot.size[0] > 0.0 and slot.arm[0] == leader
-    return challenger if repeats else leader
+    first = state.turned[0] if state.half[0] == 1 else _turns(state, slot)
+    return state.challenger[0] if first != state.half[0] else state.leader[0]
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Go on to the pair's second arm, or plan the next pair."""
+    """Go on to the pair's second arm, or plan the next pair. Pulls are counted, not calls."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if started(data, params.n0) and freedom(data.fit) > 0:
             state.planned[0] = 1
             _plan(params, state, data, draw)
-    elif state.played[0] == 0 and n % 2 == 1:
-        state.played[0] = arm + 1
-    elif state.played[0] == 0 or n % 2 == 1:
-        state.played[0] = 0
+        return
+    half = (state.half[0] + n) % 2
+    if half == 0:
         state.changed[0] = 1 if slot.size[0] == 0.0 else 0
         _plan(params, state, data, draw)
+    elif state.half[0] == 0:
+        state.turned[0] = _turns(state, slot)
+    state.half[0] = half
+
+
+@kernel
+def _turns(state, slot):
+    """Return 1 if leader first would begin the environment with the same arm twice."""
+    repeats = state.changed[0] == 1 and slot.size[0] > 0.0 and slot.arm[0] == state.leader[0]
+    return 1 if repeats else 0
 
 
 @kernel
@@ -119,7 +128,7 @@ def _plan(params, state, data, draw):
                 covariance = base + fit.P[i, k] - fit.work[i] - fit.work[k]
                 variance += pulls[k] * covariance * covariance
         state.bounds[i] = fit.mu[i] + math.sqrt(bonus * variance / pulls[i])
-    state.bounds[leader] = -math.inf
+    state.bounds[leader] = LOWEST
     state.leader[0] = leader
     state.challenger[0] = argmax(state.bounds, draw)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tideproof.checks import whole
 from tideproof.kernels._link import kernel
 from tideproof.kernels.choose import least_pulled
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.policies._policy import Policy, checked_number
+from tideproof.policies._policy import Policy
 from tideproof.policies.selections import MEAN, OLS
 
 
@@ -30,7 +31,7 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
     """Set the pulls of each arm by Algorithm 1 (only with selection `ols`)."""
-    n0 = checked_number("n0", n0, 1, whole=True)
+    n0 = whole("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 
 
@@ -68,4 +69,5 @@ POLICY = Policy(
     reads=frozenset(),
     needs_horizon=False,
     shift_aware=True,
+    adaptive=False,
 )

@@ -1,0 +1,41 @@
+"""Checks at the boundary: a value, or an error that names it and says what is allowed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tideproof.errors import InputError
+
+
+def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` as an int between `low` and `high`.
+
+    >>> whole("n0", 1, 2)
+    Traceback (most recent call last):
+    tideproof.errors.InputError: n0 must be a whole number of at least 2, not 1
+    """
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value < low or (high is not None and value > high):
+        limit = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise InputError(f"{name} must be a whole number {limit}, not {value!r}")
+    return int(value)
+
+
+def finite(name: str, value: Any, low: float | None = None) -> float:
+    """Return `value` as a finite float, at least `low` if that is given.
+
+    >>> finite("reward", float("nan"))
+    Traceback (most recent call last):
+    tideproof.errors.InputError: reward must be a finite number, not nan
+    """
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or (low is not None and number < low):
+        limit = "" if low is None else f" of at least {low:g}"
+        raise InputError(f"{name} must be a finite number{limit}, not {value!r}")
+    return number

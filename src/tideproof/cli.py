@@ -1,0 +1,73 @@
+"""The command line: parse, call one function, print.
+
+Exit codes: 0 done; 2 bad input (one line on stderr says what is allowed); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tideproof._version import __version__
+from tideproof.commands.simulate import simulate_command
+from tideproof.errors import TideproofError
+
+app = typer.Typer(
+    help="Find the best of K alternatives while the whole world moves.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tideproof {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find the best of K alternatives while the whole world moves."""
+
+
+@app.command()
+def demo(
+    picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
+    pace: Annotated[float, typer.Option(min=0.0, help="Seconds to show each day.")] = 0.12,
+) -> None:
+    """Watch a raw mean pick the wrong price and tideproof the right one."""
+    from rich.console import Console
+
+    from tideproof.demo import run_demo
+    from tideproof.report.demo_figure import draw
+
+    console = Console()
+    story = run_demo(console, pace=pace)
+    draw(story, picture)
+    console.print(f"Picture: {picture}")
+
+
+app.command("simulate")(simulate_command)
+
+
+def main() -> None:
+    """Run the command line; an error that tideproof raises on purpose is one line, no traceback."""
+    try:
+        app()
+    except TideproofError as error:
+        typer.secho(f"tideproof: {error}", fg="red", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""`tideproof demo`: five prices, thirty days, a tide that lifts all of them. Watch the raw mean drown.
+
+A shop tries five prices. Each day brings its own willingness to pay (weekday, weather, a slow
+trend) which moves the revenue of every price alike, and some days bring far more visitors than
+others. `Experiment` decides which price each visitor sees; the demo knows the truth and compares.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tideproof.experiment import Experiment
+
+TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
+DAYS = 30
+SEED = 7
+
+
+class Day(NamedTuple):
+    """One day: its name, how far it lifts every price, its visitors."""
+
+    name: str
+    shift: float
+    visitors: int
+
+
+@dataclass
+class Story:
+    """A finished run, ready to be drawn.
+
+    Attributes
+    ----------
+    truth : mean revenue of each price on an average day.
+    raw, adjusted, error : what was measured: raw mean, adjusted mean and its standard error.
+    days : the days as they were.
+    tide, tide_error : estimated shift of each day, relative to the average visitor's, and its error.
+    raw_leader, leader : which price each way of averaging led with, day by day.
+    """
+
+    truth: dict[str, float]
+    raw: dict[str, float] = field(default_factory=dict)
+    adjusted: dict[str, float] = field(default_factory=dict)
+    error: dict[str, float] = field(default_factory=dict)
+    days: list[Day] = field(default_factory=list)
+    tide: list[float] = field(default_factory=list)
+    tide_error: list[float] = field(default_factory=list)
+    raw_leader: list[str] = field(default_factory=list)
+    leader: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> str:
+        """The price that really is best."""
+        return max(self.truth, key=lambda price: self.truth[price])
+
+
+def calendar(random: np.random.Generator) -> list[Day]:
+    """Draw thirty days: weekends sell better, weather adds its own, and custom grows slowly."""
+    days = []
+    for d in range(DAYS):
+        weekend = 2.5 if d % 7 in (5, 6) else 0.0
+        shift = weekend + 0.08 * d + 1.5 * random.standard_normal()
+        visitors = int(random.integers(6, 18)) * (2 if weekend else 1)
+        days.append(Day(f"day {d + 1}", shift, visitors))
+    return days
+
+
+def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> Story:
+    """Run the experiment on `console`, `pace` seconds a day, and return what happened."""
+    random = np.random.default_rng(seed)
+    story = Story(TRUTH, days=calendar(random))
+    budget = sum(day.visitors for day in story.days)
+    run = Experiment(TRUTH, budget=budget, policy="linlucb", seed=seed)
+    with Live(console=console, auto_refresh=False) as live:
+        for d, day in enumerate(story.days):
+            for _ in range(day.visitors):
+                pull = run.ask(environment=day.name)
+                run.tell(pull, TRUTH[pull.arm] + day.shift + random.standard_normal())
+            story.adjusted = {}
+            if d > 0:
+                _read(run, story)
+                live.update(Group(_headline(story, d), _standings(run, story)), refresh=True)
+                time.sleep(pace if console.is_terminal else 0.0)
+    for row in run.fit().shifts:
+        story.tide.append(row["shift"])
+        story.tide_error.append(row["se"])
+    console.print(verdict(story, run))
+    return story
+
+
+def _read(run: Experiment, story: Story) -> None:
+    for row in run.fit().arms:
+        story.raw[row["arm"]] = row["raw_mean"]
+        story.adjusted[row["arm"]] = row["mean"]
+        story.error[row["arm"]] = row["se"]
+    story.raw_leader.append(max(story.raw, key=lambda price: story.raw[price]))
+    story.leader.append(str(run.recommend().arm))
+
+
+def _headline(story: Story, d: int) -> Text:
+    day = story.days[d]
+    lift = f"{day.shift:+.1f}"
+    return Text(f"{day.name} of {DAYS}: {day.visitors} visitors, every price moved by {lift} (hidden)")
+
+
+def _standings(run: Experiment, story: Story) -> RenderableType:
+    table = RichTable(title=None, pad_edge=False)
+    for name in ("price", "shown", "raw mean", "", "tideproof", "", "truth"):
+        table.add_column(name, justify="left" if name in ("price", "") else "right")
+    counts = {row["arm"]: row["n"] for row in run.fit().arms}
+    for price, truth in story.truth.items():
+        table.add_row(
+            price,
+            str(int(counts[price])),
+            f"{story.raw[price]:.2f}",
+            "leads" if price == story.raw_leader[-1] else "",
+            f"{story.adjusted[price]:.2f} ± {1.96 * story.error[price]:.2f}",
+            "leads" if price == story.leader[-1] else "",
+            f"{truth:.2f}" + (" best" if price == story.best else ""),
+        )
+    return table
+
+
+def verdict(story: Story, run: Experiment) -> Text:
+    """Say who was right."""
+    raw, ours = story.raw_leader[-1], story.leader[-1]
+    sure = run.recommend().p_best or math.nan
+    text = Text()
+    for who, price in (("The raw mean", raw), ("tideproof", ours)):
+        right = price == story.best
+        loss = story.truth[story.best] - story.truth[price]
+        text.append(f"\n{who} picks {price}: ")
+        text.append(
+            "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {story.best}",
+            style="bold green" if right else "bold red",
+        )
+    text.append(f"\ntideproof is sure with probability {sure:.3f}. ")
+    wrong = sum(leader != story.best for leader in story.raw_leader)
+    also = sum(leader != story.best for leader in story.leader)
+    text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(story.leader)}.")
+    return text

@@ -1,0 +1,1 @@
+"""The lab: replications of policies in worlds, by the thousand, and what they say."""

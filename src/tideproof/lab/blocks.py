@@ -1,0 +1,150 @@
+"""One block of replications: every policy of a plan meets the same worlds, and only sums come back.
+
+A block is a pure function of the plan and its first replication. Blocks have one fixed size and are
+added in one order, so the numbers do not depend on who computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.kernels._arrays import Floats, Ints, Memory
+from tideproof.kernels.replicate import Score, Trace
+from tideproof.policies._policy import PolicySpec
+from tideproof.policies.registry import policy
+from tideproof.worlds import World
+
+BLOCK = 1000  # replications
+
+_SUMS = Score._fields[1:]
+_linking = Lock()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run, apart from how often; already checked. Travels to other processes as plain names."""
+
+    world: World
+    policies: tuple[PolicySpec, ...]
+    budgets: tuple[int, ...]
+    seed: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        named = tuple((spec.name, dict(spec.options), spec.label) for spec in self.policies)
+        return _plan, (self.world, named, self.budgets, self.seed)
+
+
+def _plan(
+    world: World, named: tuple[tuple[str, dict[str, Any], str], ...], budgets: tuple[int, ...], seed: int
+) -> Plan:
+    specs = tuple(policy(name, label=label, **options) for name, options, label in named)
+    return Plan(world, specs, budgets, seed)
+
+
+class Tally(NamedTuple):
+    """Sums over replications, for P policies, B budgets, K arms and P(P-1)/2 pairs of policies.
+
+    Attributes
+    ----------
+    chosen : (P, B, K) how often each arm was selected.
+    unidentified : (P, B) how often the selection did not rest on comparable arms.
+    pulls : (P, B, K) pulls of each arm.
+    samples, squares : (P, B) pulls in all, and their squares.
+    stopped : (P, B) how often the policy had stopped by itself.
+    both : (pairs, B) how often both policies of a pair were wrong.
+    apart : (pairs, B) squared difference of what the two selections of a pair cost.
+    """
+
+    chosen: Ints
+    unidentified: Ints
+    pulls: Ints
+    samples: Ints
+    squares: Ints
+    stopped: Ints
+    both: Ints
+    apart: Floats
+
+    def plus(self, other: Tally) -> Tally:
+        """Return the sums over both sets of replications."""
+        return Tally._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+
+
+def run_block(plan: Plan, first: int, count: int) -> Tally:
+    """Play replications first, ..., first + count - 1 of the plan. Needs numba."""
+    scores = [_score(plan, spec, first, count) for spec in plan.policies]
+    costs = [plan.world.gaps[score.selected] for score in scores]
+    shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
+    both, apart = np.zeros(shape, np.int64), np.zeros(shape)
+    for pair, (a, b) in enumerate(combinations(costs, 2)):
+        both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=0)
+        apart[pair] = np.square(a - b).sum(axis=0)
+    sums = [np.stack([getattr(score, name) for score in scores]) for name in _SUMS]
+    return Tally._make([*sums, both, apart])
+
+
+def _score(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Run an anytime policy once for all budgets, one that needs the horizon once for each."""
+    runs = [[budget] for budget in plan.budgets] if spec.policy.needs_horizon else [plan.budgets]
+    with _linking:
+        loop = spec.compiled()
+    scores = [play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs]
+    selected = np.hstack([score.selected for score in scores])
+    sums = [np.concatenate([getattr(score, name) for score in scores]) for name in _SUMS]
+    return Score._make([selected, *sums])
+
+
+def play(
+    loop: Callable[..., Any],
+    spec: PolicySpec,
+    world: World,
+    budgets: Sequence[int],
+    seed: int,
+    first: int,
+    count: int,
+    trace: Trace | None = None,
+) -> tuple[Score, Memory[Any]]:
+    """Play replications through `loop`, a twin of the replication kernel linked for `spec`.
+
+    Returns the score, and the memory as the last replication left it.
+    """
+    K, B = world.arms, len(budgets)
+    score = Score(
+        selected=np.zeros((count, B), np.int16),
+        chosen=np.zeros((B, K), np.int64),
+        unidentified=np.zeros(B, np.int64),
+        pulls=np.zeros((B, K), np.int64),
+        samples=np.zeros(B, np.int64),
+        squares=np.zeros(B, np.int64),
+        stopped=np.zeros(B, np.int64),
+    )
+    memory = spec.memory(K)
+    loop(
+        spec.params(K, budgets[-1]),
+        memory.view,
+        memory.floats,
+        memory.ints,
+        world.numbers(),
+        np.uint64(seed),
+        np.uint64(first),
+        np.array(budgets, np.int64),
+        score,
+        empty_trace(0, K) if trace is None else trace,
+    )
+    return score, memory
+
+
+def empty_trace(steps: int, arms: int) -> Trace:
+    """Allocate a trace of that many steps."""
+    return Trace(
+        arm=np.zeros(steps, np.int64),
+        environment=np.zeros(steps, np.int64),
+        shift=np.zeros(steps),
+        reward=np.zeros(steps),
+        estimates=np.zeros((steps, arms)),
+    )

@@ -1,0 +1,177 @@
+"""simulate: check, cut the replications into blocks, let an executor play them, add up the sums."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice, pairwise
+from typing import Any
+
+from tideproof._version import __version__
+from tideproof.checks import whole
+from tideproof.errors import InputError
+from tideproof.lab.blocks import BLOCK, Plan, Tally, run_block
+from tideproof.lab.executors import threads
+from tideproof.lab.study import Recipe, Study
+from tideproof.policies._policy import PolicySpec
+from tideproof.policies.registry import as_policy
+from tideproof.worlds import World, as_world
+
+_AHEAD = 1000  # blocks handed to the executor before the first is awaited: bounds memory, not speed
+
+
+def simulate(
+    world: World,
+    policies: str | PolicySpec | Iterable[str | PolicySpec],
+    budgets: int | Iterable[int],
+    replications: int = 100_000,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Study:
+    """Run policies in a world many times over and score what they select.
+
+    Every policy meets the same worlds, replication by replication. The numbers are the same for any
+    executor and any number of workers. Policies that need no horizon are run once to the largest
+    budget and read at each; the others are run once for each budget.
+
+    Parameters
+    ----------
+    world
+        `tp.mdm(...)`, `tp.slippage(...)` or `tp.World(...)`.
+    policies
+        Names or `tp.policy(...)`; each label must be used once.
+    budgets
+        Checkpoints in ascending order.
+    replications
+        How often to run each policy.
+    seed
+        0 to 2**64 - 1. The same seed gives the same study.
+    executor
+        Any `concurrent.futures.Executor`: one of processes, or `client.get_executor()` of a Dask
+        client. Threads on all cores if none is given.
+    progress
+        Show a bar with the replications done and the time left.
+
+    Returns
+    -------
+    Study
+        If Ctrl-C ends the run, of the replications finished until then, marked as `interrupted`.
+
+    Examples
+    --------
+    >>> import tideproof as tp
+    >>> study = tp.simulate(tp.mdm(3), "round-robin", budgets=[30, 90], replications=2000, seed=1)
+    >>> study.pics("round-robin")
+    array([0.2..., 0.0...])
+    """
+    plan = _checked(world, policies, budgets, seed)
+    replications = whole("replications", replications, 1)
+    start = time.perf_counter()
+    total: Tally | None = None
+    done = 0
+    try:
+        with ExitStack() as stack:
+            pool = stack.enter_context(threads()) if executor is None else executor
+            show = stack.enter_context(_bar(replications)) if progress else _nothing
+            for count, tally in _tallies(plan, replications, pool):
+                total = tally if total is None else total.plus(tally)
+                done += count
+                show(done)
+    except KeyboardInterrupt:
+        if total is None:
+            raise
+        print(f"interrupted: {done:,} of {replications:,} replications are kept", file=sys.stderr)
+    assert total is not None
+    return Study(
+        world=plan.world,
+        recipes=tuple(Recipe(spec.name, dict(spec.options), spec.label) for spec in plan.policies),
+        budgets=plan.budgets,
+        replications=done,
+        seed=plan.seed,
+        tally=total,
+        interrupted=done < replications,
+        made=_versions() | {"seconds": round(time.perf_counter() - start, 3)},
+    )
+
+
+def _tallies(plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[int, Tally]]:
+    """Yield size and sums of each block, in order: floating-point sums depend on it."""
+    firsts = iter(range(0, replications, BLOCK))
+    waiting: deque[tuple[int, Future[Tally]]] = deque()
+    try:
+        while True:
+            for first in islice(firsts, _AHEAD - len(waiting)):
+                count = min(BLOCK, replications - first)
+                waiting.append((count, pool.submit(run_block, plan, first, count)))
+            if not waiting:
+                return
+            count, future = waiting[0]
+            yield count, future.result()
+            waiting.popleft()
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
+def _checked(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
+    """Return the plan, or say what is wrong with it before anything runs."""
+    arms = as_world(world).arms
+    if isinstance(policies, (str, PolicySpec)):
+        policies = [policies]
+    specs = tuple(as_policy(each) for each in policies)
+    if not specs:
+        raise InputError("policies must not be empty")
+    labels = [spec.label for spec in specs]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError(f"two policies are labelled {label!r}; give one tp.policy(..., label=...)")
+    points = tuple(budgets) if isinstance(budgets, Iterable) else (budgets,)
+    points = tuple(whole("a budget", budget, 1) for budget in points)
+    if not points:
+        raise InputError("budgets must not be empty")
+    for before, after in pairwise(points):
+        if after <= before:
+            raise InputError(f"budgets must be in ascending order, each once; {after} comes after {before}")
+    for spec in specs:
+        for budget in points if spec.policy.needs_horizon else points[:1]:
+            spec.params(arms, budget)
+    return Plan(world, specs, points, whole("seed", seed, 0, 2**64 - 1))
+
+
+def _versions() -> dict[str, Any]:
+    made: dict[str, Any] = {"tideproof": __version__, "python": platform.python_version()}
+    for package in ("numpy", "numba"):
+        try:
+            made[package] = version(package)
+        except PackageNotFoundError:
+            made[package] = None
+    return made
+
+
+def _nothing(done: int) -> None:
+    pass
+
+
+@contextmanager
+def _bar(replications: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on stderr; yields what to call with the replications done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("replications, time left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("compiling", total=replications)
+        yield lambda done: progress.update(task, completed=done, description="simulating")

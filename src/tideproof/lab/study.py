@@ -1,0 +1,282 @@
+"""Study: what a simulation found, how sure it is, and everything needed to repeat it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from tideproof.errors import InputError, UnknownName
+from tideproof.files import write_whole
+from tideproof.kernels._arrays import Floats
+from tideproof.lab.blocks import Tally
+from tideproof.lab.intervals import Interval, binomial, paired, quantile
+from tideproof.table import Table
+from tideproof.worlds import World
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT = 1
+
+Measure = Literal["pics", "eoc", "samples"]
+
+
+class Recipe(NamedTuple):
+    """A policy in plain words: `tp.policy(name, label=label, **options)`."""
+
+    name: str
+    options: dict[str, Any]
+    label: str
+
+
+class Difference(NamedTuple):
+    """A paired difference of two policies, one value for each budget."""
+
+    estimate: Floats
+    stderr: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """What `tp.simulate` returns. Read it by a policy's label; arrays have one value a budget.
+
+    Attributes
+    ----------
+    world : the world the policies met.
+    recipes : the policies.
+    budgets : the checkpoints.
+    replications : how many were finished.
+    seed : the seed; with the above, all that is needed to repeat the study.
+    tally : sums over replications; everything else is computed from them.
+    interrupted : whether it was stopped before all replications were done. It is then exactly the
+        study of its first `replications`.
+    made : versions of tideproof, numpy, numba and python, and the seconds it took.
+    """
+
+    world: World
+    recipes: tuple[Recipe, ...]
+    budgets: tuple[int, ...]
+    replications: int
+    seed: int
+    tally: Tally
+    interrupted: bool = False
+    made: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def policies(self) -> list[str]:
+        """The labels of the policies."""
+        return [recipe.label for recipe in self.recipes]
+
+    def pics(self, label: str) -> Floats:
+        """Return the share of incorrect selections. Where arms tie for the best, any of them is right."""
+        return self._mean(label, "pics")
+
+    def eoc(self, label: str) -> Floats:
+        """Return the expected opportunity cost: the mean of the best arm minus that of the selected."""
+        return self._mean(label, "eoc")
+
+    def samples(self, label: str) -> Floats:
+        """Return the mean number of pulls: the budget, or less for a policy that stops by itself."""
+        return self._mean(label, "samples")
+
+    def stopped(self, label: str) -> Floats:
+        """Return the share of runs that stopped by themselves, with pulls to spare."""
+        return self._average(self.tally.stopped, label)
+
+    def unidentified(self, label: str) -> Floats:
+        """Return the share of selections among arms that no chain of environments connected."""
+        return self._average(self.tally.unidentified, label)
+
+    def pulls(self, label: str) -> Floats:
+        """Return the mean pulls of each arm, (budgets, arms)."""
+        return self._average(self.tally.pulls, label)
+
+    def stderr(self, label: str, of: Measure = "pics") -> Floats:
+        """Return the standard error of `pics`, `eoc` or `samples`; nan after a single replication."""
+        index, n = self._index(label), self.replications
+        mean = self._mean(label, of)
+        if of == "samples":
+            spread = self.tally.squares[index] / n - mean**2
+        else:
+            spread = (self.tally.chosen[index] * (self._costs(of) - mean[:, None]) ** 2).sum(axis=1) / n
+        return _stderr(spread, n)
+
+    def interval(self, label: str, level: float = 0.95, of: Measure = "pics") -> Interval:
+        """Return the confidence interval: exact binomial for `pics`, normal for `eoc` and `samples`."""
+        if of == "pics":
+            return binomial(self._wrong(self._index(label)), self.replications, level)
+        mean, reach = self._mean(label, of), quantile(level) * self.stderr(label, of)
+        return Interval(mean - reach, mean + reach)
+
+    def difference(
+        self, a: str, b: str, of: Literal["pics", "eoc"] = "pics", level: float = 0.95
+    ) -> Difference:
+        """Return `a` minus `b`, paired: both met the same worlds, which makes the interval tight.
+
+        The interval is Tango's score interval for `pics`, the normal one for `eoc`.
+        """
+        i, j, n = self._index(a), self._index(b), self.replications
+        _check(of, "pics", "eoc")
+        estimate = self._mean(a, of) - self._mean(b, of)
+        if of == "pics":
+            both = self._pair(self.tally.both, i, j, same=self._wrong(i))
+            only_a, only_b = self._wrong(i) - both, self._wrong(j) - both
+            stderr = _stderr((only_a + only_b) / n - estimate**2, n)
+            return Difference(estimate, stderr, *paired(only_a, only_b, n, level))
+        apart = self._pair(self.tally.apart, i, j, same=np.zeros(len(self.budgets)))
+        stderr = _stderr(apart / n - estimate**2, n)
+        reach = quantile(level) * stderr
+        return Difference(estimate, stderr, estimate - reach, estimate + reach)
+
+    def table(self) -> Table:
+        """Return one row for each policy and budget, with 95 % intervals for PICS."""
+        columns: dict[str, list[Any]] = {"policy": [], "budget": []}
+        for label in self.policies:
+            low, high = self.interval(label)
+            values = {
+                "pics": self.pics(label),
+                "pics_se": self.stderr(label),
+                "pics_low": low,
+                "pics_high": high,
+                "eoc": self.eoc(label),
+                "eoc_se": self.stderr(label, "eoc"),
+                "samples": self.samples(label),
+                "stopped": self.stopped(label),
+                "unidentified": self.unidentified(label),
+            }
+            columns["policy"] += [label] * len(self.budgets)
+            columns["budget"] += self.budgets
+            for name, column in values.items():
+                columns.setdefault(name, []).extend(column)
+        return Table(columns)
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        of: Measure = "pics",
+        log: bool = True,
+        level: float = 0.95,
+    ) -> Figure:
+        """Draw a curve with its band for each policy, against the budget; save it if a path is given.
+
+        The suffix of the path decides the format: png, svg, pdf. On a log scale a value of zero is
+        drawn hollow at the lower edge.
+        """
+        from tideproof.lab.curves import curves, draw
+
+        _check(of, "pics", "eoc", "samples")
+        return draw(curves(self, of, level), of, self.replications, log, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the study to a JSON file; a crash leaves the old file or the new one."""
+        plain = {
+            "format": "tideproof study",
+            "version": FORMAT,
+            "world": self.world.to_dict(),
+            "policies": [recipe._asdict() for recipe in self.recipes],
+            "budgets": self.budgets,
+            "replications": self.replications,
+            "seed": self.seed,
+            "interrupted": self.interrupted,
+            "made": dict(self.made),
+            "tally": {name: sums.tolist() for name, sums in self.tally._asdict().items()},
+        }
+        write_whole(path, json.dumps(plain, default=_number) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Study:
+        """Read a study that `save` wrote. Its policies need not be installed."""
+        try:
+            plain = json.loads(Path(path).read_text(encoding="utf-8"))
+            if plain["format"] != "tideproof study":
+                raise KeyError("format")
+        except OSError as error:
+            raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+        except (ValueError, TypeError, KeyError):
+            raise InputError(f"{os.fspath(path)!r} is not a saved study") from None
+        if plain["version"] > FORMAT:
+            raise InputError(
+                f"{os.fspath(path)!r} has version {plain['version']}; this tideproof reads up to {FORMAT}"
+            )
+        pairs = len(list(combinations(plain["policies"], 2)))
+        tally = {name: np.array(sums) for name, sums in plain["tally"].items()}
+        shape = pairs, len(plain["budgets"])
+        tally["both"] = tally["both"].astype(np.int64).reshape(shape)  # no pairs, no numbers to tell from
+        tally["apart"] = tally["apart"].astype(np.float64).reshape(shape)
+        return cls(
+            world=World.from_dict(plain["world"]),
+            recipes=tuple(Recipe(**recipe) for recipe in plain["policies"]),
+            budgets=tuple(plain["budgets"]),
+            replications=plain["replications"],
+            seed=plain["seed"],
+            tally=Tally(**tally),
+            interrupted=plain["interrupted"],
+            made=plain["made"],
+        )
+
+    def __repr__(self) -> str:
+        cut = ", interrupted" if self.interrupted else ""
+        return (
+            f"Study of {self.world.arms} arms, {self.replications:,} replications, seed {self.seed}{cut}\n"
+            f"{self.table()!r}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{repr(self).splitlines()[0]}</p>{self.table()._repr_html_()}"
+
+    def _index(self, label: str) -> int:
+        if label not in self.policies:
+            raise UnknownName.among("policy in this study", label, self.policies)
+        return self.policies.index(label)
+
+    def _costs(self, of: Measure) -> Floats:
+        """Return what selecting each arm counts, (K,)."""
+        gaps = self.world.gaps
+        return (gaps > 0.0).astype(np.float64) if of == "pics" else gaps
+
+    def _mean(self, label: str, of: Measure) -> Floats:
+        _check(of, "pics", "eoc", "samples")
+        if of == "samples":
+            return self._average(self.tally.samples, label)
+        return self._average(self.tally.chosen @ self._costs(of), label)
+
+    def _average(self, sums: Any, label: str) -> Floats:
+        average: Floats = sums[self._index(label)] / self.replications
+        return average
+
+    def _wrong(self, index: int) -> Any:
+        wrong = self.world.gaps > 0.0
+        return self.tally.chosen[index][:, wrong].sum(axis=1)
+
+    def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
+        if i == j:
+            return same
+        order = list(combinations(range(len(self.recipes)), 2))
+        return sums[order.index((min(i, j), max(i, j)))]
+
+
+def _check(of: str, *known: str) -> None:
+    if of not in known:
+        raise UnknownName.among("measure", of, known)
+
+
+def _stderr(spread: Floats, n: int) -> Floats:
+    """Return the standard error of a mean of n values with that mean squared deviation."""
+    if n == 1:
+        return np.full_like(spread, np.nan)
+    error: Floats = np.sqrt(np.maximum(spread, 0.0) / (n - 1))
+    return error
+
+
+def _number(value: Any) -> Any:
+    """Write an option that is a NumPy number as a plain one."""
+    return value.item()

@@ -1,0 +1,187 @@
+"""The one small table that tideproof returns: readable as it is, and a step away from any data frame.
+
+It holds and shows columns; it does not filter, join or compute.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from tideproof.errors import InputError, MissingExtra, UnknownName
+
+_LONG = 20  # rows shown before the middle is left out
+_GAP = "…"
+_MISSING = "\N{EN DASH}"
+
+
+class Table:
+    """Equal-length columns under their names.
+
+    Missing values are None; a NaN among the numbers becomes None. Iterating gives one dict a row.
+
+    Parameters
+    ----------
+    columns
+        The values of each column: lists, tuples or NumPy arrays of one length.
+
+    Examples
+    --------
+    >>> table = Table({"arm": ["A", "B"], "n": [12, 9], "mean": [1.25, None]})
+    >>> table
+    arm   n   mean
+    A    12  1.250
+    B     9      –
+    >>> table["n"]
+    [12, 9]
+    >>> table.to_dicts()[1]
+    {'arm': 'B', 'n': 9, 'mean': None}
+    """
+
+    def __init__(self, columns: Mapping[str, Iterable[Any]]) -> None:
+        self._data = {name: _plain(values) for name, values in columns.items()}
+        lengths = {name: len(values) for name, values in self._data.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"columns of a table must have one length, not {lengths}")
+        self._rows = next(iter(lengths.values()), 0)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._data)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, column: str) -> list[Any]:
+        if column not in self._data:
+            raise UnknownName.among("column", column, self._data)
+        return list(self._data[column])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for row in zip(*self._data.values(), strict=True):
+            yield dict(zip(self._data, row, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self.columns == other.columns and self._data == other._data
+
+    __hash__ = None  # type: ignore[assignment]  # equal by value, and its lists can change
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict a row."""
+        return list(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame."""
+        return _optional("pandas").DataFrame(self._data)
+
+    def to_polars(self) -> Any:
+        """Return a polars DataFrame."""
+        return _optional("polars").DataFrame(self._data, strict=False)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file: numbers in full, missing values empty."""
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self._data)
+            writer.writerows(zip(*self._data.values(), strict=True))
+
+    def __repr__(self) -> str:
+        lines = [""] * (len(self._shown()) + 1)
+        for name, values in self._data.items():
+            cells = [name, *self._texts(values)]
+            width = max(map(len, cells))
+            align = str.rjust if _is_numeric(values) else str.ljust
+            lines = [f"{line}  {align(cell, width)}" for line, cell in zip(lines, cells, strict=True)]
+        lines = [line[2:].rstrip() for line in lines]
+        return "\n".join([*lines, *self._count()])
+
+    def _repr_html_(self) -> str:
+        names = "".join(f"<th>{html.escape(name)}</th>" for name in self._data)
+        cells = [
+            [f'<td style="text-align:{_side(values)}">{html.escape(t)}</td>' for t in self._texts(values)]
+            for values in self._data.values()
+        ]
+        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+        count = "".join(f"<p>{line}</p>" for line in self._count())
+        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{count}"
+
+    def _shown(self) -> list[int | None]:
+        """Return the rows to show, None standing for those left out."""
+        if len(self) <= _LONG:
+            return list(range(len(self)))
+        half = _LONG // 2
+        return [*range(half), None, *range(len(self) - half, len(self))]
+
+    def _count(self) -> list[str]:
+        """Return a line with the number of rows, where the rows themselves do not say it."""
+        return [] if 0 < len(self) <= _LONG else [f"{len(self)} rows"]
+
+    def _texts(self, values: list[Any]) -> list[str]:
+        rows = self._shown()
+        digits = _decimals([values[row] for row in rows if row is not None and _is_number(values[row])])
+        return [_GAP if row is None else _text(values[row], digits) for row in rows]
+
+
+def _plain(values: Iterable[Any]) -> list[Any]:
+    """Return the values as Python objects, NaN as None."""
+    items = values.tolist() if hasattr(values, "tolist") else list(values)
+    items = [v.item() if hasattr(v, "item") else v for v in items]
+    return [None if isinstance(v, float) and math.isnan(v) else v for v in items]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    return all(v is None or _is_number(v) for v in values)
+
+
+def _side(values: list[Any]) -> str:
+    return "right" if _is_numeric(values) else "left"
+
+
+def _decimals(numbers: list[float]) -> int | None:
+    """Return how many decimals show a column: four digits of its largest number, two of its spread.
+
+    None stands for scientific notation, where the largest is below 1e-4 or above 1e9.
+
+    >>> _decimals([0.1234, 12.5]), _decimals([1_000_012.31, 1_000_012.87]), _decimals([3e-7])
+    (2, 2, None)
+    """
+    finite = [x for x in numbers if math.isfinite(x)]
+    if not any(finite):
+        return 0
+    largest = _magnitude(max(map(abs, finite)))
+    if not -4 <= largest <= 8:
+        return None
+    spread = max(finite) - min(finite)
+    wanted = max(3 - largest, 1 - _magnitude(spread) if spread else 0)
+    return min(max(wanted, 0), 8 - largest)
+
+
+def _magnitude(x: float) -> int:
+    return math.floor(math.log10(x))
+
+
+def _text(value: Any, digits: int | None) -> str:
+    if value is None:
+        return _MISSING
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.3e}" if digits is None else f"{value:.{digits}f}"
+    return str(value)
+
+
+def _optional(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtra(f"to_{module}() needs {module}: pip install {module}") from None

@@ -1,0 +1,65 @@
+"""The public surface: every name works in a fresh process, and importing is light."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tideproof as tp
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = ["demo", "simulate"]
+
+
+def fresh(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_loads_nothing_heavy():
+    loaded = fresh("import tideproof, sys; print('\\n'.join(sys.modules))").split()
+    assert not {"numba", "matplotlib", "scipy", "pandas", "polars", "duckdb", "typer", "numpy"} & set(loaded)
+
+
+def test_an_experiment_needs_neither_numba_nor_matplotlib():
+    code = """
+import sys
+sys.modules["numba"] = sys.modules["matplotlib"] = None
+import tideproof as tp
+run = tp.Experiment(["A", "B"], budget=20)
+for step in range(20):
+    pull = run.ask(environment=step // 4)
+    run.tell(pull, float(step % 3))
+print(run.recommend().arm)
+"""
+    assert fresh(code).strip() in ("A", "B")
+
+
+@pytest.mark.parametrize("name", tp.__all__)
+def test_every_public_name_resolves_alone(name):
+    """A module that shared a public function's name would shadow it here."""
+    out = fresh(f"import tideproof as tp; import tideproof.cli; print(type(tp.{name}).__name__)")
+    assert out.strip() != "module"
+
+
+def test_the_version_is_in_the_changelog():
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert tp.__version__ in versions
+
+
+@pytest.mark.parametrize("name", [n for n in tp.__all__ if n != "__version__"])
+def test_every_public_name_is_documented(name):
+    assert getattr(tp, name).__doc__
+    reference = (ROOT / "docs" / "reference.md").read_text()
+    assert f"`{name}" in reference, f"docs/reference.md does not mention {name}"
+
+
+@pytest.mark.parametrize("name", tp.policy_names())
+def test_every_policy_is_documented(name):
+    assert f"`{name}`" in (ROOT / "docs" / "reference.md").read_text()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_documented(name):
+    assert f"tideproof {name}" in (ROOT / "docs" / "reference.md").read_text()
