@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -20,6 +20,9 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python benchmarks/run.py
+
+docs: $(READY)
+	$(BIN)/python -m tideproof.report.policy_pages docs/policies
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

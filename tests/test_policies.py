@@ -14,6 +14,32 @@ SPECS = [
     tp.policy("linlucb", n0=3, covariance="printed"),
     "round-robin",
     "round-robin+ols",
+    "round-robin+period",
+    "round-robin+control",
+    "ucb1-normal",
+    "lucb",
+    "p1",
+    "p1+ips",
+    tp.policy("exp4p", lo=-3.0, hi=25.0),
+    tp.policy("exp4p+ips", lo=-3.0, hi=25.0),
+    "successive-rejects",
+    "sequential-halving",
+    "pss",
+    tp.policy("pss", u=1.5),
+    "ser3",
+    tp.policy("ser3", epsilon=1.0, log_inverse_delta=1.0),
+    "zero-one",
+    "ocba",
+    "knowledge-gradient",
+    "top-two-thompson",
+    tp.policy("top-two-thompson", n0=3, beta=0.8),
+    "reduce:linlucb",
+    "reduce:lucb",
+    "reduce:p1",
+    "reduce:successive-rejects",
+    "reduce:sequential-halving",
+    "reduce:zero-one",
+    "reduce:top-two-thompson",
 ]
 CHECKS = [check for spec in SPECS for check in policy_checks(spec)]
 
@@ -56,7 +82,7 @@ def configure(arms, horizon, selection, *, share=0.5):
 @kernel
 def ask(params, state, data, slot, draw):
     if not started(data, 2):
-        return start_arm(state.start, data, slot, 2, draw)
+        return start_arm(state.start, data, slot, 2, -1, draw)
     if uniform(draw, 7) < params.share:
         return argmax(data.fit.mu, draw)
     return least_pulled(data.pulls, draw)

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tideproof._version import __version__
+from tideproof.commands.policies import policies_command
 from tideproof.commands.simulate import simulate_command
 from tideproof.errors import TideproofError
 
@@ -56,6 +57,7 @@ def demo(
 
 
 app.command("simulate")(simulate_command)
+app.command("policies")(policies_command)
 
 
 def main() -> None:

@@ -1,23 +1,30 @@
 """Fit: which arm is best once the shifts are estimated away, and how sure that is.
 
-Names over numbers: estimates and their variances come from `kernels.solve`; the small functions at
-the end turn them into intervals and probabilities. scipy is loaded when one of those first runs.
+Names over numbers: estimates come from `kernels.solve`, their variances from `noise`, intervals and
+probabilities from `inference` and `comparisons`, tests of the assumptions from `diagnostics`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from tideproof import diagnostics
+from tideproof.checks import finite
+from tideproof.comparisons import Comparisons, compare_with_best
+from tideproof.diagnostics import Additivity, SampleRatio, Spread
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.frames import Cells, cells, cells_from_arrays
+from tideproof.frames import Cells, Missing, cells, cells_from_arrays
+from tideproof.inference import chance_of_best, t_quantile, two_sided_p
+from tideproof.kernels import solve as least_squares
 from tideproof.kernels._arrays import Floats, Ints
-from tideproof.kernels.solve import adjusted, contrast, residuals, shifts, solve, sums
+from tideproof.kernels.solve import sums
+from tideproof.noise import Variance, estimate, sigma2
 from tideproof.table import Table
 
 Direction = Literal["maximize", "minimize"]
@@ -36,7 +43,8 @@ class Contrast:
     se : its standard error.
     low, high : its Student-t interval, at the level of the fit.
     p : two-sided p-value of no difference.
-    freedom : degrees of freedom behind `se`; with 0, all of the above but the estimate are None.
+    freedom : degrees of freedom behind `se`, a fraction where variances are unequal; with 0, all of the
+        above but the estimate are None.
     adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
     """
 
@@ -47,28 +55,8 @@ class Contrast:
     low: float | None
     high: float | None
     p: float | None
-    freedom: int
+    freedom: float
     adaptive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Additivity:
-    """Does one shift for all arms describe the data? The F test of arm x environment interaction.
-
-    Attributes
-    ----------
-    F : mean square of the cells around the model over the mean square inside the cells.
-    df1, df2 : their degrees of freedom.
-    p : probability of so large an F if shifts are the same for all arms.
-    worst : cells furthest from the model, in standard errors `z`; those that nothing else can check
-        are left out.
-    """
-
-    F: float
-    df1: int
-    df2: int
-    p: float
-    worst: Table
 
 
 def fit(
@@ -79,6 +67,12 @@ def fit(
     reward: str,
     direction: Direction = "maximize",
     level: float = 0.95,
+    variance: Variance = "common",
+    n: str | None = None,
+    sample_variance: str | None = None,
+    sd: str | None = None,
+    table: str | None = None,
+    missing: Missing = "refuse",
 ) -> Fit:
     """Estimate the arms of a log, the shift of each environment taken out.
 
@@ -87,14 +81,27 @@ def fit(
     Parameters
     ----------
     data
-        One row an observation: a mapping of columns, or any frame that narwhals knows (pandas, polars,
-        pyarrow, ...), eager or lazy.
+        One row an observation: a mapping of columns; any frame that narwhals knows (pandas, polars,
+        pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
+        lines file, compressed or not, or a glob of them; the URL of a PostgreSQL database or of a
+        DuckDB file. Rows are grouped where they are.
     arm, environment, reward
-        The names of its columns.
+        The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
+        timestamp column `ts`; times with a zone count in UTC.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     level
         Coverage of the intervals.
+    variance
+        What is known of the noise: the same for all ("common"), "by-arm", "by-environment", nothing
+        ("robust"), or not even that shifts are the same for all arms ("clustered").
+    n, sample_variance, sd
+        For rows that are aggregated already: the columns of their count and of their variance (divisor
+        n - 1) or standard deviation; `reward` then holds means.
+    table
+        In a database: a table's name, or a query that begins with `select` or `with`.
+    missing
+        "refuse" rows that lack a value, or "drop" and count them.
 
     Examples
     --------
@@ -106,13 +113,16 @@ def fit(
     ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best: +1.1 over A, the runner-up (95 % interval 0.811 to 1.39), p_best 1.00
+    B is best (95 %): +1.1 over A, the runner-up; p_best > 0.99
     arm  n  raw_mean   mean       se    low   high  p_best
     A    4     7.225  5.475  0.07444  5.284  5.666  0.0001
     B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
     8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
     """
-    return Fit(cells(data, arm, environment, reward), direction=direction, level=level)
+    found = cells(
+        data, arm, environment, reward, n=n, variance=sample_variance, sd=sd, table=table, missing=missing
+    )
+    return Fit(found, direction=direction, level=level, variance=variance)
 
 
 class Fit:
@@ -128,6 +138,8 @@ class Fit:
         Whether an adaptive policy chose the pulls; only the wording changes.
     level
         Coverage of the intervals.
+    variance
+        What is known of the noise, as in `fit`.
 
     Attributes
     ----------
@@ -145,21 +157,26 @@ class Fit:
         direction: Direction = "maximize",
         adaptive: bool = False,
         level: float = 0.95,
+        variance: Variance = "common",
     ) -> None:
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction must be 'maximize' or 'minimize', not {direction!r}")
-        if not 0.0 < level < 1.0:
+        if not 0.0 < finite("level", level) < 1.0:
             raise InputError(f"level must lie between 0 and 1, such as 0.95, not {level!r}")
         self.cells = cells
         self.direction = direction
         self.adaptive = adaptive
         self.level = level
+        self.variance = variance
 
         K, J = len(cells.arms), len(cells.environments)
-        self._solution = solve(cells.arm, cells.environment, cells.n, cells.mean, cells.squares, K, J)
+        self._solution = least_squares.solve(
+            cells.arm, cells.environment, cells.n, cells.mean, cells.squares, K, J
+        )
         self._sign = 1.0 if direction == "maximize" else -1.0
         self.freedom = self._solution.freedom
-        self._sigma = math.sqrt(self._solution.rss / self.freedom) if self.freedom else math.nan
+        self._sigma = math.sqrt(sigma2(self._solution))
+        self._estimate = estimate(cells, self._solution, variance)
         self.sigma = _known(self._sigma)
         self._groups = _members(self._solution.group)
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
@@ -176,12 +193,11 @@ class Fit:
         direction: Direction = "maximize",
         adaptive: bool = False,
         level: float = 0.95,
+        variance: Variance = "common",
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
         found = cells_from_arrays(arm, environment, reward)
-        return cls(found, direction=direction, adaptive=adaptive, level=level)
-
-    # ------------------------------------------------------------------ the winner
+        return cls(found, direction=direction, adaptive=adaptive, level=level, variance=variance)
 
     @property
     def best(self) -> Any:
@@ -198,10 +214,11 @@ class Fit:
 
     @property
     def p_best(self) -> dict[Any, float | None]:
-        """The probability of each arm of being the best of its group, `p_best_error` accurate.
+        """The probability of each arm of being the best of its group.
 
-        Under the posterior of the contrasts with a flat prior, a multivariate Student-t. None for an
-        arm that met no other, and without a degree of freedom.
+        Under the posterior of the contrasts with a flat prior, a multivariate Student-t, integrated
+        numerically with the standard error `p_best_error`. None for an arm that met no other, and
+        without a degree of freedom.
         """
         return {arm: _known(p) for arm, p in zip(self.cells.arms, self._chances[0].tolist(), strict=True)}
 
@@ -212,16 +229,15 @@ class Fit:
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
-        mu, P = self._sign * self._solution.mu, self._solution.P
+        mu, C, freedom = self._sign * self._estimate.mu, self._estimate.covariance, self._estimate.freedom
         chance, error = np.full(mu.size, np.nan), math.nan
         for group in self._groups:
             if self.freedom and group.size > 1:
-                block = P[np.ix_(group, group)]
-                chance[group], worst = chance_of_best(mu[group], self._sigma, block, self.freedom)
+                block = np.ix_(group, group)
+                nu = _fewest(freedom[block]).min()
+                chance[group], worst = chance_of_best(mu[group], 1.0, C[block], float(nu))
                 error = worst if math.isnan(error) else max(error, worst)
         return chance, error
-
-    # -------------------------------------------------------------------- tables
 
     @cached_property
     def arms(self) -> Table:
@@ -230,25 +246,88 @@ class Fit:
         Columns: arm, n, raw_mean (of its rewards as they are), mean (adjusted: had it run in every
         environment in proportion to traffic), se, low, high, p_best.
         """
-        c = self.cells
-        n = sums(c.arm, c.n, len(c.arms))
-        with np.errstate(invalid="ignore"):
-            raw = sums(c.arm, c.n * c.mean, n.size) / n
-        mean, variance = adjusted(self._solution, c.arm, c.n, c.mean)
-        se = self._sigma * np.sqrt(variance)
-        reach = t_quantile(self.level, self.freedom) * se
+        c, read = self.cells, self._estimate.readout
+        se = np.sqrt(read.mean_variance)
+        reach = t_quantile(self.level, self._estimate.overall) * se
         return Table(
             {
                 "arm": c.arms,
-                "n": n.astype(np.int64),
-                "raw_mean": raw,
-                "mean": mean,
+                "n": sums(c.arm, c.n, len(c.arms)).astype(np.int64),
+                "raw_mean": self._raw,
+                "mean": read.mean,
                 "se": se,
-                "low": mean - reach,
-                "high": mean + reach,
+                "low": read.mean - reach,
+                "high": read.mean + reach,
                 "p_best": self._chances[0],
             }
         )
+
+    @cached_property
+    def _raw(self) -> Floats:
+        """The mean reward of each arm as it is."""
+        c = self.cells
+        with np.errstate(invalid="ignore"):
+            return sums(c.arm, c.n * c.mean, len(c.arms)) / sums(c.arm, c.n, len(c.arms))
+
+    @cached_property
+    def averages(self) -> Table:
+        """What averages that do not know of shifts say, and by how much shifts move them.
+
+        Columns: arm; mean (adjusted); raw_mean and raw_bias, which is the average shift that the arm
+        met; period_mean (the mean over environments in proportion to their traffic, where the arm was
+        seen: what experiment platforms report) and period_bias. A bias is that mean minus the adjusted
+        one.
+        """
+        c, mean = self.cells, self._estimate.readout.mean
+        size = sums(c.environment, c.n, len(c.environments))[c.environment]
+        with np.errstate(invalid="ignore"):
+            period = sums(c.arm, size * c.mean, len(c.arms)) / sums(c.arm, size, len(c.arms))
+        return Table(
+            {
+                "arm": c.arms,
+                "mean": mean,
+                "raw_mean": self._raw,
+                "raw_bias": self._raw - mean,
+                "period_mean": period,
+                "period_bias": period - mean,
+            }
+        )
+
+    @cached_property
+    def comparisons(self) -> Table:
+        """Each arm against the best of the others, with intervals that all hold at once.
+
+        Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals are
+        true, and the best arm is among the candidates. Inside each group of arms that can be compared.
+
+        Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
+        it may be the best).
+        """
+        K = len(self.cells.arms)
+        columns = {name: np.full(K, np.nan) for name in ("estimate", "low", "high")}
+        candidate = np.ones(K, bool)
+        for group in self._groups:
+            if group.size > 1:
+                found = self._compared(group)
+                limits = (found.low, found.high) if self._sign > 0.0 else (-found.high, -found.low)
+                columns["estimate"][group] = self._sign * found.estimate
+                columns["low"][group], columns["high"][group] = limits
+                candidate[group] = found.candidate
+        return Table({"arm": self.cells.arms, **columns, "candidate": candidate})
+
+    def _compared(self, group: Ints) -> Comparisons:
+        found, block = self._estimate, np.ix_(group, group)
+        nu = _fewest(found.freedom[block]).min(axis=1)
+        return compare_with_best(self._sign * found.mu[group], found.covariance[block], nu, self.level)
+
+    @property
+    def candidates(self) -> list[Any]:
+        """The arms that may be the best: it is among them with probability `level` at least."""
+        if len(self.groups) > 1:
+            raise NotComparable(self._apart())
+        ranked = self._ranked(self._groups[0])
+        may = self.comparisons["candidate"]
+        return [self.cells.arms[i] for i in ranked if may[i]]
 
     @cached_property
     def shifts(self) -> Table:
@@ -257,20 +336,16 @@ class Fit:
         Columns: environment, n, arms (how many were seen), shift (relative to the average over the
         traffic of its group of arms), se.
         """
-        c = self.cells
-        J = len(c.environments)
-        shift, variance = shifts(self._solution, c.arm, c.environment, c.n, c.mean, J)
+        c, read = self.cells, self._estimate.readout
         return Table(
             {
                 "environment": c.environments,
-                "n": sums(c.environment, c.n, J).astype(np.int64),
+                "n": sums(c.environment, c.n, len(c.environments)).astype(np.int64),
                 "arms": self._arms_seen,
-                "shift": shift,
-                "se": self._sigma * np.sqrt(variance),
+                "shift": read.shift,
+                "se": np.sqrt(read.shift_variance),
             }
         )
-
-    # ----------------------------------------------------------------- questions
 
     def contrast(self, a: Any, b: Any) -> Contrast:
         """Compare two arms: the mean of `a` minus the mean of `b`, whatever the direction.
@@ -283,11 +358,13 @@ class Fit:
         i, k = self._position(a), self._position(b)
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
-        estimate, variance = contrast(self._solution, i, k)
-        if math.isnan(estimate):
+        if math.isnan(least_squares.contrast(self._solution, i, k)[0]):
             raise NotComparable(f"{a} and {b} cannot be compared: {self._apart()}")
-        se = self._sigma * math.sqrt(variance)
-        reach = t_quantile(self.level, self.freedom) * se
+        mu, C = self._estimate.mu, self._estimate.covariance
+        estimate, freedom = float(mu[i] - mu[k]), _plain(float(self._estimate.freedom[i, k]))
+        variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
+        se = math.nan if math.isnan(variance) else math.sqrt(max(variance, 0.0))
+        reach = t_quantile(self.level, freedom) * se
         return Contrast(
             a=a,
             b=b,
@@ -295,8 +372,8 @@ class Fit:
             se=_known(se),
             low=_known(estimate - reach),
             high=_known(estimate + reach),
-            p=_known(two_sided_p(estimate, se, self.freedom)),
-            freedom=self.freedom,
+            p=_known(two_sided_p(estimate, se, freedom)),
+            freedom=freedom,
             adaptive=self.adaptive,
         )
 
@@ -306,68 +383,84 @@ class Fit:
         The sum of squares of the cells around the model against that inside the cells, which needs
         an arm seen twice in one environment, and environments that check each other.
         """
-        c, s = self.cells, self._solution
-        df1, df2 = c.n.size - s.environments - s.joins, s.told - c.n.size
-        inside = float(np.sum(c.squares))
-        if df2 == 0:
-            raise InputError("additivity needs noise to compare with: some arm seen twice in one environment")
-        if df1 == 0:
-            raise InputError(
-                f"additivity cannot be tested: {c.n.size} cells of arm and environment are no more than "
-                f"the model has parameters; two arms together in two environments would be"
-            )
-        if inside == 0.0:
-            raise InputError("additivity needs noise to compare with: rewards never vary inside a cell")
-        residual, variance = residuals(s, c.arm, c.environment, c.n, c.mean, len(c.environments))
-        F = float(np.sum(c.n * residual**2)) / df1 / (inside / df2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(variance * c.n > 1e-9, residual / np.sqrt(inside / df2 * variance), np.nan)
-        rows = np.argsort(-np.abs(z), kind="stable")[: min(worst, np.count_nonzero(~np.isnan(z)))]
-        return Additivity(
-            F=F,
-            df1=df1,
-            df2=df2,
-            p=f_tail(F, df1, df2),
-            worst=Table(
-                {
-                    "arm": [c.arms[i] for i in c.arm[rows]],
-                    "environment": [c.environments[j] for j in c.environment[rows]],
-                    "n": c.n[rows].astype(np.int64),
-                    "mean": c.mean[rows],
-                    "expected": (c.mean - residual)[rows],
-                    "z": z[rows],
-                }
-            ),
+        return diagnostics.additivity(self.cells, self._solution, worst)
+
+    def spread(self) -> Spread:
+        """Test whether all arms, and all environments, vary alike; if not, choose another `variance`."""
+        return diagnostics.spread(self.cells)
+
+    def influence(self) -> Table:
+        """Leave each environment out in turn: would the winner change?
+
+        By least squares, all environments with two arms or more, the most influential first. Columns:
+        environment, n, best (the winner without it), lead (of today's winner over the best other arm
+        without it, negative if it loses), change (of that lead). Where leaving it out would disconnect
+        the arms the last three are None.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        if len(self.groups) > 1:
+            raise NotComparable(self._apart())
+        c, mu = self.cells, self._sign * self._solution.mu
+        best = int(np.argmax(mu))
+        without = self._sign * diagnostics.without_each(c, self._solution)
+        lead, now = (x[..., best] - np.delete(x, best, axis=-1).max(axis=-1) for x in (without, mu))
+        change = lead - now
+        winner = [None if math.isnan(x[0]) else c.arms[int(np.argmax(x))] for x in without]
+        rank = np.where(np.isnan(change), -np.inf, -np.abs(change))
+        rows = [int(j) for j in np.argsort(rank, kind="stable") if self._arms_seen[j] > 1]
+        return Table(
+            {
+                "environment": [c.environments[j] for j in rows],
+                "n": sums(c.environment, c.n, len(c.environments))[rows].astype(np.int64),
+                "best": [winner[j] for j in rows],
+                "lead": lead[rows],
+                "change": change[rows],
+            }
         )
 
-    # --------------------------------------------------------------------- words
+    def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
+        """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
+        return diagnostics.sample_ratio(self.cells, expected)
 
     @property
     def verdict(self) -> str:
         """One sentence: the winner, by how much, and how sure."""
         if len(self.groups) > 1:
             return f"no best arm: {self._apart()}"
-        best, second = (self.cells.arms[i] for i in self._ranked(self._groups[0])[:2])
-        over, gap = f"+{{}} over {second}", self.contrast(best, second)
-        if self.direction == "minimize":
-            over, gap = f"{{}} below {second}", self.contrast(second, best)
-        lead = f"{over.format(_short(gap.estimate))}, the runner-up"
-        if gap.low is None or gap.high is None:
+        first, then = self._ranked(self._groups[0])[:2]
+        best, second = self.cells.arms[first], self.cells.arms[then]
+        gap = self._estimate.mu[first] - self._estimate.mu[then]
+        if self._sign > 0.0:
+            lead = f"+{_short(abs(gap))} over {second}, the runner-up"
+        else:
+            lead = f"{_short(abs(gap))} below {second}, the runner-up"
+        if not self.freedom:
             return f"{best} leads: {lead}; no degree of freedom is left to say how sure that is"
-        return (
-            f"{best} {'is best' if gap.low > 0.0 else 'leads'}: {lead} ({100 * self.level:g} % interval "
-            f"{_short(gap.low)} to {_short(gap.high)}), p_best {self.p_best[best]:.2f}"
-        )
+        chance, sure = self.p_best[best] or 0.0, f"{100 * self.level:g} %"
+        p_best = f"p_best {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
+        others = [arm for arm in self.candidates if arm != best]
+        if not others:
+            return f"{best} is best ({sure}): {lead}; {p_best}"
+        return f"{best} leads: {lead}, but {_listed(others)} cannot be excluded ({sure}); {p_best}"
 
     def __repr__(self) -> str:
         s = self._solution
-        noise = f"sigma {_short(self._sigma)} on {self.freedom} degrees of freedom"
+        degrees = "degree" if self.freedom == 1 else "degrees"
+        noise = f"sigma {_short(self._sigma)} on {self.freedom} {degrees} of freedom"
         lines = [
             self.verdict,
             repr(self.arms),
             f"{s.told} rewards in {s.environments} environments; "
             + (noise if self.freedom else "no degree of freedom"),
         ]
+        if self.variance != "common":
+            lines.append(f"standard errors: {self.variance}")
+        if self.cells.dropped:
+            lines.append(f"rows left out because a value was missing: {self.cells.dropped}")
         if self.uninformative:
             lines.append(f"environments with a single arm, which say nothing: {self.uninformative}")
         if self.adaptive:
@@ -381,17 +474,23 @@ class Fit:
 
     def _ranked(self, group: Ints) -> list[int]:
         """Return the arms of a group, the best first."""
-        order = np.argsort(-self._sign * self._solution.mu[group], kind="stable")
+        order = np.argsort(-self._sign * self._estimate.mu[group], kind="stable")
         return [int(i) for i in group[order]]
 
     def _apart(self) -> str:
         """Say which arms do not meet, and which pulls would change that."""
         groups = " | ".join(", ".join(map(str, group)) for group in self.groups)
-        *leaders, last = (str(self.cells.arms[self._ranked(group)[0]]) for group in self._groups)
         return (
             f"{len(self.groups)} groups of arms share no environment: {groups}; "
-            f"pull {', '.join(leaders)} and {last} in one environment"
+            f"pull {_listed(self.bridge)} in one environment"
         )
+
+    @property
+    def bridge(self) -> list[Any]:
+        """Arms which, run together in one environment, would make all comparable; empty if they are."""
+        if len(self.groups) == 1:
+            return []
+        return [self.cells.arms[self._ranked(group)[0]] for group in self._groups]
 
 
 def _members(label: Ints) -> list[Ints]:
@@ -402,115 +501,32 @@ def _members(label: Ints) -> list[Ints]:
     return [np.array(group) for group in groups.values()]
 
 
+def _fewest(freedom: Floats) -> Floats:
+    """Return the degrees of freedom of contrasts, the diagonal out of the way of a minimum."""
+    found = freedom.copy()
+    np.fill_diagonal(found, np.inf)
+    return found
+
+
+def _plain(freedom: float) -> float:
+    return int(freedom) if freedom.is_integer() else freedom
+
+
+def _listed(names: Iterable[Any], most: int = 6) -> str:
+    """Join names in words.
+
+    >>> _listed("AB"), _listed("A"), _listed(range(20))
+    ('A and B', 'A', '0, 1, 2, 3, 4, 5 and 14 more')
+    """
+    *few, last = map(str, names)
+    if len(few) >= most:
+        return f"{', '.join([*few, last][:most])} and {len(few) + 1 - most} more"
+    return f"{', '.join(few)} and {last}" if few else last
+
+
 def _known(x: float) -> float | None:
     return None if math.isnan(x) else x
 
 
 def _short(x: float) -> str:
     return f"{x:.0f}" if abs(x) >= 1000.0 else f"{x:.3g}"
-
-
-def t_quantile(level: float, freedom: int) -> float:
-    """Return t such that a Student-t number lies in (-t, t) with probability `level`; NaN without freedom.
-
-    >>> round(t_quantile(0.95, 10), 3)
-    2.228
-    """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + 0.5 * level)) if freedom else math.nan
-
-
-def two_sided_p(estimate: float, se: float, freedom: int) -> float:
-    """Return the p-value of estimate = 0; NaN without freedom.
-
-    >>> round(two_sided_p(2.228, 1.0, 10), 3)
-    0.05
-    """
-    from scipy.special import stdtr
-
-    if se == 0.0:
-        return 1.0 if estimate == 0.0 else 0.0
-    return float(2.0 * stdtr(freedom, -abs(estimate) / se)) if freedom else math.nan
-
-
-def f_tail(F: float, df1: int, df2: int) -> float:
-    """Return the probability that an F-distributed number exceeds `F`.
-
-    >>> round(f_tail(4.96, 1, 10), 3)
-    0.05
-    """
-    from scipy.special import fdtrc
-
-    return float(fdtrc(df1, df2, F))
-
-
-def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: int) -> tuple[Floats, float]:
-    """Return the probability of each arm of having the highest mean, and its standard error.
-
-    The contrasts are multivariate Student-t around those of `mu`, with scale sigma^2 P. Along a line
-    mu + r v, r real, each arm is highest on one interval of r, whose probability is known: so only
-    the direction v is integrated numerically, over a Kronecker lattice spread on the sphere, under 16
-    random shifts with a fixed seed. The error, the largest over arms, is 0 for two arms, a few 1e-4
-    for ten and about 1e-3 for fifty.
-
-    References
-    ----------
-    Monahan, Genz (1997), Spherical-radial integration rules for Bayesian computation.
-
-    Examples
-    --------
-    >>> chance, error = chance_of_best(np.zeros(3), 1.0, np.eye(3), freedom=9)
-    >>> chance.round(2)
-    array([0.33, 0.33, 0.33])
-    >>> error < 1e-3
-    True
-    """
-    from scipy.special import ndtri
-
-    if sigma == 0.0:
-        best = mu == mu.max()
-        return best / best.sum(), 0.0
-    K = mu.size
-    P = P - P.mean(axis=0) - P.mean(axis=1, keepdims=True) + P.mean()
-    variance, axes = np.linalg.eigh(P)  # the first axis is a common level, which does not matter
-    root = sigma * axes[:, 1:] * np.sqrt(np.maximum(variance[1:], 0.0))
-    points = np.arange(max(64, min(4096, 2**16 // K)))
-    lattice = np.outer(points, 2.0 ** (np.arange(1, K) / K))
-    random = np.random.default_rng(20240919)
-    chances = []
-    for _ in range(16):
-        uniform = np.abs(2.0 * ((lattice + random.random(K - 1)) % 1.0) - 1.0)
-        z = ndtri(np.clip(uniform, 2.0**-53, 1.0 - 2.0**-53))
-        v = z / np.linalg.norm(z, axis=1, keepdims=True) @ root.T
-        chances.append(_chance_along(mu, v, freedom))
-    return np.mean(chances, axis=0), float(np.max(np.std(chances, axis=0, ddof=1)) / 4.0)
-
-
-def _chance_along(mu: Floats, v: Floats, freedom: int) -> Floats:
-    """Average, over the lines mu + r v, the probability of each arm of being the highest.
-
-    From r = -inf, where the arm that rises least is the highest, each line is walked up from one
-    crossing to the next: a handful of steps, however many arms there are.
-    """
-    chance, line = np.zeros(mu.size), np.arange(len(v))
-    arm, low = v.argmin(axis=1), np.zeros(len(v))
-    while True:
-        rise = v - v[line, arm, None]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            crossing = np.where(rise > 0.0, (mu[arm, None] - mu) / rise, np.inf)
-        following = crossing.argmin(axis=1)
-        r = crossing[line, following]
-        high = _radial_cdf(r, mu.size - 1, freedom)
-        chance += sums(arm, high - low, mu.size)
-        if np.all(r == np.inf):
-            return chance / len(v)
-        arm, low = np.where(r == np.inf, arm, following), high
-
-
-def _radial_cdf(r: Floats, dimension: int, freedom: int) -> Floats:
-    """Return the distribution of the signed length of a standard Student-t vector along its line."""
-    from scipy.special import fdtr
-
-    with np.errstate(over="ignore"):
-        return np.asarray(0.5 + 0.5 * np.sign(r) * fdtr(dimension, freedom, r**2 / dimension))

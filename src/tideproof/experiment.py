@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 
@@ -107,19 +107,16 @@ class _Environment:
         self.cells: Memory[Moments] = allocate(Moments, arms)
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _locked(
-    method: Callable[Concatenate[Experiment, P], R],
-) -> Callable[Concatenate[Experiment, P], R]:
+def _locked(method: Method) -> Method:
     @wraps(method)
-    def locked(self: Experiment, *args: P.args, **kwargs: P.kwargs) -> R:
+    def locked(self: Experiment, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return locked
+    return cast(Method, locked)
 
 
 class Experiment:

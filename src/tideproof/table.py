@@ -158,14 +158,14 @@ def _decimals(numbers: list[float]) -> int | None:
     (2, 2, None)
     """
     finite = [x for x in numbers if math.isfinite(x)]
-    if not any(finite):
+    largest = max(map(abs, finite), default=0.0)
+    if largest == 0.0:
         return 0
-    largest = _magnitude(max(map(abs, finite)))
-    if not -4 <= largest <= 8:
+    if not 1e-4 <= largest < 1e9:
         return None
     spread = max(finite) - min(finite)
-    wanted = max(3 - largest, 1 - _magnitude(spread) if spread else 0)
-    return min(max(wanted, 0), 8 - largest)
+    for_spread = 1 - _magnitude(spread) if spread > 1e-8 * largest else 0  # less is rounding
+    return max(3 - _magnitude(largest), for_spread, 0)
 
 
 def _magnitude(x: float) -> int:

@@ -1,6 +1,6 @@
 """How state is laid out: NamedTuples of small arrays, cut from two flat buffers.
 
-A state says the shape of each array in its annotation, with `"K"` for the number of arms. Zero is
+A state says dtype and shape of each array in its annotation, with `"K"` for the number of arms. Zero is
 the initial value of everything, so that clearing the buffers starts a state anew and copying or
 saving them copies or saves it whole.
 """
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FloatK = Annotated[Floats, "K"]
-FloatKK = Annotated[Floats, "K", "K"]
-Float1 = Annotated[Floats, 1]
-IntK = Annotated[Ints, "K"]
-Int1 = Annotated[Ints, 1]
+FloatK = Annotated[Floats, np.float64, "K"]
+FloatKK = Annotated[Floats, np.float64, "K", "K"]
+Float1 = Annotated[Floats, np.float64, 1]
+IntK = Annotated[Ints, np.int64, "K"]
+Int1 = Annotated[Ints, np.int64, 1]
 
 T = TypeVar("T")
 
@@ -44,6 +44,11 @@ class Memory(NamedTuple, Generic[T]):
         """Make this state equal to `other`, which has the same layout."""
         self.floats[:] = other.floats
         self.ints[:] = other.ints
+
+
+def compose(name: str, **fields: Any) -> Any:
+    """Return a state type made of others, for those who know their parts only when they run."""
+    return NamedTuple(name, list(fields.items()))
 
 
 def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
@@ -86,8 +91,7 @@ def _layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
         if _is_state(hint):
             leaves += _layout(hint, arms)
         elif get_origin(hint) is Annotated:
-            array, *shape = get_args(hint)
-            dtype = get_args(get_args(array)[1])[0]
+            _, dtype, *shape = get_args(hint)
             leaves.append((dtype, tuple(arms if side == "K" else int(side) for side in shape)))
         else:
             raise TypeError(f"a state holds arrays annotated with their shape, not {hint!r}")

@@ -9,16 +9,26 @@ LOWEST = -1.7976931348623157e308  # below any value, and finite: states are save
 
 
 @kernel
+def contend(best, top, ties, i, value, draw):
+    """Return the best arm (-1 before the first), its value and how many share it, now with arm i.
+
+    For loops in which not every arm may win; `argmax` does it for a whole array.
+    """
+    if best < 0 or value > top:
+        return i, value, 1
+    if value == top:
+        ties += 1
+        if below(draw, i, ties) == 0:
+            best = i
+    return best, top, ties
+
+
+@kernel
 def argmax(values, draw):
     """Return the index of the largest value."""
-    best, ties = 0, 1
-    for i in range(1, values.size):
-        if values[i] > values[best]:
-            best, ties = i, 1
-        elif values[i] == values[best]:
-            ties += 1
-            if below(draw, i, ties) == 0:
-                best = i
+    best, top, ties = -1, 0.0, 0
+    for i in range(values.size):
+        best, top, ties = contend(best, top, ties, i, float(values[i]), draw)
     return best
 
 

@@ -37,8 +37,8 @@ class Data(NamedTuple):
     moments : of told rewards; stays empty unless used.
     fit : of told rewards, with the place in the design of pulls that are out; likewise.
     periods : weighted sums over environments; likewise.
-    told, reward : (1,) number and mean of the rewards that `tell` brings now; none for pulls out.
-        Only a policy that declares to read "reward" may look at them.
+    told, reward, squares : (1,) number, mean and squared deviations of the rewards that `tell` brings
+        now; no number for pulls out. Only who declares to read "reward" may look at them.
     """
 
     pulls: IntK
@@ -47,6 +47,7 @@ class Data(NamedTuple):
     periods: Periods
     told: Int1
     reward: Float1
+    squares: Float1
 
 
 @kernel
@@ -54,6 +55,7 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
     """Take in `n` told rewards of `arm`: the statistics, then the policy, then the slot."""
     data.told[0] = n
     data.reward[0] = mean
+    data.squares[0] = squares
     if SUMS:
         weigh_in(data.moments, arm, n, mean, weigh(params, state, data, arm))
     data.pulls[arm] += n

@@ -25,6 +25,8 @@ class Slot(NamedTuple):
     arm : (1,) an arm seen here; meaningless while the slot is empty.
     first : (1,) 1 if the experiment's first reward was told here: the paper's gauge.
     means : (K,) mean reward of each arm here; kept only for those who read "cells".
+    sums, weights : (K,) weighted sums of rewards and weights of each arm here, and
+    epoch : (1,) since when; kept only by `reduce`.
     """
 
     counts: FloatK
@@ -33,6 +35,9 @@ class Slot(NamedTuple):
     arm: Int1
     first: Int1
     means: FloatK
+    sums: FloatK
+    weights: FloatK
+    epoch: Int1
 
 
 @kernel
@@ -53,6 +58,8 @@ def clear(slot):
         slot.counts[i] = 0.0
         if CELLS:
             slot.means[i] = 0.0
+            slot.sums[i] = 0.0
+            slot.weights[i] = 0.0
     slot.size[0] = 0.0
     slot.mean[0] = 0.0
     slot.first[0] = 0

@@ -49,8 +49,8 @@ def _replays(start, data, slot):
 
 
 @kernel
-def start_arm(start, data, slot, n0, draw):
-    """Return the next arm of the initialisation.
+def start_arm(start, data, slot, n0, avoid, draw):
+    """Return the next arm of the initialisation, not the one to `avoid` (-1 for none).
 
     Arms leave the round robin with their n0-th pull; should all have left before they are
     connected, it goes on with all of them.
@@ -61,18 +61,18 @@ def start_arm(start, data, slot, n0, draw):
     K = pulls.size
     limit = _NO_LIMIT
     for i in range(K):
-        if pulls[i] < n0:
+        if pulls[i] < n0 and i != avoid:
             limit = n0
     fewest, ties = -1, 0
     for i in range(K):
-        if pulls[i] < limit:
+        if pulls[i] < limit and i != avoid:
             if fewest < 0 or turns[i] < turns[fewest]:
                 fewest, ties = i, 1
             elif turns[i] == turns[fewest]:
                 ties += 1
     skip = below(draw, 0, ties)
     for i in range(fewest, K):
-        if pulls[i] < limit and turns[i] == turns[fewest]:
+        if pulls[i] < limit and i != avoid and turns[i] == turns[fewest]:
             if skip == 0:
                 return i
             skip -= 1

@@ -64,53 +64,48 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
     """Play replications first, first + 1, ... of `world`, as many as `score` has room for.
 
     `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`; `budgets` are the
-    checkpoints in ascending order.
+    checkpoints in ascending order. It is one function because compiling grows with the depth of calls.
     """
+    state, data, slot = run.state, run.data, run.slot
     for r in range(score.selected.shape[0]):
+        replication = first + np.uint64(r)
         for i in range(floats.size):
             floats[i] = 0.0
         for i in range(ints.size):
             ints[i] = 0
-        play(params, run, world, seed, first + np.uint64(r), budgets, score, r, trace)
-
-
-@kernel
-def play(params, run, world, seed, replication, budgets, score, r, trace):
-    """Play one replication into row r of the score."""
-    state, data, slot = run.state, run.data, run.slot
-    t, j, left, shift = 0, -1, 0, 0.0
-    stopped = False
-    for b in range(budgets.size):
-        while t < budgets[b] and not stopped:
-            if left == 0:
-                j += 1
-                left, shift = environment(world, seed, replication, j, shift)
-                clear(slot)
-            step = np.uint64(t)
-            arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
-            if arm < 0:
-                stopped = True
-                break
-            reward = world.means[arm] + shift + world.sigmas[arm] * noise(world, seed, replication, t)
-            take(params, state, data, slot, arm, 1, reward, 0.0, Draw(seed, replication, TELL, step))
-            if TRACE:
-                trace.arm[t] = arm
-                trace.environment[t] = j
-                trace.shift[t] = shift
-                trace.reward[t] = reward
-                for i in range(data.pulls.size):
-                    trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
-            left -= 1
-            t += 1
-        # a policy that stopped keeps its selection at later checkpoints
-        arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
-        score.selected[r, b] = arm
-        score.chosen[b, arm] += 1
-        if not identified(data):
-            score.unidentified[b] += 1
-        for i in range(data.pulls.size):
-            score.pulls[b, i] += data.pulls[i]
-        score.samples[b] += t
-        score.squares[b] += t * t
-        if t < budgets[b]:
-            score.stopped[b] += 1
+        t, j, left, shift = 0, -1, 0, 0.0
+        stopped = False
+        for b in range(budgets.size):
+            while t < budgets[b] and not stopped:
+                if left == 0:
+                    j += 1
+                    left, shift = environment(world, seed, replication, j, shift)
+                    clear(slot)
+                step = np.uint64(t)
+                arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
+                if arm < 0:
+                    stopped = True
+                    break
+                reward = world.means[arm] + shift + world.sigmas[arm] * noise(world, seed, replication, t)
+                take(params, state, data, slot, arm, 1, reward, 0.0, Draw(seed, replication, TELL, step))
+                if TRACE:
+                    trace.arm[t] = arm
+                    trace.environment[t] = j
+                    trace.shift[t] = shift
+                    trace.reward[t] = reward
+                    for i in range(data.pulls.size):
+                        trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
+                left -= 1
+                t += 1
+            # a policy that stopped keeps its selection at later checkpoints
+            arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
+            score.selected[r, b] = arm
+            score.chosen[b, arm] += 1
+            if not identified(data):
+                score.unidentified[b] += 1
+            for i in range(data.pulls.size):
+                score.pulls[b, i] += data.pulls[i]
+            score.samples[b] += t
+            score.squares[b] += t * t
+            if t < budgets[b]:
+                score.stopped[b] += 1

@@ -104,9 +104,7 @@ def adjusted(solution: Solution, arm: Ints, n: Floats, mean: Floats) -> tuple[Fl
     """
     part, share, total, grand = _traffic(solution, arm, n, mean)
     c = np.eye(share.size) - np.where(part[:, None] == part, share, 0.0)
-    with np.errstate(divide="ignore"):
-        variance = np.sum(c @ solution.P * c, axis=1) + 1.0 / total[part]
-    return grand[part] + c @ solution.mu, np.where(total[part] > 0.0, variance, np.nan)
+    return grand[part] + c @ solution.mu, 1.0 / total[part] + np.sum(c @ solution.P * c, axis=1)
 
 
 def shifts(
@@ -127,8 +125,8 @@ def shifts(
     home = np.zeros(environments, np.int64)  # the group of each environment
     home[environment] = part[arm]
     above = sums(environment, n * (mean - grand[home[environment]]), environments)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift, variance = above / size, 1.0 / size - 1.0 / total[home]
+    size[size == 0.0] = np.nan
+    shift, variance = above / size, 1.0 / size - 1.0 / total[home]
     for rows, _, block in _blocks(arm, environment, n / size[environment], arms, environments):
         h = block - traffic[home[rows]]
         shift[rows] -= h @ solution.mu
@@ -147,9 +145,8 @@ def residuals(
     size = sums(environment, n, environments)
     residual = _residual(solution.mu, arm, environment, n, mean, size)
     variance = 1.0 / n - 1.0 / size[environment] - np.diag(solution.P)[arm]
-    for rows, cells, block in _blocks(
-        arm, environment, n / size[environment], solution.mu.size, environments
-    ):
+    share, arms = n / size[environment], solution.mu.size
+    for rows, cells, block in _blocks(arm, environment, share, arms, environments):
         row = environment[cells] - rows.start
         product = block @ solution.P
         variance[cells] += 2.0 * product[row, arm[cells]] - np.sum(product * block, axis=1)[row]
@@ -224,10 +221,13 @@ def _inverse(weight: Floats, part: Ints) -> Floats:
 
 
 def _traffic(solution: Solution, arm: Ints, n: Floats, mean: Floats) -> tuple[Ints, Floats, Floats, Floats]:
-    """Return the group of each arm and its share there; the rewards and mean reward of each group."""
+    """Return the group of each arm and its share there; the rewards and mean reward of each group.
+
+    NaN where nothing was seen.
+    """
     alone = solution.group == 0
     part = np.unique(np.where(alone, -1 - np.arange(alone.size), solution.group), return_inverse=True)[1]
     counts = sums(arm, n, alone.size)
     total = sums(part, counts, part.max() + 1)
-    with np.errstate(invalid="ignore"):
-        return part, counts / total[part], total, sums(part[arm], n * mean, total.size) / total
+    total[total == 0.0] = np.nan
+    return part, counts / total[part], total, sums(part[arm], n * mean, total.size) / total

@@ -125,7 +125,7 @@ def play(
     )
     memory = spec.memory(K)
     loop(
-        spec.params(K, budgets[-1]),
+        spec.within(world).params(K, budgets[-1]),
         memory.view,
         memory.floats,
         memory.ints,

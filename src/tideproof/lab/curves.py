@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tideproof.lab.study import Measure, Study
+
+FORMATS = (".png", ".svg", ".pdf")
 
 # Okabe and Ito's palette, from dark to light, so that it survives colour blindness and grey print;
 # line style and marker tell curves apart without any colour.
@@ -57,10 +60,9 @@ def draw(
     drawn: list[Curve], of: Measure, replications: int, log: bool, path: str | os.PathLike[str] | None
 ) -> Figure:
     """Draw the curves; zeros lie hollow on the lower edge of a log scale."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra.of("matplotlib", "plot", "a plot") from None
+    check_picture(path)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.add_subplot()
     floor = floor_of(drawn) if log else -np.inf
@@ -97,19 +99,19 @@ def draw(
         axes.set_ylim(bottom=floor)
     axes.set_xlabel("budget")
     axes.set_ylabel(_TITLES[of])
-    axes.set_title(f"{replications:,} replications", fontsize=9, loc="right", color="0.35")
+    note = "; hollow: zero" if any((curve.value <= floor).any() for curve in drawn) else ""
+    axes.set_title(f"{replications:,} replications{note}", fontsize=9, loc="right", color="0.35")
     axes.grid(alpha=0.25, which="major")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
     if path is not None:
-        save(figure, path)
+        figure.savefig(path, dpi=160)
     return figure
 
 
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Save the figure in the format that the suffix names."""
-    known = figure.canvas.get_supported_filetypes()
-    suffix = Path(path).suffix.lower().removeprefix(".")
-    if suffix not in known:
-        raise InputError(f"cannot save a picture as {suffix!r}; known: {', '.join(sorted(known))}")
-    figure.savefig(path, dpi=160)
+def check_picture(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a picture that cannot be drawn or saved, before time is spent on its numbers."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtra.of("matplotlib", "plot", "a plot")
+    if path is not None and Path(path).suffix.lower() not in FORMATS:
+        raise InputError(f"a picture must end in {', '.join(FORMATS)}; {os.fspath(path)!r} does not")

@@ -141,7 +141,7 @@ def _checked(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
             raise InputError(f"budgets must be in ascending order, each once; {after} comes after {before}")
     for spec in specs:
         for budget in points if spec.policy.needs_horizon else points[:1]:
-            spec.params(arms, budget)
+            spec.within(world).params(arms, budget)
     return Plan(world, specs, points, whole("seed", seed, 0, 2**64 - 1))
 
 

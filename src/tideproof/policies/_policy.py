@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from tideproof.errors import BudgetTooSmall, InputError, UnknownName
-from tideproof.kernels._arrays import Memory, allocate
+from tideproof.kernels._arrays import Memory, allocate, compose
 from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
@@ -21,6 +21,12 @@ from tideproof.policies.selections import Selection
 def even(params, state, data, arm):
     """Weigh all rewards alike."""
     return 1.0
+
+
+@kernel
+def everywhere(params, state, arm):
+    """Keep all arms."""
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +50,16 @@ class Policy:
     tell : kernel (params, state, data, slot, arm, n, draw); n pulls of one arm.
     minimum : (arms, params) -> the smallest budget that makes sense.
     selections : the rules it can serve, its default first.
-    reads : statistics `ask` and `tell` read, of "moments", "fit", "sums" (weighted sums), "reward"
-        (the reward itself) and "cells" (means of each arm in the slot).
+    reads : statistics `ask` and `tell` read, of "means", "moments" (means and squares), "fit", "sums"
+        (weighted sums), "reward" (the reward itself) and "cells" (means of each arm in the slot).
     needs_horizon : whether it must know the budget in advance.
     shift_aware : whether its choices are the same whatever the shifts.
     adaptive : whether its choices depend on rewards, which makes intervals nominal.
     stops : whether `ask` may return -1 before the budget is spent.
     weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
+    active : kernel (params, state, arm) -> whether the arm may still be played.
+    from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
+    holes : what else to fill in when its kernels are linked.
     """
 
     name: str
@@ -68,6 +77,9 @@ class Policy:
     adaptive: bool = True
     stops: bool = False
     weigh: Callable[..., Any] = even
+    active: Callable[..., Any] = everywhere
+    from_world: Callable[[Any], dict[str, Any]] | None = None
+    holes: Mapping[str, Any] = field(default_factory=dict)
 
     def selection(self, name: str | None) -> Selection:
         """Return the selection rule of that name, or the default one."""
@@ -108,13 +120,24 @@ class PolicySpec:
         """Return the numbers the kernels receive, or say which budget would do."""
         if self.policy.needs_horizon and horizon is None:
             raise InputError(f"{self.label} must know its budget in advance: budget=None is not allowed")
-        params = self.policy.configure(arms, horizon, self.selection.name, **dict(self.options))
+        options = dict(self.options)
+        for name, default in self.policy.options().items() if self.policy.from_world else ():
+            if default is None and options.get(name) is None:
+                raise InputError(f"{self.label} needs its option {name!r}: tp.policy(..., {name}=...)")
+        params = self.policy.configure(arms, horizon, self.selection.name, **options)
         least = self.policy.minimum(arms, params)
         if horizon is not None and horizon < least:
             raise BudgetTooSmall(
                 f"a budget of {horizon} is too small for {self.label} with {arms} arms; at least {least}"
             )
         return params
+
+    def within(self, world: Any) -> PolicySpec:
+        """Return this policy with the options that it takes from the world unless they are given."""
+        if self.policy.from_world is None:
+            return self
+        options = self.policy.from_world(world) | dict(self.options)
+        return replace(self, options=tuple(sorted(options.items())))
 
     def program(self) -> Program:
         """Return the interpreted program."""
@@ -147,7 +170,9 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "select": selection.select,
         "identified": selection.identified,
         "weigh": policy.weigh,
-        "MOMENTS": "moments" in reads,
+        **policy.holes,
+        **selection.holes,
+        "MOMENTS": bool(reads & {"means", "moments"}),
         "FIT": "fit" in reads,
         "SUMS": "sums" in reads,
         "PERIOD": "period" in reads,
@@ -171,5 +196,4 @@ def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[...
 
 @cache
 def _run_type(policy: Policy) -> Any:
-    fields: list[tuple[str, Any]] = [("state", policy.State), ("data", Data), ("slot", Slot)]
-    return NamedTuple("Run", fields)
+    return compose("Run", state=policy.State, data=Data, slot=Slot)

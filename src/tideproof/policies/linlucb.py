@@ -1,6 +1,6 @@
 """LinLUCB: play the leader, then its most promising challenger, both from one fit.
 
-l = argmax muhat,  u = argmax_{i != l} muhat_i + sqrt(16 ln t / N_i) sqrt(Var muhat_i),
+    l = argmax muhat,  u = argmax_{i != l} muhat_i + sqrt(16 ln t / N_i) sqrt(Var muhat_i),
 
 with the estimated noise variance and the paper's gauge s_1 = 0. The order of a pair changes where
 otherwise an environment would begin with the same arm twice, which tells nothing.
@@ -82,7 +82,7 @@ def ask(params, state, data, slot, draw):
     """Return the next arm: of the initialisation, or of the pair."""
     if state.planned[0] == 0:
         if not started(data, params.n0):
-            return start_arm(state.start, data, slot, params.n0, draw)
+            return start_arm(state.start, data, slot, params.n0, -1, draw)
         return least_pulled(data.pulls, draw)  # no degree of freedom yet
     first = state.turned[0] if state.half[0] == 1 else _turns(state, slot)
     return state.challenger[0] if first != state.half[0] else state.leader[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.policies._policy import Policy, PolicySpec
+from tideproof.policies.reduce import PREFIX, reduced
 
 GROUP = "tideproof.policies"
 
@@ -28,6 +29,8 @@ def policy_names() -> list[str]:
 
 @cache
 def _load(name: str) -> Policy:
+    if name.startswith(PREFIX):
+        return reduced(_load(name.removeprefix(PREFIX)))
     entries = _entries()
     if name not in entries:
         raise UnknownName.among("policy", name, policy_names())
@@ -43,8 +46,9 @@ def policy(name: str, *, label: str | None = None, **options: Any) -> PolicySpec
     Parameters
     ----------
     name
-        A registered name, with a suffix for the selection rule if it is not the default one:
-        `"round-robin+ols"`.
+        A registered name, with a suffix for the selection rule if it is not the default one,
+        `"round-robin+ols"`, and a prefix to run it on rewards with the shifts taken out,
+        `"reduce:lucb"`.
     label
         Its name wherever a study is read; made from the name and options if not given.
     **options

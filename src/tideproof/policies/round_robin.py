@@ -1,8 +1,16 @@
 """Round robin: every arm in turn.
 
-With selection `mean` in a fixed order, whatever the environment does; with `ols` Algorithm 1 and
-then randomised round robin, so that the arms become comparable (in a fixed order, ten arms in
-environments of length 2 never do).
+In a fixed order, a_t = 1 + ((t - 1) mod K), whatever the environment does; only with selection `ols`
+by Algorithm 1 and then randomised round robin, so that the arms become comparable (in a fixed order,
+ten arms in environments of length 2 never do).
+
+Use it as the baseline, or where the allocation must not depend on rewards: intervals are then exact.
+The selections are what can be done with such data: `mean` compares raw means, `ols` estimates the
+shifts away, `period` and `control` are the rules of experiment platforms. The period-weighted mean
+(GrowthBook) is sum_j m_j xbar_ij / sum_j m_j over the environments j that saw the arm; epoch against
+control (Optimizely) is the difference to the first arm within environments, weighted by
+n_ij n_cj / (n_ij + n_cj). Both are as good as `ols` when environments are long and balanced, and
+lose to it when an arm misses some.
 """
 
 from __future__ import annotations
@@ -13,8 +21,9 @@ from tideproof.checks import whole
 from tideproof.kernels._link import kernel
 from tideproof.kernels.choose import least_pulled
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
+from tideproof.kernels.turns import in_turn
 from tideproof.policies._policy import Policy
-from tideproof.policies.selections import MEAN, OLS
+from tideproof.policies.selections import CONTROL, MEAN, OLS, PERIOD
 
 
 class Params(NamedTuple):
@@ -40,13 +49,9 @@ def ask(params, state, data, slot, draw):
     """Return the first of the least pulled arms, or a random one of them after Algorithm 1."""
     if params.n0 > 0:
         if not started(data, params.n0):
-            return start_arm(state.start, data, slot, params.n0, draw)
+            return start_arm(state.start, data, slot, params.n0, -1, draw)
         return least_pulled(data.pulls, draw)
-    next_arm = 0
-    for i in range(data.pulls.size):
-        if data.pulls[i] < data.pulls[next_arm]:
-            next_arm = i
-    return next_arm
+    return in_turn(data.pulls)
 
 
 @kernel
@@ -65,7 +70,7 @@ POLICY = Policy(
     ask=ask,
     tell=tell,
     minimum=lambda arms, params: arms * max(params.n0, 1),
-    selections=(MEAN, OLS),
+    selections=(MEAN, OLS, PERIOD, CONTROL),
     reads=frozenset(),
     needs_horizon=False,
     shift_aware=True,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tideproof.kernels._link import kernel
-from tideproof.kernels.choose import argmax
+from tideproof.kernels.choose import LOWEST, argmax, contend
+from tideproof.kernels.eliminate import front_runner
 from tideproof.kernels.fixed_effects import connected, together
-from tideproof.kernels.random import below
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,8 @@ class Selection:
     idea : one line for people.
     select : kernel (params, state, data, draw) -> arm.
     identified : kernel (data) -> whether the selection compares what can be compared.
-    reads : "moments", "fit" or both.
+    reads : the statistics it needs, of "means", "fit", "sums", "period" and "control".
+    holes : what else to fill in when its kernels are linked.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Selection:
     select: Callable[..., Any]
     identified: Callable[..., Any]
     reads: frozenset[str]
+    holes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @kernel
@@ -40,16 +42,25 @@ def _always(data):
 @kernel
 def _largest_mean(params, state, data, draw):
     told, mean = data.moments.told, data.moments.mean
-    best, ties = -1, 1
+    best, top, ties = -1, 0.0, 0
     for i in range(mean.size):
-        if told[i] > 0.0:
-            if best < 0 or mean[i] > mean[best]:
-                best, ties = i, 1
-            elif mean[i] == mean[best]:
-                ties += 1
-                if below(draw, i, ties) == 0:
-                    best = i
-    return max(best, 0)
+        best, top, ties = contend(best, top, ties, i, mean[i] if told[i] > 0.0 else LOWEST, draw)
+    return best
+
+
+@kernel
+def _most_pulls(params, state, data, draw):
+    return argmax(data.pulls, draw)
+
+
+@kernel
+def _largest_sum(params, state, data, draw):
+    return argmax(data.moments.sums, draw)
+
+
+@kernel
+def _survivor(params, state, data, draw):
+    return front_runner(state.race, data.moments, draw)
 
 
 @kernel
@@ -74,9 +85,48 @@ def _largest_effect(params, state, data, draw):
     return best
 
 
-MEAN = Selection(
-    "mean", "the largest raw mean: wrong under shifts", _largest_mean, _always, frozenset({"moments"})
-)
-OLS = Selection(
-    "ols", "the largest fixed-effects estimate", _largest_effect, _arms_connected, frozenset({"fit"})
+@kernel
+def _largest_period_mean(params, state, data, draw):
+    top, bottom = data.periods.top, data.periods.bottom
+    best, highest, ties = -1, 0.0, 0
+    for i in range(top.size):
+        value = top[i] / bottom[i] if bottom[i] > 0.0 else LOWEST
+        best, highest, ties = contend(best, highest, ties, i, value, draw)
+    return best
+
+
+@kernel
+def _all_met_control(data):
+    for i in range(1, data.periods.share.size):  # noqa: SIM110
+        if data.periods.share[i] <= 0.0:
+            return False
+    return True
+
+
+@kernel
+def _largest_over_control(params, state, data, draw):
+    versus, share = data.periods.versus, data.periods.share
+    best, top, ties = 0, 0.0, 1  # the control
+    for i in range(1, versus.size):
+        if share[i] > 0.0:
+            best, top, ties = contend(best, top, ties, i, versus[i] / share[i], draw)
+    return best
+
+
+def _rule(name, idea, select, *reads, identified=_always):
+    return Selection(name, idea, select, identified, frozenset(reads))
+
+
+MEAN = _rule("mean", "the largest raw mean: wrong under shifts", _largest_mean, "means")
+OLS = _rule("ols", "the largest fixed-effects estimate", _largest_effect, "fit", identified=_arms_connected)
+MOST_PLAYED = _rule("most-played", "the most pulls: what a regret minimiser came to like", _most_pulls)
+IPS = _rule("ips", "the largest sum of rewards, each divided by its arm's chance", _largest_sum, "sums")
+SURVIVOR = _rule("survivor", "the last arm in the race, or the best mean of those", _survivor, "means")
+PERIOD = _rule("period", "the largest mean over periods, weighted by size", _largest_period_mean, "period")
+CONTROL = _rule(
+    "control",
+    "the largest difference to the first arm within environments",
+    _largest_over_control,
+    "control",
+    identified=_all_met_control,
 )

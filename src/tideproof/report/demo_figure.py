@@ -26,9 +26,7 @@ def draw(story: Story, path: Path) -> None:
 
 def _tide(axes: Any, story: Story) -> None:
     days = np.arange(1, len(story.days) + 1)
-    visitors = np.array([day.visitors for day in story.days])
-    shift = np.array([day.shift for day in story.days])
-    centred = shift - np.average(shift, weights=visitors)
+    centred = np.array([day.shift for day in story.days]) - story.level(len(story.days))
     tide, error = np.array(story.tide), 1.96 * np.array(story.tide_error)
     axes.fill_between(days, tide - error, tide + error, color=TIDE, alpha=0.25, lw=0, label="95 % interval")
     axes.plot(days, tide, color=TIDE, lw=1.8, label="tide estimated by tideproof")
@@ -44,13 +42,11 @@ def _prices(axes: Any, story: Story) -> None:
     names = list(story.truth)
     at = np.arange(len(names))
     truth = np.array(list(story.truth.values()))
-    # adjusted means are on the scale of the average visitor's day; so is the truth plus that day
-    visitors = np.array([day.visitors for day in story.days])
-    level = np.average([day.shift for day in story.days], weights=visitors)
+    level = story.level(len(story.days))
     raw = np.array([story.raw[name] for name in names])
     adjusted = np.array([story.adjusted[name] for name in names])
     error = 1.96 * np.array([story.error[name] for name in names])
-    axes.plot(at, truth + level, "_", color=INK, ms=34, mew=2.4, label="truth")
+    axes.hlines(truth + level, at - 0.28, at + 0.28, color=INK, lw=2.4, label="truth")
     axes.plot(at - 0.14, raw, "X", color=RAW, ms=9, label="raw mean")
     axes.errorbar(
         at + 0.14, adjusted, error, fmt="o", color=TIDE, ms=7, capsize=3, label="tideproof, 95 % interval"
@@ -67,4 +63,4 @@ def _prices(axes: Any, story: Story) -> None:
     raw_pick, pick = story.raw_leader[-1], story.leader[-1]
     title = f"After {len(story.days)} days: the raw mean picks {raw_pick}, tideproof {pick}"
     axes.set_title(f"{title}; the best is {story.best}", loc="left", fontweight="bold")
-    axes.legend(frameon=False, loc="upper left", ncols=3, fontsize=9)
+    axes.legend(frameon=False, loc="upper right", ncols=3, fontsize=9)

@@ -59,7 +59,8 @@ def _traced(
     """Play one replication through `loop`; return what happened and the memory it left."""
     trace = empty_trace(BUDGET, ARMS)
     score, memory = play(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
-    return Trace(*(column[: score.samples[0]] for column in trace)), memory
+    steps = score.samples[0]
+    return Trace._make(column[:steps] for column in trace), memory
 
 
 def compiled_equals_interpreted(spec: PolicySpec) -> None:

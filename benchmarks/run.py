@@ -1,0 +1,19 @@
+"""`make bench`: run every benchmark beside this file, or those named, and print Markdown."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+
+def main() -> None:
+    here = Path(__file__)
+    names = sys.argv[1:] or sorted(path.stem for path in here.parent.glob("*.py") if path != here)
+    for name in names:
+        for part in import_module(name).report():
+            print(part, end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

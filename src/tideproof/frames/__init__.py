@@ -1,0 +1,74 @@
+"""From any table to cells: count, mean and squared deviations for each (arm, environment).
+
+Cells are the only data the rest of the package sees. The grouping happens inside whatever engine
+holds the rows, so a billion of them cost K x J numbers here. No statistics beyond that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tideproof.frames.arrays import cells_from_arrays, from_columns
+from tideproof.frames.cell import Cells, Missing
+from tideproof.frames.request import Request
+
+__all__ = ["Cells", "Missing", "cells", "cells_from_arrays"]
+
+
+def cells(
+    data: Any,
+    arm: str,
+    environment: str,
+    reward: str,
+    *,
+    n: str | None = None,
+    variance: str | None = None,
+    sd: str | None = None,
+    table: str | None = None,
+    missing: Missing = "refuse",
+    progress: Callable[[float], None] | None = None,
+) -> Cells:
+    """Group a table by arm and environment.
+
+    Parameters
+    ----------
+    data
+        A mapping of column name to values; any frame that narwhals knows, eager or lazy (pandas,
+        polars, pyarrow, PySpark, ...); a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
+        lines file, or a glob of them; the URL of a PostgreSQL database or of a DuckDB file.
+    arm, environment, reward
+        The names of three columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
+        timestamp column `ts`.
+    n, variance, sd
+        For aggregated rows: the columns of their count and of their variance (divisor n - 1) or
+        standard deviation; `reward` then holds means.
+    table
+        In a database: a table's name, or a query that begins with `select` or `with`.
+    missing
+        Whether rows with a missing value are refused, or counted and dropped ("drop").
+    progress
+        Called with the percentage done, where the engine knows it.
+
+    Examples
+    --------
+    >>> log = {"variant": ["A", "B", "A"], "day": ["mon", "mon", "mon"], "sales": [3.0, 4.0, 5.0]}
+    >>> c = cells(log, arm="variant", environment="day", reward="sales")
+    >>> c.arms, c.n, c.mean, c.squares
+    (['A', 'B'], array([2., 1.]), array([4., 4.]), array([2., 0.]))
+    """
+    request = Request.of(arm, environment, reward, n, variance, sd, missing)
+    if isinstance(data, Mapping):
+        return from_columns(data, request)
+    if isinstance(data, (str, os.PathLike)):
+        from tideproof.frames.places import from_place
+
+        return from_place(os.fspath(data), table, request, progress)
+    if type(data).__module__.split(".")[0] in ("duckdb", "_duckdb"):
+        from tideproof.frames.duck import from_relation
+
+        return from_relation(data, request)
+    from tideproof.frames.dataframes import from_frame
+
+    return from_frame(data, request)

@@ -1,0 +1,116 @@
+"""DuckDB: relations, and connections that report progress and phrase errors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tideproof.errors import InputError
+from tideproof.frames.cell import Cells
+from tideproof.frames.request import Request
+from tideproof.frames.sql import Source, from_source
+
+if TYPE_CHECKING:
+    import duckdb
+
+    Query = Callable[[str], Sequence[tuple[Any, ...]]]
+
+MEAN = "favg({0})"  # a compensated sum: a naive one loses digits of rewards far from 0
+
+
+def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
+    """Group a relation inside the connection that made it."""
+    kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+
+    def run(query: str) -> Sequence[tuple[Any, ...]]:
+        found = relation.query("tideproof_rows", query)
+        return [] if found is None else found.fetchall()
+
+    with phrased("the relation"):
+        return from_source(
+            Source(
+                run=run,
+                rows="tideproof_rows",
+                kinds=kinds,
+                mean=MEAN,
+                sampled=False,  # the first rows of a query may cost as much as all of them
+            ),
+            request,
+        )
+
+
+def kinds_of(run: Query, rows: str) -> dict[str, str]:
+    """Return the type of each column."""
+    return {row[0]: row[1] for row in run(f"DESCRIBE SELECT * FROM {rows}")}
+
+
+@contextmanager
+def session(
+    database: str = ":memory:", progress: Callable[[float], None] | None = None
+) -> Iterator[Query]:
+    """Open DuckDB and yield a function that runs a query and fetches all rows."""
+    import duckdb
+
+    with phrased(database):
+        connection = duckdb.connect(database, read_only=database != ":memory:")
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+
+    def run(query: str) -> Sequence[tuple[Any, ...]]:
+        with _watched(connection, progress):
+            return connection.execute(query).fetchall()
+
+    try:
+        yield run
+    finally:
+        connection.close()
+
+
+@contextmanager
+def phrased(what: str) -> Iterator[None]:
+    """Turn an error of DuckDB into one sentence about `what`."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise InputError(f"cannot read {what}: {sentence(error)}") from None
+
+
+def sentence(error: Exception) -> str:
+    """Return the lines of an error of DuckDB that say what happened, without its advice.
+
+    >>> sentence(Exception("Conversion Error: CSV Error on Line: 4\\nOriginal Line: A,x\\nNo.\\nPossible fixes:"))
+    'CSV Error on Line: 4; Original Line: A,x; No.'
+    """
+    lines = []
+    for line in str(error).splitlines():
+        if not line.strip() or line.startswith(("Possible", "LINE ", "The search space", "Column ", "*")):
+            break
+        lines.append(line.strip())
+    first, *rest = lines or [type(error).__name__]
+    return "; ".join([first.split("Error: ", 1)[-1], *rest])
+
+
+@contextmanager
+def _watched(
+    connection: duckdb.DuckDBPyConnection, progress: Callable[[float], None] | None
+) -> Iterator[None]:
+    """Report the progress of the query that runs inside, a few times a second, from a thread."""
+    if progress is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.2):
+            progress(max(0.0, connection.query_progress()))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,124 @@
+"""Which arm is best, in draws from the posterior N(muhat, sigma^2 P) under a flat prior.
+
+Only contrasts have a posterior, so the leader, the best estimate, stays where it is and the others
+vary around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll, whatever the gauge
+of P. Two things make draws cheap, the more so the clearer the leader:
+
+* An arm more than 6.5 standard errors behind the leader is best with probability below 1e-10 and takes
+  no part.
+* A draw is sqrt(C) times a vector z of independent normal numbers, and the leader stays the best if
+  |z| is below rho, the distance of the nearest contender in standard errors. From the uniform u_j
+  behind z_j follows z_j^2 <= -2 log(2 min(u_j, 1 - u_j)): the product of all 2 min(u_j, 1 - u_j) above
+  exp(-rho^2/2) settles the draw before any normal number is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.kernels._link import kernel
+from tideproof.kernels.fixed_effects import contrast_variance
+from tideproof.kernels.random import _32, normal_quantile, threefry, unit
+
+_REACH2 = 6.5**2
+
+
+class Posterior(NamedTuple):
+    """What draws need; computed anew from every fit.
+
+    Attributes
+    ----------
+    arms : (K,) the leader, then the other contenders.
+    size : (1,) how many they are.
+    settled : (1,) exp(-rho^2/2).
+    factored : (1,) 1 once a draw needed the factor.
+    factor : (K, K) rows and columns from 1 on: U of C = U'U, for the contenders in that order.
+    uniforms, values : (K,) the last draw, in that order.
+    """
+
+    arms: IntK
+    size: Int1
+    settled: Float1
+    factored: Int1
+    factor: FloatKK
+    uniforms: FloatK
+    values: FloatK
+
+
+@kernel
+def find_contenders(posterior, fit, variance):
+    """Find the contenders and the distance of the nearest. O(K)."""
+    mu, arms = fit.mu, posterior.arms
+    leader = 0
+    for i in range(1, mu.size):
+        if mu[i] > mu[leader]:
+            leader = i
+    arms[0] = leader
+    m = 1
+    nearest = _REACH2
+    for i in range(mu.size):
+        gap = mu[leader] - mu[i]
+        spread = variance * contrast_variance(fit, leader, i)
+        if i != leader and gap * gap <= _REACH2 * spread:
+            arms[m] = i
+            m += 1
+            nearest = min(nearest, gap * gap / spread if spread > 0.0 else 0.0)
+    posterior.size[0] = m
+    posterior.settled[0] = math.exp(-0.5 * nearest)
+    posterior.factored[0] = 0
+
+
+@kernel
+def _factorise(posterior, P):
+    """Find U of C = U'U: Cholesky, O(m^3)."""
+    arms, U = posterior.arms, posterior.factor
+    m, leader = posterior.size[0], posterior.arms[0]
+    for i in range(1, m):
+        for k in range(i, m):
+            a, b = arms[i], arms[k]
+            U[i, k] = P[a, b] - P[a, leader] - P[leader, b] + P[leader, leader]
+    for j in range(1, m):
+        scale = 1.0 / math.sqrt(U[j, j]) if U[j, j] > 0.0 else 0.0  # rounding may leave no sign
+        for k in range(j, m):
+            U[j, k] *= scale
+        for i in range(j + 1, m):
+            weight = U[j, i]
+            for k in range(i, m):
+                U[i, k] -= weight * U[j, k]
+    posterior.factored[0] = 1
+
+
+@kernel
+def best_of_draw(posterior, fit, sigma, draw, lane):
+    """Draw the arms once and return the best; uses at most K/2 lanes, from `lane` on. O(m^2)."""
+    arms, mu, U = posterior.arms, fit.mu, posterior.factor
+    uniforms, values = posterior.uniforms, posterior.values
+    m = posterior.size[0]
+    counter = (draw.purpose << _32) | np.uint64(lane)
+    product = 1.0
+    for j in range(1, m, 2):
+        word0, word1 = threefry(draw.step, counter + np.uint64(j // 2), draw.seed, draw.replication)
+        uniforms[j] = unit(word0)
+        product *= 2.0 * min(uniforms[j], 1.0 - uniforms[j])
+        if j + 1 < m:
+            uniforms[j + 1] = unit(word1)
+            product *= 2.0 * min(uniforms[j + 1], 1.0 - uniforms[j + 1])
+    if product > posterior.settled[0]:
+        return arms[0]
+    if posterior.factored[0] == 0:
+        _factorise(posterior, fit.P)
+    for i in range(m):
+        values[i] = mu[arms[i]]
+    for j in range(1, m):
+        z = sigma * normal_quantile(uniforms[j])
+        for i in range(j, m):
+            values[i] += z * U[j, i]
+    best = 0
+    for i in range(1, m):
+        if values[i] > values[best]:
+            best = i
+    return arms[best]

@@ -1,0 +1,78 @@
+"""A page for each policy, made from its docstring: `make docs` writes them, a test compares them.
+
+A docstring is Markdown: formulas stand in paragraphs of their own, indented by four spaces.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tideproof.policies import reduce
+from tideproof.policies._policy import Policy
+from tideproof.policies.registry import policy, policy_names
+from tideproof.table import Table
+
+
+def policies() -> list[Policy]:
+    """Return every registered policy, by name."""
+    return [policy(name).policy for name in policy_names()]
+
+
+def overview() -> Table:
+    """Return one row a policy: name, idea, reference, whether it needs the horizon or knows of shifts."""
+    every = policies()
+    return Table(
+        {
+            "name": [p.name for p in every],
+            "idea": [p.idea for p in every],
+            "horizon": ["needed" if p.needs_horizon else "no" for p in every],
+            "shifts": ["aware" if p.shift_aware and p.adaptive else "blind" for p in every],
+            "reference": [p.reference for p in every],
+        }
+    )
+
+
+def page(p: Policy) -> str:
+    """Return the page of a policy as Markdown."""
+    facts = {
+        "needs the horizon": "yes" if p.needs_horizon else "no",
+        "aware of shifts": "yes" if p.shift_aware else "no",
+        "stops by itself": "yes" if p.stops else "no",
+        "selections": ", ".join(f"`{rule.name}` ({rule.idea})" for rule in p.selections),
+        "options": ", ".join(f"`{k}={v!r}`" for k, v in p.options().items()) or "none",
+        "smallest budget": f"`{_smallest(p)}` pulls for 5 arms",
+        "reference": p.reference,
+    }
+    table = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
+    text = (sys.modules[p.configure.__module__].__doc__ or "").strip()
+    return f"# `{p.name}`\n\n{text}\n\n| | |\n|---|---|\n{table}\n"
+
+
+def _smallest(p: Policy) -> int:
+    options = {name: 0.0 if default is None else default for name, default in p.options().items()}
+    if "hi" in options:
+        options["hi"] = 1.0
+    params = p.configure(5, 1000, p.selections[0].name, **options)
+    return p.minimum(5, params)
+
+
+def pages() -> dict[str, str]:
+    """Return file name and text of every page."""
+    made = {f"{p.name}.md": page(p) for p in policies()}
+    made["reduce.md"] = f"# `reduce:`\n\n{(reduce.__doc__ or '').strip()}\n"
+    links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in policies()]
+    links.append("* [`reduce:`](reduce.md): a prefix; any of them on rewards with the shifts taken out.")
+    made["README.md"] = "# Policies\n\nMade by `make docs` from the docstrings.\n\n" + "\n".join(links) + "\n"
+    return made
+
+
+def write(folder: Path) -> None:
+    """Write all pages into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
