@@ -1,54 +1,72 @@
 """What a step of a replication costs, and what is to be compared with it.
 
 The machines are noisy. So everything is measured in turns with the yardstick, one normal number from
-NumPy's bulk generator, and the best of many short rounds counts on both sides.
+NumPy's bulk generator, and the fastest of many short rounds counts on both sides.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import tideproof as tp
-from tideproof.lab.blocks import BLOCK, Plan, play, run_block
+from tideproof.lab.blocks import Plan, play, run_block
+from tideproof.lab.replay import Replay
 
 ROUNDS = 15
+ROUND = 0.02  # seconds, about
+NORMALS = 1_000_000
 T = 500
+ARMS = (5, 10, 20, 50)
+
+Task = Callable[[], object]
 
 
 def report() -> Iterator[str]:
     """Yield the parts of the report as they are ready."""
-    yield f"## The lab ({platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()})"
+    yield f"## The lab\n\n{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}."
     yield table(
-        "Nanoseconds for one step of one replication, one thread, all included: drawing the world, the "
-        "policy, scoring at every step (MDM, general, T = 500). In brackets: times one normal from "
-        "`standard_normal` in the same run.",
-        ["policy", "K = 5", "K = 10", "K = 20", "K = 50"],
-        [step_row(name) for name in ["normal", *tp.policy_names(), "round-robin+ols"]],
+        "Nanoseconds for one step of one replication on one thread, all included: drawing the world, the "
+        "policy, scoring at every step (MDM, general, T = 500; policies that need the horizon are scored "
+        "at its end). In brackets: times one normal from `standard_normal`, measured in turns.",
+        ["policy", *(f"K = {arms}" for arms in ARMS)],
+        [normal_row(), *(step_row(name) for name in [*tp.policy_names(), "round-robin+ols", "reduce:lucb"])],
     )
     yield table(
-        "LinLUCB, K = 5, by the length of environments: the cost does not depend on their number.",
+        "LinLUCB by the length of environments, K = 5: their number costs only their drawing.",
         ["environments", "ns a step"],
-        [[name, f"{step_cost('linlucb', tp.mdm(5, name))[0]:.0f}"] for name in ("worst-case", "stationary")],
+        [
+            ["250 of 2 steps", cell(step_cost("linlucb", tp.mdm(5, "worst-case")))],
+            ["19 of 2 to 50 steps", cell(step_cost("linlucb", tp.mdm(5)))],
+            ["1 of 500 steps", cell(step_cost("linlucb", tp.mdm(5, "stationary")))],
+        ],
     )
-    yield table("The same step elsewhere, K = 5.", ["", "ns a step"], [*elsewhere()])
+    yield table("A step elsewhere, K = 5.", ["", "ns a step"], [*elsewhere()])
     yield table("Whole runs.", ["", "measured"], [*whole_runs()])
 
 
-def table(title: str, header: list[str], rows: list[list[str]]) -> str:
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
     return "\n".join([title, "", *lines])
 
 
-def fastest(*tasks: Callable[[], object]) -> list[float]:
+def processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as info:
+            return next(line.split(":")[1].strip() for line in info if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def fastest(*tasks: Task) -> list[float]:
     """Return the seconds of each task's fastest round; the tasks take turns."""
     best = [float("inf")] * len(tasks)
     for _ in range(ROUNDS):
@@ -59,69 +77,75 @@ def fastest(*tasks: Callable[[], object]) -> list[float]:
     return best
 
 
-def yardstick(n: int = 1_000_000) -> Callable[[], object]:
-    generator, out = np.random.Generator(np.random.PCG64(0)), np.empty(n)
+def normals() -> Task:
+    generator, out = np.random.Generator(np.random.PCG64(0)), np.empty(NORMALS)
     return lambda: generator.standard_normal(out=out)
 
 
-def step_cost(policy: str, world: tp.World) -> tuple[float, float]:
-    """Return nanoseconds a step, and the same over the cost of one normal."""
-    spec = tp.policy(policy)
-    first = next(t for t in range(1, T + 1) if affordable(spec, world.arms, t))
+def step_cost(name: str, world: tp.World) -> tuple[float, float]:
+    """Return nanoseconds a step, and how many normals that is."""
+    spec = tp.policy(name)
+    first = next(t for t in range(1, T + 1) if affordable(spec, world, t))
     budgets = [T] if spec.policy.needs_horizon else range(first, T + 1)
-    loop, replications = spec.compiled(), max(400 // world.arms, 8)
-    task = lambda: play(loop, spec, world, budgets, 1, 0, replications)  # noqa: E731
-    task()
-    ours, normals = fastest(task, yardstick())
-    return ours / replications / T * 1e9, (ours / replications / T) / (normals / 1e6)
+    loop = spec.compiled()
+
+    def task(replications: int) -> Task:
+        return lambda: play(loop, spec, world, budgets, 1, 0, replications)
+
+    task(1)()
+    replications = max(int(8 * ROUND / fastest(task(8))[0]), 1)
+    ours, theirs = fastest(task(replications), normals())
+    step = ours / replications / T
+    return step * 1e9, step / (theirs / NORMALS)
 
 
-def affordable(spec: tp.PolicySpec, arms: int, budget: int) -> bool:
+def affordable(spec: tp.PolicySpec, world: tp.World, budget: int) -> bool:
     try:
-        spec.params(arms, budget)
+        spec.within(world).params(world.arms, budget)
     except tp.BudgetTooSmall:
         return False
     return True
 
 
-def step_row(policy: str) -> list[str]:
-    if policy == "normal":
-        (seconds,) = fastest(yardstick())
-        return ["one normal from NumPy (PCG64)", f"{seconds * 1e3:.1f} (1)", "", "", ""]
-    costs = [step_cost(policy, tp.mdm(arms)) for arms in (5, 10, 20, 50)]
-    return [policy, *(f"{ns:,.0f} ({ratio:.1f})" for ns, ratio in costs)]
+def cell(cost: tuple[float, float]) -> str:
+    return f"{cost[0]:,.0f} ({cost[1]:.1f})"
+
+
+def normal_row() -> list[str]:
+    (seconds,) = fastest(normals())
+    return ["one normal from NumPy (PCG64)", f"{seconds / NORMALS * 1e9:.1f} (1)", *[""] * (len(ARMS) - 1)]
+
+
+def step_row(name: str) -> list[str]:
+    return [name, *(cell(step_cost(name, tp.mdm(arms))) for arms in ARMS)]
 
 
 def elsewhere() -> Iterator[list[str]]:
-    """Measure a refit by statsmodels at every step, river's UCB, and our own kernels interpreted."""
     run = tp.replay(tp.mdm(5), "round-robin", budget=200)
-    yield ["statsmodels `OLS(...).fit()` of arm and environment dummies at every step", f"{refits(run):,.0f}"]
-    yield ["river `bandit.UCB`, `pull` and `update`", f"{river_steps(run):,.0f}"]
+    yield ["statsmodels, `OLS(...).fit()` of arm and environment dummies at each step", f"{refits(run):,.0f}"]
+    yield ["river, `bandit.UCB`: `pull` and `update`", f"{river_steps():,.0f}"]
     spec, steps = tp.policy("linlucb"), 2000
     (seconds,) = fastest(lambda: tp.replay(tp.mdm(5), spec, budget=steps))
-    yield [
-        "tideproof's LinLUCB interpreted, as in `Experiment` and `replay`",
-        f"{seconds / steps * 1e9:,.0f}",
-    ]
+    yield ["tideproof, LinLUCB interpreted, as in `replay`", f"{seconds / steps * 1e9:,.0f}"]
 
 
-def refits(run: object) -> float:
+def refits(run: Replay) -> float:
+    """Return nanoseconds for a least-squares fit after each of the steps 21 to 200."""
     import statsmodels.api as sm
 
-    arms = np.eye(5)[run.arm]
-    environments = np.eye(run.environment.max() + 1)[run.environment]
+    arms, environments = np.eye(5)[run.arm], np.eye(run.environment.max() + 1)[run.environment]
     start = time.perf_counter()
     for t in range(20, 200):
-        seen = environments[:t, 1 : run.environment[t - 1] + 1]  # s_1 = 0
-        sm.OLS(run.reward[:t], np.hstack([arms[:t], seen])).fit().params  # noqa: B018
+        shifts = environments[:t, 1 : run.environment[t - 1] + 1]  # the first is 0
+        sm.OLS(run.reward[:t], np.hstack([arms[:t], shifts])).fit()
     return (time.perf_counter() - start) / 180 * 1e9
 
 
-def river_steps(run: object) -> float:
+def river_steps() -> float:
     from river import bandit
 
     policy, arms = bandit.UCB(delta=1.0, seed=0), list(range(5))
-    noise = np.random.default_rng(0).standard_normal(5000).tolist()
+    noise = np.random.default_rng(0).standard_normal(2000).tolist()
 
     def steps() -> None:
         for eps in noise:
@@ -134,45 +158,49 @@ def river_steps(run: object) -> float:
 
 STUDY = """
 import tideproof as tp
-policies = ["linlucb", "round-robin+ols"]
-study = tp.simulate(tp.mdm(5), policies, budgets={budgets}, replications=100_000, seed=1)
+tp.simulate(tp.mdm(5), ["linlucb", "round-robin+ols"], budgets={budgets}, replications={replications})
 """
 
 
 def whole_runs() -> Iterator[list[str]]:
     plan = Plan(tp.mdm(5), (tp.policy("linlucb"), tp.policy("round-robin+ols")), (T,), 1)
-    blocks = [first * BLOCK // 4 for first in range(8)]
 
-    def on(pool: ThreadPoolExecutor) -> Callable[[], object]:
-        return lambda: list(pool.map(lambda first: run_block(plan, first, BLOCK // 4), blocks))
+    def on(pool: ThreadPoolExecutor) -> Task:
+        return lambda: list(pool.map(lambda block: run_block(plan, 250 * block, 250), range(8)))
 
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
-        on(one)(), on(two)()
         alone, together = fastest(on(one), on(two))
     yield ["two threads against one", f"{alone / together:.2f} times as fast"]
 
-    seconds = min(fresh(STUDY.format(budgets="[100, 200, 300, 400, 500]"))[0] for _ in range(3))
-    yield [
-        "1e5 replications of LinLUCB and round-robin+ols, K = 5, T = 500, in a fresh process, "
-        "imports and compilation included (best of 3)",
-        f"{seconds:.1f} s",
-    ]
-    bare, compiled = fresh("")[1], fresh(STUDY.replace("100_000", "1").format(budgets="[1000]"))[1]
-    many = fresh(STUDY.format(budgets="range(30, 1001)"))[1]
-    yield [
-        "memory above the bare interpreter, same policies, 1e5 replications, T = 1000, 971 checkpoints",
-        f"{many - bare:.0f} MB",
-    ]
-    yield ["of which numba, LLVM and the other imports", f"{compiled - bare:.0f} MB"]
+    many = STUDY.format(budgets="[100, 200, 300, 400, 500]", replications=100_000)
+    what = "1e5 replications of LinLUCB and round-robin+ols, K = 5, T = 500, in a fresh process"
+    with TemporaryDirectory() as folder:
+        first = min(fresh(many, TIDEPROOF_CACHE="off")[0] for _ in range(3))
+        yield [f"{what}, compiling everything", f"{first:.1f} s"]
+        later = min(fresh(many, TIDEPROOF_CACHE=folder)[0] for _ in range(4))
+        yield [f"{what}, compiled before", f"{later:.1f} s"]
+
+    bare = fresh("")[1]
+    once = fresh(STUDY.format(budgets="[1000]", replications=1), TIDEPROOF_CACHE="off")[1]
+    often = fresh(STUDY.format(budgets="range(30, 1001)", replications=100_000), TIDEPROOF_CACHE="off")[1]
+    what = "memory above the bare interpreter: 1e5 replications, T = 1000, 971 checkpoints"
+    yield [what, f"{often - bare:.0f} MB"]
+    yield ["of which imports and compiler, with one replication", f"{once - bare:.0f} MB"]
 
 
-def fresh(program: str) -> tuple[float, float]:
+PEAK = """
+import resource
+try:  # since exec; ru_maxrss would count the parent's memory before it
+    kilobytes = next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
+except (OSError, StopIteration):
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(kilobytes)
+"""
+
+
+def fresh(program: str, **environment: str) -> tuple[float, float]:
     """Run a program in a new interpreter; return its seconds and its peak memory in MB."""
-    peak = "import resource as r, sys; sys.stdout.write(str(r.getrusage(r.RUSAGE_SELF).ru_maxrss))"
+    command, inherited = [sys.executable, "-c", program + PEAK], os.environ | environment
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", program + "\n" + peak], capture_output=True, check=True)
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return time.perf_counter() - start, int(done.stdout) / unit
-
-
-assert resource  # a clear ImportError here on systems that cannot measure memory
+    done = subprocess.run(command, capture_output=True, check=True, env=inherited)
+    return time.perf_counter() - start, int(done.stdout) / 1000

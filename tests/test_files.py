@@ -26,7 +26,9 @@ NAMES = {"arm": "variant", "environment": "day", "reward": "sales"}
 def log(rows=600, seed=0, level=0.0):
     random = np.random.default_rng(seed)
     start = dt.datetime(2024, 2, 26, 5)
-    moments = [start + dt.timedelta(minutes=int(m)) for m in np.sort(random.integers(20 * 24 * 60, size=rows))]
+    moments = [
+        start + dt.timedelta(minutes=int(m)) for m in np.sort(random.integers(20 * 24 * 60, size=rows))
+    ]
     return {
         "variant": [f"v{i}" for i in random.integers(3, size=rows)],
         "day": [f"d{m.day}" for m in moments],
@@ -238,16 +240,25 @@ def test_aggregated_rows(tmp_path, engine):
 
 
 def test_aggregated_rows_that_are_wrong():
-    data = {"a": ["x", "y", "y"], "e": [1, 1, 1], "m": [1.0, 2.0, None], "n": [3, 1, 0], "v": [1.0, None, None]}
+    data = {
+        "a": ["x", "y", "y"],
+        "e": [1, 1, 1],
+        "m": [1.0, 2.0, None],
+        "n": [3, 1, 0],
+        "v": [1.0, None, None],
+    }
     names = {"arm": "a", "environment": "e", "reward": "m", "n": "n"}
-    assert cells(data, **names, variance="v").n.tolist() == [3, 1]  # one reward needs no variance, none no mean
+    assert cells(data, **names, variance="v").n.tolist() == [
+        3,
+        1,
+    ]  # one reward needs no variance, none no mean
     with pytest.raises(InputError, match="needs n, the column of counts"):
         cells(data, "a", "e", "m", variance="v")
     with pytest.raises(InputError, match="n and one of variance and sd"):
         cells(data, **names)
     with pytest.raises(InputError, match="five different columns"):
         cells(data, **names, variance="n")
-    with pytest.raises(InputError, match="whole numbers; column 'n' holds 2.5"):
+    with pytest.raises(InputError, match=r"whole numbers; column 'n' holds 2.5"):
         cells(data | {"n": [2.5, 1, 0]}, **names, variance="v")
     with pytest.raises(InputError, match="column 'v' must not be negative or infinite; it holds -1"):
         cells(data | {"v": [-1.0, 1, 0]}, **names, variance="v")
@@ -329,7 +340,9 @@ class TestPostgres:
         query = "select variant as v, day as d, 2 * sales as s from log where n > 2;"
         kept = [i for i in range(600) if LOG["n"][i] > 2]
         want = expected(
-            [LOG["variant"][i] for i in kept], [LOG["day"][i] for i in kept], [2 * LOG["sales"][i] for i in kept]
+            [LOG["variant"][i] for i in kept],
+            [LOG["day"][i] for i in kept],
+            [2 * LOG["sales"][i] for i in kept],
         )
         assert_same(as_dict(cells(postgres, "v", "d", "s", table=query)), want)
         far = cells(postgres, **NAMES, table="other.far")
@@ -353,12 +366,16 @@ class TestPostgres:
 
     def test_aggregated(self, postgres):
         found = cells(postgres, **NAMES, table="log", n="n", variance="var")
-        assert_same(as_dict(found), as_dict(cells(LOG, **NAMES, n="n", variance="var")), rel=1e-6)  # var is real
+        assert_same(
+            as_dict(found), as_dict(cells(LOG, **NAMES, n="n", variance="var")), rel=1e-6
+        )  # var is real
 
     def test_what_is_not_there(self, postgres):
         with pytest.raises(UnknownName, match="unknown table 'logs'; did you mean 'log'"):
             cells(postgres, **NAMES, table="logs")
-        with pytest.raises(InputError, match="say which table .* holds: other.far, other.odd, log|log, other"):
+        with pytest.raises(
+            InputError, match=r"say which table .* holds: other.far, other.odd, log|log, other"
+        ):
             cells(postgres, **NAMES)
         with pytest.raises(UnknownName, match="unknown column 'dai'; did you mean 'day'"):
             cells(postgres, "variant", "dai", "sales", table="log")
@@ -396,9 +413,9 @@ def test_a_duckdb_file(database):
         cells(database, **NAMES, table="lgo")
     with duckdb.connect(str(database)) as connection:
         connection.execute("create table users (id int)")
-    with pytest.raises(InputError, match="say which table to read.* log, users"):
+    with pytest.raises(InputError, match=r"say which table to read.* log, users"):
         cells(database, **NAMES)
-    with pytest.raises(InputError, match="there is no file 'none.duckdb'"):
+    with pytest.raises(InputError, match=r"there is no file 'none.duckdb'"):
         cells("none.duckdb", **NAMES)
     (database.parent / "no.duckdb").write_text("variant,day,sales\n")
     with pytest.raises(InputError, match="cannot read"):
@@ -466,7 +483,7 @@ def test_more_bad_places(tmp_path):
     }.items():
         with pytest.raises(InputError, match=message):
             cells(tmp_path / place, **NAMES)
-    with pytest.raises(InputError, match="cannot read 's3://bucket/log.csv': give a local path"):
+    with pytest.raises(InputError, match=r"cannot read 's3://bucket/log.csv': give a local path"):
         cells("s3://bucket/log.csv", **NAMES)
     with pytest.raises(InputError, match="table belongs to a database"):
         cells(tmp_path / "a.csv", **NAMES, table="log")

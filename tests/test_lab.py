@@ -582,6 +582,8 @@ BAD = [
     ({"policies": ["linlucb", "linlucb"]}, tp.InputError, "two policies are labelled 'linlucb'"),
     ({"policies": TWICE}, tp.InputError, "two policies are labelled 'x'"),
     ({"policies": "linluck"}, tp.UnknownName, "unknown policy 'linluck'; did you mean 'linlucb'"),
+    ({"policies": None}, tp.InputError, "a policy is a name or .* not None"),
+    ({"executor": 4}, tp.InputError, "executor must be a concurrent.futures.Executor, not 4"),
     ({"policies": [7]}, tp.InputError, "a policy is a name or .* not 7"),
     ({"budgets": []}, tp.InputError, "budgets must not be empty"),
     ({"budgets": [200, 100]}, tp.InputError, "ascending order, each once; 100 comes after 200"),

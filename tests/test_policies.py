@@ -10,6 +10,8 @@ import tideproof as tp
 from tideproof.testing import policy_checks
 
 SPECS = [
+    "contrast",
+    tp.policy("contrast", n0=1, anytime=True),
     "linlucb",
     tp.policy("linlucb", n0=3, covariance="printed"),
     "round-robin",

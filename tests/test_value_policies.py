@@ -99,7 +99,7 @@ def lack(mean, variance, n):
 
 @pytest.mark.parametrize("shifts", [0.0, 20.0])
 @pytest.mark.parametrize(
-    ("name", "rule"), [("zero-one", evi), ("knowledge-gradient", gradient), ("ocba", lack)], ids=str
+    ("name", "rule"), [("zero-one", evi), ("knowledge-gradient", gradient), ("ocba", lack)]
 )
 def test_every_choice(name, rule, shifts):
     arms, n0, budget = 5, 4, 150

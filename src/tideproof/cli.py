@@ -1,6 +1,7 @@
 """The command line: parse, call one function, print.
 
-Exit codes: 0 done; 2 bad input (one line on stderr says what is allowed); 130 interrupted.
+Exit codes: 0 done; 2 bad input (one line on stderr says what is allowed); 130 interrupted; those of
+`analyze` are in `commands/analyze.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 from tideproof._version import __version__
+from tideproof.commands.analyze import analyze_command
 from tideproof.commands.policies import policies_command
 from tideproof.commands.simulate import simulate_command
 from tideproof.errors import TideproofError
@@ -56,6 +58,7 @@ def demo(
     console.print(f"Picture: {picture}")
 
 
+app.command("analyze")(analyze_command)
 app.command("simulate")(simulate_command)
 app.command("policies")(policies_command)
 

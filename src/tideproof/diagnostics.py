@@ -30,7 +30,7 @@ class Additivity:
     Attributes
     ----------
     F : mean square of the cells around the model over the mean square inside the cells.
-    df1, df2 : their degrees of freedom.
+    df1, df2 : their degrees of freedom; `df2` is a fraction where variances are unequal.
     p : probability of so large an F if shifts are the same for all arms.
     worst : cells furthest from the model, in standard errors `z`; those that nothing else can check
         are left out.
@@ -38,7 +38,7 @@ class Additivity:
 
     F: float
     df1: int
-    df2: int
+    df2: float
     p: float
     worst: Table
 
@@ -106,24 +106,72 @@ def additivity(c: Cells, s: Solution, worst: int = 5) -> Additivity:
         raise InputError("additivity needs noise to compare with: rewards never vary inside a cell")
     residual, variance = least_squares.residuals(s, c.arm, c.environment, c.n, c.mean, len(c.environments))
     F = float(np.sum(c.n * residual**2)) / df1 / (inside / df2)
+    named = _worst(c, residual, inside / df2 * variance, worst, variance * c.n)
+    return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
+
+
+def weighted_additivity(c: Cells, part: Ints, s2: Floats, freedom: Floats, worst: int = 5) -> Additivity:
+    """Test additivity where arms or environments do not vary alike: Welch and James's test.
+
+    T = sum of w residual^2 with weights w = n/s2, divided by a constant that makes up for the weights'
+    being estimates, is compared with an F distribution. With Q the projection onto residuals and Q_p its
+    block of the cells of part p, A = sum_p (tr Q_p^2 + (tr Q_p)^2)/(2 freedom_p); the constant is
+    df1 + 2A - 6A/(df1 + 2), the second degree of freedom df1 (df1 + 2)/(3A).
+
+    References
+    ----------
+    Johansen (1980), The Welch-James approximation to the distribution of the residual sum of squares in
+    a weighted linear regression.
+    """
+    K, J, w = len(c.arms), len(c.environments), c.n / s2[part]
+    s = least_squares.solve(c.arm, c.environment, w, c.mean, np.zeros(w.size), K, J)
+    df1 = c.n.size - s.environments - s.joins
+    if df1 == 0:
+        raise InputError(
+            f"additivity cannot be tested: {c.n.size} cells of arm and environment are no more than "
+            f"the model has parameters; two arms together in two environments would be"
+        )
+    residual, variance = least_squares.residuals(s, c.arm, c.environment, w, c.mean, J)
+    size = sums(c.environment, w, J)
+    b = np.zeros((J, K))
+    b[c.environment, c.arm] = w / size[c.environment]
+    A = 0.0
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(s2.size + 1))
+    for p in np.flatnonzero(np.diff(bounds)):
+        cells = order[bounds[p] : bounds[p + 1]]
+        own, j = w[cells], c.environment[cells]
+        g = -b[j]
+        g[np.arange(cells.size), c.arm[cells]] += 1.0
+        trace = float(np.sum(own * variance[cells]))
+        if np.all(j == j[0]):  # the part is an environment
+            Q = np.eye(cells.size) - (1.0 / size[j[0]] + g @ s.P @ g.T) * own
+            square = float(np.sum(Q * Q.T))
+        else:  # an arm: one cell in each environment
+            fitted = own * np.sum(g @ s.P * g, axis=1)
+            PM = s.P @ (g.T * own) @ g
+            square = float(np.sum(PM * PM.T) - np.sum(fitted**2) + np.sum((own * variance[cells]) ** 2))
+        A += 0.5 * (square + trace**2) / freedom[p]
+    F = float(np.sum(w * residual**2)) / (df1 + 2.0 * A - 6.0 * A / (df1 + 2.0))
+    df2 = df1 * (df1 + 2.0) / (3.0 * A)
+    named = _worst(c, residual, variance, whole("worst", worst, 1), variance * w)
+    return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
+
+
+def _worst(c: Cells, residual: Floats, variance: Floats, worst: int, free: Floats) -> Table:
+    """Return the cells furthest from the model; those that nothing else checks (`free` = 0) are left out."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(variance * c.n > 1e-9, residual / np.sqrt(inside / df2 * variance), np.nan)
+        z = np.where(free > 1e-9, residual / np.sqrt(variance), np.nan)
     rows = np.argsort(-np.abs(z), kind="stable")[: min(worst, np.count_nonzero(~np.isnan(z)))]
-    return Additivity(
-        F=F,
-        df1=df1,
-        df2=df2,
-        p=f_tail(F, df1, df2),
-        worst=Table(
-            {
-                "arm": [c.arms[i] for i in c.arm[rows]],
-                "environment": [c.environments[j] for j in c.environment[rows]],
-                "n": c.n[rows].astype(np.int64),
-                "mean": c.mean[rows],
-                "expected": (c.mean - residual)[rows],
-                "z": z[rows],
-            }
-        ),
+    return Table(
+        {
+            "arm": [c.arms[i] for i in c.arm[rows]],
+            "environment": [c.environments[j] for j in c.environment[rows]],
+            "n": c.n[rows].astype(np.int64),
+            "mean": c.mean[rows],
+            "expected": (c.mean - residual)[rows],
+            "z": z[rows],
+        }
     )
 
 

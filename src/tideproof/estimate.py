@@ -24,7 +24,7 @@ from tideproof.inference import chance_of_best, t_quantile, two_sided_p
 from tideproof.kernels import solve as least_squares
 from tideproof.kernels._arrays import Floats, Ints
 from tideproof.kernels.solve import sums
-from tideproof.noise import Variance, estimate, sigma2
+from tideproof.noise import Variance, estimate, parts, sigma2
 from tideproof.table import Table
 
 Direction = Literal["maximize", "minimize"]
@@ -113,7 +113,7 @@ def fit(
     ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best (95 %): +1.1 over A, the runner-up; p_best > 0.99
+    B is best (95 %): +1.1 over A, the runner-up; best with probability > 0.99
     arm  n  raw_mean   mean       se    low   high  p_best
     A    4     7.225  5.475  0.07444  5.284  5.666  0.0001
     B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
@@ -381,8 +381,11 @@ class Fit:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
 
         The sum of squares of the cells around the model against that inside the cells, which needs
-        an arm seen twice in one environment, and environments that check each other.
+        an arm seen twice in one environment, and environments that check each other. Exact for
+        common noise; with `variance` "by-arm" or "by-environment" it is Welch and James's test.
         """
+        if self.variance in ("by-arm", "by-environment"):
+            return diagnostics.weighted_additivity(self.cells, *parts(self.cells, self.variance), worst)
         return diagnostics.additivity(self.cells, self._solution, worst)
 
     def spread(self) -> Spread:
@@ -390,7 +393,7 @@ class Fit:
         return diagnostics.spread(self.cells)
 
     def influence(self) -> Table:
-        """Leave each environment out in turn: would the winner change?
+        """Say what leaving each environment out in turn would change: the winner, and its lead.
 
         By least squares, all environments with two arms or more, the most influential first. Columns:
         environment, n, best (the winner without it), lead (of today's winner over the best other arm
@@ -441,7 +444,7 @@ class Fit:
         if not self.freedom:
             return f"{best} leads: {lead}; no degree of freedom is left to say how sure that is"
         chance, sure = self.p_best[best] or 0.0, f"{100 * self.level:g} %"
-        p_best = f"p_best {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
+        p_best = f"best with probability {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
         others = [arm for arm in self.candidates if arm != best]
         if not others:
             return f"{best} is best ({sure}): {lead}; {p_best}"

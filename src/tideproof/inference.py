@@ -40,7 +40,7 @@ def two_sided_p(estimate: float, se: float, freedom: float) -> float:
     return float(2.0 * stdtr(freedom, -abs(estimate) / se)) if freedom else math.nan
 
 
-def f_tail(F: float, df1: int, df2: int) -> float:
+def f_tail(F: float, df1: float, df2: float) -> float:
     """Return the probability that an F-distributed number exceeds `F`.
 
     >>> round(f_tail(4.96, 1, 10), 3)
@@ -145,7 +145,7 @@ def critical_values(C: Floats, freedom: Floats, level: float) -> Floats:
     bonferroni = stdtrit(freedom, 1.0 - (1.0 - level) / (K - 1))
     if K > _MANY:
         return np.asarray(bonferroni)
-    points = 2048 if K <= 5 else max(1024, min(4096, 2**19 // K))
+    points = 1024 if K <= 5 else max(1024, min(4096, 2**19 // K))
     v = _directions(points, np.full(K - 1, 0.5)) @ _root(C).T
     scale = np.sqrt(np.maximum(np.diag(C)[:, None] + np.diag(C) - 2.0 * C, 0.0))
     found, inside = np.empty(K), {nu: _radial_table(K - 1, nu) for nu in set(freedom.tolist())}
@@ -160,7 +160,7 @@ def critical_values(C: Floats, freedom: Floats, level: float) -> Floats:
 
 def _radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
     """Tabulate the distribution of the length of a Student-t vector, r/(1 + r) in even steps."""
-    step = np.linspace(0.0, 1.0, 2**13, endpoint=False)
+    step = np.linspace(0.0, 1.0, 2**12, endpoint=False)
     r = step / (1.0 - step)
     return r, 2.0 * _radial_cdf(r, dimension, freedom) - 1.0
 

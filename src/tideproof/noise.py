@@ -92,7 +92,7 @@ def _robust(c: Cells, s: Solution) -> Estimate:
 def _clustered(c: Cells, s: Solution) -> Estimate:
     """Sandwich with one score an environment: shifts may differ between arms, at random.
 
-    CRV1 with the small-sample factors J/(J - 1) and (N - 1)/(N - k), k the arms that are compared
+    CRV1 with the small-sample factors J/(J - 1) and (N - 1)/(N - k), k the number of arms
     (Cameron, Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of
     freedom.
     """
@@ -101,7 +101,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     if clusters < 2:
         raise InputError("variance='clustered' needs at least two environments")
     meat = weighting.scores(s, c.arm, c.environment, c.n, c.mean, K, J)
-    factor = clusters / (clusters - 1) * (s.told - 1) / (s.told - s.joins)
+    factor = clusters / (clusters - 1) * (s.told - 1) / (s.told - s.joins - 1)
     C = factor * s.P @ meat @ s.P
     readout = read_out(s, C, c.arm, c.environment, c.n, c.mean, J, c.n, sigma2(s) / c.n)
     return Estimate(s.mu, C, np.full((K, K), float(clusters - 1)), readout, clusters - 1)
@@ -110,6 +110,16 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
 def _weighted(c: Cells, variance: Literal["by-arm", "by-environment"]) -> Estimate:
     """Least squares weighted by variances that are measured inside the cells of each arm or environment."""
     K, J = len(c.arms), len(c.environments)
+    part, s2, freedom = parts(c, variance)
+    found = weighting.weighted(c.arm, c.environment, c.n, c.mean, K, J, part, s2, freedom)
+    C, w = found.covariance, found.weight
+    readout = read_out(found.solution, C, c.arm, c.environment, c.n, c.mean, J, w, 1.0 / w)
+    return Estimate(found.solution.mu, C, found.freedom, readout, float(np.sum(c.n - 1.0)))
+
+
+def parts(c: Cells, variance: Literal["by-arm", "by-environment"]) -> tuple[Ints, Floats, Floats]:
+    """Return the part of each cell, its arm or environment, and each part's variance and its freedom."""
+    J = len(c.environments)
     by_arm = variance == "by-arm"
     part, names = (c.arm, c.arms) if by_arm else (c.environment, c.environments)
     s2, freedom = within(part, c, len(names))
@@ -119,12 +129,7 @@ def _weighted(c: Cells, variance: Literal["by-arm", "by-environment"]) -> Estima
     _check_parts(variance, names, seen, s2, freedom)
     pooled = float(np.sum(c.squares) / np.sum(np.maximum(c.n - 1.0, 0.0)))
     vague = ~(s2 > 0.0)
-    s2, freedom = np.where(vague, pooled, s2), np.where(vague, np.sum(c.n - 1.0), freedom)
-    found = weighting.weighted(c.arm, c.environment, c.n, c.mean, K, J, part, s2, freedom)
-    readout = read_out(
-        found.solution, found.covariance, c.arm, c.environment, c.n, c.mean, J, found.weight, 1.0 / found.weight
-    )
-    return Estimate(found.solution.mu, found.covariance, found.freedom, readout, float(np.sum(c.n - 1.0)))
+    return part, np.where(vague, pooled, s2), np.where(vague, np.sum(c.n - 1.0), freedom)
 
 
 def within(part: Ints, c: Cells, parts: int) -> tuple[Floats, Floats]:
@@ -147,5 +152,3 @@ def _check_parts(variance: str, names: list[Any], seen: Any, s2: Floats, freedom
             f"variance={variance!r} would trust {names[still[0]]} without limit: its rewards never vary "
             f"inside a cell; use variance='robust'"
         )
-
-

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames.cell import Cells
 from tideproof.frames.duck import MEAN, kinds_of, phrased, session
-from tideproof.frames.request import Request
-from tideproof.frames.sql import Source, from_source, quoted
+from tideproof.frames.sql import Source, quoted
+
+T = TypeVar("T")
 
 LISTED = (
     "SELECT table_schema, table_name FROM information_schema.tables "
@@ -17,15 +18,15 @@ LISTED = (
 )
 
 
-def from_duckdb(
-    path: str, table: str | None, request: Request, progress: Callable[[float], None] | None
-) -> Cells:
-    """Group a table or query of a DuckDB file, which is opened to be read only."""
+def visit_duckdb(
+    path: str, table: str | None, visit: Callable[[Source], T], progress: Callable[[float], None] | None
+) -> T:
+    """Show a table or query of a DuckDB file, which is opened to be read only."""
     if not Path(path).is_file():
         raise InputError(f"there is no file {path!r}")
     with session(path, progress) as run, phrased(repr(path)):
         rows = chosen(table, run(LISTED), "main")
-        return from_source(Source(run, rows, kinds_of(run, rows), MEAN, sampled=is_table(table)), request)
+        return visit(Source(run, rows, kinds_of(run, rows), MEAN, sampled=is_table(table)))
 
 
 def is_table(table: str | None) -> bool:
@@ -52,5 +53,3 @@ def chosen(table: str | None, listed: Sequence[Sequence[str]], home: str) -> str
     if table not in names:
         raise UnknownName.among("table", table, names)
     return ".".join(quoted(part) for part in names[table])
-
-

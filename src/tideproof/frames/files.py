@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import csv
 import glob
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames.cell import Cells
 from tideproof.frames.duck import MEAN, kinds_of, phrased, session
 from tideproof.frames.request import Request
-from tideproof.frames.sql import Source, base, from_source, quoted
+from tideproof.frames.sql import Source, base, quoted
 
 if TYPE_CHECKING:
     from tideproof.frames.duck import Query
+
+T = TypeVar("T")
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".log", ".dat", "")
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
@@ -59,26 +60,36 @@ class Files:
         return replace(self, options=self.options | options)
 
 
-def from_files(place: str, request: Request, progress: Callable[[float], None] | None) -> Cells:
-    """Group the rows of the file or files at `place`."""
+def visit_files(
+    place: str,
+    visit: Callable[[Source], T],
+    request: Request | None,
+    progress: Callable[[float], None] | None,
+) -> T:
+    """Show the rows of the file or files at `place`."""
     import duckdb
 
     with session(progress=progress) as run, phrased(repr(place)):
         files = found(run, place)
-        request = _known(run, files, request)
+        if request is None:
+            return _shown(run, files, visit, ())
+        request = _known(files, request)
+        rewards = request.names[2:]
         if files.reader == "read_csv":
-            files = files.using(types=_types(request))
+            files = files.using(types=_types(rewards, "DOUBLE"))
         try:
-            return _grouped(run, files, request)
+            return _shown(run, files, visit, rewards)
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
             if "sniffing" in str(error):
                 _check_lines(run, files)
             if "onvert" not in str(error) and "cast" not in str(error):
                 raise
         # something that the first rows did not announce: look at all rows before deciding on types
-        if files.reader == "read_parquet":
-            return _grouped(run, files, request)
-        return _grouped(run, files.using(sample_size="-1", types=_types(request, "VARCHAR")), request)
+        if files.reader == "read_csv":
+            files = files.using(types=_types(rewards, "VARCHAR"))
+        if files.reader != "read_parquet":
+            files = files.using(sample_size="-1")
+        return _shown(run, files, visit, rewards)
 
 
 def found(run: Query, place: str) -> Files:
@@ -87,7 +98,9 @@ def found(run: Query, place: str) -> Files:
     paths = [path for path in paths if Path(path).is_file()]
     if not paths:
         if Path(place).is_dir():
-            raise InputError(f"{place!r} is a folder; name its files, such as '{place.rstrip('/')}/*.parquet'")
+            raise InputError(
+                f"{place!r} is a folder; name its files, such as '{place.rstrip('/')}/*.parquet'"
+            )
         what = "no file matches" if glob.has_magic(place) else "there is no file"
         raise InputError(f"{what} {place!r}")
     suffixes = {_suffix(path) for path in paths}
@@ -144,7 +157,7 @@ def _is_number(text: str) -> bool:
 def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
     line = first_line(run, next(path for path in paths if Path(path).stat().st_size))
     if not line.strip():
-        raise InputError(f"the file {paths[0]!r} begins with an empty line; its first line must name the columns")
+        raise InputError(f"{paths[0]!r} begins with an empty line; its first line must name the columns")
     delimiter = max(_DELIMITERS, key=line.count)
     header = next(csv.reader([line], delimiter=delimiter))
     options = {
@@ -158,7 +171,7 @@ def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
     return Files(paths, "read_csv", options | together, header)
 
 
-def _known(run: Query, files: Files, request: Request) -> Request:
+def _known(files: Files, request: Request) -> Request:
     """Find the columns; a CSV file without a line of names gets its own message."""
     if files.reader != "read_csv":
         return request
@@ -185,23 +198,25 @@ def _check_lines(run: Query, files: Files) -> None:
     run(f"SELECT count(COLUMNS(*)) FROM {plain.rows}")
 
 
-def _types(request: Request, reward: str = "DOUBLE") -> str:
-    names = request.names[2:] if request.n else (request.reward,)
-    return "{" + ", ".join(f"{literal(name)}: '{reward}'" for name in names) + "}"
+def _types(names: Sequence[str], kind: str) -> str:
+    return "{" + ", ".join(f"{literal(name)}: '{kind}'" for name in names) + "}"
 
 
-def _grouped(run: Query, files: Files, request: Request) -> Cells:
-    kinds = kinds_of(run, files.rows)
-    request.among(kinds)
-    rows = files.rows
-    for name in request.names[2:]:
-        if base(kinds[name]) in ("VARCHAR", "JSON"):
+def _shown(run: Query, files: Files, visit: Callable[[Source], T], rewards: Sequence[str]) -> T:
+    """Show the rows to `visit`, rewards that are text turned into numbers."""
+    kinds, rows = kinds_of(run, files.rows), files.rows
+    for name in rewards:
+        if base(kinds.get(name, "")) in ("VARCHAR", "JSON"):
             _check_text(run, files, name)
-            text = f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
+            text = _text(name)
             number = f"TRY_CAST(CASE WHEN {_absent(text)} THEN NULL ELSE {text} END AS DOUBLE)"
             rows = f"(SELECT * REPLACE ({number} AS {quoted(name)}) FROM {rows})"
             kinds[name] = "DOUBLE"
-    return from_source(Source(run, rows, kinds, MEAN, sampled=True), request)
+    return visit(Source(run, rows, kinds, MEAN, sampled=True))
+
+
+def _text(name: str) -> str:
+    return f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
 
 
 def _absent(text: str) -> str:
@@ -210,7 +225,7 @@ def _absent(text: str) -> str:
 
 def _check_text(run: Query, files: Files, name: str) -> None:
     """Refuse text that is no number, its first lines named."""
-    text = f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
+    text = _text(name)
     bad = f"TRY_CAST({text} AS DOUBLE) IS NULL AND NOT {_absent(text)}"
     count = run(f"SELECT count(*) FROM {files.rows} WHERE {bad}")[0][0]
     if not count:

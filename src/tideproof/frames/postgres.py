@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from tideproof.errors import InputError, MissingExtra
-from tideproof.frames.cell import Cells
 from tideproof.frames.databases import LISTED, chosen
-from tideproof.frames.request import Request
-from tideproof.frames.sql import Source, from_source, quoted
+from tideproof.frames.sql import Source
+
+T = TypeVar("T")
 
 
-def from_postgres(url: str, table: str | None, request: Request) -> Cells:
-    """Group a table or query of a PostgreSQL database."""
+def visit_postgres(url: str, table: str | None, visit: Callable[[Source], T]) -> T:
+    """Show a table or query of a PostgreSQL database."""
     try:
         import psycopg
     except ImportError:
@@ -27,10 +27,7 @@ def from_postgres(url: str, table: str | None, request: Request) -> Cells:
                 return connection.execute(query.encode()).fetchall()
 
             rows = chosen(table, run(LISTED), "public")
-            kinds = _kinds(connection, rows)
-            found = request.among(kinds)
-            mean = _mean(rows, found.reward) if kinds[found.reward] != "BOOLEAN" else "avg({0})"
-            return from_source(Source(run, rows, kinds, mean, sampled=False), request)
+            return visit(Source(run, rows, _kinds(connection, rows), _mean(rows), sampled=False))
     except psycopg.Error as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"cannot read from PostgreSQL: {said[0]}") from None
@@ -49,10 +46,9 @@ def _kinds(connection: Any, rows: str) -> dict[str, str]:
     return {column.name: names[column.type_code] for column in described}
 
 
-def _mean(rows: str, reward: str) -> str:
+def _mean(rows: str) -> str:
     """Return SQL for a mean that keeps its digits: around the first finite reward of the table."""
-    name = f"CAST({quoted(reward)} AS DOUBLE PRECISION)"
-    finite = f"{name} > '-Infinity' AND {name} < 'Infinity'"
-    centre = f"coalesce((SELECT {name} FROM {rows} WHERE {finite} LIMIT 1), 0)".replace("{", "{{")
-    centre = centre.replace("}", "}}")
+    rows = rows.replace("{", "{{").replace("}", "}}")
+    finite = "{0} > '-Infinity' AND {0} < 'Infinity'"
+    centre = f"coalesce((SELECT {{0}} FROM {rows} WHERE {finite} LIMIT 1), 0)"
     return f"{centre} + avg({{0}} - {centre})"

@@ -117,5 +117,15 @@ class Request:
         )
 
 
+def source_of(environment: str) -> str:
+    """Return the column behind an environment.
+
+    >>> source_of("day(ts)"), source_of("day")
+    ('ts', 'day')
+    """
+    derived = _DERIVED.fullmatch(environment)
+    return derived[2].strip() if derived else environment
+
+
 def _count(n: int) -> str:
     return {3: "three", 5: "five"}[n]

@@ -94,6 +94,16 @@ def base(kind: str) -> str:
     return kind.split("(")[0].split(" ")[0]
 
 
+def is_number(kind: str) -> bool:
+    """Tell whether a type can be a reward."""
+    return base(kind) in _NUMBERS or base(kind) == "BOOLEAN"
+
+
+def is_moment(kind: str) -> bool:
+    """Tell whether a type is a date or a timestamp."""
+    return kind.startswith(("TIMESTAMP", "DATE"))
+
+
 def _expressions(source: Source, request: Request) -> tuple[str, str, str]:
     """Return SQL for the arm, the environment and the reward."""
     kind, place = source.kinds[request.reward], quoted(request.environment)
@@ -153,9 +163,7 @@ def _complete(table: Sequence[tuple[Any, ...]], request: Request) -> Groups:
 def _explain(source: Source, request: Request, reward: str, rows: int) -> None:
     """Say which rewards are not finite."""
     where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
-    check_finite(
-        request.reward, source.run(f"SELECT count(*) FROM {source.rows} WHERE {where}")[0][0], rows
-    )
+    check_finite(request.reward, source.run(f"SELECT count(*) FROM {source.rows} WHERE {where}")[0][0], rows)
     raise InputError(f"rewards in {request.reward!r} are too large: the square of one overflows")
 
 

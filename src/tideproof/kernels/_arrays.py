@@ -27,6 +27,13 @@ Int1 = Annotated[Ints, np.int64, 1]
 T = TypeVar("T")
 
 
+class Scratch(NamedTuple):
+    """Two vectors to work on: the one part of a state that `ask` may write, and nobody may read later."""
+
+    first: FloatK
+    second: FloatK
+
+
 class Memory(NamedTuple, Generic[T]):
     """A state and the two buffers that hold all of its arrays.
 

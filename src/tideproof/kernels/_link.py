@@ -102,15 +102,15 @@ def cpu(f: Kernel, entry: bool) -> Kernel:
 
     Everything but the entry point is inlined, and reference counting is off: kernels allocate
     nothing, and counting the arrays of their states would cost twenty times the arithmetic. No
-    fastmath: results stay bitwise equal to the interpreter's. No disk cache: numba does not notice
-    an edited callee.
+    fastmath: results stay bitwise equal to the interpreter's. numba's own disk cache would not
+    notice an edited callee; `_disk` keeps programs instead.
     """
     try:
         import numba
     except ImportError:
         raise MissingExtra.of("numba", "lab", "compiled simulation") from None
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     if not entry:
-        options |= {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        options |= {"forceinline": True, "no_cpython_wrapper": True}
     compiled: Kernel = numba.njit(**options)(f)
     return compiled

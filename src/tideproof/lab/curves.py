@@ -103,7 +103,7 @@ def draw(
     axes.set_title(f"{replications:,} replications{note}", fontsize=9, loc="right", color="0.35")
     axes.grid(alpha=0.25, which="major")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9, ncols=1 + len(drawn) // 8)
     if path is not None:
         figure.savefig(path, dpi=160)
     return figure

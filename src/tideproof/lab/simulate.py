@@ -69,10 +69,12 @@ def simulate(
     >>> import tideproof as tp
     >>> study = tp.simulate(tp.mdm(3), "round-robin", budgets=[30, 90], replications=2000, seed=1)
     >>> study.pics("round-robin")
-    array([0.2..., 0.0...])
+    array([0.244 , 0.1065])
     """
     plan = _checked(world, policies, budgets, seed)
     replications = whole("replications", replications, 1)
+    if executor is not None and not hasattr(executor, "submit"):
+        raise InputError(f"executor must be a concurrent.futures.Executor, not {executor!r}")
     start = time.perf_counter()
     total: Tally | None = None
     done = 0
@@ -123,9 +125,8 @@ def _tallies(plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[in
 def _checked(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
     """Return the plan, or say what is wrong with it before anything runs."""
     arms = as_world(world).arms
-    if isinstance(policies, (str, PolicySpec)):
-        policies = [policies]
-    specs = tuple(as_policy(each) for each in policies)
+    several = isinstance(policies, Iterable) and not isinstance(policies, str)
+    specs = tuple(as_policy(each) for each in (policies if several else [policies]))
     if not specs:
         raise InputError("policies must not be empty")
     labels = [spec.label for spec in specs]

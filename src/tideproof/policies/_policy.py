@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tideproof.errors import BudgetTooSmall, InputError, UnknownName
 from tideproof.kernels._arrays import Memory, allocate, compose
+from tideproof.kernels._disk import keep
 from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
@@ -55,6 +56,7 @@ class Policy:
     needs_horizon : whether it must know the budget in advance.
     shift_aware : whether its choices are the same whatever the shifts.
     adaptive : whether its choices depend on rewards, which makes intervals nominal.
+    anytime : whether it also runs without a budget, though it does better with one.
     stops : whether `ask` may return -1 before the budget is spent.
     weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
     active : kernel (params, state, arm) -> whether the arm may still be played.
@@ -76,6 +78,7 @@ class Policy:
     shift_aware: bool
     adaptive: bool = True
     stops: bool = False
+    anytime: bool = False
     weigh: Callable[..., Any] = even
     active: Callable[..., Any] = everywhere
     from_world: Callable[[Any], dict[str, Any]] | None = None
@@ -118,7 +121,7 @@ class PolicySpec:
 
     def params(self, arms: int, horizon: int | None) -> Any:
         """Return the numbers the kernels receive, or say which budget would do."""
-        if self.policy.needs_horizon and horizon is None:
+        if self.policy.needs_horizon and not self.policy.anytime and horizon is None:
             raise InputError(f"{self.label} must know its budget in advance: budget=None is not allowed")
         options = dict(self.options)
         for name, default in self.policy.options().items() if self.policy.from_world else ():
@@ -191,7 +194,8 @@ def _interpreted(policy: Policy, selection: Selection) -> Program:
 
 @cache
 def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
-    return link(replicate, cpu, _fill(policy, selection, trace))
+    fill = _fill(policy, selection, trace)
+    return keep(link(replicate, cpu, fill), replicate, cpu, fill)
 
 
 @cache

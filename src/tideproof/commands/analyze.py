@@ -1,0 +1,188 @@
+"""`tideproof analyze`: the honest winner from a log, in the terminal, as JSON or as an HTML report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tideproof.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from tideproof.report.analysis import Analysis
+
+CODES = {"winner": 0, "open": 3, "apart": 4}
+
+
+def analyze_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, TSV, Parquet or JSON lines, a glob of them, a DuckDB file, or postgresql://…",
+        ),
+    ],
+    arm: Annotated[str | None, typer.Option(help="Column of the variants.")] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Column of the days; or hour(ts), day(ts), week(ts) of a timestamp.")
+    ] = None,
+    reward: Annotated[str | None, typer.Option(help="Column of what was earned.")] = None,
+    minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
+    level: Annotated[float, typer.Option(help="Confidence of all statements.")] = 0.95,
+    variance: Annotated[
+        str, typer.Option(help="Noise: common, by-arm, by-environment, robust or clustered.")
+    ] = "common",
+    n: Annotated[str | None, typer.Option(help="Aggregated rows: the column of their count.")] = None,
+    sample_variance: Annotated[str | None, typer.Option(help="Aggregated rows: their variance.")] = None,
+    sd: Annotated[str | None, typer.Option(help="Aggregated rows: their standard deviation.")] = None,
+    table: Annotated[str | None, typer.Option(help="In a database: a table or a query.")] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    progress: Annotated[bool, typer.Option(help="Show how far the reading is.")] = True,
+) -> None:
+    """Say which variant is best once the tide is taken out, and how sure that is.
+
+    Exit codes: 0 one arm is best at this level; 3 several may be; 4 arms cannot be compared; 2 bad
+    input; 130 interrupted.
+    """
+    from rich.console import Console
+
+    from tideproof.estimate import Fit
+    from tideproof.files import write_whole
+    from tideproof.frames import cells
+    from tideproof.frames.guess import columns_of, guess
+    from tideproof.report.analysis import analyse, as_dict
+    from tideproof.report.page import page
+
+    if html is not None and not html.parent.is_dir():
+        raise InputError(f"cannot write {str(html)!r}: there is no folder {str(html.parent)!r}")
+    console, messages = Console(), Console(stderr=True)
+    found = guess(
+        columns_of(source, table) if None in (arm, environment, reward) else {}, arm, environment, reward
+    )
+    columns = f"arm = {found.arm}, environment = {found.environment}, reward = {found.reward}"
+    if found.guessed:
+        said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
+        messages.print(said, style="dim", highlight=False, markup=False)
+    with _progress(messages, progress) as report:
+        data = cells(
+            source,
+            found.arm,
+            found.environment,
+            found.reward,
+            n=n,
+            variance=sample_variance,
+            sd=sd,
+            table=table,
+            missing="drop" if drop_missing else "refuse",
+            progress=report,
+        )
+    direction: Any = "minimize" if minimize else "maximize"
+    noise: Any = variance
+    analysis = analyse(Fit(data, direction=direction, level=level, variance=noise))
+    if as_json:
+        typer.echo(json.dumps(as_dict(analysis) | {"columns": found._asdict()}, default=str))
+    else:
+        show(console, analysis)
+    if html is not None:
+        write_whole(html, page(analysis, _public(source), columns))
+        messages.print(f"report: {html}", highlight=False, markup=False)
+    if code := CODES[analysis.standing]:
+        raise typer.Exit(code)
+
+
+def show(console: Console, analysis: Analysis) -> None:
+    """Print the verdict, the table of arms, warnings and notes."""
+    from rich.text import Text
+
+    colour = {"winner": "bold green", "open": "bold yellow", "apart": "bold red"}[analysis.standing]
+    console.print(Text(f"{analysis.verdict}.", style=colour))
+    console.print()
+    console.print(_arms(analysis))
+    for warning in analysis.warnings:
+        console.print(Text("Careful: ", style="bold red") + Text(warning, style="not bold"))
+    for note in analysis.notes:
+        console.print(Text(note, style="dim"))
+
+
+def _arms(analysis: Analysis, most: int = 40) -> RichTable:
+    """Return the arms, the best first."""
+    from rich import box
+    from rich.table import Table
+
+    rows = analysis.arms.to_dicts()
+    digits = _digits([x for row in rows for x in (row["low"], row["high"])])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    mean = f"adjusted mean ± {100 * analysis.fit.level:g} %"
+    for name in ("arm", "n", mean, "raw mean", "bias", "p_best", "can be best"):
+        table.add_column(name, justify="left" if name in ("arm", "can be best") else "right")
+    for row in rows[:most]:
+        reach = "" if row["low"] is None else f" ± {(row['high'] - row['low']) / 2:.{digits}f}"
+        table.add_row(
+            str(row["arm"]),
+            f"{row['n']:,}",
+            _number(row["mean"], digits) + reach,
+            _number(row["raw_mean"], digits),
+            _number(row["bias"], digits, "+"),
+            _number(row["p_best"], 3),
+            row["can be best"],
+        )
+    if len(rows) > most:
+        table.caption = f"{len(rows) - most:,} more arms: --json lists all"
+    return table
+
+
+def _digits(limits: list[float | None]) -> int:
+    """Return the decimals that show two digits of the widest interval."""
+    import math
+
+    known = [x for x in limits if x is not None]
+    widths = [high - low for low, high in zip(known[::2], known[1::2], strict=True) if high > low]
+    return min(9, max(0, 1 - math.floor(math.log10(max(widths))))) if widths else 3
+
+
+def _number(x: float | None, digits: int, sign: str = "") -> str:
+    return "\N{EN DASH}" if x is None else f"{x:{sign}.{digits}f}"
+
+
+def _public(source: str) -> str:
+    """Return the source without what is secret in a URL.
+
+    >>> _public("postgresql://me:secret@host/db?password=x"), _public("log.csv")
+    ('postgresql://host/db', 'log.csv')
+    """
+    from urllib.parse import urlsplit
+
+    if "://" not in source:
+        return source
+    parts = urlsplit(source)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+
+
+@contextmanager
+def _progress(console: Console, wanted: bool) -> Iterator[Callable[[float], None] | None]:
+    """Show a bar while a file is read, on a terminal and if it takes long enough to be seen."""
+    if not wanted or not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("reading"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn(),
+        console=console, transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("reading", total=100.0)
+        yield lambda percent: bar.update(task, completed=min(percent, 100.0))

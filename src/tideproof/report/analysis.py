@@ -1,0 +1,187 @@
+"""What an analysis has to say, in words: the verdict, the table of arms, and what to be wary of.
+
+Data only: the terminal, the HTML report and the JSON all show this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tideproof.errors import InputError
+from tideproof.estimate import Fit
+from tideproof.table import Table
+
+Standing = Literal["winner", "open", "apart"]
+
+ALARM = 0.001  # p-values below it are worth a warning: several tests are made
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A fit in words and tables.
+
+    Attributes
+    ----------
+    fit : what it is about.
+    standing : "winner" (one arm can be the best), "open" (several can), "apart" (not comparable).
+    verdict : one sentence.
+    arms : one row an arm, the best first: whether it can be the best, p_best, adjusted mean, low, high, raw
+        mean, bias, n.
+    notes : sentences about the data, none of them alarming.
+    warnings : sentences about assumptions that fail.
+    """
+
+    fit: Fit
+    standing: Standing
+    verdict: str
+    arms: Table
+    notes: list[str]
+    warnings: list[str]
+
+
+def analyse(fit: Fit) -> Analysis:
+    """Put a fit into words."""
+    apart = len(fit.groups) > 1
+    standing: Standing = "apart" if apart else "winner" if _clear(fit) else "open"
+    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), [] if apart else _warnings(fit))
+
+
+def as_dict(analysis: Analysis) -> dict[str, Any]:
+    """Return the analysis as plain values, for JSON."""
+    fit = analysis.fit
+    return {
+        "verdict": analysis.verdict,
+        "standing": analysis.standing,
+        "best": None if analysis.standing == "apart" else fit.best,
+        "candidates": None if analysis.standing == "apart" else fit.candidates,
+        "level": fit.level,
+        "direction": fit.direction,
+        "variance": fit.variance,
+        "sigma": fit.sigma,
+        "freedom": fit.freedom,
+        "groups": fit.groups,
+        "bridge": fit.bridge,
+        "uninformative": fit.uninformative,
+        "dropped": fit.cells.dropped,
+        "arms": fit.arms.to_dicts(),
+        "comparisons": fit.comparisons.to_dicts(),
+        "averages": fit.averages.to_dicts(),
+        "shifts": fit.shifts.to_dicts(),
+        "notes": analysis.notes,
+        "warnings": analysis.warnings,
+    }
+
+
+def _clear(fit: Fit) -> bool:
+    return bool(fit.freedom) and len(fit.candidates) == 1
+
+
+def _arms(fit: Fit) -> Table:
+    rows = {row["arm"]: row for row in fit.arms}
+    bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
+    may = dict(zip(fit.comparisons["arm"], fit.comparisons["candidate"], strict=True))
+    sign = 1.0 if fit.direction == "maximize" else -1.0
+    group = {arm: g for g, arms in enumerate(fit.groups) for arm in arms}
+    order = sorted(rows, key=lambda arm: (group[arm], -sign * (rows[arm]["mean"] or 0.0)))
+    columns: dict[str, list[Any]] = {"arm": order}
+    columns["can be best"] = ["yes" if may[arm] else "no" for arm in order]
+    for name in ("p_best", "mean", "low", "high", "raw_mean"):
+        columns[name] = [rows[arm][name] for arm in order]
+    columns["bias"] = [bias[arm] for arm in order]
+    columns["n"] = [rows[arm]["n"] for arm in order]
+    return Table(columns)
+
+
+def _notes(fit: Fit) -> list[str]:
+    c = fit.cells
+    rewards, environments = int(c.n.sum()), len(c.environments)
+    notes = [f"{rewards:,} rewards of {len(c.arms)} arms in {environments:,} environments."]
+    if len(fit.groups) == 1:
+        notes += _naive(fit)
+    if fit.uninformative:
+        single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
+        notes.append(
+            f"{fit.uninformative:,} environments saw a single arm and say nothing about it: {_few(single)}."
+        )
+    if c.dropped:
+        notes.append(f"{c.dropped:,} rows were left out because a value was missing.")
+    return notes
+
+
+def _naive(fit: Fit) -> list[str]:
+    """Say what averages that do not know of shifts would have picked."""
+    pick = max if fit.direction == "maximize" else min
+    rows = fit.averages.to_dicts()
+    raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
+    if raw == fit.best == period:
+        return ["The raw and the period-weighted mean pick the same arm."]
+    if raw == period:
+        return [f"The raw mean and the period-weighted mean would both have picked {raw}."]
+    return [f"The raw mean would have picked {raw}, the period-weighted mean {period}."]
+
+
+def _warnings(fit: Fit) -> list[str]:
+    found = []
+    checks = (_additivity, _spread, _influence, _drift)
+    for check in checks:
+        try:
+            found += check(fit)
+        except InputError:  # too little data for this one: nothing to warn of
+            continue
+    return found
+
+
+def _additivity(fit: Fit) -> list[str]:
+    test = fit.additivity(worst=1)
+    if test.p >= ALARM:
+        return []
+    cell = test.worst.to_dicts()[0]
+    advice = "" if fit.variance == "clustered" else "; variance='clustered' gives intervals that allow for it"
+    return [
+        f"Shifts are not the same for all arms (F test of additivity, {_p(test.p)}). Furthest off: "
+        f"{cell['arm']} in {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
+    ]
+
+
+def _spread(fit: Fit) -> list[str]:
+    if fit.variance != "common":
+        return []
+    test, found = fit.spread(), []
+    for what, p in {"arm": test.p_arm, "environment": test.p_environment}.items():
+        if p < ALARM:
+            advice = f"try variance='by-{what}' (--variance by-{what})"
+            found.append(f"Rewards of different {what}s do not vary alike ({_p(p)}); {advice}.")
+    return found
+
+
+def _influence(fit: Fit) -> list[str]:
+    if not _clear(fit):  # an open race is open without this
+        return []
+    rows = [row for row in fit.influence() if row["best"] not in (None, fit.best)]
+    if not rows:
+        return []
+    first = rows[0]
+    if len(rows) == 1:
+        return [f"Without {first['environment']} alone, {first['best']} would lead."]
+    names = _few([row["environment"] for row in rows])
+    return [f"The winner hangs on single environments: without any one of {names} another arm would lead."]
+
+
+def _drift(fit: Fit) -> list[str]:
+    test = fit.sample_ratio()
+    if test.drift_p >= ALARM or fit.adaptive:
+        return []
+    return [
+        f"The arms' shares of the traffic changed between environments ({_p(test.drift_p)}). Adjusted means "
+        f"allow for that, raw means do not; if shares were meant to be fixed, find out why."
+    ]
+
+
+def _p(p: float) -> str:
+    return "p < 1e-6" if p < 1e-6 else f"p = {p:.2g}"
+
+
+def _few(names: list[Any], most: int = 5) -> str:
+    shown = ", ".join(str(name) for name in names[:most])
+    return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")

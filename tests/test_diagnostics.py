@@ -1,0 +1,293 @@
+"""Diagnostics against refits, statsmodels and scipy.stats; sizes by simulation; published data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import bdtr, bdtrc, polygamma, psi
+from scipy.stats import chi2_contingency, chisquare
+
+import oracles
+from tideproof.errors import InputError, NotComparable, UnknownName
+from tideproof.estimate import Fit
+
+FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
+
+
+def log(kind, arms, environments, seed=0):
+    random = np.random.default_rng([seed, arms, environments])
+    arm, environment = oracles.design(kind, arms, environments, random)
+    return arm, environment, oracles.rewards(arm, environment, random)
+
+
+@pytest.mark.parametrize("kind", ["complete", "incomplete", "lopsided"])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_leaving_an_environment_out_is_a_refit(kind, direction):
+    arm, environment, reward = log(kind, 5, 12)
+    found = Fit.from_arrays(arm, environment, reward, direction=direction)
+    assert len(found.groups) == 1
+    sign = 1.0 if direction == "maximize" else -1.0
+    rows = found.influence()
+    assert len(rows) == 12 - found.uninformative
+    for row in rows:
+        kept = environment != row["environment"]
+        again = Fit.from_arrays(arm[kept], environment[kept], reward[kept], direction=direction)
+        assert row["n"] == np.count_nonzero(~kept)
+        if len(again.groups) > 1 or set(again.cells.arms) != set(found.cells.arms):
+            assert (row["best"], row["lead"], row["change"]) == (None, None, None)
+            continue
+        assert row["best"] == again.best
+        others = [a for a in found.cells.arms if a != found.best]
+        lead = min(sign * again.contrast(found.best, a).estimate for a in others)
+        now = min(sign * found.contrast(found.best, a).estimate for a in others)
+        assert row["lead"] == pytest.approx(lead, abs=1e-9)
+        assert row["change"] == pytest.approx(lead - now, abs=1e-9)
+    changes = [abs(c) for c in rows["change"] if c is not None]
+    known = [c is not None for c in rows["change"]]
+    assert changes == sorted(changes, reverse=True)
+    assert known == sorted(known)  # those that hold the arms together come first
+
+
+def test_an_environment_that_holds_the_arms_together():
+    arm, environment = list("ABABBC"), [1, 1, 2, 2, 3, 3]
+    rows = {
+        row["environment"]: row for row in Fit.from_arrays(arm, environment, [1, 2, 3, 5, 2, 4.0]).influence()
+    }
+    assert rows[3]["best"] is None
+    assert rows[1]["best"] == "C"
+    with pytest.raises(NotComparable):
+        Fit.from_arrays(list("ABC"), [1, 1, 2], [1.0, 2.0, 3.0]).influence()
+
+
+def spread_log(seed, sd_arm=(1, 1, 1), sd_environment=(1, 1, 1, 1), noise="normal"):
+    random = np.random.default_rng(seed)
+    cells = [(i, j) for i in range(3) for j in range(4) for _ in range(8)]
+    arm, environment = (np.array([cell[k] for cell in cells]) for k in (0, 1))
+    draw = random.normal(size=arm.size) if noise == "normal" else random.standard_t(5, size=arm.size)
+    return arm, environment, np.array(sd_arm)[arm] * np.array(sd_environment)[environment] * draw
+
+
+def test_spread_is_an_analysis_of_variance_of_log_variances_by_statsmodels():
+    import statsmodels.api as sm
+
+    arm, environment, reward = spread_log(1, sd_arm=(1, 2, 1))
+    kept = ~((arm == 2) & (environment == 3))
+    arm, environment, reward = arm[kept], environment[kept], reward[kept]
+    pairs = sorted(set(zip(arm.tolist(), environment.tolist(), strict=True)))
+    y, w = [], []
+    for i, j in pairs:
+        mine = reward[(arm == i) & (environment == j)]
+        half = (mine.size - 1) / 2
+        y.append(np.log(mine.var(ddof=1)) - psi(half) + np.log(half))
+        w.append(1 / polygamma(1, half))
+    i, j = np.array(pairs).T
+    full = sm.WLS(y, oracles.dummies(i, j, 3, 4)[:, 1:], w).fit()
+    no_arms, no_environments = sm.WLS(y, np.eye(4)[j], w).fit(), sm.WLS(y, np.eye(3)[i], w).fit()
+    found = Fit.from_arrays(arm, environment, reward).spread()
+    assert (found.F_arm, found.p_arm, found.df_arm) == pytest.approx(full.compare_f_test(no_arms), rel=1e-8)
+    assert (found.F_environment, found.p_environment, found.df_environment) == pytest.approx(
+        full.compare_f_test(no_environments), rel=1e-8
+    )
+    assert found.df == full.df_resid
+    assert found.arms["sd"][1] == pytest.approx(
+        np.sqrt(np.mean([reward[(arm == 1) & (environment == k)].var(ddof=1) for k in range(4)]))
+    )
+    assert found.environments["freedom"] == [21, 21, 21, 14]
+
+
+@pytest.mark.parametrize("noise", ["normal", "heavy"])
+def test_spread_keeps_its_size_also_with_heavy_tails(noise):
+    logs, level = 1500, 0.05
+    found = [Fit.from_arrays(*spread_log([2, k], noise=noise)).spread() for k in range(logs)]
+    for rejected in (sum(f.p_arm < level for f in found), sum(f.p_environment < level for f in found)):
+        # the F distribution is an approximation here: one percentage point either way
+        assert bdtr(rejected, logs, level - 0.01) > FALSE_ALARM / 2
+        assert bdtrc(rejected - 1, logs, level + 0.01) > FALSE_ALARM / 2
+
+
+def test_spread_finds_what_is_there():
+    assert Fit.from_arrays(*spread_log(3, sd_arm=(1, 3, 1))).spread().p_arm < 1e-3
+    assert Fit.from_arrays(*spread_log(3, sd_environment=(1, 1, 6, 1))).spread().p_environment < 1e-3
+    with pytest.raises(InputError, match="unequal variances cannot be tested"):
+        Fit.from_arrays(list("AB") * 4, [1] * 8, np.arange(8.0)).spread()
+
+
+def test_additivity_keeps_its_size():
+    """Common noise: exactly. Cells of 3 to 6 rewards, an incomplete design."""
+    logs, level, rejected = 2000, 0.05, 0
+    random = np.random.default_rng(21)
+    cells = [(i, j) for i in range(4) for j in range(6) if (i + j) % 3]
+    counts = random.integers(3, 7, size=len(cells))
+    arm, environment = (np.repeat([cell[k] for cell in cells], counts) for k in (0, 1))
+    for _ in range(logs):
+        reward = arm + 9.0 * environment + random.normal(size=arm.size)
+        rejected += Fit.from_arrays(arm, environment, reward).additivity().p < level
+    assert bdtr(rejected, logs, level) > FALSE_ALARM / 2
+    assert bdtrc(rejected - 1, logs, level) > FALSE_ALARM / 2
+
+
+@pytest.mark.parametrize("by", ["arm", "environment"])
+def test_additivity_keeps_its_size_under_unequal_noise_and_the_common_test_does_not(by):
+    """Cells of 4 to 9 rewards. It rejects 3.7 % here: within bounds, and on the safe side."""
+    logs, level, rejected, common = 2000, 0.05, 0, 0
+    random = np.random.default_rng(22)
+    cells = [(i, j) for i in range(4) for j in range(6) if (i + j) % 3]
+    counts = random.integers(4, 10, size=len(cells))
+    arm, environment = (np.repeat([cell[k] for cell in cells], counts) for k in (0, 1))
+    if by == "arm":  # the negative control needs the noisy ones to be rare
+        kept = (arm != 3) | (np.arange(arm.size) % 2 == 0)
+        arm, environment = arm[kept], environment[kept]
+    sd = np.where(arm == 3, 6.0, 1.0) if by == "arm" else 1.0 + 2.0 * (environment % 3)
+    for _ in range(logs):
+        reward = arm + 9.0 * environment + sd * random.normal(size=arm.size)
+        rejected += Fit.from_arrays(arm, environment, reward, variance=f"by-{by}").additivity().p < level
+        common += Fit.from_arrays(arm, environment, reward).additivity().p < level
+    assert bdtr(rejected, logs, level) > FALSE_ALARM / 2
+    assert bdtrc(rejected - 1, logs, level) > FALSE_ALARM / 2
+    if by == "arm":
+        assert bdtrc(common - 1, logs, level) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("by", ["by-arm", "by-environment"])
+def test_weighted_additivity_against_dense_matrices(by):
+    random = np.random.default_rng(31)
+    cells = [(i, j) for i in range(4) for j in range(6) if (i + j) % 3]
+    counts = random.integers(4, 10, size=len(cells))
+    arm, environment = (np.repeat([cell[k] for cell in cells], counts) for k in (0, 1))
+    reward = random.normal(size=arm.size) * (1.0 + arm)
+    mean, n, part = [], [], []
+    squares, freedom = np.zeros(6), np.zeros(6)
+    for i, j in cells:
+        mine = reward[(arm == i) & (environment == j)]
+        p = i if by == "by-arm" else j
+        mean.append(mine.mean())
+        n.append(mine.size)
+        part.append(p)
+        squares[p] += ((mine - mine.mean()) ** 2).sum()
+        freedom[p] += mine.size - 1
+    s2 = squares / np.maximum(freedom, 1)
+    V = np.diag(s2[part] / np.array(n))
+    X = oracles.dummies(*(np.array(cells)[:, k] for k in (0, 1)), 4, 6)
+    R = np.linalg.svd(X)[0][:, np.linalg.matrix_rank(X) :].T  # interactions: RX = 0
+    middle = np.linalg.inv(R @ V @ R.T)
+    T = R @ np.array(mean) @ middle @ R @ np.array(mean)
+    Q = V @ R.T @ middle @ R
+    A = 0.0
+    for p in range(4 if by == "by-arm" else 6):
+        E = np.diag((np.array(part) == p).astype(float))
+        A += (np.trace(Q @ E @ Q @ E) + np.trace(Q @ E) ** 2) / (2 * freedom[p])
+    df = len(R)
+    found = Fit.from_arrays(arm, environment, reward, variance=by).additivity()
+    assert found.df1 == df
+    assert pytest.approx(T / (df + 2 * A - 6 * A / (df + 2)), rel=1e-9) == found.F
+    assert found.df2 == pytest.approx(df * (df + 2) / (3 * A), rel=1e-9)
+
+
+def counts_log(table):
+    arm = np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
+    environment = np.repeat(np.arange(len(table)), [sum(row) for row in table])
+    return arm, environment, np.random.default_rng(0).normal(size=arm.size)
+
+
+def test_sample_ratio_against_scipy():
+    table = [[30, 22, 41], [25, 31, 28], [60, 44, 52], [12, 17, 9]]
+    found = Fit.from_arrays(*counts_log(table)).sample_ratio()
+    each = [chisquare(row) for row in table]
+    assert found.chi2 == pytest.approx(sum(test.statistic for test in each))
+    assert found.df == 8
+    drift = chi2_contingency(table, correction=False)
+    assert (found.drift_chi2, found.drift_p) == pytest.approx((drift.statistic, drift.pvalue))
+    assert found.drift_df == drift.dof
+    assert found.arms["n"] == np.sum(table, axis=0).tolist()
+    assert found.worst["environment"][0] == int(np.argmax([test.statistic for test in each]))
+    shares = {0: 2, 1: 1, 2: 1}
+    want = [chisquare(row, np.sum(row) * np.array([0.5, 0.25, 0.25])).statistic for row in table]
+    assert Fit.from_arrays(*counts_log(table)).sample_ratio(shares).chi2 == pytest.approx(sum(want))
+
+
+def test_sample_ratio_with_arms_that_were_not_shown():
+    table = [[30, 22, 41], [25, 31, 0], [60, 44, 0], [12, 17, 9]]
+    found = Fit.from_arrays(*counts_log(table)).sample_ratio()
+    both = [
+        chi2_contingency(part, correction=False)
+        for part in ([table[0], table[3]], [r[:2] for r in table[1:3]])
+    ]
+    assert found.drift_chi2 == pytest.approx(sum(test.statistic for test in both))
+    assert found.drift_df == sum(test.dof for test in both)
+    assert found.df == 2 + 1 + 1 + 2
+
+
+def test_expected_shares_that_are_wrong():
+    found = Fit.from_arrays(*counts_log([[3, 4], [5, 6]]))
+    with pytest.raises(UnknownName, match="unknown arm 'C'"):
+        found.sample_ratio({0: 1, 1: 1, "C": 1})
+    with pytest.raises(InputError, match="there is none for 1"):
+        found.sample_ratio({0: 1})
+    with pytest.raises(InputError, match=r"must be positive, not -0\.5"):
+        found.sample_ratio({0: 1.0, 1: -0.5})
+
+
+def test_averages_say_what_shifts_did():
+    arm, environment, reward = log("lopsided", 4, 9)
+    found = Fit.from_arrays(arm, environment, reward)
+    shift = {row["environment"]: row["shift"] for row in found.shifts}
+    for row in found.averages:
+        mine = arm == row["arm"]
+        met = np.mean([shift[j] for j in environment[mine]])
+        assert row["raw_bias"] == pytest.approx(met, abs=1e-9)  # the average shift that the arm met
+        assert row["raw_mean"] == pytest.approx(reward[mine].mean())
+        days = np.unique(environment[mine])
+        size = np.array([np.sum(environment == j) for j in days])
+        means = np.array([reward[mine & (environment == j)].mean() for j in days])
+        assert row["period_mean"] == pytest.approx(np.average(means, weights=size))
+        assert row["period_bias"] == pytest.approx(row["period_mean"] - row["mean"])
+
+
+# Montgomery, Design and Analysis of Experiments: reaction times of four catalysts in four batches, each
+# batch large enough for three of them; batch by batch, catalyst -> time
+CATALYSTS = [
+    {1: 73, 3: 73, 4: 75},
+    {1: 74, 2: 75, 3: 75},
+    {2: 67, 3: 68, 4: 72},
+    {1: 71, 2: 72, 4: 75},
+]
+
+
+def test_a_published_incomplete_block_design():
+    """The book: Q = -9/3, -7/3, -4/3, 20/3, effects 3Q/8, SS error 3.25 on 5 degrees, adjusted SS 22.75."""
+    arm = [a for batch in CATALYSTS for a in batch]
+    environment = [j for j, batch in enumerate(CATALYSTS) for _ in batch]
+    reward = [float(x) for batch in CATALYSTS for x in batch.values()]
+    found = Fit.from_arrays(arm, environment, reward, direction="minimize")
+    effect = {1: -9 / 8, 2: -7 / 8, 3: -4 / 8, 4: 20 / 8}
+    for a in effect:
+        for b in effect:
+            if a != b:
+                gap = found.contrast(a, b)
+                assert gap.estimate == pytest.approx(effect[a] - effect[b], abs=1e-9)
+                assert gap.se == pytest.approx(np.sqrt(2 * 3 * 0.65 / (2 * 4)), abs=1e-9)
+    assert found.freedom == 5
+    assert found.sigma**2 == pytest.approx(0.65, abs=1e-9)
+    around = sum((x - np.mean(list(batch.values()))) ** 2 for batch in CATALYSTS for x in batch.values())
+    assert around - 3.25 == pytest.approx(22.75)
+    assert found.best == 1
+    assert 4 not in found.candidates
+
+
+@pytest.mark.filterwarnings("ignore")  # pyfixest's own
+def test_the_published_design_against_statsmodels_and_pyfixest():
+    import pandas as pd
+    import pyfixest
+    import statsmodels.formula.api as smf
+
+    rows = [(f"c{a}", f"b{j}", float(x)) for j, batch in enumerate(CATALYSTS) for a, x in batch.items()]
+    frame = pd.DataFrame(rows, columns=["arm", "batch", "time"])
+    ours = Fit.from_arrays(*(frame[name] for name in frame.columns))
+    by_statsmodels = smf.ols("time ~ C(arm) + C(batch)", frame).fit()
+    by_pyfixest = pyfixest.feols("time ~ C(arm) | batch", frame, vcov="iid", fixef_tol=1e-13)
+    for a in ("c2", "c3", "c4"):
+        gap, name = ours.contrast(a, "c1"), f"C(arm)[T.{a}]"
+        want = (by_statsmodels.params[name], by_statsmodels.bse[name], by_statsmodels.pvalues[name])
+        assert (gap.estimate, gap.se, gap.p) == pytest.approx(want, abs=1e-9)
+        want = (by_pyfixest.coef()[name], by_pyfixest.se()[name], by_pyfixest.pvalue()[name])
+        assert (gap.estimate, gap.se, gap.p) == pytest.approx(want, abs=1e-9)
