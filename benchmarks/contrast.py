@@ -44,28 +44,41 @@ def cells(replications, executor, policy="contrast"):
             if LOW <= q <= HIGH:
                 spread = math.sqrt(max(1 / p + 1 / q - 2 * joint / (p * q), 0.0) / study.replications)
                 row = [name, arms, scenario, budget, q, p, p / q, p / q * math.exp(-3.09 * spread)]
-                print(*row[:4], *(f"{x:.5f}" for x in row[4:]), flush=True)
                 yield row
+
+
+def summary(rows, replications, seconds):
+    ratio = np.array([row[6] for row in rows])
+    return (
+        f"{len(rows)} cells, {replications:,} replications, {seconds:.0f} s: geometric mean of PICS relative to "
+        f"LinLUCB {np.exp(np.log(ratio).mean()):.4f}, worst {ratio.max():.4f}, "
+        f"largest lower 99.9 % bound {max(row[7] for row in rows):.4f}"
+    )
+
+
+def report(replications=2000):
+    """Yield a rough version of the table's last line."""
+    start = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count()) as executor:
+        rows = list(cells(replications, executor))
+    yield f"## contrast\n\n{summary(rows, replications, time.perf_counter() - start)}."
 
 
 def main(replications, path):
     start = time.perf_counter()
-    executor = ThreadPoolExecutor(os.cpu_count())
-    rows = list(cells(replications, executor))
+    rows = []
+    with ThreadPoolExecutor(os.cpu_count()) as executor:
+        for row in cells(replications, executor):
+            print(*row[:4], *(f"{x:.5f}" for x in row[4:]), flush=True)
+            rows.append(row)
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             ["configuration", "arms", "scenario", "budget", "linlucb", "contrast", "ratio", "low"]
         )
         writer.writerows([*row[:4], *(f"{x:.6g}" for x in row[4:])] for row in rows)
-    ratio = np.array([row[6] for row in rows])
-    print(f"{len(rows)} cells, {replications:,} replications, {time.perf_counter() - start:.0f} s")
-    print(f"geometric mean {np.exp(np.log(ratio).mean()):.4f}, worst {ratio.max():.4f}")
-    print(f"largest lower 99.9 % bound {max(row[7] for row in rows):.4f}")
+    print(summary(rows, replications, time.perf_counter() - start))
 
 
 if __name__ == "__main__":
-    main(
-        int(float(sys.argv[1])) if len(sys.argv) > 1 else 20_000,
-        sys.argv[2] if len(sys.argv) > 2 else "cells.csv",
-    )
+    main(int(float(sys.argv[1])), sys.argv[2])

@@ -21,9 +21,9 @@ import tideproof as tp
 from tideproof.lab.blocks import Plan, play, run_block
 from tideproof.lab.replay import Replay
 
-ROUNDS = 15
-ROUND = 0.02  # seconds, about
-NORMALS = 1_000_000
+ROUNDS = 40
+ROUND = 0.008  # seconds, about
+NORMALS = 500_000
 T = 500
 ARMS = (5, 10, 20, 50)
 
@@ -71,10 +71,14 @@ def fastest(*tasks: Task) -> list[float]:
     best = [float("inf")] * len(tasks)
     for _ in range(ROUNDS):
         for i, task in enumerate(tasks):
-            start = time.perf_counter()
-            task()
-            best[i] = min(best[i], time.perf_counter() - start)
+            best[i] = min(best[i], timed(task))
     return best
+
+
+def timed(task: Task) -> float:
+    start = time.perf_counter()
+    task()
+    return time.perf_counter() - start
 
 
 def normals() -> Task:
@@ -92,8 +96,8 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
     def task(replications: int) -> Task:
         return lambda: play(loop, spec, world, budgets, 1, 0, replications)
 
-    task(1)()
-    replications = max(int(8 * ROUND / fastest(task(8))[0]), 1)
+    task(1)()  # compile
+    replications = max(int(2 * ROUND / timed(task(2))), 1)
     ours, theirs = fastest(task(replications), normals())
     step = ours / replications / T
     return step * 1e9, step / (theirs / NORMALS)

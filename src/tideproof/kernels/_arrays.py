@@ -27,6 +27,10 @@ Int1 = Annotated[Ints, np.int64, 1]
 T = TypeVar("T")
 
 
+class Unused(NamedTuple):
+    """A part of a state that nobody reads: no arrays."""
+
+
 class Scratch(NamedTuple):
     """Two vectors to work on: the one part of a state that `ask` may write, and nobody may read later."""
 

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from tideproof.errors import BudgetTooSmall, InputError, UnknownName
-from tideproof.kernels._arrays import Memory, allocate, compose
+from tideproof.kernels._arrays import Memory, Unused, allocate, compose
 from tideproof.kernels._disk import keep
 from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
@@ -152,7 +152,7 @@ class PolicySpec:
 
     def memory(self, arms: int) -> Memory[Any]:
         """Allocate (state, data, slot) for a run."""
-        return allocate(_run_type(self.policy), arms)
+        return allocate(_run_type(self.policy, self.selection), arms)
 
 
 class Program(NamedTuple):
@@ -199,5 +199,12 @@ def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[...
 
 
 @cache
-def _run_type(policy: Policy) -> Any:
-    return compose("Run", state=policy.State, data=Data, slot=Slot)
+def _run_type(policy: Policy, selection: Selection) -> Any:
+    """Return the type of (state, data, slot); statistics nobody reads take no room, nor the compiler."""
+    reads = policy.reads | selection.reads
+    parts = get_type_hints(Data, include_extras=True)
+    if "fit" in reads and not reads & {"means", "moments", "sums"}:
+        parts["moments"] = Unused
+    if not reads & {"period", "control"}:
+        parts["periods"] = Unused
+    return compose("Run", state=policy.State, data=compose("Data", **parts), slot=Slot)

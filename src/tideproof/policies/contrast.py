@@ -2,12 +2,13 @@
 
 With l the leader, d_i = muhat_l - muhat_i and V_i the variance of that difference,
 
-    u_i = c s sqrt(v V_i) - d_i,                      s = sqrt(2 ln(2 + (T - t)/K)),
-    w_i = exp(-(max_k u_k - u_i)^2 / (2 tau^2 v V_i)),    v = sigma2hat (nu + 4)/nu,
+    u_i = c s sqrt(v V_i) - d_i,    s = sqrt(2 ln(2 + (T - t)/K)),    v = sigma2hat (nu + 4)/nu,
+    w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau sqrt(v V_i)) < 1, else 0:
 
-w_i says how nearly arm i is the most promising rival; exploration shrinks as the budget runs out. The
-next pull is of the arm a that most reduces sum_i w_i V_i if it is pulled here: with the environment's
-shares n_j/m_j, g = e_a - n_j/m_j and f = m_j/(m_j + 1),
+u_i says how promising a rival is, and explores less as the budget runs out; w_i how nearly it is the most
+promising. Of the leader and the arms with a weight, the next pull is of the one that most reduces
+sum_i w_i V_i if it is pulled *here*: with the environment's shares n_j/m_j, g = e_a - n_j/m_j and
+f = m_j/(m_j + 1),
 
     reduction of V_i = f (g'P(e_i - e_l))^2 / (1 + f g'Pg).
 
