@@ -12,6 +12,7 @@ from tideproof.kernels._link import quietly
 from tideproof.kernels.posterior import Posterior, find_contenders
 from tideproof.kernels.posterior import best_of_draw as _best_of_draw
 from tideproof.kernels.random import TELL, Draw
+from tideproof.kernels.student import log_tail
 from tideproof.policies import knowledge_gradient, ocba, top_two_thompson, zero_one
 
 FALSE_ALARM = 1e-6
@@ -49,6 +50,16 @@ def test_zero_one_vector():
     evi = np.exp(state.worth.values)
     assert evi == pytest.approx([0.00758706, 0.04658261, 0.09256024, 0.20039988, 0.19606849], abs=5e-9)
     assert np.argmax(evi) == 3
+
+
+def test_the_vector_of_the_sibling_ll1():
+    """Psi = (nu + s^2)/(nu - 1) phi_nu(s) - s Phi_nu(-s): our distances and our tail, SciPy's density."""
+    state = told(zero_one).view.state
+    s, nu = state.apart.copy(), np.subtract(N, 1.0)
+    tail = np.exp([log_tail(a, b) for a, b in zip(s, nu, strict=True)])
+    psi = (nu + s**2) / (nu - 1.0) * stats.t.pdf(s, nu) - s * tail
+    ll1 = psi / np.sqrt(np.multiply(N, np.add(N, 1)) / np.array(VARIANCE))
+    assert ll1 == pytest.approx([0.00119013, 0.00694230, 0.00925585, 0.01625638, 0.01514104], abs=5e-9)
 
 
 def test_knowledge_gradient_vector():
