@@ -100,7 +100,7 @@ def quietly(f: Kernel) -> Kernel:
 def cpu(f: Kernel, entry: bool) -> Kernel:
     """Compile the copy for one CPU core; it releases the GIL.
 
-    Everything but the entry point is inlined, and reference counting is off: kernels allocate
+    Everything but the entry point is only inlined (`_inlined`), and reference counting is off: kernels allocate
     nothing, and counting the arrays of their states would cost twenty times the arithmetic. No
     fastmath: results stay bitwise equal to the interpreter's. numba's own disk cache would not
     notice an edited callee; `_disk` keeps programs instead.
@@ -111,6 +111,8 @@ def cpu(f: Kernel, entry: bool) -> Kernel:
         raise MissingExtra.of("numba", "lab", "compiled simulation") from None
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     if not entry:
-        options |= {"forceinline": True, "no_cpython_wrapper": True}
+        from tideproof.kernels._inlined import Inlined
+
+        options |= {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": Inlined}
     compiled: Kernel = numba.njit(**options)(f)
     return compiled
