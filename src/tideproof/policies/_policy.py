@@ -14,7 +14,7 @@ from tideproof.kernels._disk import keep
 from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
-from tideproof.kernels.replicate import replicate
+from tideproof.kernels.replicate import counted, replicate
 from tideproof.policies.selections import Selection
 
 
@@ -182,6 +182,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "CONTROL": "control" in reads,
         "CELLS": bool(reads & {"cells", "period", "control"}),
         "TRACE": trace,
+        "count": counted,
     }
 
 
