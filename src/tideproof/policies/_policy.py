@@ -152,7 +152,15 @@ class PolicySpec:
 
     def memory(self, arms: int) -> Memory[Any]:
         """Allocate (state, data, slot) for a run."""
-        return allocate(_run_type(self.policy, self.selection), arms)
+        return allocate(self.layout(), arms)
+
+    def layout(self) -> Any:
+        """Return the type of (state, data, slot)."""
+        return _run_type(self.policy, self.selection)
+
+    def fill(self) -> Mapping[str, Any]:
+        """Return what fills the holes of the replication loop."""
+        return _fill(self.policy, self.selection, trace=False)
 
 
 class Program(NamedTuple):
