@@ -27,8 +27,8 @@ def simulate_command(
         bool,
         typer.Option(
             "--suite",
-            help="Judge the first policy on the held-out worlds, against the others or, if it is alone, "
-            "the default rivals. A few minutes.",
+            help="Judge the first policy on a fixed collection of worlds against the others; if it is "
+            "alone, against the default ones. Takes some minutes.",
         ),
     ] = False,
     arms: Annotated[int, typer.Option(help="Number of arms.")] = 5,
@@ -62,7 +62,8 @@ def simulate_command(
 ) -> None:
     """Run policies many times over in a world of the paper and print how often they are wrong.
 
-    With --suite, in a fixed collection of worlds; each has its own budget and replications.
+    With --suite, worlds and budgets are those of the suite, and so are policies and replications unless
+    they are given.
     """
     from contextlib import nullcontext
 

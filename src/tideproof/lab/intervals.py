@@ -82,7 +82,7 @@ def paired_ratio(a: Ints, b: Ints, both: Ints, level: float) -> Ratio:
 
     >>> ratio = paired_ratio(np.array([300, 0]), np.array([400, 400]), np.array([200, 0]), 0.95)
     >>> ratio.estimate.round(3), ratio.low.round(3), ratio.high.round(3)
-    (array([0.75 , 0.001]), array([0.673, 0.   ]), array([0.837, 0.02 ]))
+    (array([0.75 , 0.001]), array([0.68, 0.  ]), array([0.828, 0.02 ]))
     """
     z = quantile(level)
     up, down = a + 0.5, b + 0.5

@@ -60,7 +60,7 @@ def suite(
     Examples
     --------
     >>> import tideproof as tp
-    >>> found = tp.suite(["linlucb", "round-robin+ols"], replications=100, seed=1)
+    >>> found = tp.suite(["linlucb", "round-robin+ols"], replications=50, seed=1)
     >>> bool(found.score < 1.0)  # fewer errors than round robin, over all worlds
     True
     """
