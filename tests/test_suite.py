@@ -125,7 +125,7 @@ def test_relative_to_the_best_and_to_the_best_rival():
     assert found.worse == ["worse"]
     assert found.score == pytest.approx(stats.gmean(standing["ratio"]))
     assert "Clearly worse (lower 99.9 % bound above 1.25): worse." in found.verdict
-    assert "(best rival below 400): few, never, c left out." in found.verdict
+    assert "(best rival below 400): 3 of 5 worlds." in found.verdict
     assert found.interrupted  # most worlds are missing
     assert found.table()["errors"][:3] == [400, 800, 500]
     assert repr(found).startswith("Suite of 5 worlds\nworld")

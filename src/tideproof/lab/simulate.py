@@ -166,7 +166,7 @@ def _nothing(done: int) -> None:
 
 @contextmanager
 def _bar(replications: int, doing: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr; yields what to call with the replications done."""
+    """Show a progress bar on stderr, if somebody looks; yields what to call with the replications done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -177,6 +177,8 @@ def _bar(replications: int, doing: str) -> Iterator[Callable[[int], None]]:
         TextColumn("replications, time left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    unseen = not (console.is_terminal or console.is_jupyter)
+    with Progress(*columns, console=console, transient=True, disable=unseen) as progress:
         task = progress.add_task("compiling", total=replications)
         yield lambda done: progress.update(task, completed=done, description=doing)

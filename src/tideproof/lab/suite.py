@@ -174,12 +174,12 @@ class Suite:
     def verdict(self) -> str:
         """The score, and the worlds where the first policy is clearly worse, in three lines."""
         standing = self.standing()
-        few = [row["world"] for row in standing if row["errors"] < ENOUGH]
+        few = sum(row["errors"] < ENOUGH for row in standing)
         return (
             f"{self.policies[0]} errs {self.score:.3f} times as often as the best rival of each world "
             f"(geometric mean, {len(standing)} worlds).\n"
-            f"Clearly worse (lower 99.9 % bound above {WORSE:g}): {', '.join(self.worse) or 'nowhere'}.\n"
-            f"Too few errors to say (best rival below {ENOUGH}): {', '.join(few) or 'nowhere'}."
+            f"Clearly worse (lower 99.9 % bound above {WORSE:g}): {'; '.join(self.worse) or 'nowhere'}.\n"
+            f"Too few errors to say (best rival below {ENOUGH}): {few} of {len(standing)} worlds."
         )
 
     def __repr__(self) -> str:
