@@ -76,7 +76,7 @@ def configure(
     selection: str,
     *,
     n0: int = 2,
-    exploration: float = 2.5,
+    exploration: float = 3.0,
     focus: float = 0.4,
     anytime: bool = False,
 ) -> Params:
@@ -123,7 +123,7 @@ def _weigh(params, state, fit, n):
             leader, lead = i, mu[i]
     state.leader[0] = leader
     noise = fit.rss[0] * (nu + 4.0) / (nu * nu)
-    if told % 4 < n or state.begun[0] == 0:  # it moves slowly, and a logarithm is not free
+    if told % 8 < n or state.begun[0] == 0:  # it moves slowly, and a logarithm is not free
         horizon = max(params.horizon, told) if params.horizon > 0 else 2 * told
         left = horizon - told
         share = (left + 1.0) / horizon
@@ -165,17 +165,19 @@ def _most_telling(state, data, slot):
         for k in range(K):
             centre += counts[k] * each * here[k]
     f, offset = 1.0 / (1.0 + each), at(here, leader)
-    best, top, fewest = leader, -1.0, 0
+    best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
             base = own[a] - offset
             gain = 0.0
             for i in range(K):
-                x = P[a, i] - here[i] - base
-                gain += weights[i] * x * x
-            gain /= 1.0 + f * (P[a, a] - 2.0 * here[a] + centre)
-            if gain > ABOVE * top or (ABOVE * gain > top and pulls[a] < fewest):
-                best, top, fewest = a, gain, pulls[a]
+                if weights[i] > 0.0:
+                    x = P[a, i] - here[i] - base
+                    gain += weights[i] * x * x
+            over = 1.0 + f * (P[a, a] - 2.0 * here[a] + centre)
+            mine, theirs = gain * under, top * over
+            if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
+                best, top, under, fewest = a, gain, over, pulls[a]
     if size == 0.0 and pulls[leader] < fewest:
         return leader
     return best
