@@ -4,12 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check bench docs format clean
+.PHONY: demo test test-gpu check bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
 test: check
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-gpu: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"
+	$(BIN)/pytest -m gpu tests/test_gpu.py
 
 check: $(READY)
 	$(BIN)/ruff check .

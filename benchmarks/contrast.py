@@ -28,9 +28,7 @@ def panels():
 def cells(replications, policy="contrast"):
     """Yield a row for each cell: PICS of both, their ratio and its lower 99.9 % bound."""
     for name, arms, scenario, world, budgets in panels():
-        rough = tp.simulate(world, ["linlucb"], budgets, replications // 10, SEED + 1).pics(
-            "linlucb"
-        )
+        rough = tp.simulate(world, ["linlucb"], budgets, replications // 10, SEED + 1).pics("linlucb")
         near = [b for b, p in zip(budgets, rough, strict=True) if 0.8 * LOW <= p <= 1.05 * HIGH]
         if not near:
             continue

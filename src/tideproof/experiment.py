@@ -154,7 +154,7 @@ class Experiment:
         arms: Iterable[str],
         *,
         budget: int | None = None,
-        policy: str | PolicySpec = "linlucb",
+        policy: str | PolicySpec = "contrast",
         seed: int = 0,
         direction: Direction = "maximize",
     ) -> None:

@@ -33,6 +33,20 @@ def counted_apart(counts, b, column, n):
     cuda.atomic.add(counts, (cuda.blockIdx.x, b, column), n)
 
 
+@kernel
+def differ(mine, theirs, gaps, both, apart):
+    """Compare two selections, replication by replication; each thread writes sums of its own."""
+    thread = cuda.grid(1)
+    wrong, square = 0, 0.0
+    for r in range(thread, mine.size, cuda.gridsize(1)):
+        a, b = gaps[mine[r]], gaps[theirs[r]]
+        if a > 0.0 and b > 0.0:
+            wrong += 1
+        square += (a - b) * (a - b)
+    both[thread] = wrong
+    apart[thread] = square
+
+
 REGISTERS = {at: at_of_all, row: row_of_all, diagonal: diagonal_of_all}
 
 
@@ -71,5 +85,3 @@ def _built(kind: Any, names: Iterator[str], fresh: Iterator[int], scope: dict[st
     scope[label] = kind
     inside = [_built(part, names, fresh, scope) if part else next(names) for part in parts(kind)]
     return f"{label}({', '.join(inside)})"
-
-

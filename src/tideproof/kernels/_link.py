@@ -102,10 +102,10 @@ def quietly(f: Kernel) -> Kernel:
 def cpu(f: Kernel, entry: bool) -> Kernel:
     """Compile the copy for one CPU core; it releases the GIL.
 
-    Everything but the entry point is only inlined (`_inlined`), and reference counting is off: kernels allocate
-    nothing, and counting the arrays of their states would cost twenty times the arithmetic. No
-    fastmath: results stay bitwise equal to the interpreter's. numba's own disk cache would not
-    notice an edited callee; `_disk` keeps programs instead.
+    Everything but the entry point is only inlined (`_inlined`), and reference counting is off: kernels
+    allocate nothing, and counting the arrays of their states would cost twenty times the arithmetic. No
+    fastmath: results stay bitwise equal to the interpreter's. numba's own disk cache would not notice an
+    edited callee; `_disk` keeps programs instead.
     """
     try:
         import numba

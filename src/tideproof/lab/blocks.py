@@ -110,7 +110,9 @@ def play_all(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
     """Play replications first, ..., first + count - 1 of the plan's world with one policy, at all budgets."""
     with _linking:
         loop = spec.compiled()
-    scores = [play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)]
+    scores = [
+        play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)
+    ]
     return Score(np.hstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from tideproof.kernels._gpu import gpu, loop
-from tideproof.kernels._link import kernel, link
+from tideproof.kernels._gpu import differ, gpu, loop
+from tideproof.kernels._link import link
 from tideproof.kernels.replicate import ARMS, Score
 from tideproof.lab.blocks import BLOCK, Plan, Tally, play_all, runs, tally
 from tideproof.lab.executors import threads
@@ -91,10 +91,8 @@ def _compiles(program: Any, plan: Plan, spec: PolicySpec, numbers: Any) -> bool:
         except Exception as error:  # numba, NVVM, the linker and the driver each have their own
             _refused[program] = True
             reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
-            warnings.warn(
-                f"{spec.label} with {plan.world.arms} arms cannot run on the GPU, so it runs on the CPU: {reason}",
-                stacklevel=2,
-            )
+            where = f"{spec.label} with {plan.world.arms} arms"
+            warnings.warn(f"{where} cannot run on the GPU, so it runs on the CPU: {reason}", stacklevel=2)
     return not _refused[program]
 
 
@@ -123,21 +121,7 @@ def _on_gpu(numbers: Any) -> Any:
     )
 
 
-@kernel
-def _differ(mine, theirs, gaps, both, apart):
-    """Compare two selections, replication by replication; each thread writes sums of its own."""
-    thread = cuda.grid(1)
-    wrong, square = 0, 0.0
-    for r in range(thread, mine.size, cuda.gridsize(1)):
-        a, b = gaps[mine[r]], gaps[theirs[r]]
-        if a > 0.0 and b > 0.0:
-            wrong += 1
-        square += (a - b) * (a - b)
-    both[thread] = wrong
-    apart[thread] = square
-
-
-_compared = link(_differ, gpu)
+_compared: Any = link(differ, gpu)
 
 
 def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[int, float]:

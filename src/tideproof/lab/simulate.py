@@ -115,9 +115,7 @@ def carry_out(
     )
 
 
-def _tallies(
-    chosen: Engine, plan: Plan, replications: int, pool: Executor
-) -> Iterator[tuple[int, Tally]]:
+def _tallies(chosen: Engine, plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[int, Tally]]:
     """Yield size and sums of each block, in order: floating-point sums depend on it."""
     size = chosen.size(plan)
     firsts = iter(range(0, replications, size))

@@ -14,7 +14,7 @@ g = e_a - n_j/m_j and f = m_j/(m_j + 1),
 
 An environment's first pull tells nothing alone: it is looked at as if the leader had been pulled there,
 and of the leader and the arm that would then come next, the less-pulled is. It begins with n0 = 2 pulls
-of each arm by Algorithm 1, never with the same arm twice.
+of each arm by Algorithm 1 (1 if the budget has no room for 2), never with the same arm twice.
 
 Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb` on the same budget
 (docs/decisions/0006 has the numbers, what was tried and how it was tuned). Without a budget it takes
@@ -80,9 +80,10 @@ def configure(
     focus: float = 0.4,
     anytime: bool = False,
 ) -> Params:
-    """Set n0, c and tau above; `anytime=True` forgets the budget."""
+    """Set n0, c and tau above; a budget too small for n0 begins with fewer; `anytime=True` forgets it."""
+    fits = n0 if horizon is None else max(horizon // arms, 1)
     return Params(
-        whole("n0", n0, 1),
+        min(whole("n0", n0, 1), fits),
         0 if anytime or horizon is None else horizon,
         finite("exploration", exploration, 0.0),
         finite("focus", focus, 1e-6),

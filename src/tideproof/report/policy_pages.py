@@ -6,6 +6,7 @@ A docstring is Markdown: formulas stand in paragraphs of their own, indented by 
 from __future__ import annotations
 
 import sys
+from itertools import count
 from pathlib import Path
 
 from tideproof.policies import reduce
@@ -53,8 +54,11 @@ def _smallest(p: Policy) -> int:
     options = {name: 0.0 if default is None else default for name, default in p.options().items()}
     if "hi" in options:
         options["hi"] = 1.0
-    params = p.configure(5, 1000, p.selections[0].name, **options)
-    return p.minimum(5, params)
+
+    def least(budget: int) -> int:
+        return p.minimum(5, p.configure(5, budget, p.selections[0].name, **options))
+
+    return next(budget for budget in count(1) if least(budget) <= budget)
 
 
 def pages() -> dict[str, str]:
