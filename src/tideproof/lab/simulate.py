@@ -33,7 +33,7 @@ def simulate(
     replications: int = 100_000,
     seed: int = 0,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | Callable[[int], None] = False,
 ) -> Study:
     """Run policies in a world many times over and score what they select.
 
@@ -57,7 +57,8 @@ def simulate(
         Any `concurrent.futures.Executor`: one of processes, or `client.get_executor()` of a Dask
         client. Threads on all cores if none is given.
     progress
-        Show a bar with the replications done and the time left.
+        Show a bar with the replications done and the time left; or what to call with the replications
+        done, each time that some are.
 
     Returns
     -------
@@ -81,7 +82,9 @@ def simulate(
     try:
         with ExitStack() as stack:
             pool = stack.enter_context(threads()) if executor is None else executor
-            show = stack.enter_context(_bar(replications)) if progress else _nothing
+            show = progress if callable(progress) else _nothing
+            if progress is True:
+                show = stack.enter_context(_bar(replications))
             for count, tally in _tallies(plan, replications, pool):
                 total = tally if total is None else total.plus(tally)
                 done += count
