@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,14 +19,12 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix)
-    beside = Path(name)
+    beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     try:
         yield beside
-        os.fsync(handle)
+        with open(beside, "rb") as file:
+            os.fsync(file.fileno())
         os.replace(beside, target)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    finally:
-        os.close(handle)

@@ -77,7 +77,10 @@ def _sweep(panel: str, study: Study, of: Of) -> list[tuple[Any, ...]]:
 def draw_curves(
     table: Table, of: Of, columns: int, size: tuple[float, float], legend: int, right: float | None = None
 ) -> Any:
-    """Draw each panel of the table in a grid, with one legend below; curves end where no error was seen."""
+    """Draw each panel of the table in a grid, with one legend below.
+
+    A curve ends before the first budget without an error.
+    """
     plt = pyplot()
     names = list(dict.fromkeys(table["panel"]))
     lines = -(-len(names) // columns)
@@ -89,6 +92,7 @@ def draw_curves(
         for label in dict.fromkeys(row["policy"] for row in rows):
             _line(axes, label, [row for row in rows if row["policy"] == label], of, floor)
         axes.set_yscale("log")
+        axes.yaxis.set_minor_locator(plt.NullLocator())
         axes.set_ylim(floor, 1.5 * max(table[of]))
         axes.set_title(named.panels()[name].title, fontsize=9, loc="left")
         axes.grid(alpha=0.25, which="major", linewidth=0.6)
@@ -107,7 +111,7 @@ def draw_curves(
 def _line(axes: Any, label: str, rows: list[dict[str, Any]], of: Of, floor: float) -> None:
     colour, line, marker = _STYLES[label]
     x, y, low, high = (np.array([row[key] for row in rows], float) for key in ("samples", of, "low", "high"))
-    seen = y > 0.0
+    seen = np.logical_and.accumulate(y > 0.0)
     axes.plot(
         x[seen],
         y[seen],

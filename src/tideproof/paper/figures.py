@@ -48,7 +48,8 @@ SIXTEEN = tuple(
     for arms in named.ARMS
     for scenario in named.SCENARIOS
 )
-_BANDS = "Bands: 95 % intervals. Curves end where no error was seen. SER3 stands at its average samples."
+_BANDS = "Bands: 95 % intervals. A curve ends before the first budget without an error."
+_POINTS = f"{_BANDS} SER3 stands at its average samples."
 
 
 def _swept(worlds: tuple[str, ...]) -> tuple[str, ...]:
@@ -60,7 +61,7 @@ def _existing(name: str, of: Of, title: str) -> Figure:
     return Figure(
         name,
         title,
-        f"MDM, 5 arms, environments of 2 to 50 pulls, shifts uniform between 0 and 20. {_BANDS}",
+        f"MDM, 5 arms, environments of 2 to 50 pulls, shifts uniform between 0 and 20. {_POINTS}",
         ("existing", named.ser3("mdm-5-general")),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_curves(table, of, 1, (7.2, 5.6), 4),
@@ -72,7 +73,7 @@ def _compared(name: str, of: Of, worlds: tuple[str, ...], size: tuple[float, flo
     return Figure(
         name,
         title,
-        f"LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. {_BANDS}",
+        f"LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. {_POINTS}",
         _swept(worlds),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_curves(table, of, 2 if len(worlds) == 4 else 4, size, 4),
@@ -106,7 +107,7 @@ FIGURES = (
         "fig5",
         "Reduce-to-MAB, and the same without shifts",
         "Reduced: a policy for stationary arms on rewards with the estimated shifts taken out. Stationary: "
-        "the policy where there are no shifts. Bands: 95 % intervals.",
+        f"the policy where there are no shifts. {_BANDS}",
         (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
         lambda table: draw_curves(table, "pics", 2, (8.4, 6.6), 3),

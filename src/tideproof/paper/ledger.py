@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 from tideproof.paper.readings import Reading
-from tideproof.paper.verdicts import FAMILY, Judged, Part
+from tideproof.paper.verdicts import FAMILY, Judged, Outcome, Part
 from tideproof.table import Table
 
 RULES = (
-    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A comparison speaks "
-    "for a part if its whole interval lies on the wanted side, against it if it lies on the other side, and is open "
-    "otherwise. A part holds if none is against and at least half are for, does not hold if none is for, holds in "
-    "part if there are both, and is not decided at this number of replications otherwise. A claim holds if all parts "
-    "do. Differences are paired where both numbers come from the same worlds and budgets; other intervals hold "
+    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A "
+    "comparison speaks "
+    "for a part if its whole interval lies on the wanted side, against it if it lies on the other side, "
+    "and is open "
+    "otherwise. A part holds if none is against and at least half are for, does not hold if none is for, "
+    "holds in "
+    "part if there are both, and is not decided at this number of replications otherwise. A claim holds if "
+    "all parts "
+    "do. Differences are paired where both numbers come from the same worlds and budgets; other intervals "
+    "hold "
     "whatever the dependence."
 )
 
@@ -45,8 +50,7 @@ def claim_table(judged: list[Judged]) -> Table:
 def summary(judged: list[Judged]) -> str:
     """Return how many claims hold."""
     counted = Counter(each.verdict for each in judged)
-    order = ("holds", "holds in part", "does not hold", "not decided")
-    said = [f"{counted[word]} {_plural(word, counted[word])}" for word in order if counted[word]]
+    said = [f"{counted[word]} {_plural(word, counted[word])}" for word in get_args(Outcome) if counted[word]]
     return f"{len(judged)} claims: {', '.join(said)}"
 
 
@@ -62,7 +66,8 @@ def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
     lines = ["# Ledger of claims", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
     lines += ["| claim | verdict | the paper says (section) |", "|---|---|---|"]
     lines += [
-        f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} ({each.claim.section}) |"
+        f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} "
+        f"({each.claim.section}) |"
         for each in judged
     ]
     for each in judged:

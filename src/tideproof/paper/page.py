@@ -56,12 +56,14 @@ def _claim(each: Judged) -> str:
     kind = verdict.replace(" ", "-")
     parts = "".join(_part(part) for part in each.parts)
     return (
-        f'<details class="claim" id="{claim.name}"><summary><span class="verdict {kind}">{_SIGNS[verdict]} {verdict}'
+        f'<details class="claim" id="{claim.name}"><summary><span class="verdict {kind}">{_SIGNS[verdict]} '
+        f"{verdict}"
         f"</span> {html.escape(claim.says)} <small>(section {html.escape(claim.section)})</small></summary>"
         f"<p><b>{html.escape(claim.name)}.</b> {html.escape(claim.how)} Level of each interval: "
         f"{100 * each.level:.6g} %. Made from: {html.escape(', '.join(claim.needs))}.</p>"
         f'<div class="scroll"><table><thead><tr><th>part</th><th>outcome</th><th>for</th><th>against</th>'
-        f"<th>open</th><th>least favourable comparison</th></tr></thead><tbody>{parts}</tbody></table></div></details>"
+        "<th>open</th><th>least favourable "
+        f"comparison</th></tr></thead><tbody>{parts}</tbody></table></div></details>"
     )
 
 
@@ -97,7 +99,8 @@ def _panels(wanted: list[Panel], found: dict[str, Any]) -> str:
         )
         cells = (
             panel.name,
-            f"means {', '.join(f'{mean:g}' for mean in world.means)}; lengths {world.lengths}; {world.shifts}",
+            f"means {', '.join(f'{mean:g}' for mean in world.means)}; lengths {world.lengths}; "
+            f"{world.shifts}",
             policies,
             budgets,
             f"{study.replications:,}",
@@ -109,7 +112,8 @@ def _panels(wanted: list[Panel], found: dict[str, Any]) -> str:
         f"<th>{name}</th>"
         for name in ("panel", "world", "policies", "budgets", "replications", "seed", "seconds it took")
     )
-    return f'<div class="scroll"><table class="panels"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="scroll"><table class="panels">{body}</table></div>'
 
 
 def _recipe(recipe: Any) -> str:

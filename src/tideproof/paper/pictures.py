@@ -34,7 +34,7 @@ def draw_run(table: Table) -> Any:
             step[arm == i], reward[arm == i], size, colour, marker, label=f"arm {i + 1}",
             edgecolors=INK, linewidths=0.5, zorder=2,
         )  # fmt: skip
-    axes.set(xlabel="pull", ylabel="reward", xlim=(0.5, len(step) + 0.5))
+    axes.set(xlabel="pull", ylabel="reward", xlim=(-0.5, len(step) + 1.5))
     axes.set_title("environments alternate in shade", fontsize=9, loc="right", color="0.35")
     figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
     return figure

@@ -18,7 +18,8 @@ from tideproof.policies.registry import policy
 from tideproof.table import Table
 from tideproof.worlds import Lengths, World, mdm
 
-SIMULATED = 5000  # noise vectors on a fixed design
+SIMULATED = 20_000  # noise vectors on a fixed design, or ten for each replication
+AT_ONCE = 2000  # of them, to bound memory
 LOOKED_INTO = 1000  # runs whose last state is read
 ENVIRONMENTS = (2, 3, 5, 10, 20, 50, 100, 200)
 GROWING = "round robin, growing environments"
@@ -73,7 +74,7 @@ def designs(seed: int, replications: int) -> Table:
             counts = design.until(J)
             if len(counts) == J and np.linalg.matrix_rank(laplacian(counts)) == counts.shape[1] - 1:
                 exact = _exact(counts, design.pair)
-                drawn = _drawn(counts, design.pair, seed, min(replications, SIMULATED))
+                drawn = _drawn(counts, design.pair, seed, min(10 * replications, SIMULATED))
                 for quantity, value in exact.items():
                     simulated, stderr = drawn.get(quantity, (None, None))
                     rows.append(
@@ -157,12 +158,16 @@ def _drawn(counts: Floats, pair: tuple[int, int], seed: int, draws: int) -> dict
     n = counts[environment, arm]
     J, K = counts.shape
     X = np.hstack([np.eye(K)[arm], np.eye(J)[environment][:, 1:]])
-    noise = np.random.default_rng(seed).standard_normal((len(n), draws)) / np.sqrt(n)[:, None]
-    theta = np.linalg.solve(X.T @ (n[:, None] * X), X.T @ (n[:, None] * noise))
-    first, second = theta[list(pair)]
+    random = np.random.default_rng(seed)
+    solve = np.linalg.solve(X.T @ (n[:, None] * X), X.T * n)[[*pair, *range(K, min(K + 2, K + J - 1))]]
+    parts = []
+    for start in range(0, draws, AT_ONCE):
+        noise = random.standard_normal((len(n), min(AT_ONCE, draws - start))) / np.sqrt(n)[:, None]
+        parts.append(solve @ noise)
+    first, second, *shifts = np.hstack(parts)
     found = {"Var(mu_1)": (first, first), "Var(difference)": (first - second, first - second)}
     if J > 2:
-        found["Cov(s_2, s_3)"] = (theta[K], theta[K + 1])
+        found["Cov(s_2, s_3)"] = (shifts[0], shifts[1])
     return {quantity: _covariance(*both) for quantity, both in found.items()}
 
 

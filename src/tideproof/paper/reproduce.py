@@ -21,8 +21,6 @@ from tideproof.paper.runs import progress, run_panels
 from tideproof.paper.verdicts import Judged, judge
 from tideproof.report.figures import save
 
-FORMATS = ("svg", "png")
-
 
 class Reproduction(NamedTuple):
     """What was made.
@@ -102,9 +100,8 @@ def _write(figure: Figure, found: dict[str, Any], folder: Path) -> None:
     table = figure.table(found)
     with replacing(folder / f"{figure.name}.csv") as path:
         table.to_csv(path)
-    for kind in FORMATS:
-        with replacing(folder / f"{figure.name}.{kind}") as path:
-            save(figure.draw(table), path)
+    with replacing(folder / f"{figure.name}.svg") as svg, replacing(folder / f"{figure.name}.png") as png:
+        save(figure.draw(table), svg, png, tight=False)
 
 
 def _csv(path: Path, judged: list[Judged]) -> None:

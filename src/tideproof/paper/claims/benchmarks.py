@@ -216,7 +216,8 @@ CLAIMS = (
     ),
     Claim(
         "linlucb-slower-in-short",
-        "In short environments (cannot-sample-all-arms) PICS of LinLUCB decays slower than in the general scenario.",
+        "In short environments (cannot-sample-all-arms) PICS of LinLUCB decays slower than in the general "
+        "scenario.",
         "5.1",
         _both(_SLOWER),
         _across(LINLUCB, _SLOWER, DECAY),
@@ -236,7 +237,8 @@ CLAIMS = (
         "5.1",
         REDUCTION,
         _worsens,
-        "At some budget up to 150 it errs more often than right after its initialisation, in each of four panels.",
+        "At some budget up to 150 it errs more often than right after its initialisation, in each of four "
+        "panels.",
     ),
     Claim(
         "zero-one-below-round-robin",

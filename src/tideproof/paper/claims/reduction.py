@@ -198,11 +198,13 @@ def _drops_faster(found: Found, level: float) -> list[Part]:
 CLAIMS = (
     Claim(
         "small-gaps",
-        "The gaps between the policies and their performance in a stationary environment are relatively small.",
+        "The gaps between the policies and their performance in a stationary environment are relatively "
+        "small.",
         "5.2",
         (*REDUCTION, *STATIONARY),
         _small_gaps,
-        "With estimated shifts the gap in PICS is less than half of what round robin with raw means loses to the "
+        "With estimated shifts the gap in PICS is less than half of what round robin with raw means loses "
+        "to the "
         "same shifts.",
     ),
     Claim(
@@ -211,7 +213,8 @@ CLAIMS = (
         "5.2",
         (*REDUCTION, *STATIONARY),
         _smaller_when_long,
-        "The gap in cannot-sample-all-arms is the larger, for three policies, at each of five budgets up to 200.",
+        "The gap in cannot-sample-all-arms is the larger, for three policies, at each of five budgets up "
+        "to 200.",
     ),
     Claim(
         "round-robin-smallest-gap",
@@ -219,7 +222,8 @@ CLAIMS = (
         "5.2",
         (*REDUCTION, *STATIONARY),
         _smallest_gap,
-        "Its gap is smaller than those of LinLUCB and reduced LinLUCB, read twice: as a difference of PICS, and as a "
+        "Its gap is smaller than those of LinLUCB and reduced LinLUCB, read twice: as a difference of "
+        "PICS, and as a "
         "ratio, which is what a log scale shows.",
     ),
     Claim(
@@ -229,7 +233,8 @@ CLAIMS = (
         "5.2",
         REDUCTION,
         _only_very_small,
-        f"Reduced LinLUCB errs less often at some budget up to 100 (20 pulls an arm), and is nowhere ahead by {AHEAD} "
+        "Reduced LinLUCB errs less often at some budget up to 100 (20 pulls an arm), and is nowhere ahead "
+        f"by {AHEAD} "
         "from 120 pulls on.",
     ),
     Claim(
@@ -242,7 +247,8 @@ CLAIMS = (
     ),
     Claim(
         "variance-too-small",
-        "The variance estimator of the reduced variant underestimates its true value in a non-stationary environment.",
+        "The variance estimator of the reduced variant underestimates its true value in a non-stationary "
+        "environment.",
         "5.2",
         ("bounds",),
         _too_small,

