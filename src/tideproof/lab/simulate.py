@@ -92,7 +92,7 @@ def simulate(
     except KeyboardInterrupt:
         if total is None:
             raise
-        print(f"interrupted: {done:,} of {replications:,} replications are kept", file=sys.stderr)
+        print(f"interrupted after {done:,} of {replications:,} replications", file=sys.stderr)
     assert total is not None
     return Study(
         world=plan.world,

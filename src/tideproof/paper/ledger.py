@@ -80,9 +80,12 @@ def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
             f"**{each.verdict}.** {each.claim.how}",
             "",
         ]
-        lines += ["| part | outcome | for, against, open | worst comparison |", "|---|---|---|---|"]
         lines += [
-            f"| {_cell(part.what)} | {part.outcome} | {_counts(part)} | {worst(part)} |"
+            "| part | outcome | for, against, open | least favourable comparison | against at |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {_cell(part.what)} | {part.outcome} | {_counts(part)} | {worst(part)} | {against(part)} |"
             for part in each.parts
         ]
     return "\n".join(lines) + "\n"
@@ -97,6 +100,11 @@ def worst(part: Part) -> str:
     else:
         row = min(part.rows, key=lambda row: row.reading.low)
     return f"{row.where}: {shown(row.reading)}"
+
+
+def against(part: Part) -> str:
+    """Return where comparisons speak against the part."""
+    return ", ".join(row.where for row in part.rows if part.word(row) == "against")
 
 
 def shown(reading: Reading) -> str:

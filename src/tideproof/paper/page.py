@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tideproof.paper.figures import Figure
-from tideproof.paper.ledger import RULES, shown, summary, worst
+from tideproof.paper.ledger import RULES, against, shown, summary, worst
 from tideproof.paper.panels import Panel
 from tideproof.paper.verdicts import Judged, Part
 
@@ -53,27 +53,30 @@ def page(
 
 def _claim(each: Judged) -> str:
     claim, verdict = each.claim, each.verdict
-    kind = verdict.replace(" ", "-")
-    parts = "".join(_part(part) for part in each.parts)
+    names = ("part", "outcome", "for", "against", "open", "least favourable comparison", "against at")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    sign = f'<span class="verdict {verdict.replace(" ", "-")}">{_SIGNS[verdict]} {verdict}</span>'
+    said = f"{html.escape(claim.says)} <small>(section {html.escape(claim.section)})</small>"
+    how = (
+        f"{claim.how} Level of each interval: {100 * each.level:.6g} %. Made from: {', '.join(claim.needs)}."
+        " Every comparison is in claims.csv."
+    )
     return (
-        f'<details class="claim" id="{claim.name}"><summary><span class="verdict {kind}">{_SIGNS[verdict]} '
-        f"{verdict}"
-        f"</span> {html.escape(claim.says)} <small>(section {html.escape(claim.section)})</small></summary>"
-        f"<p><b>{html.escape(claim.name)}.</b> {html.escape(claim.how)} Level of each interval: "
-        f"{100 * each.level:.6g} %. Made from: {html.escape(', '.join(claim.needs))}.</p>"
-        f'<div class="scroll"><table><thead><tr><th>part</th><th>outcome</th><th>for</th><th>against</th>'
-        "<th>open</th><th>least favourable "
-        f"comparison</th></tr></thead><tbody>{parts}</tbody></table></div></details>"
+        f'<details class="claim" id="{claim.name}"><summary>{sign} {said}</summary>'
+        f"<p><b>{claim.name}.</b> {html.escape(how)}</p>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(_part(part) for part in each.parts)}</tbody></table></div></details>"
     )
 
 
 def _part(part: Part) -> str:
-    counts = "".join(f"<td>{count}</td>" for count in part.counts.values())
     rows = "\n".join(f"{row.where}: {shown(row.reading)} {part.word(row)}" for row in part.rows)
-    return (
-        f'<tr title="{html.escape(rows)}"><td>{html.escape(part.what)}</td><td>{part.outcome}</td>{counts}'
-        f"<td>{html.escape(worst(part))}</td></tr>"
-    )
+    cells = (part.what, part.outcome, *part.counts.values(), worst(part), against(part))
+    return f'<tr title="{html.escape(rows)}">' + "".join(map(_cell, cells)) + "</tr>"
+
+
+def _cell(content: object) -> str:
+    return f"<td>{html.escape(str(content))}</td>"
 
 
 def _figure(figure: Figure, folder: Path) -> str:
@@ -104,10 +107,10 @@ def _panels(wanted: list[Panel], found: dict[str, Any]) -> str:
             policies,
             budgets,
             f"{study.replications:,}",
-            str(study.seed),
+            study.seed,
             f"{study.made['seconds']:.1f}",
         )
-        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        rows.append(f"<tr>{''.join(map(_cell, cells))}</tr>")
     head = "".join(
         f"<th>{name}</th>"
         for name in ("panel", "world", "policies", "budgets", "replications", "seed", "seconds it took")

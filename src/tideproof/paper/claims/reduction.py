@@ -90,10 +90,11 @@ def _smallest_gap(found: Found, level: float) -> list[Part]:
                     read(here, other, budget, "pics", each),
                     read(still, LINLUCB, budget, "pics", each),
                 )
-                ratio.append(Row(f"{budget} pulls", robin.over(its_twin).minus(lin.over(lins_twin))))
+                ratio.append(Row(f"{budget} pulls", robin.over(its_twin).over(lin.over(lins_twin))))
             title = panels()[name].title
             parts.append(Part(f"{title}: gap of {REDUCED_ROBIN} minus gap of {other}", apart, "below"))
-            parts.append(Part(f"{title}: the same as ratios to the twin (a log scale)", ratio, "below"))
+            what = f"{title}: PICS over its twin's, {REDUCED_ROBIN} over {other}"
+            parts.append(Part(what, ratio, "below", 1.0))
     return parts
 
 
