@@ -45,6 +45,7 @@ def page(
 <h2>Figures</h2>
 {"".join(_figure(each, folder) for each in figures)}
 <h2>How it was made</h2>
+<p class="made">{sum(found[panel.name].made["seconds"] for panel in wanted):,.0f} s of simulation in all.</p>
 {_panels(wanted, found)}
 </body>
 </html>

@@ -54,7 +54,7 @@ EXISTING = tuple(_EXISTING)
 # Those of figure 2 (MDM, 5 arms, long) bring it just below the budgets there, where it is compared.
 _SHORT = SCENARIOS[:2]
 _SWEEPS = {
-    "mdm-5": ((12, 25, 45, 70, 100, 140), (4, 9, 26, 42, 59, 94, 127)),
+    "mdm-5": ((12, 25, 45, 70, 100, 140), (4, 9, 25, 43, 58, 92, 126)),
     "mdm-10": ((25, 50, 80, 120, 170), (10, 25, 50, 80, 130)),
     "sc-5": ((8, 15, 25, 45, 80), (3, 8, 15, 25, 40)),
     "sc-10": ((5, 10, 18, 45, 80), (3, 8, 15, 25, 40)),

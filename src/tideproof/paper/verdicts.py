@@ -60,6 +60,11 @@ class Part:
         return "holds" if 2 * for_ >= len(self.rows) > 0 else "not decided"
 
 
+def within(what: str, rows: list[Row], low: float, high: float) -> list[Part]:
+    """Return the two parts that say together that all comparisons lie between two bars."""
+    return [Part(f"{what} < {high:g}", rows, "below", high), Part(f"{what} > {low:g}", rows, "above", low)]
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper that can be checked.

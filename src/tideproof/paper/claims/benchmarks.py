@@ -20,7 +20,7 @@ from tideproof.paper.panels import (
     ser3,
 )
 from tideproof.paper.readings import Of, Reading, Row, against_ser3, between, difference, read, share
-from tideproof.paper.verdicts import Check, Claim, Part
+from tideproof.paper.verdicts import Check, Claim, Part, within
 
 PER_ARM = (10, 20, 40, 60, 100)
 DECAY = (50, 80, 100, 150, 200)
@@ -142,12 +142,7 @@ def _connects(found: Found, level: float) -> list[Part]:
 def _two_arms(found: Found, level: float) -> list[Part]:
     study = found["two-arms"]
     rows = difference(study, LINLUCB, REDUCED_ROBIN, study.budgets, "pics", level)
-    return [
-        Part(
-            f"{LINLUCB} minus one pull of each arm in every environment, below {SMALL}", rows, "below", SMALL
-        ),
-        Part(f"the same, above -{SMALL}", rows, "above", -SMALL),
-    ]
+    return within(f"{LINLUCB} minus one pull of each arm in every environment", rows, -SMALL, SMALL)
 
 
 _WORST = tuple(f"{means}-{K}-{WORST}" for means in CONFIGURATIONS for K in ARMS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tideproof.paper.panels import EXISTING, PSS, ROUND_ROBIN, SR, ser3
 from tideproof.paper.readings import Row, against_ser3, difference, read, share
-from tideproof.paper.verdicts import Claim, Part
+from tideproof.paper.verdicts import Check, Claim, Part
 
 ADAPTIVE = tuple(label for label in EXISTING if label != ROUND_ROBIN)
 ROBUST = ("P1, mean", "P1, IPS", "EXP4.P, mean", "EXP4.P, IPS", PSS)
@@ -18,7 +18,7 @@ SWEEP = ser3("mdm-5-general")
 Found = Mapping[str, Any]
 
 
-def _worse_than_round_robin(labels: tuple[str, ...]) -> Any:
+def _worse_than_round_robin(labels: tuple[str, ...]) -> Check:
     def check(found: Found, level: float) -> list[Part]:
         study = found["existing"]
         return [

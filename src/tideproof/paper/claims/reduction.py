@@ -19,7 +19,7 @@ from tideproof.paper.panels import (
 )
 from tideproof.paper.probes import BOUND_BUDGETS
 from tideproof.paper.readings import Reading, Row, between, difference, read, share
-from tideproof.paper.verdicts import Claim, Part
+from tideproof.paper.verdicts import Claim, Part, within
 
 VERY_SMALL = (30, 40, 50, 60, 80, 100)
 LARGER = (120, 150, 200, 300, 500)
@@ -180,9 +180,7 @@ def _unbiased(found: Found, level: float) -> list[Part]:
     for name in REDUCTION:
         found_here = _bounds(found, LINLUCB, "unbiased", name, level)
         rows = [Row(f"{budget} pulls", reading) for budget, reading in found_here.items()]
-        for side, bar in (("below", 1.05), ("above", 0.95)):
-            what = f"{panels()[name].title}: mean of the variance estimate is {side} {bar}"
-            parts.append(Part(what, rows, side, bar))  # type: ignore[arg-type]
+        parts += within(f"{panels()[name].title}: mean of the variance estimate", rows, 0.95, 1.05)
     return parts
 
 

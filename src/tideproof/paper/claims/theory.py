@@ -9,7 +9,7 @@ from tideproof.lab.intervals import quantile
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.paper.probes import GROWING, HALVES
 from tideproof.paper.readings import Reading, Row, between, share
-from tideproof.paper.verdicts import Claim, Part
+from tideproof.paper.verdicts import Check, Claim, Part, within
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"
 EARLY, LATE = 10, 200  # environments
@@ -50,7 +50,7 @@ def _mean_stays(found: Found, level: float) -> list[Part]:
     return parts
 
 
-def _difference_vanishes(designs: Iterable[str]) -> Any:
+def _difference_vanishes(designs: Iterable[str]) -> Check:
     def check(found: Found, level: float) -> list[Part]:
         parts = []
         for design in designs:
@@ -96,8 +96,7 @@ def _formula(found: Found, level: float) -> list[Part]:
                         _simulated(found, design, quantity, J, level).times(1 / exact),
                     )
                 )
-        for side, bar in (("below", 1.0 + AGREES), ("above", 1.0 - AGREES)):
-            parts.append(Part(f"{design}: simulation over formula is {side} {bar:g}", rows, side, bar))  # type: ignore[arg-type]
+        parts += within(f"{design}: simulation over formula", rows, 1.0 - AGREES, 1.0 + AGREES)
     return parts
 
 
@@ -119,10 +118,7 @@ def _printed(found: Found, level: float) -> list[Part]:
 def _magnitude(found: Found, level: float) -> list[Part]:
     far, near = found["magnified"], found["mdm-5-general"]
     rows = between(far, near, LINLUCB, far.budgets, level)
-    return [
-        Part(f"{LINLUCB}, shifts up to 2,000 minus up to 20: below {SAME}", rows, "below", SAME),
-        Part(f"the same: above -{SAME}", rows, "above", -SAME),
-    ]
+    return within(f"{LINLUCB}, shifts up to 2,000 minus up to 20", rows, -SAME, SAME)
 
 
 CLAIMS = (
