@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from tideproof.paper.figures import FIGURES, SIXTEEN
 from tideproof.paper.ledger import claim_table, markdown, summary
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN, panels, ser3
 from tideproof.paper.readings import Reading, Row, against_ser3, between, difference, read
-from tideproof.paper.runs import run_panels
+from tideproof.paper.runs import missing, run_panels
 from tideproof.paper.verdicts import FAMILY, Claim, Part, judge
 
 pytest.importorskip("numba")
@@ -200,12 +201,15 @@ def test_the_name_of_a_kept_panel_tells_all_that_decides_its_numbers():
 
 def test_a_finished_panel_is_not_run_again_unless_damaged(tmp_path, monkeypatch):
     wanted = [panels()["two-arms"]]
+    assert missing(wanted, 50, 1, tmp_path) == wanted
     first = run_panels(wanted, 50, 1, tmp_path)["two-arms"]
     (kept,) = (tmp_path / "panels").iterdir()
     with monkeypatch.context() as patch:
         patch.setattr("tideproof.paper.runs.simulate", None)
         again = run_panels(wanted, 50, 1, tmp_path)["two-arms"]
     assert again.table() == first.table()
+    assert missing(wanted, 50, 1, tmp_path) == []
+    assert missing(wanted, 51, 1, tmp_path) == wanted
     kept.write_text(kept.read_text()[:100])
     assert run_panels(wanted, 50, 1, tmp_path)["two-arms"].table() == first.table()
     assert tp.Study.load(kept).table() == first.table()
@@ -390,3 +394,15 @@ def test_the_halves_meet_the_assumptions_of_theorem_1_and_break_its_conclusion()
     assert 0.1 < others.min() < others.max() < 0.5  # bounded away from 0 and from above
     assert probes._exact(counts, (0, 2))["Var(difference)"] > 0.39
     assert probes._exact(counts, (0, 1))["Var(difference)"] < 0.01
+
+
+def test_the_documented_run_has_every_figure_and_judges_every_claim():
+    folder = Path(__file__).parent.parent / "docs" / "paper"
+    with open(folder / "claims.csv", newline="", encoding="utf-8") as file:
+        assert {row["claim"] for row in csv.DictReader(file)} == {claim.name for claim in CLAIMS}
+    ledger = (folder / "ledger.md").read_text(encoding="utf-8")
+    for claim in CLAIMS:
+        assert f"> {claim.says}\n" in ledger, "run tideproof reproduce again and copy its ledger"
+    for figure in FIGURES:
+        assert (folder / f"{figure.name}.csv").is_file()
+        assert (folder / f"{figure.name}.png").is_file()

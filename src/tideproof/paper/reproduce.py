@@ -17,7 +17,7 @@ from tideproof.paper.ledger import claim_table, markdown
 from tideproof.paper.page import page
 from tideproof.paper.panels import Panel, panels
 from tideproof.paper.probes import PROBES
-from tideproof.paper.runs import progress, run_panels
+from tideproof.paper.runs import missing, progress, run_panels
 from tideproof.paper.verdicts import Judged, judge
 from tideproof.report.figures import save
 
@@ -92,7 +92,7 @@ def _run(
 ) -> dict[str, Any]:
     if not show:
         return run_panels(wanted, replications, seed, folder, executor)
-    with progress(wanted, replications) as shown:
+    with progress(missing(wanted, replications, seed, folder), replications) as shown:
         return run_panels(wanted, replications, seed, folder, executor, shown)
 
 

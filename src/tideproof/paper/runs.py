@@ -31,7 +31,7 @@ def run_panels(
 ) -> dict[str, Study]:
     """Return the study of each panel, from the folder where it is kept or by running it.
 
-    `show` is called with a panel and how many of its replications are done.
+    `show` is called with a panel that runs and how many of its replications are done.
     """
     (folder / KEPT).mkdir(parents=True, exist_ok=True)
     studies = {}
@@ -42,8 +42,12 @@ def run_panels(
             study = _run(panel, replications, seed, executor, show)
             study.save(path)
         studies[panel.name] = study
-        show(panel, replications)
     return studies
+
+
+def missing(wanted: Iterable[Panel], replications: int, seed: int, folder: Path) -> list[Panel]:
+    """Return the panels that are not kept."""
+    return [panel for panel in wanted if not (folder / KEPT / panel.file(replications, seed)).exists()]
 
 
 def _run(panel: Panel, replications: int, seed: int, executor: Executor | None, show: Show) -> Study:
@@ -64,12 +68,12 @@ def _kept(path: Path) -> Study | None:
 
 
 @contextmanager
-def progress(wanted: list[Panel], replications: int) -> Iterator[Show]:
-    """Show how much of the whole plan is done and the time left; yields what `run_panels` calls."""
+def progress(left: list[Panel], replications: int) -> Iterator[Show]:
+    """Show how much of the panels left to run is done and the time left; yields what `run_panels` calls."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    before = {panel.name: sum(each.work for each in wanted[:i]) for i, panel in enumerate(wanted)}
+    before = {panel.name: sum(each.work for each in left[:i]) for i, panel in enumerate(left)}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -78,9 +82,11 @@ def progress(wanted: list[Panel], replications: int) -> Iterator[Show]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as bar:
-        task = bar.add_task("", total=replications * sum(panel.work for panel in wanted))
+        task = bar.add_task("compiling", total=replications * sum(panel.work for panel in left))
 
         def show(panel: Panel, done: int) -> None:
+            if panel.name not in before:  # kept, but damaged
+                return
             number = f"{list(before).index(panel.name) + 1} of {len(before)}"
             at = before[panel.name] * replications + panel.work * done
             bar.update(task, completed=at, description=f"{number}: {panel.title}")
