@@ -74,9 +74,7 @@ def _sweep(panel: str, study: Study, of: Of) -> list[tuple[Any, ...]]:
     ]
 
 
-def draw_curves(
-    table: Table, of: Of, columns: int, size: tuple[float, float], legend: int, right: float | None = None
-) -> Any:
+def draw_curves(table: Table, of: Of, columns: int, size: tuple[float, float], legend: int) -> Any:
     """Draw each panel of the table in a grid, with one legend below.
 
     A curve ends before the first budget without an error.
@@ -98,7 +96,7 @@ def draw_curves(
         axes.grid(alpha=0.25, which="major", linewidth=0.6)
         axes.tick_params(labelsize=8)
         longest = max(row["samples"] for row in rows if row["policy"] != named.SER3)
-        axes.set_xlim(0.0, 1.02 * (right or longest))
+        axes.set_xlim(0.0, 1.04 * longest)
     for axes in grid[-1]:
         axes.set_xlabel("samples", fontsize=9)
     for axes in grid[:, 0]:
@@ -110,6 +108,7 @@ def draw_curves(
 
 def _line(axes: Any, label: str, rows: list[dict[str, Any]], of: Of, floor: float) -> None:
     colour, line, marker = _STYLES[label]
+    hollow = label.endswith(("IPS", "stationary"))  # twins of a policy with the same marker
     x, y, low, high = (np.array([row[key] for row in rows], float) for key in ("samples", of, "low", "high"))
     seen = np.logical_and.accumulate(y > 0.0)
     axes.plot(
@@ -120,8 +119,9 @@ def _line(axes: Any, label: str, rows: list[dict[str, Any]], of: Of, floor: floa
         marker=marker,
         markevery=max(len(x) // 8, 1),
         markersize=4.5,
-        markeredgecolor=INK,
-        markeredgewidth=0.3,
+        markerfacecolor="white" if hollow else colour,
+        markeredgecolor=colour if hollow else INK,
+        markeredgewidth=1.0 if hollow else 0.3,
         linewidth=2.0 if label == named.LINLUCB else 1.4,
         label=label,
     )

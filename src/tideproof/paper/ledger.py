@@ -10,17 +10,18 @@ from tideproof.paper.verdicts import FAMILY, Judged, Outcome, Part
 from tideproof.table import Table
 
 RULES = (
-    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A "
-    "comparison speaks "
-    "for a part if its whole interval lies on the wanted side, against it if it lies on the other side, "
-    "and is open "
-    "otherwise. A part holds if none is against and at least half are for, does not hold if none is for, "
-    "holds in "
-    "part if there are both, and is not decided at this number of replications otherwise. A claim holds if "
-    "all parts "
-    "do. Differences are paired where both numbers come from the same worlds and budgets; other intervals "
-    "hold "
-    "whatever the dependence."
+    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A comparison "
+    "speaks for a part if its whole interval lies on the wanted side, against it if it lies on the other "
+    "side, "
+    "and is open otherwise. A part holds if none is against and at least half are for, does not hold if "
+    "some are "
+    "against and none is for, holds in part if there are both, and is not decided at this number of "
+    "replications "
+    "otherwise. A claim holds if all parts do, does not hold if none does, not even in part, and one "
+    "fails, is not "
+    "decided if all parts are open, and holds in part otherwise. Differences are paired where both numbers "
+    "come "
+    "from the same worlds and budgets; other intervals hold whatever the dependence."
 )
 
 
