@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulate import simulate as simulate
     from tideproof.lab.study import Study as Study
+    from tideproof.lab.suite import Suite as Suite
+    from tideproof.lab.suite import suite as suite
     from tideproof.policies._policy import Policy as Policy
     from tideproof.policies._policy import PolicySpec as PolicySpec
     from tideproof.policies.registry import policy as policy
@@ -98,6 +100,7 @@ _HOME = {
     "lab.replay": "replay",
     "lab.simulate": "simulate",
     "lab.study": "Study",
+    "lab.suite": "Suite suite",
     "policies._policy": "Policy PolicySpec",
     "policies.registry": "policy policy_names",
     "table": "Table",

@@ -1,4 +1,4 @@
-"""`tideproof simulate`: policies in one of the paper's worlds, from the command line."""
+"""`tideproof simulate`: policies in one of the paper's worlds, or in all of the suite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,20 @@ if TYPE_CHECKING:
     from tideproof.lab.study import Study
 
 
+# Everything else says which world to run, or what to make of its one study.
+WITH_SUITE = ("suite", "policies", "replications", "seed", "scheduler", "csv", "as_json", "progress")
+
+
 def simulate_command(
+    context: typer.Context,
+    suite: Annotated[
+        bool,
+        typer.Option(
+            "--suite",
+            help="Judge the first policy on a fixed collection of worlds against the others; if it is "
+            "alone, against the default ones. Takes some minutes.",
+        ),
+    ] = False,
     arms: Annotated[int, typer.Option(help="Number of arms.")] = 5,
     configuration: Annotated[
         str, typer.Option(help="Means: mdm (each a step better) or slippage (all equal but the best).")
@@ -47,25 +60,41 @@ def simulate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, for scripts.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Run policies many times over in a world of the paper and print how often they are wrong."""
+    """Run policies many times over in a world of the paper and print how often they are wrong.
+
+    With --suite, worlds and budgets are those of the suite, and so are policies and replications unless
+    they are given.
+    """
     from contextlib import nullcontext
 
     from rich.console import Console
 
+    from tideproof.commands.suite import run_suite
     from tideproof.lab.curves import check_picture
     from tideproof.lab.executors import dask
     from tideproof.lab.simulate import simulate
     from tideproof.worlds import mdm, slippage
 
+    names = [name.strip() for listed in policies for name in listed.split(",")]
+    _check_folders(csv, save, plot)
+    if suite:
+        given = _given(context)
+        _check_alone(context, given)
+        run_suite(
+            names if "policies" in given else None,
+            replications if "replications" in given else None,
+            seed,
+            scheduler,
+            csv,
+            as_json,
+            progress,
+        )
+        return
     worlds = {"mdm": mdm, "slippage": slippage}
     if configuration not in worlds:
         raise UnknownName.among("configuration", configuration, worlds)
     world = worlds[configuration](arms, scenario, delta, sigma)
-    names = [name.strip() for listed in policies for name in listed.split(",")]
     checkpoints = [_whole(budget) for budget in budgets.split(",")]
-    for path in (csv, save, plot):
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}")
     if plot is not None:
         check_picture(plot)
 
@@ -88,6 +117,33 @@ def simulate_command(
             typer.echo(f"{what}: {path}", err=as_json)
     if study.interrupted:
         raise typer.Exit(130)
+
+
+def _check_folders(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}")
+
+
+def _given(context: typer.Context) -> list[str]:
+    """Return the parameters that were given, not left at their defaults."""
+    return [
+        name
+        for name in context.params
+        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
+    ]
+
+
+def _check_alone(context: typer.Context, given: list[str]) -> None:
+    """Refuse options that the suite decides by itself."""
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for name in given:
+        if name not in WITH_SUITE:
+            allowed = ", ".join(flags[each] for each in WITH_SUITE[1:])
+            raise InputError(
+                f"{flags[name]} does not go with --suite, which has its own worlds and budgets; "
+                f"allowed: {allowed}"
+            )
 
 
 def _whole(text: str) -> int:

@@ -73,13 +73,13 @@ def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
     >>> tally.pulls
     array([0, 7, 0])
     """
-    layout = _layout(kind, arms)
-    floats = np.zeros(sum(math.prod(shape) for dtype, shape in layout if dtype is np.float64))
-    ints = np.zeros(sum(math.prod(shape) for dtype, shape in layout if dtype is np.int64), np.int64)
+    leaves = layout(kind, arms)
+    floats = np.zeros(sum(math.prod(shape) for dtype, shape in leaves if dtype is np.float64))
+    ints = np.zeros(sum(math.prod(shape) for dtype, shape in leaves if dtype is np.int64), np.int64)
     buffers: dict[Any, Any] = {np.float64: floats, np.int64: ints}
     used = {np.float64: 0, np.int64: 0}
     pieces = []
-    for dtype, shape in layout:
+    for dtype, shape in leaves:
         start, used[dtype] = used[dtype], used[dtype] + math.prod(shape)
         pieces.append(buffers[dtype][start : used[dtype]].reshape(shape))
     return Memory(_build(kind, iter(pieces)), floats, ints)
@@ -95,12 +95,12 @@ def _is_state(hint: Any) -> bool:
 
 
 @cache
-def _layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
+def layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
     """Return dtype and shape of every array of the state, in order."""
     leaves: list[tuple[Any, tuple[int, ...]]] = []
     for hint in _hints(kind):
         if _is_state(hint):
-            leaves += _layout(hint, arms)
+            leaves += layout(hint, arms)
         elif get_origin(hint) is Annotated:
             _, dtype, *shape = get_args(hint)
             leaves.append((dtype, tuple(arms if side == "K" else int(side) for side in shape)))
@@ -109,5 +109,10 @@ def _layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
     return tuple(leaves)
 
 
+def parts(kind: Any) -> tuple[Any, ...]:
+    """Return what the fields of the state are: the type of a state inside it, or None for an array."""
+    return tuple(hint if _is_state(hint) else None for hint in _hints(kind))
+
+
 def _build(kind: Any, pieces: Iterator[Any]) -> Any:
-    return kind(*(_build(hint, pieces) if _is_state(hint) else next(pieces) for hint in _hints(kind)))
+    return kind(*(_build(part, pieces) if part else next(pieces) for part in parts(kind)))

@@ -75,20 +75,22 @@ def _update(fit, slot, arm, n, mean, told):
         return
     P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
     K = mu.size
+    each = 1.0 / size  # the share of one observation: a GPU divides slowly
 
-    # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory
+    # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory;
+    # never P[arm], so that on a GPU, where K is a constant, P can live in registers
     for i in range(K):
-        work[i] = P[arm, i]
-    fitted = mu[arm]
+        work[i] = 0.0
+    fitted = 0.0
     for k in range(K):
-        if counts[k] != 0.0:
-            share = counts[k] / size
-            fitted -= share * mu[k]
+        g = (1.0 if k == arm else 0.0) - each * counts[k]
+        if g != 0.0:
+            fitted += g * mu[k]
             for i in range(K):
-                work[i] -= share * P[k, i]
-    spread = work[arm]  # g'Pg
+                work[i] += g * P[k, i]
+    spread = 0.0  # g'Pg
     for k in range(K):
-        spread -= counts[k] / size * work[k]
+        spread += ((1.0 if k == arm else 0.0) - each * counts[k]) * work[k]
 
     weight = n * size / (size + n)
     residual = mean - slot.mean[0] - fitted if told else 0.0
@@ -175,15 +177,15 @@ def anchor(fit):
     """
     P, first, work = fit.P, fit.first, fit.work
     K = first.size
-    size = fit.first_size[0]
+    each = 1.0 / fit.first_size[0]
     for i in range(K):
         work[i] = 0.0
     for k in range(K):
         if first[k] != 0.0:
-            share = first[k] / size
+            share = first[k] * each
             for i in range(K):
                 work[i] += share * P[k, i]
-    base = 1.0 / size
+    base = each
     for k in range(K):
-        base += first[k] / size * work[k]
+        base += first[k] * each * work[k]
     return base

@@ -19,28 +19,26 @@ select = hole("select")
 identified = hole("identified")
 FIT = hole("FIT")
 TRACE = hole("TRACE")
+count = hole("count")
+
+
+# Columns of the counts; from ARMS on, how often each arm was selected, then its pulls.
+UNIDENTIFIED, STOPPED, SAMPLES, SQUARES, ARMS = 0, 1, 2, 3, 4
 
 
 class Score(NamedTuple):
-    """What is kept of R replications at B checkpoints: the selections, and sums over R.
+    """What is kept of R replications at B checkpoints.
 
     Attributes
     ----------
     selected : (R, B) the arm the policy would select.
-    chosen : (B, K) how often each arm was selected.
-    unidentified : (B,) how often the selection did not rest on comparable arms.
-    pulls : (B, K) pulls of each arm.
-    samples, squares : (B,) pulls in all, and their squares.
-    stopped : (B,) how often the policy had stopped by itself, with pulls to spare.
+    counts : (B, ARMS + 2 K) sums over replications: how often the selection did not rest on comparable
+        arms; how often the policy had stopped by itself, with pulls to spare; pulls in all, and their
+        squares; selections of each arm; pulls of each arm. A GPU keeps one such table for each block.
     """
 
     selected: NDArray[np.int16]
-    chosen: Ints
-    unidentified: Ints
-    pulls: Ints
-    samples: Ints
-    squares: Ints
-    stopped: Ints
+    counts: Ints
 
 
 class Trace(NamedTuple):
@@ -63,49 +61,61 @@ class Trace(NamedTuple):
 def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
     """Play replications first, first + 1, ... of `world`, as many as `score` has room for.
 
-    `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`; `budgets` are the
-    checkpoints in ascending order. It is one function because compiling grows with the depth of calls.
+    `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`.
     """
-    state, data, slot = run.state, run.data, run.slot
     for r in range(score.selected.shape[0]):
-        replication = first + np.uint64(r)
         for i in range(floats.size):
             floats[i] = 0.0
         for i in range(ints.size):
             ints[i] = 0
-        t, j, left, shift = 0, -1, 0, 0.0
-        stopped = False
-        for b in range(budgets.size):
-            while t < budgets[b] and not stopped:
-                if left == 0:
-                    j += 1
-                    left, shift = environment(world, seed, replication, j, shift)
-                    clear(slot)
-                step = np.uint64(t)
-                arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
-                if arm < 0:
-                    stopped = True
-                    break
-                reward = world.means[arm] + shift + world.sigmas[arm] * noise(world, seed, replication, t)
-                take(params, state, data, slot, arm, 1, reward, 0.0, Draw(seed, replication, TELL, step))
-                if TRACE:
-                    trace.arm[t] = arm
-                    trace.environment[t] = j
-                    trace.shift[t] = shift
-                    trace.reward[t] = reward
-                    for i in range(data.pulls.size):
-                        trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
-                left -= 1
-                t += 1
-            # a policy that stopped keeps its selection at later checkpoints
-            arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
-            score.selected[r, b] = arm
-            score.chosen[b, arm] += 1
-            if not identified(data):
-                score.unidentified[b] += 1
-            for i in range(data.pulls.size):
-                score.pulls[b, i] += data.pulls[i]
-            score.samples[b] += t
-            score.squares[b] += t * t
-            if t < budgets[b]:
-                score.stopped[b] += 1
+        play(params, run, world, seed, first, budgets, score, r, trace)
+
+
+@kernel
+def play(params, run, world, seed, first, budgets, score, r, trace):
+    """Play replication first + r in a zeroed `run`; `budgets` are the checkpoints in ascending order."""
+    state, data, slot = run.state, run.data, run.slot
+    K = data.pulls.size
+    replication = first + np.uint64(r)
+    t, j, left, shift = 0, -1, 0, 0.0
+    stopped = False
+    for b in range(budgets.size):
+        while t < budgets[b] and not stopped:
+            if left == 0:
+                j += 1
+                left, shift = environment(world, seed, replication, j, shift)
+                clear(slot)
+            step = np.uint64(t)
+            arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
+            if arm < 0:
+                stopped = True
+                break
+            reward = world.means[arm] + shift + world.sigmas[arm] * noise(world, seed, replication, t)
+            take(params, state, data, slot, arm, 1, reward, 0.0, Draw(seed, replication, TELL, step))
+            if TRACE:
+                trace.arm[t] = arm
+                trace.environment[t] = j
+                trace.shift[t] = shift
+                trace.reward[t] = reward
+                for i in range(K):
+                    trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
+            left -= 1
+            t += 1
+        # a policy that stopped keeps its selection at later checkpoints
+        arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
+        score.selected[r, b] = arm
+        count(score.counts, b, ARMS + arm, 1)
+        for i in range(K):
+            count(score.counts, b, ARMS + K + i, data.pulls[i])
+        count(score.counts, b, SAMPLES, t)
+        count(score.counts, b, SQUARES, t * t)
+        if t < budgets[b]:
+            count(score.counts, b, STOPPED, 1)
+        if not identified(data):
+            count(score.counts, b, UNIDENTIFIED, 1)
+
+
+@kernel
+def counted(counts, b, column, n):
+    """Add to a count that nobody else adds to."""
+    counts[b, column] += n

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.kernels._arrays import Floats, Ints, Memory
-from tideproof.kernels.replicate import Score, Trace
+from tideproof.kernels.replicate import ARMS, SAMPLES, SQUARES, STOPPED, UNIDENTIFIED, Score, Trace
 from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import policy
 from tideproof.worlds import World
 
 BLOCK = 1000  # replications
 
-_SUMS = Score._fields[1:]
 _linking = Lock()
 
 
@@ -84,19 +83,34 @@ def run_block(plan: Plan, first: int, count: int) -> Tally:
     for pair, (a, b) in enumerate(combinations(costs, 2)):
         both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=0)
         apart[pair] = np.square(a - b).sum(axis=0)
-    sums = [np.stack([getattr(score, name) for score in scores]) for name in _SUMS]
-    return Tally._make([*sums, both, apart])
+    return tally(np.stack([score.counts for score in scores]), both, apart)
+
+
+def tally(counts: Ints, both: Ints, apart: Floats) -> Tally:
+    """Name the columns of (P, B, columns) counts."""
+    chosen, pulls = np.split(counts[..., ARMS:], 2, axis=-1)
+    return Tally(
+        chosen=chosen,
+        unidentified=counts[..., UNIDENTIFIED],
+        pulls=pulls,
+        samples=counts[..., SAMPLES],
+        squares=counts[..., SQUARES],
+        stopped=counts[..., STOPPED],
+        both=both,
+        apart=apart,
+    )
+
+
+def runs(plan: Plan, spec: PolicySpec) -> list[tuple[int, ...]]:
+    """Run an anytime policy once for all budgets, one that needs the horizon once for each."""
+    return [(budget,) for budget in plan.budgets] if spec.policy.needs_horizon else [plan.budgets]
 
 
 def _score(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Run an anytime policy once for all budgets, one that needs the horizon once for each."""
-    runs = [[budget] for budget in plan.budgets] if spec.policy.needs_horizon else [plan.budgets]
     with _linking:
         loop = spec.compiled()
-    scores = [play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs]
-    selected = np.hstack([score.selected for score in scores])
-    sums = [np.concatenate([getattr(score, name) for score in scores]) for name in _SUMS]
-    return Score._make([selected, *sums])
+    scores = [play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)]
+    return Score(np.hstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
 
 
 def play(
@@ -114,15 +128,7 @@ def play(
     Returns the score, and the memory as the last replication left it.
     """
     K, B = world.arms, len(budgets)
-    score = Score(
-        selected=np.zeros((count, B), np.int16),
-        chosen=np.zeros((B, K), np.int64),
-        unidentified=np.zeros(B, np.int64),
-        pulls=np.zeros((B, K), np.int64),
-        samples=np.zeros(B, np.int64),
-        squares=np.zeros(B, np.int64),
-        stopped=np.zeros(B, np.int64),
-    )
+    score = Score(np.zeros((count, B), np.int16), np.zeros((B, ARMS + 2 * K), np.int64))
     memory = spec.memory(K)
     loop(
         spec.within(world).params(K, budgets[-1]),

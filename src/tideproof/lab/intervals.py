@@ -1,4 +1,4 @@
-"""Confidence intervals for probabilities and their paired differences, honest down to zero errors."""
+"""Confidence intervals for probabilities, their paired differences and ratios, honest down to zero errors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from tideproof.kernels._arrays import Floats, Ints
 class Interval(NamedTuple):
     """Lower and upper ends, one for each budget."""
 
+    low: Floats
+    high: Floats
+
+
+class Ratio(NamedTuple):
+    """A paired ratio of two probabilities, one value for each budget."""
+
+    estimate: Floats
     low: Floats
     high: Floats
 
@@ -62,6 +70,27 @@ def paired(only_a: Ints, only_b: Ints, n: int, level: float) -> Interval:
     """
     z = quantile(level)
     return Interval(-_upper(only_b, only_a, n, z), _upper(only_a, only_b, n, z))
+
+
+def paired_ratio(a: Ints, b: Ints, both: Ints, level: float) -> Ratio:
+    """Return P(a)/P(b) with its interval, from the trials in which each and both happened.
+
+    With a' = a + 1/2 and b' = b + 1/2, so that nothing is divided by zero, it is a'/b', and its logarithm
+    is taken to be normal with the variance of the delta method, 1/a' + 1/b' - 2 both/(a' b'): the number
+    of trials cancels. The halves are lost among hundreds of events. An event that never happened may be
+    arbitrarily rare: the lower end is then 0 if it was a, the upper one infinite if it was b.
+
+    >>> ratio = paired_ratio(np.array([300, 0]), np.array([400, 400]), np.array([200, 0]), 0.95)
+    >>> ratio.estimate.round(3), ratio.low.round(3), ratio.high.round(3)
+    (array([0.75 , 0.001]), array([0.68, 0.  ]), array([0.828, 0.02 ]))
+    """
+    z = quantile(level)
+    up, down = a + 0.5, b + 0.5
+    estimate = up / down
+    reach = z * np.sqrt(1.0 / up + 1.0 / down - 2.0 * both / (up * down))
+    low = np.where(a == 0, 0.0, estimate * np.exp(-reach))
+    high = np.where(b == 0, np.inf, estimate * np.exp(reach))
+    return Ratio(estimate, low, high)
 
 
 def _upper(b: Ints, c: Ints, n: int, z: float) -> Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tideproof.checks import whole
 from tideproof.kernels._arrays import Floats, Ints
+from tideproof.kernels.replicate import SAMPLES, UNIDENTIFIED
 from tideproof.lab.blocks import empty_trace, play
 from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import as_policy
@@ -87,7 +88,7 @@ def replay(
     seed, replication = whole("seed", seed, 0, 2**64 - 1), whole("replication", replication, 0, 2**64 - 1)
     trace = empty_trace(budget, arms)
     score, _ = play(spec.program().replicate, spec, world, [budget], seed, replication, 1, trace)
-    steps = score.samples[0]
+    steps = score.counts[0, SAMPLES]
     return Replay(
         arm=trace.arm[:steps],
         environment=trace.environment[:steps],
@@ -95,5 +96,5 @@ def replay(
         reward=trace.reward[:steps],
         estimates=trace.estimates[:steps],
         selected=int(score.selected[0, 0]),
-        identified=not score.unidentified[0],
+        identified=not score.counts[0, UNIDENTIFIED],
     )

@@ -20,7 +20,7 @@ from tideproof.lab.blocks import BLOCK, Plan, Tally, run_block
 from tideproof.lab.executors import threads
 from tideproof.lab.study import Recipe, Study
 from tideproof.policies._policy import PolicySpec
-from tideproof.policies.registry import as_policy
+from tideproof.policies.registry import as_policies
 from tideproof.worlds import World, as_world
 
 _AHEAD = 1000  # blocks handed to the executor before the first is awaited: bounds memory, not speed
@@ -72,7 +72,15 @@ def simulate(
     >>> study.pics("round-robin")
     array([0.244 , 0.1065])
     """
-    plan = _checked(world, policies, budgets, seed)
+    plan = planned(world, policies, budgets, seed)
+    doing = "simulating" if progress is True else progress or None
+    return carry_out(plan, replications, executor, doing)
+
+
+def carry_out(
+    plan: Plan, replications: int, executor: Executor | None, doing: str | Callable[[int], None] | None
+) -> Study:
+    """Run a plan. `doing` is what a progress bar says, or what to call instead of showing one."""
     replications = whole("replications", replications, 1)
     if executor is not None and not hasattr(executor, "submit"):
         raise InputError(f"executor must be a concurrent.futures.Executor, not {executor!r}")
@@ -82,9 +90,9 @@ def simulate(
     try:
         with ExitStack() as stack:
             pool = stack.enter_context(threads()) if executor is None else executor
-            show = progress if callable(progress) else _nothing
-            if progress is True:
-                show = stack.enter_context(_bar(replications))
+            show = doing if callable(doing) else _nothing
+            if isinstance(doing, str):
+                show = stack.enter_context(_bar(replications, doing))
             for count, tally in _tallies(plan, replications, pool):
                 total = tally if total is None else total.plus(tally)
                 done += count
@@ -125,11 +133,10 @@ def _tallies(plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[in
             future.cancel()
 
 
-def _checked(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
+def planned(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
     """Return the plan, or say what is wrong with it before anything runs."""
     arms = as_world(world).arms
-    several = isinstance(policies, Iterable) and not isinstance(policies, str)
-    specs = tuple(as_policy(each) for each in (policies if several else [policies]))
+    specs = as_policies(policies)
     if not specs:
         raise InputError("policies must not be empty")
     labels = [spec.label for spec in specs]
@@ -164,8 +171,8 @@ def _nothing(done: int) -> None:
 
 
 @contextmanager
-def _bar(replications: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr; yields what to call with the replications done."""
+def _bar(replications: int, doing: str) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on stderr, if somebody looks; yields what to call with the replications done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -176,6 +183,8 @@ def _bar(replications: int) -> Iterator[Callable[[int], None]]:
         TextColumn("replications, time left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    unseen = not (console.is_terminal or console.is_jupyter)
+    with Progress(*columns, console=console, transient=True, disable=unseen) as progress:
         task = progress.add_task("compiling", total=replications)
-        yield lambda done: progress.update(task, completed=done, description="simulating")
+        yield lambda done: progress.update(task, completed=done, description=doing)

@@ -14,7 +14,7 @@ from tideproof.kernels._disk import keep
 from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
-from tideproof.kernels.replicate import replicate
+from tideproof.kernels.replicate import counted, replicate
 from tideproof.policies.selections import Selection
 
 
@@ -152,7 +152,15 @@ class PolicySpec:
 
     def memory(self, arms: int) -> Memory[Any]:
         """Allocate (state, data, slot) for a run."""
-        return allocate(_run_type(self.policy, self.selection), arms)
+        return allocate(self.layout(), arms)
+
+    def layout(self) -> Any:
+        """Return the type of (state, data, slot)."""
+        return _run_type(self.policy, self.selection)
+
+    def fill(self) -> Mapping[str, Any]:
+        """Return what fills the holes of the replication loop."""
+        return _fill(self.policy, self.selection, trace=False)
 
 
 class Program(NamedTuple):
@@ -182,6 +190,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "CONTROL": "control" in reads,
         "CELLS": bool(reads & {"cells", "period", "control"}),
         "TRACE": trace,
+        "count": counted,
     }
 
 

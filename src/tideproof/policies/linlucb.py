@@ -93,17 +93,18 @@ def tell(params, state, data, slot, arm, n, draw):
     """Go on to the pair's second arm, or plan the next pair. Pulls are counted, not calls."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
-        if started(data, params.n0) and freedom(data.fit) > 0:
-            state.planned[0] = 1
-            _plan(params, state, data, draw)
-        return
-    half = (state.half[0] + n) % 2
-    if half == 0:
+        if not started(data, params.n0) or freedom(data.fit) <= 0:
+            return
+        state.planned[0] = 1
+    else:
+        before = state.half[0]
+        state.half[0] = (before + n) % 2
+        if state.half[0] == 1:
+            if before == 0:
+                state.turned[0] = _turns(state, slot)
+            return
         state.changed[0] = 1 if slot.size[0] == 0.0 else 0
-        _plan(params, state, data, draw)
-    elif state.half[0] == 0:
-        state.turned[0] = _turns(state, slot)
-    state.half[0] = half
+    _plan(params, state, data, draw)
 
 
 @kernel

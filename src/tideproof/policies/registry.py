@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -83,3 +84,10 @@ def as_policy(given: str | PolicySpec) -> PolicySpec:
     if not isinstance(given, str):
         raise InputError(f"a policy is a name or tp.policy(...), not {given!r}")
     return policy(given)
+
+
+def as_policies(given: str | PolicySpec | Iterable[str | PolicySpec]) -> tuple[PolicySpec, ...]:
+    """Return one policy or several, each given or named, as a tuple."""
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        return tuple(as_policy(each) for each in given)
+    return (as_policy(given),)

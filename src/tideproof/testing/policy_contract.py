@@ -13,7 +13,7 @@ import numpy as np
 from tideproof.experiment import Experiment
 from tideproof.kernels._arrays import Memory, Scratch
 from tideproof.kernels.random import SELECT, Draw
-from tideproof.kernels.replicate import Trace
+from tideproof.kernels.replicate import SAMPLES, Trace
 from tideproof.lab.blocks import empty_trace, play
 from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import as_policy
@@ -59,7 +59,7 @@ def _traced(
     """Play one replication through `loop`; return what happened and the memory it left."""
     trace = empty_trace(BUDGET, ARMS)
     score, memory = play(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
-    steps = score.samples[0]
+    steps = score.counts[0, SAMPLES]
     return Trace._make(column[:steps] for column in trace), memory
 
 
