@@ -52,6 +52,14 @@ _BANDS = "Bands: 95 % intervals. A curve ends before the first budget without an
 _POINTS = f"{_BANDS} SER3 stands at its average samples."
 
 
+_ENDS = tuple(f"{end} {one}" for end in ("smallest", "largest") for one in ("Cov(s_j, s_m)", "Var(mu_i)"))
+
+
+def _only(table: Table, *quantities: str) -> Table:
+    rows = [row for row in table if row["quantity"] in quantities]
+    return Table({name: [row[name] for row in rows] for name in table.columns})
+
+
 def _swept(worlds: tuple[str, ...]) -> tuple[str, ...]:
     return (*worlds, *(named.ser3(world) for world in worlds))
 
@@ -121,7 +129,7 @@ FIGURES = (
         "(lines) and by simulation on the same design (marks with 95 % intervals). Last: a design that meets "
         "the assumptions of part 2 and breaks its conclusion.",
         ("designs",),
-        lambda found: found["designs"],
+        lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
         draw_theorem,
     ),
     Figure(
@@ -131,7 +139,7 @@ FIGURES = (
         "in the bands, by formula; marks: one of them by simulation, with 95 % intervals. Both tend to "
         "1/m_1 wherever the arms keep meeting, and need not where they do not.",
         ("designs",),
-        lambda found: found["designs"],
+        lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
         draw_conjecture,
     ),
 )

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import replacing, write_whole
@@ -30,7 +31,7 @@ class Reproduction(NamedTuple):
     folder : where it is.
     figures : the figures, drawn.
     judged : the claims that their panels decide.
-    facts : replications, seed, versions and the seconds of simulation.
+    facts : replications, seed and versions.
     """
 
     folder: Path
@@ -58,8 +59,7 @@ def reproduce(
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
-    found: dict[str, Any] = {}
-    found |= _run(wanted, replications, seed, folder, executor, show)
+    found = _run(wanted, replications, seed, folder, executor, show)
     found |= {name: probe(seed, replications) for name, probe in PROBES.items() if name in needs}
 
     for figure in figures:
@@ -110,7 +110,7 @@ def _csv(path: Path, judged: list[Judged]) -> None:
 
 
 def _facts(studies: list[Any], replications: int, seed: int) -> dict[str, Any]:
-    facts: dict[str, Any] = {"replications": f"{replications:,}", "seed": seed}
+    facts = {"replications": f"{replications:,}", "seed": seed, "tideproof": __version__}
     for study in studies:
         facts |= {name: value for name, value in study.made.items() if name != "seconds"}
     return facts
