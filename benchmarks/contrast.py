@@ -5,10 +5,8 @@ errs with probability between 0.004 and 0.4, found with a tenth of the replicati
 """
 
 import csv
-import os
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -27,16 +25,16 @@ def panels():
                 yield configuration.__name__, arms, scenario, configuration(arms, scenario=scenario), budgets
 
 
-def cells(replications, executor, policy="contrast"):
+def cells(replications, policy="contrast"):
     """Yield a row for each cell: PICS of both, their ratio and its lower 99.9 % bound."""
     for name, arms, scenario, world, budgets in panels():
-        rough = tp.simulate(world, ["linlucb"], budgets, replications // 10, SEED + 1, executor).pics(
+        rough = tp.simulate(world, ["linlucb"], budgets, replications // 10, SEED + 1).pics(
             "linlucb"
         )
         near = [b for b, p in zip(budgets, rough, strict=True) if 0.8 * LOW <= p <= 1.05 * HIGH]
         if not near:
             continue
-        study = tp.simulate(world, ["linlucb", policy], near, replications, SEED, executor)
+        study = tp.simulate(world, ["linlucb", policy], near, replications, SEED)
         ours, theirs = study.pics(policy), study.pics("linlucb")
         bounds = study.ratio(policy, "linlucb", level=0.998).low  # each end alone: 99.9 %
         for budget, p, q, low in zip(near, ours, theirs, bounds, strict=True):
@@ -56,18 +54,16 @@ def summary(rows, replications, seconds):
 def report(replications=2000):
     """Yield a rough version of the table's last line."""
     start = time.perf_counter()
-    with ThreadPoolExecutor(os.cpu_count()) as executor:
-        rows = list(cells(replications, executor))
+    rows = list(cells(replications))
     yield f"## contrast\n\n{summary(rows, replications, time.perf_counter() - start)}."
 
 
 def main(replications, path):
     start = time.perf_counter()
     rows = []
-    with ThreadPoolExecutor(os.cpu_count()) as executor:
-        for row in cells(replications, executor):
-            print(*row[:4], *(f"{x:.5f}" for x in row[4:]), flush=True)
-            rows.append(row)
+    for row in cells(replications):
+        print(*row[:4], *(f"{x:.5f}" for x in row[4:]), flush=True)
+        rows.append(row)
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(

@@ -437,7 +437,7 @@ def test_save_and_load(study, tmp_path):
     assert repr(loaded) == repr(study)
     for name in ("world", "recipes", "budgets", "replications", "seed", "interrupted", "made"):
         assert getattr(loaded, name) == getattr(study, name)
-    assert set(loaded.made) == {"tideproof", "numpy", "numba", "python", "seconds"}
+    assert set(loaded.made) == {"tideproof", "numpy", "numba", "python", "engine", "seconds"}
     again = tp.simulate(
         loaded.world,
         [tp.policy(recipe.name, label=recipe.label, **recipe.options) for recipe in loaded.recipes],

@@ -191,11 +191,12 @@ def test_the_name_of_a_kept_panel_tells_all_that_decides_its_numbers():
     changed = [
         panel.file(10, 2),
         panel.file(11, 1),
+        panel.file(10, 1, "cuda"),
         replace(panel, budgets=(20, 40)).file(10, 1),
         replace(panel, policies=panel.policies[:1]).file(10, 1),
         replace(panel, world=tp.mdm(2, "general")).file(10, 1),
     ]
-    assert len({panel.file(10, 1), *changed}) == 6
+    assert len({panel.file(10, 1), *changed}) == 7
     assert panel.file(10, 1) == replace(panel, title="other words").file(10, 1)
 
 
@@ -330,6 +331,7 @@ def test_files_tell_no_time_but_the_page(made):
         (["--quick", "--replications", "10"], "--quick or --replications, not both"),
         (["--replications", "0"], "replications must be"),
         (["--seed", "-1"], "seed must be"),
+        (["--engine", "abacus"], "unknown engine 'abacus'"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_made(words, said, tmp_path, monkeypatch, capsys):

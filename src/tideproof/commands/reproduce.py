@@ -26,6 +26,7 @@ def reproduce_command(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
     ] = None,
+    engine: Annotated[str, typer.Option(help="cpu, cuda or auto: a GPU if there is one.")] = "cpu",
     quick: Annotated[bool, typer.Option("--quick", help=f"All of it at {QUICK:,} replications.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
@@ -43,7 +44,7 @@ def reproduce_command(
     count = QUICK if quick else FULL if replications is None else replications
     try:
         with dask(scheduler) if scheduler else nullcontext() as executor:
-            made = reproduce(figures or [], count, seed, out, executor, progress)
+            made = reproduce(figures or [], count, seed, out, executor, progress, engine)
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted; finished panels are kept in {out}: the same command goes on from there", err=True

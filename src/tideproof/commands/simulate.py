@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Everything else says which world to run, or what to make of its one study.
-WITH_SUITE = ("suite", "policies", "replications", "seed", "scheduler", "csv", "as_json", "progress")
+WITH_SUITE = ("suite", "policies", "replications", "seed", "scheduler", "engine", "csv", "as_json", "progress")
 
 
 def simulate_command(
@@ -54,6 +54,9 @@ def simulate_command(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="cpu, cuda (a GPU), or auto: a GPU if there is one.")
+    ] = "auto",
     csv: Annotated[Path | None, typer.Option(help="Save the table as CSV.")] = None,
     save: Annotated[Path | None, typer.Option(help="Save the whole study as JSON, for Study.load.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Save a picture: png, svg or pdf.")] = None,
@@ -85,6 +88,7 @@ def simulate_command(
             replications if "replications" in given else None,
             seed,
             scheduler,
+            engine,
             csv,
             as_json,
             progress,
@@ -99,7 +103,7 @@ def simulate_command(
         check_picture(plot)
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
-        study = simulate(world, names, checkpoints, replications, seed, executor, progress)
+        study = simulate(world, names, checkpoints, replications, seed, executor, progress, engine)
 
     console = Console()
     if as_json:

@@ -23,6 +23,7 @@ def run_suite(
     replications: int | None,
     seed: int,
     scheduler: str | None,
+    engine: str,
     csv: Path | None,
     as_json: bool,
     progress: bool,
@@ -34,7 +35,7 @@ def run_suite(
     from tideproof.lab.suite import POLICIES, suite
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
-        found = suite(policies or POLICIES, replications, seed, executor, progress)
+        found = suite(policies or POLICIES, replications, seed, executor, progress, engine)
     if as_json:
         typer.echo(json.dumps(_plain(found)))
     else:

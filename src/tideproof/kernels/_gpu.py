@@ -15,6 +15,7 @@ import numpy as np
 from numba import config, cuda
 
 from tideproof.kernels._arrays import layout, parts
+from tideproof.kernels._at import at, at_of_all, diagonal, diagonal_of_all, row, row_of_all
 from tideproof.kernels._link import Kernel, kernel, link
 from tideproof.kernels.replicate import play
 
@@ -32,6 +33,9 @@ def counted_apart(counts, b, column, n):
     cuda.atomic.add(counts, (cuda.blockIdx.x, b, column), n)
 
 
+REGISTERS = {at: at_of_all, row: row_of_all, diagonal: diagonal_of_all}
+
+
 def loop(kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
     """Return the program that plays all replications `score` has room for, with state `kind`.
 
@@ -41,7 +45,7 @@ def loop(kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
     scope: dict[str, Any] = {"cuda": cuda, "np": np, "play": play}
     text = "\n".join(_lines(kind, arms, scope))
     exec(compile(text, f"<the loop of {arms} arms>", "exec"), scope)
-    return link(kernel(scope["loop"]), gpu, {**fill, "count": counted_apart, "TRACE": False})
+    return link(kernel(scope["loop"]), gpu, {**fill, **REGISTERS, "count": counted_apart, "TRACE": False})
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:

@@ -37,8 +37,10 @@ def hole(name: str) -> Any:
     return Hole(name)
 
 
-def link(f: Kernel, jit: Jit, fill: Mapping[str, Any] | None = None) -> Kernel:
+def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     """Copy the kernel `f` and all kernels it reaches, holes filled, each passed through `jit`.
+
+    A kernel that is a key of `fill` is replaced by its value wherever it is called.
 
     Names are resolved once, in the module of the function that uses them, so a kernel must import
     the kernels it calls by name. Kernels without holes are compiled once for everybody.
@@ -61,7 +63,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[str, Any] | None = None) -> Kernel:
                 if isinstance(value, Hole):
                     value = filled[value.name]
                 if is_kernel(value):
-                    value = twin(value)
+                    value = twin(filled.get(value, value))
                 if name in scope:
                     scope[name] = value
             copy = types.FunctionType(g.__code__, scope, g.__name__, g.__defaults__, g.__closure__)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.kernels._at import at, row
 from tideproof.kernels._link import kernel
 
 
@@ -77,20 +78,19 @@ def _update(fit, slot, arm, n, mean, told):
     K = mu.size
     each = 1.0 / size  # the share of one observation: a GPU divides slowly
 
-    # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory;
-    # never P[arm], so that on a GPU, where K is a constant, P can live in registers
+    # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory
     for i in range(K):
-        work[i] = 0.0
-    fitted = 0.0
+        work[i] = row(P, arm, i)
+    fitted = at(mu, arm)
     for k in range(K):
-        g = (1.0 if k == arm else 0.0) - each * counts[k]
-        if g != 0.0:
-            fitted += g * mu[k]
+        if counts[k] != 0.0:
+            share = counts[k] * each
+            fitted -= share * mu[k]
             for i in range(K):
-                work[i] += g * P[k, i]
-    spread = 0.0  # g'Pg
+                work[i] -= share * P[k, i]
+    spread = at(work, arm)  # g'Pg
     for k in range(K):
-        spread += ((1.0 if k == arm else 0.0) - each * counts[k]) * work[k]
+        spread -= counts[k] * each * work[k]
 
     weight = n * size / (size + n)
     residual = mean - slot.mean[0] - fitted if told else 0.0

@@ -76,7 +76,7 @@ class Tally(NamedTuple):
 
 def run_block(plan: Plan, first: int, count: int) -> Tally:
     """Play replications first, ..., first + count - 1 of the plan. Needs numba."""
-    scores = [_score(plan, spec, first, count) for spec in plan.policies]
+    scores = [play_all(plan, spec, first, count) for spec in plan.policies]
     costs = [plan.world.gaps[score.selected] for score in scores]
     shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
     both, apart = np.zeros(shape, np.int64), np.zeros(shape)
@@ -106,7 +106,8 @@ def runs(plan: Plan, spec: PolicySpec) -> list[tuple[int, ...]]:
     return [(budget,) for budget in plan.budgets] if spec.policy.needs_horizon else [plan.budgets]
 
 
-def _score(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+def play_all(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Play replications first, ..., first + count - 1 of the plan's world with one policy, at all budgets."""
     with _linking:
         loop = spec.compiled()
     scores = [play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)]

@@ -16,8 +16,8 @@ from typing import Any
 from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.errors import InputError
-from tideproof.lab.blocks import BLOCK, Plan, Tally, run_block
-from tideproof.lab.executors import threads
+from tideproof.lab.blocks import Plan, Tally
+from tideproof.lab.engines import Engine, find_engine
 from tideproof.lab.study import Recipe, Study
 from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import as_policies
@@ -34,6 +34,7 @@ def simulate(
     seed: int = 0,
     executor: Executor | None = None,
     progress: bool | Callable[[int], None] = False,
+    engine: str = "auto",
 ) -> Study:
     """Run policies in a world many times over and score what they select.
 
@@ -59,6 +60,9 @@ def simulate(
     progress
         Show a bar with the replications done and the time left; or what to call with the replications
         done, each time that some are.
+    engine
+        `cpu`, `cuda` (a GPU, with the extra `gpu`) or `auto`: a GPU if there is one. Both play the
+        same worlds; docs/performance.md says how often rounding lets them choose differently.
 
     Returns
     -------
@@ -74,26 +78,31 @@ def simulate(
     """
     plan = planned(world, policies, budgets, seed)
     doing = "simulating" if progress is True else progress or None
-    return carry_out(plan, replications, executor, doing)
+    return carry_out(plan, replications, executor, doing, engine)
 
 
 def carry_out(
-    plan: Plan, replications: int, executor: Executor | None, doing: str | Callable[[int], None] | None
+    plan: Plan,
+    replications: int,
+    executor: Executor | None,
+    doing: str | Callable[[int], None] | None,
+    on: str = "auto",
 ) -> Study:
-    """Run a plan. `doing` is what a progress bar says, or what to call instead of showing one."""
+    """Run a plan on that engine. `doing` is what a progress bar says, or what to call instead of it."""
     replications = whole("replications", replications, 1)
     if executor is not None and not hasattr(executor, "submit"):
         raise InputError(f"executor must be a concurrent.futures.Executor, not {executor!r}")
+    chosen = find_engine(on, executor)
     start = time.perf_counter()
     total: Tally | None = None
     done = 0
     try:
         with ExitStack() as stack:
-            pool = stack.enter_context(threads()) if executor is None else executor
+            pool = stack.enter_context(chosen.workers()) if executor is None else executor
             show = doing if callable(doing) else _nothing
             if isinstance(doing, str):
                 show = stack.enter_context(_bar(replications, doing))
-            for count, tally in _tallies(plan, replications, pool):
+            for count, tally in _tallies(chosen, plan, replications, pool):
                 total = tally if total is None else total.plus(tally)
                 done += count
                 show(done)
@@ -110,19 +119,20 @@ def carry_out(
         seed=plan.seed,
         tally=total,
         interrupted=done < replications,
-        made=_versions() | {"seconds": round(time.perf_counter() - start, 3)},
+        made=_versions() | {"engine": chosen.name, "seconds": round(time.perf_counter() - start, 3)},
     )
 
 
-def _tallies(plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[int, Tally]]:
+def _tallies(chosen: Engine, plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[int, Tally]]:
     """Yield size and sums of each block, in order: floating-point sums depend on it."""
-    firsts = iter(range(0, replications, BLOCK))
+    size = chosen.size(plan)
+    firsts = iter(range(0, replications, size))
     waiting: deque[tuple[int, Future[Tally]]] = deque()
     try:
         while True:
             for first in islice(firsts, _AHEAD - len(waiting)):
-                count = min(BLOCK, replications - first)
-                waiting.append((count, pool.submit(run_block, plan, first, count)))
+                count = min(size, replications - first)
+                waiting.append((count, pool.submit(chosen.play, plan, first, count)))
             if not waiting:
                 return
             count, future = waiting[0]

@@ -38,6 +38,7 @@ def suite(
     seed: int = 0,
     executor: Executor | None = None,
     progress: bool = False,
+    engine: str = "auto",
 ) -> Suite:
     """Run policies in every world of the held-out collection; the first is judged against the others.
 
@@ -49,7 +50,7 @@ def suite(
     replications
         How often to run each policy in each world; by default each world has its own number, enough
         for some 400 errors of the best rival.
-    seed, executor, progress
+    seed, executor, progress, engine
         As in `simulate`.
 
     Returns
@@ -74,7 +75,7 @@ def suite(
     try:
         for number, (case, plan) in enumerate(zip(COLLECTION, plans, strict=True), 1):
             doing = f"{case.name}, world {number} of {len(COLLECTION)}" if progress else None
-            study = carry_out(plan, replications or case.replications, executor, doing)
+            study = carry_out(plan, replications or case.replications, executor, doing, engine)
             studies[case.name] = study
             if study.interrupted:
                 break

@@ -82,7 +82,7 @@ class Panel:
             return self.world.arms * round(float(dict(spec.options)["log_inverse_delta"]))
         return sum(self.budgets) if spec.policy.needs_horizon else self.budgets[-1]
 
-    def described(self, replications: int, seed: int) -> dict[str, Any]:
+    def described(self, replications: int, seed: int, engine: str) -> dict[str, Any]:
         """Return all that decides the numbers, in plain words."""
         return {
             "world": self.world.to_dict(),
@@ -90,12 +90,13 @@ class Panel:
             "budgets": list(self.budgets),
             "replications": replications,
             "seed": seed,
+            "engine": engine,
             "tideproof": __version__,
         }
 
-    def file(self, replications: int, seed: int) -> str:
+    def file(self, replications: int, seed: int, engine: str = "cpu") -> str:
         """Return the name of the file that keeps its study; another run has another name."""
-        said = json.dumps(self.described(replications, seed), sort_keys=True)
+        said = json.dumps(self.described(replications, seed, engine), sort_keys=True)
         return f"{self.name}-{hashlib.sha256(said.encode()).hexdigest()[:12]}.json"
 
 

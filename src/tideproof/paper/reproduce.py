@@ -12,6 +12,7 @@ from tideproof.checks import whole
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import replacing, write_whole
 from tideproof.lab.curves import check_picture
+from tideproof.lab.engines import find_engine
 from tideproof.paper.claims import CLAIMS
 from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.ledger import claim_table, markdown
@@ -47,19 +48,24 @@ def reproduce(
     folder: Path,
     executor: Executor | None = None,
     show: bool = False,
+    engine: str = "cpu",
 ) -> Reproduction:
-    """Make the figures of those names, all if there are none, and judge every claim they bear on."""
+    """Make the figures of those names, all if there are none, and judge every claim they bear on.
+
+    `engine` is that of `tp.simulate`; its panels are kept apart from those of another.
+    """
     figures = _chosen(list(names))
     replications = whole("replications", replications, 1)
     seed = whole("seed", seed, 0, 2**64 - 1)
     check_picture(None)
+    engine = find_engine(engine, executor).name
     _prepare(folder)
     everything = len(figures) == len(FIGURES)
     needs = {need for figure in figures for need in figure.needs}
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
-    found = _run(wanted, replications, seed, folder, executor, show)
+    found = _run(wanted, replications, seed, folder, executor, engine, show)
     found |= {name: probe(seed, replications) for name, probe in PROBES.items() if name in needs}
 
     for figure in figures:
@@ -88,12 +94,18 @@ def _prepare(folder: Path) -> None:
 
 
 def _run(
-    wanted: list[Panel], replications: int, seed: int, folder: Path, executor: Executor | None, show: bool
+    wanted: list[Panel],
+    replications: int,
+    seed: int,
+    folder: Path,
+    executor: Executor | None,
+    engine: str,
+    show: bool,
 ) -> dict[str, Any]:
     if not show:
-        return run_panels(wanted, replications, seed, folder, executor)
-    with progress(missing(wanted, replications, seed, folder), replications) as shown:
-        return run_panels(wanted, replications, seed, folder, executor, shown)
+        return run_panels(wanted, replications, seed, folder, executor, engine)
+    with progress(missing(wanted, replications, seed, folder, engine), replications) as shown:
+        return run_panels(wanted, replications, seed, folder, executor, engine, shown)
 
 
 def _write(figure: Figure, found: dict[str, Any], folder: Path) -> None:

@@ -27,6 +27,7 @@ def run_panels(
     seed: int,
     folder: Path,
     executor: Executor | None = None,
+    engine: str = "cpu",
     show: Show = lambda panel, done: None,
 ) -> dict[str, Study]:
     """Return the study of each panel, from the folder where it is kept or by running it.
@@ -36,25 +37,31 @@ def run_panels(
     (folder / KEPT).mkdir(parents=True, exist_ok=True)
     studies = {}
     for panel in wanted:
-        path = folder / KEPT / panel.file(replications, seed)
+        path = folder / KEPT / panel.file(replications, seed, engine)
         study = _kept(path)
         if study is None:
-            study = _run(panel, replications, seed, executor, show)
+            study = _run(panel, replications, seed, executor, engine, show)
             study.save(path)
         studies[panel.name] = study
     return studies
 
 
-def missing(wanted: Iterable[Panel], replications: int, seed: int, folder: Path) -> list[Panel]:
+def missing(
+    wanted: Iterable[Panel], replications: int, seed: int, folder: Path, engine: str = "cpu"
+) -> list[Panel]:
     """Return the panels that are not kept."""
-    return [panel for panel in wanted if not (folder / KEPT / panel.file(replications, seed)).exists()]
+    return [
+        panel for panel in wanted if not (folder / KEPT / panel.file(replications, seed, engine)).exists()
+    ]
 
 
-def _run(panel: Panel, replications: int, seed: int, executor: Executor | None, show: Show) -> Study:
+def _run(
+    panel: Panel, replications: int, seed: int, executor: Executor | None, engine: str, show: Show
+) -> Study:
     def done(count: int) -> None:
         show(panel, count)
 
-    study = simulate(panel.world, panel.policies, panel.budgets, replications, seed, executor, done)
+    study = simulate(panel.world, panel.policies, panel.budgets, replications, seed, executor, done, engine)
     if study.interrupted:
         raise KeyboardInterrupt
     return study

@@ -2,19 +2,19 @@
 
 With l the leader, d_i = muhat_l - muhat_i and V_i the variance of that difference,
 
-    u_i = c s sqrt(v V_i) - d_i,    s = sqrt(2 ln(2 + (T - t)/K)),    v = sigma2hat (nu + 4)/nu,
+    u_i = c s sqrt(v V_i) - d_i,    s = sqrt(2 ln(2 + (T - t)/K) (T - t + 1)/T),    v = sigma2hat (nu + 4)/nu,
     w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau sqrt(v V_i)) < 1, else 0:
 
-u_i says how promising a rival is, and explores less as the budget runs out; w_i how nearly it is the most
-promising. Of the leader and the arms with a weight, the next pull is of the one that most reduces
-sum_i w_i V_i if it is pulled *here*: with the environment's shares n_j/m_j, g = e_a - n_j/m_j and
-f = m_j/(m_j + 1),
+u_i says how promising a rival is, and explores less as the budget runs out, nothing at its end; w_i how
+nearly it is the most promising. Of the leader and the arms with a weight, the next pull is of the one
+that most reduces sum_i w_i V_i if it is pulled *here*: with the environment's shares n_j/m_j,
+g = e_a - n_j/m_j and f = m_j/(m_j + 1),
 
     reduction of V_i = f (g'P(e_i - e_l))^2 / (1 + f g'Pg).
 
-An environment's first pull tells nothing alone: it is of the less-pulled of the leader and the rival
-with which it makes the best pair. It begins with n0 = 2 pulls of each arm by Algorithm 1, never with
-the same arm twice.
+An environment's first pull tells nothing alone: it is looked at as if the leader had been pulled there,
+and of the leader and the arm that would then come next, the less-pulled is. It begins with n0 = 2 pulls
+of each arm by Algorithm 1, never with the same arm twice.
 
 Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb` on the same budget
 (docs/decisions/0006 has the numbers, what was tried and how it was tuned). Without a budget it takes
@@ -28,10 +28,11 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
-from tideproof.kernels._arrays import Float1, FloatK, Int1, IntK, Scratch
+from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
+from tideproof.kernels._at import at, diagonal, row
 from tideproof.kernels._link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
-from tideproof.kernels.fixed_effects import contrast_variance, freedom
+from tideproof.kernels.fixed_effects import freedom
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.policies._policy import Policy
 from tideproof.policies.selections import OLS
@@ -54,17 +55,16 @@ class State(NamedTuple):
     Attributes
     ----------
     start : Algorithm 1.
+    begun : (1,) 1 once there are a leader and weights.
     leader : (1,) the leader.
-    rivals : (K,) the arms with a weight, `rivalry` of them; then the leader.
     weights : (K,) w_i.
     scale : (1,) c s.
     work : to work on.
     """
 
     start: Start
+    begun: Int1
     leader: Int1
-    rivals: IntK
-    rivalry: Int1
     weights: FloatK
     scale: Float1
     work: Scratch
@@ -76,7 +76,7 @@ def configure(
     selection: str,
     *,
     n0: int = 2,
-    exploration: float = 1.8,
+    exploration: float = 3.0,
     focus: float = 0.4,
     anytime: bool = False,
 ) -> Params:
@@ -92,24 +92,23 @@ def configure(
 @kernel
 def ask(params, state, data, slot, draw):
     """Return the arm whose pull here is worth most."""
-    if state.rivalry[0] == 0:
-        if started(data, params.n0):
-            return least_pulled(data.pulls, draw)  # no degree of freedom yet
-        first = slot.arm[0] if slot.size[0] == 1.0 else -1
-        return start_arm(state.start, data, slot, params.n0, first, draw)
-    if slot.size[0] == 0.0:
-        return _opening(state, data)
-    return _most_telling(state, data, slot)
+    if state.begun[0] == 1:
+        return _most_telling(state, data, slot)
+    if started(data, params.n0):
+        return least_pulled(data.pulls, draw)  # no degree of freedom yet
+    first = slot.arm[0] if slot.size[0] == 1.0 else -1
+    return start_arm(state.start, data, slot, params.n0, first, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
     """Move Algorithm 1 on, or find the leader and its rivals anew."""
-    if state.rivalry[0] == 0:
+    if state.begun[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
             return
     _weigh(params, state, data.fit, n)
+    state.begun[0] = 1
 
 
 @kernel
@@ -118,83 +117,69 @@ def _weigh(params, state, fit, n):
     P, mu, told, nu = fit.P, fit.mu, fit.told[0], freedom(fit)
     weights, promise, leader = state.weights, state.work.first, state.leader[0]
     K = mu.size
+    lead = at(mu, leader)
     for i in range(K):
-        if mu[i] > mu[leader]:
-            leader = i
+        if mu[i] > lead:
+            leader, lead = i, mu[i]
     state.leader[0] = leader
     noise = fit.rss[0] * (nu + 4.0) / (nu * nu)
-    if told % 4 < n or state.rivalry[0] == 0:  # it moves slowly, and a logarithm is not free
-        left = max(params.horizon - told, 0) if params.horizon > 0 else told
-        state.scale[0] = params.exploration * math.sqrt(2.0 * math.log(2.0 + left / K))
+    if told % 8 < n or state.begun[0] == 0:  # it moves slowly, and a logarithm is not free
+        horizon = max(params.horizon, told) if params.horizon > 0 else 2 * told
+        left = horizon - told
+        share = (left + 1.0) / horizon
+        state.scale[0] = params.exploration * math.sqrt(2.0 * math.log(2.0 + left / K) * share)
     scale = state.scale[0]
-    own, lead = P[leader, leader], mu[leader]
+    own = diagonal(P, leader)
     for i in range(K):  # no branches: this loop is half the cost of a step
-        weights[i] = math.sqrt(noise * abs(own + P[i, i] - 2.0 * P[leader, i]))
+        weights[i] = math.sqrt(noise * abs(own + P[i, i] - 2.0 * row(P, leader, i)))
         promise[i] = scale * weights[i] - (lead - mu[i])
-    promise[leader] = LOWEST
     highest = LOWEST
     for i in range(K):
-        highest = max(highest, promise[i])
-    count = 0
+        if i != leader:
+            highest = max(highest, promise[i])
     for i in range(K):
         reach = params.focus * weights[i]
         behind = highest - promise[i]
-        if behind <= reach:
-            share = behind / reach if behind > 0.0 else 0.0
-            weights[i] = (1.0 - share * share) * (1.0 - share * share)
-            state.rivals[count] = i
-            count += 1
-    state.rivals[count] = leader
-    state.rivalry[0] = count
-
-
-@kernel
-def _opening(state, data):
-    """Return the less-pulled arm of the leader's best pair with a rival, an edge of weight 1/2."""
-    P, pulls, leader = data.fit.P, data.pulls, state.leader[0]
-    best, top = -1, 0.0
-    for r in range(state.rivalry[0]):
-        a = state.rivals[r]
-        gain = 0.0
-        for s in range(state.rivalry[0]):
-            i = state.rivals[s]
-            x = (P[a, i] - P[a, leader]) - (P[leader, i] - P[leader, leader])
-            gain += state.weights[i] * x * x
-        gain /= 1.0 + 0.5 * contrast_variance(data.fit, a, leader)
-        if best < 0 or gain > ABOVE * top or (ABOVE * gain > top and pulls[a] < pulls[best]):
-            best, top = a, gain
-    return leader if pulls[leader] < pulls[best] else best
+        weights[i] = 0.0
+        if i != leader and behind <= reach:
+            x = behind / reach if behind > 0.0 else 0.0
+            weights[i] = (1.0 - x * x) * (1.0 - x * x)
 
 
 @kernel
 def _most_telling(state, data, slot):
-    """Return the rival, or the leader, whose pull here most reduces the weighted variances."""
-    P, pulls, counts = data.fit.P, data.pulls, slot.counts
-    here, leader = state.work.second, state.leader[0]
+    """Return the leader or the rival whose pull here most reduces the weighted variances."""
+    P, pulls, counts, weights = data.fit.P, data.pulls, slot.counts, state.weights
+    own, here, leader, size = state.work.first, state.work.second, state.leader[0], slot.size[0]
     K = counts.size
-    per = 1.0 / slot.size[0]
     for i in range(K):
-        here[i] = 0.0
-    for k in range(K):  # here = P n_j/m_j
-        share = counts[k] * per
-        for i in range(K):
-            here[i] += share * P[k, i]
-    centre = 0.0
-    for k in range(K):
-        centre += counts[k] * per * here[k]
-    f = 1.0 / (1.0 + per)
-    best, top = -1, 0.0
-    for r in range(state.rivalry[0] + 1):
-        a = state.rivals[r]
-        base = P[a, leader] - here[leader]
-        gain = 0.0
-        for s in range(state.rivalry[0]):
-            i = state.rivals[s]
-            x = P[a, i] - here[i] - base
-            gain += state.weights[i] * x * x
-        gain /= 1.0 + f * (P[a, a] - 2.0 * here[a] + centre)
-        if best < 0 or gain > ABOVE * top or (ABOVE * gain > top and pulls[a] < pulls[best]):
-            best, top = a, gain
+        own[i] = row(P, leader, i)
+        here[i] = own[i] if size == 0.0 else 0.0
+    each, centre = 1.0, at(own, leader)
+    if size > 0.0:  # here = P n_j/m_j
+        each, centre = 1.0 / size, 0.0
+        for k in range(K):
+            if counts[k] != 0.0:
+                for i in range(K):
+                    here[i] += counts[k] * each * P[k, i]
+        for k in range(K):
+            centre += counts[k] * each * here[k]
+    f, offset = 1.0 / (1.0 + each), at(here, leader)
+    best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
+    for a in range(K):
+        if weights[a] > 0.0 or a == leader:
+            base = own[a] - offset
+            gain = 0.0
+            for i in range(K):
+                if weights[i] > 0.0:
+                    x = P[a, i] - here[i] - base
+                    gain += weights[i] * x * x
+            over = 1.0 + f * (P[a, a] - 2.0 * here[a] + centre)
+            mine, theirs = gain * under, top * over
+            if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
+                best, top, under, fewest = a, gain, over, pulls[a]
+    if size == 0.0 and pulls[leader] < fewest:
+        return leader
     return best
 
 
