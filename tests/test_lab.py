@@ -551,7 +551,7 @@ def test_ctrl_c_keeps_finished_work(capsys):
     assert kept.interrupted
     assert kept.replications == 2 * BLOCK
     assert same(kept, tp.simulate(WORLD, "round-robin", [30], replications=2 * BLOCK, seed=7))
-    assert capsys.readouterr().err == "interrupted: 2,000 of 10,000 replications are kept\n"
+    assert capsys.readouterr().err == "interrupted after 2,000 of 10,000 replications\n"
     assert all(future.cancelled() for future in pool.futures[3:])
     assert "interrupted" in repr(kept)
 
@@ -710,5 +710,5 @@ def test_command_ends_with_130_when_interrupted(monkeypatch, capsys):
     command = "simulate --policies round-robin --budgets 30 --replications 5000 --no-progress"
     assert run(monkeypatch, *command.split()) == 130
     captured = capsys.readouterr()
-    assert "1,000 of 5,000 replications are kept" in captured.err
+    assert "interrupted after 1,000 of 5,000 replications" in captured.err
     assert "round-robin" in captured.out

@@ -11,7 +11,7 @@ import tideproof as tp
 from tideproof.report.policy_pages import pages
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ["analyze", "demo", "simulate", "policies"]
+COMMANDS = ["analyze", "demo", "simulate", "reproduce", "policies"]
 
 
 def fresh(code):

@@ -15,6 +15,7 @@ import typer
 from tideproof._version import __version__
 from tideproof.commands.analyze import analyze_command
 from tideproof.commands.policies import policies_command
+from tideproof.commands.reproduce import reproduce_command
 from tideproof.commands.simulate import simulate_command
 from tideproof.errors import TideproofError
 
@@ -60,6 +61,7 @@ def demo(
 
 app.command("analyze")(analyze_command)
 app.command("simulate")(simulate_command)
+app.command("reproduce")(reproduce_command)
 app.command("policies")(policies_command)
 
 

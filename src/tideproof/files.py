@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path` in one step: beside it first, then renamed over it."""
+    with replacing(path) as beside:
+        beside.write_text(text, encoding="utf-8", newline="")
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
     target = Path(path)
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
+        yield beside
+        with open(beside, "rb") as file:
             os.fsync(file.fileno())
         os.replace(beside, target)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise

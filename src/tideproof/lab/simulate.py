@@ -33,7 +33,7 @@ def simulate(
     replications: int = 100_000,
     seed: int = 0,
     executor: Executor | None = None,
-    progress: bool = False,
+    progress: bool | Callable[[int], None] = False,
     engine: str = "auto",
 ) -> Study:
     """Run policies in a world many times over and score what they select.
@@ -58,7 +58,8 @@ def simulate(
         Any `concurrent.futures.Executor`: one of processes, or `client.get_executor()` of a Dask
         client. Threads on all cores if none is given.
     progress
-        Show a bar with the replications done and the time left.
+        Show a bar with the replications done and the time left; or what to call with the replications
+        done, each time that some are.
     engine
         `cpu`, `cuda` (a GPU, with the extra `gpu`) or `auto`: a GPU if there is one. Both play the
         same worlds; docs/performance.md says how often rounding lets them choose differently.
@@ -76,13 +77,18 @@ def simulate(
     array([0.244 , 0.1065])
     """
     plan = planned(world, policies, budgets, seed)
-    return carry_out(plan, replications, executor, "simulating" if progress else None, engine)
+    doing = "simulating" if progress is True else progress or None
+    return carry_out(plan, replications, executor, doing, engine)
 
 
 def carry_out(
-    plan: Plan, replications: int, executor: Executor | None, doing: str | None, on: str = "auto"
+    plan: Plan,
+    replications: int,
+    executor: Executor | None,
+    doing: str | Callable[[int], None] | None,
+    on: str = "auto",
 ) -> Study:
-    """Run a plan on that engine. `doing` is what a progress bar says; None shows none."""
+    """Run a plan on that engine. `doing` is what a progress bar says, or what to call instead of it."""
     replications = whole("replications", replications, 1)
     if executor is not None and not hasattr(executor, "submit"):
         raise InputError(f"executor must be a concurrent.futures.Executor, not {executor!r}")
@@ -93,7 +99,9 @@ def carry_out(
     try:
         with ExitStack() as stack:
             pool = stack.enter_context(chosen.workers()) if executor is None else executor
-            show = stack.enter_context(_bar(replications, doing)) if doing else _nothing
+            show = doing if callable(doing) else _nothing
+            if isinstance(doing, str):
+                show = stack.enter_context(_bar(replications, doing))
             for count, tally in _tallies(chosen, plan, replications, pool):
                 total = tally if total is None else total.plus(tally)
                 done += count
@@ -101,7 +109,7 @@ def carry_out(
     except KeyboardInterrupt:
         if total is None:
             raise
-        print(f"interrupted: {done:,} of {replications:,} replications are kept", file=sys.stderr)
+        print(f"interrupted after {done:,} of {replications:,} replications", file=sys.stderr)
     assert total is not None
     return Study(
         world=plan.world,

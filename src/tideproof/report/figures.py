@@ -38,8 +38,11 @@ def pyplot() -> Any:
     return plt
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Any, *paths: Path, tight: bool = True) -> None:
     """Write the figure, without a date so that the same data give the same file."""
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, dpi=150, bbox_inches="tight", facecolor="white", metadata=metadata)
+    for path in paths:
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        box = "tight" if tight else None
+        figure.savefig(path, dpi=150, bbox_inches=box, facecolor="white", metadata=metadata)
+        figure.set_layout_engine("none")  # what the first drawing arranged stays
     pyplot().close(figure)

@@ -1,0 +1,57 @@
+"""`tideproof reproduce`: the paper's figures and claims, from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tideproof.errors import InputError
+
+FULL, QUICK = 100_000, 2_000
+
+
+def reproduce_command(
+    figures: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Which figures; all if none is named.")
+    ] = None,
+    replications: Annotated[
+        int | None, typer.Option(help="Runs of each policy: 100,000 as in the paper.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
+    out: Annotated[
+        Path, typer.Option(help="The folder to fill; what it holds already is not run again.")
+    ] = Path("reproduction"),
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="cpu, cuda or auto: a GPU if there is one.")] = "cpu",
+    quick: Annotated[bool, typer.Option("--quick", help=f"All of it at {QUICK:,} replications.")] = False,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+) -> None:
+    """Make every figure of the paper and check every sentence it claims."""
+    from contextlib import nullcontext
+
+    from rich.console import Console
+
+    from tideproof.lab.executors import dask
+    from tideproof.paper.ledger import summary
+    from tideproof.paper.reproduce import reproduce
+
+    if quick and replications is not None:
+        raise InputError("give --quick or --replications, not both")
+    count = QUICK if quick else FULL if replications is None else replications
+    try:
+        with dask(scheduler) if scheduler else nullcontext() as executor:
+            made = reproduce(figures or [], count, seed, out, executor, progress, engine)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"interrupted; finished panels are kept in {out}: the same command goes on from there", err=True
+        )
+        raise typer.Exit(130) from None
+    console = Console()
+    for each in made.judged:
+        console.print(f"{each.verdict:14} {each.claim.name}", highlight=False)
+    console.print(summary(made.judged), highlight=False)
+    console.print(f"Open {made.folder / 'index.html'}", highlight=False)

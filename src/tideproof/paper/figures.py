@@ -1,0 +1,145 @@
+"""The figures: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tideproof.paper import panels as named
+from tideproof.paper.curves import curve_table, draw_curves
+from tideproof.paper.pictures import draw_conjecture, draw_graph, draw_run, draw_theorem
+from tideproof.paper.readings import Of
+from tideproof.table import Table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure.
+
+    Attributes
+    ----------
+    name : its name on the command line and of its files.
+    title, caption : what it shows.
+    needs : the panels and probes it is made from.
+    table : returns its data.
+    draw : returns the picture of such data, a matplotlib figure.
+    """
+
+    name: str
+    title: str
+    caption: str
+    needs: tuple[str, ...]
+    table: Callable[[Mapping[str, Any]], Table]
+    draw: Callable[[Table], Any]
+
+
+_BENCHMARKS = (named.LINLUCB, named.ROUND_ROBIN, named.ZERO_ONE, named.SER3)
+_REDUCTION = (
+    named.LINLUCB,
+    named.REDUCED,
+    f"{named.LINLUCB}, stationary",
+    named.REDUCED_ROBIN,
+    f"{named.ROUND_ROBIN}, stationary",
+)
+SIXTEEN = tuple(
+    f"{means}-{arms}-{scenario}"
+    for means in named.CONFIGURATIONS
+    for arms in named.ARMS
+    for scenario in named.SCENARIOS
+)
+_BANDS = "Bands: 95 % intervals. A curve ends before the first budget without an error."
+_POINTS = f"{_BANDS} SER3 stands at its average samples."
+
+
+_ENDS = tuple(f"{end} {one}" for end in ("smallest", "largest") for one in ("Cov(s_j, s_m)", "Var(mu_i)"))
+
+
+def _only(table: Table, *quantities: str) -> Table:
+    rows = [row for row in table if row["quantity"] in quantities]
+    return Table({name: [row[name] for row in rows] for name in table.columns})
+
+
+def _swept(worlds: tuple[str, ...]) -> tuple[str, ...]:
+    return (*worlds, *(named.ser3(world) for world in worlds))
+
+
+def _existing(name: str, of: Of, title: str) -> Figure:
+    wanted = {"existing": (*named.EXISTING, named.SER3)}
+    return Figure(
+        name,
+        title,
+        f"MDM, 5 arms, environments of 2 to 50 pulls, shifts uniform between 0 and 20. {_POINTS}",
+        ("existing", named.ser3("mdm-5-general")),
+        lambda found: curve_table(found, wanted, of),
+        lambda table: draw_curves(table, of, 1, (7.2, 5.6), 4),
+    )
+
+
+def _compared(name: str, of: Of, worlds: tuple[str, ...], size: tuple[float, float], title: str) -> Figure:
+    wanted = dict.fromkeys(worlds, _BENCHMARKS)
+    return Figure(
+        name,
+        title,
+        f"LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. {_POINTS}",
+        _swept(worlds),
+        lambda found: curve_table(found, wanted, of),
+        lambda table: draw_curves(table, of, 2 if len(worlds) == 4 else 4, size, 4),
+    )
+
+
+FIGURES = (
+    Figure(
+        "fig1",
+        "A policy sampling under shifts",
+        "One run of LinLUCB: 120 pulls of five arms. Lines: the expected reward of each arm, which all "
+        "environments move alike. Marks: the rewards that came back.",
+        ("illustration",),
+        lambda found: found["illustration"],
+        draw_run,
+    ),
+    _existing("fig2", "pics", "PICS of existing policies"),
+    _existing("fig2-eoc", "eoc", "EOC of existing policies"),
+    Figure(
+        "fig3",
+        "The arm graph under initialisation",
+        "After each of three environments of 2, 3 and 2 pulls: arms are joined that were played in one "
+        "environment. In turn they fall into two parts; Algorithm 1 begins an environment with the arm that "
+        "ended the last one.",
+        ("initialisation",),
+        lambda found: found["initialisation"],
+        draw_graph,
+    ),
+    _compared("fig4", "pics", named.REDUCTION, (8.4, 6.4), "LinLUCB and benchmark policies, PICS"),
+    Figure(
+        "fig5",
+        "Reduce-to-MAB, and the same without shifts",
+        "Reduced: a policy for stationary arms on rewards with the estimated shifts taken out. Stationary: "
+        f"the policy where there are no shifts. {_BANDS}",
+        (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
+        lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
+        lambda table: draw_curves(table, "pics", 2, (8.4, 6.6), 3),
+    ),
+    _compared("appendix-pics", "pics", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, PICS"),
+    _compared("appendix-eoc", "eoc", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, EOC"),
+    Figure(
+        "theorem1",
+        "Theorem 1: what vanishes and what does not",
+        "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, by formula "
+        "(lines) and by simulation on the same design (marks with 95 % intervals). Last: a design that meets "
+        "the assumptions of part 2 and breaks its conclusion.",
+        ("designs",),
+        lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
+        draw_theorem,
+    ),
+    Figure(
+        "conjecture",
+        "The conjecture of the appendix",
+        "Covariances of all pairs of shift estimators (upper row) and variances of all means (lower row) lie "
+        "in the bands, by formula; marks: one of them by simulation, with 95 % intervals. Both tend to "
+        "1/m_1 wherever the arms keep meeting, and need not where they do not.",
+        ("designs",),
+        lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
+        draw_conjecture,
+    ),
+)

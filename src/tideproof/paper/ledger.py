@@ -1,0 +1,126 @@
+"""The ledger of claims: as rows for a file, as Markdown for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, get_args
+
+from tideproof.paper.readings import Reading
+from tideproof.paper.verdicts import FAMILY, Judged, Outcome, Part
+from tideproof.table import Table
+
+RULES = (
+    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A comparison "
+    "speaks for a part if its whole interval lies on the wanted side, against it if it lies on the other "
+    "side, "
+    "and is open otherwise. A part holds if none is against and at least half are for, does not hold if "
+    "some are "
+    "against and none is for, holds in part if there are both, and is not decided at this number of "
+    "replications "
+    "otherwise. A claim holds if all parts do, does not hold if none does, not even in part, and one "
+    "fails, is not "
+    "decided if all parts are open, and holds in part otherwise. Differences are paired where both numbers "
+    "come "
+    "from the same worlds and budgets; other intervals hold whatever the dependence."
+)
+
+
+def claim_table(judged: list[Judged]) -> Table:
+    """Return one row a comparison."""
+    rows = [
+        {
+            "claim": each.claim.name,
+            "verdict": each.verdict,
+            "part": part.what,
+            "outcome": part.outcome,
+            "wanted": f"{'some ' if part.some else ''}{part.side} {part.bar:g}",
+            "where": row.where,
+            "estimate": row.reading.estimate,
+            "low": row.reading.low,
+            "high": row.reading.high,
+            "says": part.word(row),
+        }
+        for each in judged
+        for part in each.parts
+        for row in part.rows
+    ]
+    names = ("claim", "verdict", "part", "outcome", "wanted", "where", "estimate", "low", "high", "says")
+    return Table({name: [row[name] for row in rows] for name in names})
+
+
+def summary(judged: list[Judged]) -> str:
+    """Return how many claims hold."""
+    counted = Counter(each.verdict for each in judged)
+    said = [f"{counted[word]} {_plural(word, counted[word])}" for word in get_args(Outcome) if counted[word]]
+    return f"{len(judged)} claims: {', '.join(said)}"
+
+
+def _plural(word: str, count: int) -> str:
+    if count == 1:
+        return word
+    return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}.get(word, word)
+
+
+def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
+    """Return the ledger as Markdown."""
+    made = ", ".join(f"{name} {value}" for name, value in facts.items())
+    lines = ["# Ledger of claims", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
+    lines += ["| claim | verdict | the paper says (section) |", "|---|---|---|"]
+    lines += [
+        f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} "
+        f"({each.claim.section}) |"
+        for each in judged
+    ]
+    for each in judged:
+        lines += [
+            "",
+            f"## {each.claim.name}",
+            "",
+            f"> {each.claim.says}",
+            "",
+            f"**{each.verdict}.** {each.claim.how}",
+            "",
+        ]
+        lines += [
+            "| part | outcome | for, against, open | least favourable comparison | against at |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {_cell(part.what)} | {part.outcome} | {_counts(part)} | {worst(part)} | {against(part)} |"
+            for part in each.parts
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def worst(part: Part) -> str:
+    """Return the comparison that speaks least for the part, with its interval."""
+    if not part.rows:
+        return "none"
+    if part.side == "below":
+        row = max(part.rows, key=lambda row: row.reading.high)
+    else:
+        row = min(part.rows, key=lambda row: row.reading.low)
+    return f"{row.where}: {shown(row.reading)}"
+
+
+def against(part: Part) -> str:
+    """Return where comparisons speak against the part."""
+    return ", ".join(row.where for row in part.rows if part.word(row) == "against")
+
+
+def shown(reading: Reading) -> str:
+    """Return a number and its interval.
+
+    >>> shown(Reading(-0.01234567, -0.02, 0.001))
+    '-0.0123 (-0.02 to 0.001)'
+    """
+    estimate, low, high = (f"{x:.3g}" for x in reading)
+    return estimate if low == high else f"{estimate} ({low} to {high})"
+
+
+def _counts(part: Part) -> str:
+    return ", ".join(str(count) for count in part.counts.values())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

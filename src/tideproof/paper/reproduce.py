@@ -1,0 +1,128 @@
+"""Everything in one folder: run what is missing, draw, check, and write the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tideproof._version import __version__
+from tideproof.checks import whole
+from tideproof.errors import InputError, UnknownName
+from tideproof.files import replacing, write_whole
+from tideproof.lab.curves import check_picture
+from tideproof.lab.engines import find_engine
+from tideproof.paper.claims import CLAIMS
+from tideproof.paper.figures import FIGURES, Figure
+from tideproof.paper.ledger import claim_table, markdown
+from tideproof.paper.page import page
+from tideproof.paper.panels import Panel, panels
+from tideproof.paper.probes import PROBES
+from tideproof.paper.runs import missing, progress, run_panels
+from tideproof.paper.verdicts import Judged, judge
+from tideproof.report.figures import save
+
+
+class Reproduction(NamedTuple):
+    """What was made.
+
+    Attributes
+    ----------
+    folder : where it is.
+    figures : the figures, drawn.
+    judged : the claims that their panels decide.
+    facts : replications, seed and versions.
+    """
+
+    folder: Path
+    figures: list[Figure]
+    judged: list[Judged]
+    facts: dict[str, Any]
+
+
+def reproduce(
+    names: Iterable[str],
+    replications: int,
+    seed: int,
+    folder: Path,
+    executor: Executor | None = None,
+    show: bool = False,
+    engine: str = "cpu",
+) -> Reproduction:
+    """Make the figures of those names, all if there are none, and judge every claim they bear on.
+
+    `engine` is that of `tp.simulate`; its panels are kept apart from those of another.
+    """
+    figures = _chosen(list(names))
+    replications = whole("replications", replications, 1)
+    seed = whole("seed", seed, 0, 2**64 - 1)
+    check_picture(None)
+    engine = find_engine(engine, executor).name
+    _prepare(folder)
+    everything = len(figures) == len(FIGURES)
+    needs = {need for figure in figures for need in figure.needs}
+    if everything:
+        needs |= {need for claim in CLAIMS for need in claim.needs}
+    wanted = [panel for name, panel in panels().items() if name in needs]
+    found = _run(wanted, replications, seed, folder, executor, engine, show)
+    found |= {name: probe(seed, replications) for name, probe in PROBES.items() if name in needs}
+
+    for figure in figures:
+        _write(figure, found, folder)
+    judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
+    facts = _facts([found[panel.name] for panel in wanted], replications, seed)
+    _csv(folder / "claims.csv", judged)
+    write_whole(folder / "ledger.md", markdown(judged, facts))
+    write_whole(folder / "index.html", page(figures, judged, wanted, found, facts, folder))
+    return Reproduction(folder, figures, judged, facts)
+
+
+def _chosen(names: list[str]) -> list[Figure]:
+    known = {figure.name: figure for figure in FIGURES}
+    for name in names:
+        if name not in known:
+            raise UnknownName.among("figure", name, known)
+    return [figure for figure in FIGURES if not names or figure.name in names]
+
+
+def _prepare(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {str(folder)!r}: {error.strerror}") from None
+
+
+def _run(
+    wanted: list[Panel],
+    replications: int,
+    seed: int,
+    folder: Path,
+    executor: Executor | None,
+    engine: str,
+    show: bool,
+) -> dict[str, Any]:
+    if not show:
+        return run_panels(wanted, replications, seed, folder, executor, engine)
+    with progress(missing(wanted, replications, seed, folder, engine), replications) as shown:
+        return run_panels(wanted, replications, seed, folder, executor, engine, shown)
+
+
+def _write(figure: Figure, found: dict[str, Any], folder: Path) -> None:
+    table = figure.table(found)
+    with replacing(folder / f"{figure.name}.csv") as path:
+        table.to_csv(path)
+    with replacing(folder / f"{figure.name}.svg") as svg, replacing(folder / f"{figure.name}.png") as png:
+        save(figure.draw(table), svg, png, tight=False)
+
+
+def _csv(path: Path, judged: list[Judged]) -> None:
+    with replacing(path) as beside:
+        claim_table(judged).to_csv(beside)
+
+
+def _facts(studies: list[Any], replications: int, seed: int) -> dict[str, Any]:
+    facts = {"replications": f"{replications:,}", "seed": seed, "tideproof": __version__}
+    for study in studies:
+        facts |= {name: value for name, value in study.made.items() if name != "seconds"}
+    return facts

@@ -1,0 +1,118 @@
+"""How a claim is judged: from intervals, never by eye.
+
+A claim is a list of parts, a part a list of comparisons. All intervals of a claim hold together with
+probability 99.9 % (Bonferroni: each of m has level 1 - 0.001/m), so a wrong word on any of its
+comparisons has a chance of at most 0.001. A comparison speaks for its part if its whole interval lies on
+the wanted side, against it if the whole interval lies on the other side, and is open otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tideproof.paper.readings import Row
+
+FAMILY = 0.999
+
+Outcome = Literal["holds", "holds in part", "does not hold", "not decided"]
+Check = Callable[[Mapping[str, Any], float], list["Part"]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Comparisons that should all come out on one side of `bar` (or at least one of them: `some`)."""
+
+    what: str
+    rows: list[Row]
+    side: Literal["below", "above"]
+    bar: float = 0.0
+    some: bool = False
+
+    def word(self, row: Row) -> Literal["for", "against", "open"]:
+        """Return what one comparison says."""
+        reading = row.reading
+        if self.side == "below":
+            far, near = reading.high < self.bar, reading.low > self.bar
+        else:
+            far, near = reading.low > self.bar, reading.high < self.bar
+        return "for" if far else "against" if near else "open"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many comparisons speak for it, against it, and are open."""
+        words = [self.word(row) for row in self.rows]
+        return {word: words.count(word) for word in ("for", "against", "open")}
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the comparisons say together.
+
+        It holds if none is against and at least half are for; with `some`, if one is for. It is open if
+        none is against and fewer are for.
+        """
+        for_, against, _ = self.counts.values()
+        if self.some:
+            return "holds" if for_ else "does not hold" if against == len(self.rows) > 0 else "not decided"
+        if against:
+            return "holds in part" if for_ else "does not hold"
+        return "holds" if 2 * for_ >= len(self.rows) > 0 else "not decided"
+
+
+def within(what: str, rows: list[Row], low: float, high: float) -> list[Part]:
+    """Return the two parts that say together that all comparisons lie between two bars."""
+    return [Part(f"{what} < {high:g}", rows, "below", high), Part(f"{what} > {low:g}", rows, "above", low)]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper that can be checked.
+
+    Attributes
+    ----------
+    name : what it is called here.
+    says : the sentence, in short.
+    section : where the paper says it.
+    needs : the panels and probes it is checked on.
+    check : returns the parts, given those and the level of each interval.
+    how : what the words were taken to mean.
+    """
+
+    name: str
+    says: str
+    section: str
+    needs: tuple[str, ...]
+    check: Check
+    how: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its parts; `level` is that of each interval."""
+
+    claim: Claim
+    parts: list[Part]
+    level: float
+
+    @property
+    def verdict(self) -> Outcome:
+        """What the parts say together.
+
+        It holds if all parts hold. It does not if none does, not even in part, and one fails. It is not
+        decided if all parts are open, and holds in part otherwise.
+        """
+        outcomes = [part.outcome for part in self.parts]
+        for same in ("holds", "not decided"):
+            if all(outcome == same for outcome in outcomes):
+                return same
+        if any(outcome in ("holds", "holds in part") for outcome in outcomes):
+            return "holds in part"
+        return "does not hold"
+
+
+def judge(claim: Claim, found: Mapping[str, Any]) -> Judged:
+    """Check a claim on what was found, all of its intervals together at the level FAMILY."""
+    comparisons = sum(len(part.rows) for part in claim.check(found, 0.5))
+    level = 1.0 - (1.0 - FAMILY) / max(comparisons, 1)
+    return Judged(claim, claim.check(found, level), level)
