@@ -706,7 +706,7 @@ def test_command_errors_are_one_line(monkeypatch, capsys, arguments, message):
 
 
 def test_command_ends_with_130_when_interrupted(monkeypatch, capsys):
-    monkeypatch.setattr("tideproof.lab.simulate.threads", lambda: Interrupting(at=1))
+    monkeypatch.setattr("tideproof.lab.engines.threads", lambda: Interrupting(at=1))
     command = "simulate --policies round-robin --budgets 30 --replications 5000 --no-progress"
     assert run(monkeypatch, *command.split()) == 130
     captured = capsys.readouterr()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tideproof.lab.suite import Suite
 
+_WIDE = 100  # columns of a screen on which arms and budgets fit beside the default policies
 _LEFT_OUT = "\N{EN DASH}"
 
 
@@ -39,7 +40,8 @@ def run_suite(
     if as_json:
         typer.echo(json.dumps(_plain(found)))
     else:
-        Console().print(_shown(found))
+        console = Console()
+        console.print(_shown(found, narrow=console.width < _WIDE), crop=False)
         typer.echo(found.verdict)
     if csv is not None:
         found.table().to_csv(csv)
@@ -57,24 +59,27 @@ def _plain(found: Suite) -> dict[str, object]:
     }
 
 
-def _shown(found: Suite) -> RichTable:
+def _shown(found: Suite, narrow: bool) -> RichTable:
     """Return a row for each world: errors relative to the best policy there, and the PICS of that one."""
     from rich.table import Table
 
     from tideproof.lab.suite import geometric_mean
 
     relative = {label: found.relative(label) for label in found.policies}
-    table = Table(title="PICS relative to the best policy of each world", box=None, header_style="bold")
-    table.add_column("world", no_wrap=True)
-    for name in ("arms", "budget", *map(_folded, found.policies), "PICS\nof best"):
-        table.add_column(name, justify="right")
+    title = "PICS relative to the best policy of each world"
+    table = Table(title=title, box=None, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("world")
+    details = () if narrow else ("arms", "budget")
+    for name in (*details, *map(_folded, found.policies), "PICS\nbest"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row, (world, study) in enumerate(found.studies.items()):
         least = min(float(study.pics(label)[0]) for label in study.policies)
+        about = () if narrow else (str(study.world.arms), f"{study.budgets[0]:,}")
         cells = (_cell(values[row]) for values in relative.values())
-        table.add_row(world, str(study.world.arms), f"{study.budgets[0]:,}", *cells, f"{least:.4f}")
+        table.add_row(world, *about, *cells, f"{least:.4f}")
     table.add_section()
     means = (_cell(geometric_mean(values)) for values in relative.values())
-    table.add_row("geometric mean", "", "", *means, "")
+    table.add_row("geometric mean", *("" for _ in details), *means, "")
     if any(math.isnan(value) for values in relative.values() for value in values):
         table.caption = f"{_LEFT_OUT} left out: too slow with so many arms"
     return table
