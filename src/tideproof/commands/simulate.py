@@ -170,7 +170,7 @@ def _shown(study: Study, world: str) -> RichTable:
     from rich.table import Table
 
     table = Table(title=f"PICS ± standard error\n{world}, {study.replications:,} replications")
-    table.add_column("policy")
+    table.add_column("policy", no_wrap=True)
     for budget in study.budgets:
         table.add_column(f"{budget:,}", justify="right")
     for label in study.policies:
