@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tideproof as tp
-from tideproof.lab.blocks import Plan, play, run_block
+from tideproof.lab.blocks import BLOCK, Plan, play, run_block
 from tideproof.lab.replay import Replay
 
-ROUNDS = 40
-ROUND = 0.008  # seconds, about
+ROUNDS = 20
+ROUND = 0.03  # seconds, about
 NORMALS = 500_000
 T = 500
 ARMS = (5, 10, 20, 50)
@@ -97,7 +97,8 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
         return lambda: play(loop, spec, world, budgets, 1, 0, replications)
 
     task(1)()  # compile
-    replications = max(int(2 * ROUND / timed(task(2))), 1)
+    few, more = (min(timed(task(count)) for _ in range(5)) for count in (2, 12))
+    replications = max(min(int(10 * ROUND / max(more - few, 1e-9)), BLOCK), 2)  # a call costs up to 1 ms itself
     ours, theirs = fastest(task(replications), normals())
     step = ours / replications / T
     return step * 1e9, step / (theirs / NORMALS)
@@ -170,7 +171,7 @@ def whole_runs() -> Iterator[list[str]]:
     plan = Plan(tp.mdm(5), (tp.policy("linlucb"), tp.policy("round-robin+ols")), (T,), 1)
 
     def on(pool: ThreadPoolExecutor) -> Task:
-        return lambda: list(pool.map(lambda block: run_block(plan, 250 * block, 250), range(8)))
+        return lambda: list(pool.map(lambda block: run_block(plan, 500 * block, 500), range(8)))
 
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
         alone, together = fastest(on(one), on(two))
