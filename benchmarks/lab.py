@@ -98,7 +98,9 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
 
     task(1)()  # compile
     few, more = (min(timed(task(count)) for _ in range(5)) for count in (2, 12))
-    replications = max(min(int(10 * ROUND / max(more - few, 1e-9)), BLOCK), 2)  # a call costs up to 1 ms itself
+    replications = max(
+        min(int(10 * ROUND / max(more - few, 1e-9)), BLOCK), 2
+    )  # a call costs up to 1 ms itself
     ours, theirs = fastest(task(replications), normals())
     step = ours / replications / T
     return step * 1e9, step / (theirs / NORMALS)

@@ -134,10 +134,10 @@ def _weigh(params, state, fit, n):
     for i in range(K):  # no branches: this loop is half the cost of a step
         weights[i] = math.sqrt(noise * abs(own + P[i, i] - 2.0 * row(P, leader, i)))
         promise[i] = scale * weights[i] - (lead - mu[i])
+    promise[leader] = LOWEST
     highest = LOWEST
     for i in range(K):
-        if i != leader:
-            highest = max(highest, promise[i])
+        highest = max(highest, promise[i])
     for i in range(K):
         reach = params.focus * weights[i]
         behind = highest - promise[i]
@@ -156,16 +156,18 @@ def _most_telling(state, data, slot):
     for i in range(K):
         own[i] = row(P, leader, i)
         here[i] = own[i] if size == 0.0 else 0.0
-    each, centre = 1.0, at(own, leader)
+    f, centre = 0.5, at(own, leader)
     if size > 0.0:  # here = P n_j/m_j
-        each, centre = 1.0 / size, 0.0
+        f, each, centre = size / (size + 1.0), 1.0 / size, 0.0
         for k in range(K):
             if counts[k] != 0.0:
+                share = counts[k] * each
                 for i in range(K):
-                    here[i] += counts[k] * each * P[k, i]
+                    here[i] += share * P[k, i]
         for k in range(K):
-            centre += counts[k] * each * here[k]
-    f, offset = 1.0 / (1.0 + each), at(here, leader)
+            if counts[k] != 0.0:
+                centre += counts[k] * each * here[k]
+    offset = at(here, leader)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
