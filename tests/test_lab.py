@@ -26,6 +26,7 @@ from tideproof.cli import main
 from tideproof.kernels._arrays import Int1
 from tideproof.kernels._link import kernel
 from tideproof.kernels.random import uniform
+from tideproof.lab import engines
 from tideproof.lab.blocks import BLOCK, Plan, run_block
 from tideproof.lab.curves import check_picture, curves, floor_of
 from tideproof.lab.executors import dask
@@ -706,7 +707,8 @@ def test_command_errors_are_one_line(monkeypatch, capsys, arguments, message):
 
 
 def test_command_ends_with_130_when_interrupted(monkeypatch, capsys):
-    monkeypatch.setattr("tideproof.lab.engines.threads", lambda: Interrupting(at=1))
+    interrupted = engines.CPU._replace(workers=lambda: Interrupting(at=1))
+    monkeypatch.setattr(engines, "CPU", interrupted)
     command = "simulate --policies round-robin --budgets 30 --replications 5000 --no-progress"
     assert run(monkeypatch, *command.split()) == 130
     captured = capsys.readouterr()

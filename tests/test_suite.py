@@ -227,8 +227,8 @@ def test_bad_input_is_refused_before_anything_runs(monkeypatch, arguments, messa
 # ---------------------------------------------------------------- the command line
 
 
-def run(arguments):
-    return CliRunner().invoke(app, ["simulate", *arguments.split()], env={"COLUMNS": "120"})
+def run(arguments, columns=120):
+    return CliRunner().invoke(app, ["simulate", *arguments.split()], env={"COLUMNS": str(columns)})
 
 
 def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
@@ -237,16 +237,22 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
     path = tmp_path / "t.csv"
     result = run(f"--suite --csv {path}")
     assert result.exit_code == 0
-    assert calls == [(POLICIES, None, 0, None, True)]
+    assert calls == [(POLICIES, None, 0, None, True, "auto")]
     for case in COLLECTION:
         assert case.name in result.stdout
     assert "geometric mean" in result.stdout
     assert "left out: too slow" in result.stdout
     assert tiny.verdict in result.stdout
     assert len(path.read_text().splitlines()) == len(tiny.table()) + 1
+    assert "budget" in result.stdout
+
+    narrow = run("--suite", columns=80).stdout  # arms and budgets give way, numbers do not
+    assert "budget" not in narrow
+    assert "\u2026" not in narrow
+    calls.pop()
 
     result = run("--suite --json --no-progress --policies a,b --policies c --replications 7")
-    assert calls[1] == (["a", "b", "c"], 7, 0, None, False)
+    assert calls[1] == (["a", "b", "c"], 7, 0, None, False, "auto")
     found = json.loads(result.stdout)
     assert found["score"] == tiny.score
     assert found["table"] == tiny.table().to_dicts()
