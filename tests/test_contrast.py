@@ -118,12 +118,11 @@ def test_it_makes_fewer_mistakes_than_linlucb():
 
 
 def test_without_a_budget_it_is_not_far_behind():
-    """It errs 0.73 times as often as LinLUCB, which has the better of round robin (docs/decisions/0006).
+    """139 against 461 errors of round robin, a ratio of 0.30 with an upper 99.9 % bound of 0.40.
 
-    An upper 99.9 % bound above half of round robin's errors, about 460, would be a rare accident: less than
-    1e-6 at the ratio of 0.26 that 8,000 replications show.
+    If 0.30 is the truth, that bound is above 0.65 with a probability of 2e-7.
     """
     world = tp.mdm(5)
     open_end = tp.policy("contrast", anytime=True, label="anytime")
     study = tp.simulate(world, [open_end, "round-robin+ols"], 100, replications=8000, seed=5)
-    assert study.ratio("anytime", "round-robin+ols", level=0.998).high[0] < 0.5
+    assert study.ratio("anytime", "round-robin+ols", level=0.998).high[0] < 0.65
