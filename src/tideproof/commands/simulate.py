@@ -55,7 +55,7 @@ def simulate_command(
     sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 1.0,
     policies: Annotated[
         list[str], typer.Option(help="Names, separated by commas; the option may be repeated.")
-    ] = ["linlucb", "round-robin", "round-robin+ols"],  # noqa: B006
+    ] = ["contrast", "linlucb", "round-robin+ols", "round-robin"],  # noqa: B006
     budgets: Annotated[str, typer.Option(help="Checkpoints in ascending order, separated by commas.")] = (
         "100,200,500"
     ),
