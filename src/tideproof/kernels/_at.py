@@ -1,8 +1,8 @@
 """Reading at an index that is known only when the kernel runs.
 
 A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
-unrolled. So kernels read P and what goes with it through these, and a GPU with few arms looks through
-all places instead (docs/decisions/0014).
+unrolled. So kernels read P and what goes with it through these, and a GPU looks through all
+places instead (docs/decisions/0014).
 """
 
 from __future__ import annotations

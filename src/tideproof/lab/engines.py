@@ -60,8 +60,7 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
 def _reason(cuda: Any) -> str:
     if find_spec("numba_cuda") is None:
         return "numba-cuda is not installed: pip install 'tideproof[gpu]'"
-    error = getattr(getattr(cuda, "cudadrv", None), "driver", None)
-    return str(getattr(getattr(error, "driver", None), "initialization_error", None) or "no driver answers")
+    return " ".join(str(cuda.cuda_error() or "no driver answers").split())
 
 
 def _one_at_a_time() -> Executor:

@@ -79,30 +79,29 @@ def _program(spec: PolicySpec, arms: int) -> Any:
     return loop(spec.layout(), arms, spec.fill())
 
 
-_refused: dict[Any, bool] = {}
+_able: dict[Any, bool] = {}
 
 
 def _compiles(program: Any, plan: Plan, spec: PolicySpec, numbers: Any) -> bool:
     """Tell whether the program runs on this GPU; if not, say so once."""
-    if program not in _refused:
+    if program not in _able:
         try:
             _launch(program, plan, spec, numbers, runs(plan, spec)[0], 0, 1).counts.copy_to_host()
-            _refused[program] = False
+            _able[program] = True
         except Exception as error:  # numba, NVVM, the linker and the driver each have their own
-            _refused[program] = True
+            _able[program] = False
             reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
             where = f"{spec.label} with {plan.world.arms} arms"
             warnings.warn(f"{where} cannot run on the GPU, so it runs on the CPU: {reason}", stacklevel=2)
-    return not _refused[program]
+    return _able[program]
 
 
 def _score_without(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
     """Play on the CPU what the GPU cannot."""
-    alone = Plan(plan.world, (spec,), plan.budgets, plan.seed)
     with threads() as pool:
         parts = list(
             pool.map(
-                lambda start: play_all(alone, spec, start, min(BLOCK, first + count - start)),
+                lambda start: play_all(plan, spec, start, min(BLOCK, first + count - start)),
                 range(first, first + count, BLOCK),
             )
         )
