@@ -1,8 +1,9 @@
-"""Reading at an index that is known only when the kernel runs.
+"""Where the memory of a CPU and the registers of a GPU want different words for the same thing.
 
 A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
-unrolled. So kernels read P and what goes with it through these, and a GPU looks through all
-places instead (docs/decisions/0014).
+unrolled, and it has registers for half of a symmetric matrix, not for all of it. So kernels on the path of
+every step reach arrays at an index known only at run time, and matrices, through these; a GPU replaces
+each by its namesake in `_registers`. Both give the same bits (docs/decisions/0014).
 """
 
 from __future__ import annotations
@@ -17,39 +18,36 @@ def at(x, i):
 
 
 @kernel
+def add_at(x, i, n):
+    """Add n to x[i]."""
+    x[i] += n
+
+
+@kernel
+def entry(P, i, k):
+    """Return P[i, k] of a symmetric matrix, i and k the variables of loops."""
+    return P[i, k]
+
+
+@kernel
 def row(P, i, k):
-    """Return P[i, k], where i is known only at run time."""
+    """Return P[i, k] of a symmetric matrix, i known only at run time."""
     return P[i, k]
 
 
 @kernel
 def diagonal(P, i):
-    """Return P[i, i]."""
+    """Return P[i, i], i known only at run time."""
     return P[i, i]
 
 
 @kernel
-def at_of_all(x, i):
-    """Return x[i] as a sum over all of x: a mere choice would become an address again."""
-    value = 0.0
-    for m in range(x.size):
-        value += (1.0 if m == i else 0.0) * x[m]
-    return value
+def put(P, i, k, value):
+    """Write P[i, k] of a symmetric matrix, in a loop that also writes P[k, i]."""
+    P[i, k] = value
 
 
 @kernel
-def row_of_all(P, i, k):
-    """Return P[i, k] as a sum over all of column k."""
-    value = 0.0
-    for m in range(P.shape[0]):
-        value += (1.0 if m == i else 0.0) * P[m, k]
-    return value
-
-
-@kernel
-def diagonal_of_all(P, i):
-    """Return P[i, i] as a sum over the diagonal."""
-    value = 0.0
-    for m in range(P.shape[0]):
-        value += (1.0 if m == i else 0.0) * P[m, m]
-    return value
+def present(n):
+    """Tell whether an arm with n observations has to be looked at: nothing comes of n = 0."""
+    return n != 0.0

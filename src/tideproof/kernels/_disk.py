@@ -17,10 +17,11 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tideproof.kernels._link import Hole, Kernel, is_kernel
 
@@ -31,16 +32,57 @@ class Unknown(Exception):
     """A kernel uses something that cannot be told apart by value: its program is not kept."""
 
 
-def keep(program: Kernel, f: Kernel, jit: Kernel, fill: Mapping[str, Any]) -> Kernel:
+def keep(
+    program: Kernel, f: Kernel, jit: Kernel, fill: Mapping[Any, Any], packing: Packing | None = None
+) -> Kernel:
     """Let `program`, which is `link(f, jit, fill)`, be read from disk and be written to it."""
     folder, dispatcher = _folder(), cast(Any, program)
     if folder is not None:
         with contextlib.suppress(Unknown):
-            dispatcher._cache = _Disk(folder, fingerprint(f, fill) + fingerprint(jit, {}))
+            packing = packing or Packing(_pack, _unpack)
+            key = fingerprint(f, fill) + fingerprint(jit, {}) + packing.about
+            dispatcher._cache = _Disk(folder, key, packing)
     return program
 
 
-def fingerprint(f: Kernel, fill: Mapping[str, Any]) -> str:
+class Packing(NamedTuple):
+    """How a compiled program becomes something to pickle, and a program again.
+
+    Attributes
+    ----------
+    pack : (program) -> parts.
+    unpack : (numba's target, types of the arguments, parts) -> program.
+    about : what else decides the machine code.
+    """
+
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any, Any, Any], Any]
+    about: str = ""
+
+
+def _pack(result: Any) -> Any:
+    return result._reduce()
+
+
+def _unpack(target: Any, arguments: Any, parts: Any) -> Any:
+    from numba.core.compiler import CompileResult
+
+    result = CompileResult._rebuild(target, *parts)
+    # state classes may be made at run time; the live ones are meant, not their unpickled twins
+    return result._replace(signature=result.signature.replace(args=tuple(arguments)))
+
+
+def is_missing(program: Kernel, arguments: tuple[Any, ...]) -> bool:
+    """Tell whether the program belongs on disk, but is not there for such arguments."""
+    dispatcher = cast(Any, program)
+    cache = getattr(dispatcher, "_cache", None)
+    if not isinstance(cache, _Disk):
+        return False
+    types = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
+    return not cache.path(types, dispatcher.targetctx.codegen()).exists()
+
+
+def fingerprint(f: Kernel, fill: Mapping[Any, Any]) -> str:
     """Return a hash of the function, all kernels it reaches and every global value they use.
 
     >>> def one(x): return x + ONE
@@ -54,7 +96,7 @@ def fingerprint(f: Kernel, fill: Mapping[str, Any]) -> str:
     return hashlib.sha256("\n".join(_described(f, fill, seen)).encode()).hexdigest()
 
 
-def _described(value: Any, fill: Mapping[str, Any], seen: dict[Any, int]) -> Iterator[str]:
+def _described(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iterator[str]:
     if isinstance(value, Hole):
         yield from _described(fill[value.name], fill, seen)
     elif isinstance(value, types.FunctionType):
@@ -71,7 +113,7 @@ def _described(value: Any, fill: Mapping[str, Any], seen: dict[Any, int]) -> Ite
                 used = value.__globals__[name]
                 if not isinstance(used, types.FunctionType) or is_kernel(used):
                     yield name
-                    yield from _described(used, fill, seen)
+                    yield from _described(fill.get(used, used) if is_kernel(used) else used, fill, seen)
     elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
         yield f"{value.__qualname__} {value._fields}"
     elif isinstance(value, (types.ModuleType, type)):
@@ -102,23 +144,20 @@ def _folder() -> Path | None:
 class _Disk:
     """What numba's dispatcher asks of a cache: one file for each program, signature and machine."""
 
-    def __init__(self, folder: Path, program: str) -> None:
+    def __init__(self, folder: Path, program: str, packing: Packing) -> None:
         self.cache_path = str(folder)
-        self._folder, self._program = folder, program
+        self._folder, self._program, self._packing = folder, program, packing
 
     def load_overload(self, arguments: Any, target: Any) -> Any:
         """Return the compiled program for arguments of these types, or None."""
-        from numba.core.compiler import CompileResult
-
         target.refresh()
-        path = self._path(arguments, target.codegen())
+        path = self.path(arguments, target.codegen())
         try:
-            result = CompileResult._rebuild(target, *pickle.loads(path.read_bytes()))
+            result = self._packing.unpack(target, arguments, pickle.loads(zlib.decompress(path.read_bytes())))
             os.utime(path)
         except Exception:  # whatever is wrong with the file: compile instead
             return None
-        # state classes may be made at run time; the live ones are meant, not their unpickled twins
-        return result._replace(signature=result.signature.replace(args=tuple(arguments)))
+        return result
 
     def save_overload(self, arguments: Any, result: Any) -> None:
         """Write a program that was just compiled; a folder that cannot be written to is no harm."""
@@ -126,7 +165,7 @@ class _Disk:
 
         if result.lifted or result.library.has_dynamic_globals:
             return
-        data = dumps(result._reduce())
+        data = zlib.compress(dumps(self._packing.pack(result)), 1)
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             for old in self._folder.glob("*.bin"):
@@ -135,9 +174,10 @@ class _Disk:
             handle, beside = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            os.replace(beside, self._path(arguments, result.codegen))
+            os.replace(beside, self.path(arguments, result.codegen))
 
-    def _path(self, arguments: Any, codegen: Any) -> Path:
+    def path(self, arguments: Any, codegen: Any) -> Path:
+        """Return where the program for these arguments is, if it is there."""
         machine = codegen.magic_tuple(), sys.version, [version(p) for p in ("numba", "llvmlite", "numpy")]
         key = f"{self._program} {[_type(t) for t in arguments]} {machine}"
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.bin"

@@ -8,6 +8,7 @@ compiler. Importing this module imports numba's CUDA target; without a GPU it ma
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from itertools import count as numbers
 from typing import Any
 
@@ -15,66 +16,98 @@ import numpy as np
 from numba import config, cuda
 
 from tideproof.kernels._arrays import layout, parts
-from tideproof.kernels._at import at, at_of_all, diagonal, diagonal_of_all, row, row_of_all
+from tideproof.kernels._disk import Packing, keep
 from tideproof.kernels._link import Kernel, kernel, link
+from tideproof.kernels._registers import REGISTERS
 from tideproof.kernels.replicate import play
 
 
 def gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile the copy for a GPU: the entry is launched, everything else inlined into it."""
-    inline = {} if config.ENABLE_CUDASIM else {"forceinline": True}  # the simulator does not know it
-    compiled: Kernel = cuda.jit(f) if entry else cuda.jit(device=True, **inline)(f)
+    """Compile the copy for a GPU, to be inlined; the entry is left to `launched`."""
+    compiled: Kernel = f if entry else cuda.jit(device=True, **_known(forceinline=True))(f)
     return compiled
+
+
+def launched(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None) -> Any:
+    """Link the kernel `f` as one that Python launches; a thread may have that many registers."""
+    program = cuda.jit(**_known(max_registers=registers, lto=False))(link(f, gpu, fill))
+    if not config.ENABLE_CUDASIM:
+        about = f"{registers} {version('numba-cuda')}"
+        keep(program, f, gpu, fill or {}, Packing(_pack, _unpack, about))
+    return program
+
+
+def _known(**options: Any) -> dict[str, Any]:
+    """Return the options, or none of them for numba's simulator, which does not know them."""
+    return {} if config.ENABLE_CUDASIM else options
+
+
+def _pack(compiled: Any) -> Any:
+    return compiled._reduce_states()
+
+
+def _unpack(target: Any, arguments: Any, parts: Any) -> Any:
+    from numba.cuda.dispatcher import _Kernel
+
+    return _Kernel._rebuild(**parts)
 
 
 @kernel
 def counted_apart(counts, b, column, n):
-    """Add to a count of this block of threads; the caller adds the blocks."""
-    cuda.atomic.add(counts, (cuda.blockIdx.x, b, column), n)
+    """Add to a count that few blocks of threads share; the caller adds the tables."""
+    cuda.atomic.add(counts, (cuda.blockIdx.x % counts.shape[0], b, column), n)
 
 
 @kernel
 def differ(mine, theirs, gaps, both, apart):
-    """Compare two selections, replication by replication; each thread writes sums of its own."""
-    thread = cuda.grid(1)
+    """Compare two selections at each budget, a row of blocks; each thread writes sums of its own."""
+    thread, row = cuda.grid(2)
     wrong, square = 0, 0.0
-    for r in range(thread, mine.size, cuda.gridsize(1)):
-        a, b = gaps[mine[r]], gaps[theirs[r]]
+    for r in range(thread, mine.shape[1], both.shape[1]):
+        a, b = gaps[mine[row, r]], gaps[theirs[row, r]]
         if a > 0.0 and b > 0.0:
             wrong += 1
         square += (a - b) * (a - b)
-    both[thread] = wrong
-    apart[thread] = square
+    both[row, thread] = wrong
+    apart[row, thread] = square
 
 
-REGISTERS = {at: at_of_all, row: row_of_all, diagonal: diagonal_of_all}
+FEW = 12  # arms whose state fits into registers, or nearly
+VERY_FEW = 6  # ... into 128 of them: twice the threads at a time hide each other's waits
+
+# integers of a state are counts, arms and flags: they need no more, and registers are few
+_NARROW = {np.float64: "float64", np.int64: "int32"}
 
 
 def loop(kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
     """Return the program that plays all replications `score` has room for, with state `kind`.
 
-    It takes (params, world, seed, first, budgets, score), the arrays on the GPU, and is launched with
-    as many blocks as `score.counts` has tables.
+    It takes (params, world, seed, first, budgets, score), the arrays on the GPU.
     """
     scope: dict[str, Any] = {"cuda": cuda, "np": np, "play": play}
     text = "\n".join(_lines(kind, arms, scope))
     exec(compile(text, f"<the loop of {arms} arms>", "exec"), scope)
-    return link(kernel(scope["loop"]), gpu, {**fill, **REGISTERS, "count": counted_apart, "TRACE": False})
+    words: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
+    filled = {**fill, **words, "count": counted_apart, "TRACE": False}
+    return launched(kernel(scope["loop"]), 128 if arms <= VERY_FEW else None, filled)
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
     """Write the loop; the classes of the state's parts are put into its `scope`."""
     leaves = enumerate(layout(kind, arms))  # CUDA knows no empty arrays: nobody reads them
-    arrays = [(f"a{i}", dtype.__name__, tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
+    arrays = [(f"a{i}", _NARROW[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def loop(params, world, seed, first, budgets, score):"
+    yield "    arms = world.means.size"
     for name, dtype, shape in arrays:
         yield f"    {name} = cuda.local.array({shape}, np.{dtype})"
+        if arms > FEW and arms in shape:
+            yield f"    {name} = {name}[{', '.join(':arms' if side == arms else ':' for side in shape)}]"
     yield f"    run = {_built(kind, iter([name for name, _, _ in arrays]), numbers(), scope)}"
-    yield "    for r in range(cuda.grid(1), score.selected.shape[0], cuda.gridsize(1)):"
+    yield "    for r in range(cuda.grid(1), score.selected.shape[1], cuda.gridsize(1)):"
     for name, _, shape in arrays:
         index = [f"i{axis}" for axis in range(len(shape))]
-        for axis, side in enumerate(shape):
-            yield f"        {'    ' * axis}for {index[axis]} in range({side}):"
+        for axis in range(len(shape)):
+            yield f"        {'    ' * axis}for {index[axis]} in range({name}.shape[{axis}]):"
         yield f"        {'    ' * len(shape)}{name}[{', '.join(index)}] = 0"
     yield "        play(params, run, world, seed, first, budgets, score, r, 0)"
 

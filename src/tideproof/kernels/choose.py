@@ -26,27 +26,34 @@ def contend(best, top, ties, i, value, draw):
 @kernel
 def argmax(values, draw):
     """Return the index of the largest value."""
-    best, top, ties = -1, 0.0, 0
-    for i in range(values.size):
-        best, top, ties = contend(best, top, ties, i, float(values[i]), draw)
-    return best
+    best, top, ties = 0, values[0], 1
+    for i in range(1, values.size):
+        if values[i] > top:
+            best, top, ties = i, values[i], 1
+        elif values[i] == top:
+            ties += 1
+    return best if ties == 1 else _one_of(values, top, ties, draw)
 
 
 @kernel
 def least_pulled(pulls, draw):
     """Return one of the least pulled arms: step by step, this is randomised round robin."""
-    least, ties = 0, 1
+    least, fewest, ties = 0, pulls[0], 1
     for i in range(1, pulls.size):
-        if pulls[i] < pulls[least]:
-            least, ties = i, 1
-        elif pulls[i] == pulls[least]:
+        if pulls[i] < fewest:
+            least, fewest, ties = i, pulls[i], 1
+        elif pulls[i] == fewest:
             ties += 1
-    if ties == 1:
-        return least
+    return least if ties == 1 else _one_of(pulls, fewest, ties, draw)
+
+
+@kernel
+def _one_of(values, value, ties, draw):
+    """Return the index of one of the `ties` places that hold the value."""
     skip = below(draw, 0, ties)
-    for i in range(least, pulls.size):
-        if pulls[i] == pulls[least]:
+    for i in range(values.size):
+        if values[i] == value:
             if skip == 0:
                 return i
             skip -= 1
-    return least
+    return -1  # never: some place holds it

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tideproof.kernels import fixed_effects
 from tideproof.kernels._arrays import Float1, Int1, IntK
+from tideproof.kernels._at import add_at
 from tideproof.kernels._link import hole, kernel
 from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import FixedEffects
@@ -58,7 +59,7 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
     data.squares[0] = squares
     if SUMS:
         weigh_in(data.moments, arm, n, mean, weigh(params, state, data, arm))
-    data.pulls[arm] += n
+    add_at(data.pulls, arm, n)
     if MOMENTS:
         record(data.moments, arm, n, mean, squares)
     if FIT:
@@ -79,7 +80,7 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
 def expect(params, state, data, slot, arm, n, draw):
     """Take in `n` pulls of `arm` that are out: their place in the design, and nothing else."""
     data.told[0] = 0
-    data.pulls[arm] += n
+    add_at(data.pulls, arm, n)
     if FIT:
         _place_in_fit(data.fit, slot, arm, n)
     tell(params, state, data, slot, arm, n, draw)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, Int1
+from tideproof.kernels._at import add_at
 from tideproof.kernels._link import hole, kernel
 
 CELLS = hole("CELLS")
@@ -21,6 +22,7 @@ class Slot(NamedTuple):
     ----------
     counts : (K,) observations of each arm here, n_j.
     size : (1,) observations here, m_j.
+    each : (1,) the share of one of them, 1/m_j: who needs it need not divide.
     mean : (1,) mean reward here, rbar_j.
     arm : (1,) an arm seen here; meaningless while the slot is empty.
     first : (1,) 1 if the experiment's first reward was told here: the paper's gauge.
@@ -31,6 +33,7 @@ class Slot(NamedTuple):
 
     counts: FloatK
     size: Float1
+    each: Float1
     mean: Float1
     arm: Int1
     first: Int1
@@ -44,8 +47,9 @@ class Slot(NamedTuple):
 def enter(slot, arm, n, mean):
     """Add `n` observations of `arm` with that mean to the slot."""
     slot.size[0] += n
-    slot.mean[0] += (mean - slot.mean[0]) * (n / slot.size[0])
-    slot.counts[arm] += n
+    slot.each[0] = 1.0 / slot.size[0]
+    slot.mean[0] += (mean - slot.mean[0]) * (n * slot.each[0])
+    add_at(slot.counts, arm, n)
     slot.arm[0] = arm
     if CELLS:
         slot.means[arm] += (mean - slot.means[arm]) * (n / slot.counts[arm])
@@ -61,5 +65,6 @@ def clear(slot):
             slot.sums[i] = 0.0
             slot.weights[i] = 0.0
     slot.size[0] = 0.0
+    slot.each[0] = 0.0
     slot.mean[0] = 0.0
     slot.first[0] = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
-from tideproof.kernels._at import at, row
+from tideproof.kernels._at import add_at, at, entry, present, put, row
 from tideproof.kernels._link import kernel
 
 
@@ -69,40 +69,38 @@ def place(fit, slot, arm, n):
 @kernel
 def _update(fit, slot, arm, n, mean, told):
     if slot.first[0] == 1:
-        fit.first[arm] += n
+        add_at(fit.first, arm, n)
         fit.first_size[0] += n
-    size = slot.size[0]
+    size, each = slot.size[0], slot.each[0]
     if size == 0.0:  # the first observation of an environment only fixes its shift
         return
     P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
     K = mu.size
-    each = 1.0 / size  # the share of one observation: a GPU divides slowly
 
     # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory
     for i in range(K):
         work[i] = row(P, arm, i)
     fitted = at(mu, arm)
     for k in range(K):
-        if counts[k] != 0.0:
+        if present(counts[k]):
             share = counts[k] * each
             fitted -= share * mu[k]
             for i in range(K):
-                work[i] -= share * P[k, i]
+                work[i] -= share * entry(P, k, i)
     spread = at(work, arm)  # g'Pg
     for k in range(K):
         spread -= counts[k] * each * work[k]
 
-    weight = n * size / (size + n)
     residual = mean - slot.mean[0] - fitted if told else 0.0
     if fit.joins[0] < K - 1 and not together(fit, arm, slot.arm[0]):
-        _join(fit, arm, slot.arm[0], residual, spread + 1.0 / weight)
+        _join(fit, arm, slot.arm[0], residual, spread + (size + n) / (n * size))
         return
-    f = weight / (1.0 + weight * spread)
+    f = n * size / (size + n + n * size * spread)
     step = f * residual
     for i in range(K):
         mu[i] += step * work[i]
         for k in range(K):
-            P[i, k] -= f * (work[i] * work[k])  # this order keeps P bitwise symmetric
+            put(P, i, k, entry(P, i, k) - f * (work[i] * work[k]))  # symmetric to the last bit
     fit.rss[0] += step * residual
 
 
@@ -115,25 +113,24 @@ def _join(fit, arm, other, residual, variance):
     """
     P, mu, work, group = fit.P, fit.mu, fit.work, fit.group
     K = mu.size
+    if group[arm] == 0:
+        group[arm] = -1  # alone, but a group for now
+    own, others = group[arm], group[other]
     for i in range(K):
-        inside = together(fit, i, arm)
-        if inside:
+        if group[i] == own:
             mu[i] += residual
-        for k in range(K):
-            if inside:
-                P[i, k] -= work[k]
-            if together(fit, k, arm):
-                P[i, k] -= work[i]
-                if inside:
-                    P[i, k] += variance
-    joined = max(group[arm], group[other])
-    if joined == 0:
-        joined = fit.joins[0] + 1
-    old_arm, old_other = group[arm], group[other]
+            work[i] -= 0.5 * variance
     for i in range(K):
-        if group[i] != 0 and (group[i] == old_arm or group[i] == old_other):
+        for k in range(K):
+            B = work[k] if group[i] == own else 0.0
+            C = work[i] if group[k] == own else 0.0
+            put(P, i, k, entry(P, i, k) - (B + C))
+    joined = max(own, others)
+    if joined <= 0:
+        joined = fit.joins[0] + 1
+    for i in range(K):
+        if group[i] == own or (others != 0 and group[i] == others):
             group[i] = joined
-    group[arm] = joined
     group[other] = joined
     fit.joins[0] += 1
 
@@ -181,10 +178,10 @@ def anchor(fit):
     for i in range(K):
         work[i] = 0.0
     for k in range(K):
-        if first[k] != 0.0:
+        if present(first[k]):
             share = first[k] * each
             for i in range(K):
-                work[i] += share * P[k, i]
+                work[i] += share * entry(P, k, i)
     base = each
     for k in range(K):
         base += first[k] * each * work[k]

@@ -20,6 +20,7 @@ identified = hole("identified")
 FIT = hole("FIT")
 TRACE = hole("TRACE")
 count = hole("count")
+waits = hole("waits")
 
 
 # Columns of the counts; from ARMS on, how often each arm was selected, then its pulls.
@@ -31,10 +32,10 @@ class Score(NamedTuple):
 
     Attributes
     ----------
-    selected : (R, B) the arm the policy would select.
+    selected : (B, R) the arm the policy would select.
     counts : (B, ARMS + 2 K) sums over replications: how often the selection did not rest on comparable
         arms; how often the policy had stopped by itself, with pulls to spare; pulls in all, and their
-        squares; selections of each arm; pulls of each arm. A GPU keeps one such table for each block.
+        squares; selections of each arm; pulls of each arm. A GPU keeps several such tables.
     """
 
     selected: NDArray[np.int16]
@@ -63,7 +64,7 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
 
     `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`.
     """
-    for r in range(score.selected.shape[0]):
+    for r in range(score.selected.shape[1]):
         for i in range(floats.size):
             floats[i] = 0.0
         for i in range(ints.size):
@@ -77,10 +78,13 @@ def play(params, run, world, seed, first, budgets, score, r, trace):
     state, data, slot = run.state, run.data, run.slot
     K = data.pulls.size
     replication = first + np.uint64(r)
-    t, j, left, shift = 0, -1, 0, 0.0
+    t, j, left, shift, beat = 0, -1, 0, 0.0, 0
     stopped = False
     for b in range(budgets.size):
         while t < budgets[b] and not stopped:
+            beat += 1
+            if waits(state, beat):
+                continue
             if left == 0:
                 j += 1
                 left, shift = environment(world, seed, replication, j, shift)
@@ -103,7 +107,7 @@ def play(params, run, world, seed, first, budgets, score, r, trace):
             t += 1
         # a policy that stopped keeps its selection at later checkpoints
         arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
-        score.selected[r, b] = arm
+        score.selected[b, r] = arm
         count(score.counts, b, ARMS + arm, 1)
         for i in range(K):
             count(score.counts, b, ARMS + K + i, data.pulls[i])
@@ -119,3 +123,9 @@ def play(params, run, world, seed, first, budgets, score, r, trace):
 def counted(counts, b, column, n):
     """Add to a count that nobody else adds to."""
     counts[b, column] += n
+
+
+@kernel
+def never(state, beat):
+    """Wait for nobody."""
+    return False

@@ -81,8 +81,8 @@ def run_block(plan: Plan, first: int, count: int) -> Tally:
     shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
     both, apart = np.zeros(shape, np.int64), np.zeros(shape)
     for pair, (a, b) in enumerate(combinations(costs, 2)):
-        both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=0)
-        apart[pair] = np.square(a - b).sum(axis=0)
+        both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=1)
+        apart[pair] = np.square(a - b).sum(axis=1)
     return tally(np.stack([score.counts for score in scores]), both, apart)
 
 
@@ -113,7 +113,7 @@ def play_all(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
     scores = [
         play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)
     ]
-    return Score(np.hstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
+    return Score(np.vstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
 
 
 def play(
@@ -131,7 +131,7 @@ def play(
     Returns the score, and the memory as the last replication left it.
     """
     K, B = world.arms, len(budgets)
-    score = Score(np.zeros((count, B), np.int16), np.zeros((B, ARMS + 2 * K), np.int64))
+    score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 2 * K), np.int64))
     memory = spec.memory(K)
     loop(
         spec.within(world).params(K, budgets[-1]),

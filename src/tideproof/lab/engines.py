@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -23,15 +23,17 @@ class Engine(NamedTuple):
     play : (plan, first, count) -> sums over these replications.
     size : (plan) -> how many replications to play at a time.
     workers : () -> a pool for them, where the caller brings none.
+    prepare : (plans) -> compile what they need, if that is faster for all of them together.
     """
 
     name: str
     play: Callable[[Plan, int, int], Tally]
     size: Callable[[Plan], int]
     workers: Callable[[], Executor]
+    prepare: Callable[[Iterable[Plan]], None]
 
 
-CPU = Engine("cpu", run_block, lambda plan: BLOCK, threads)
+CPU = Engine("cpu", run_block, lambda plan: BLOCK, threads, lambda plans: None)
 
 
 def find_engine(name: str, executor: Executor | None) -> Engine:
@@ -49,9 +51,9 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
     except ImportError:
         raise MissingExtra.of("numba", "gpu", "simulation on a GPU") from None
     if ready:
-        from tideproof.lab import gpu
+        from tideproof.lab import ahead, gpu
 
-        return Engine("cuda", gpu.run_chunk, gpu.chunk, _one_at_a_time)
+        return Engine("cuda", gpu.run_chunk, gpu.chunk, _one_at_a_time, ahead.compile_ahead)
     if name == "cuda":
         raise InputError(f"engine='cuda' finds no GPU: {_reason(cuda)}")
     return CPU

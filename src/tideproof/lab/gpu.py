@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -10,15 +12,16 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from tideproof.kernels._gpu import differ, gpu, loop
-from tideproof.kernels._link import link
+from tideproof.kernels._disk import is_missing
+from tideproof.kernels._gpu import differ, launched, loop
 from tideproof.kernels.replicate import ARMS, Score
 from tideproof.lab.blocks import BLOCK, Plan, Tally, play_all, runs, tally
 from tideproof.lab.executors import threads
 from tideproof.policies._policy import PolicySpec
 
-THREADS = 128  # of a block
-BLOCKS = 4096  # at most: enough for every multiprocessor, few enough to add up their counts
+THREADS = 256  # of a block
+BLOCKS = 4096  # at most: enough for every multiprocessor
+COUNTS = 131_072  # at most, in all tables of counts: few to add up, and enough for blocks not to queue
 STEPS = 2_000_000_000  # of one policy with five arms in one chunk: some tenths of a second
 
 
@@ -30,52 +33,92 @@ def chunk(plan: Plan) -> int:
 
 def run_chunk(plan: Plan, first: int, count: int) -> Tally:
     """Play replications first, ..., first + count - 1 of the plan on the GPU."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*under-utilization")  # a few replications are no mistake
+        return _run_chunk(plan, first, count)
+
+
+def _run_chunk(plan: Plan, first: int, count: int) -> Tally:
     numbers = _on_gpu(plan.world.numbers())
     scores = [_score(plan, spec, numbers, first, count) for spec in plan.policies]
     pairs = list(combinations([score.selected for score in scores], 2))
+    gaps = cuda.to_device(plan.world.gaps)
     shape = len(pairs), len(plan.budgets)
-    both, apart, gaps = np.zeros(shape, np.int64), np.zeros(shape), cuda.to_device(plan.world.gaps)
+    both, apart = np.zeros(shape, np.int64), np.zeros(shape)
     for p, (mine, theirs) in enumerate(pairs):
-        for b in range(len(plan.budgets)):
-            both[p, b], apart[p, b] = _compare(mine[b], theirs[b], gaps)
+        both[p], apart[p] = _compare(mine, theirs, gaps)
     return tally(np.stack([score.counts for score in scores]), both, apart)
 
 
 def _score(plan: Plan, spec: PolicySpec, numbers: Any, first: int, count: int) -> Score:
-    """Return a column of selections on the GPU for each budget, and the counts."""
+    """Return the selections, on the GPU, and the counts."""
     program = _program(spec, plan.world.arms)
     if not _compiles(program, plan, spec, numbers):
         return _score_without(plan, spec, first, count)
-    columns, counts = [], []
+    selected = cuda.device_array((len(plan.budgets), count), np.int16)
+    counts, done = [], 0
     for budgets in runs(plan, spec):
-        score = _launch(program, plan, spec, numbers, budgets, first, count)
-        columns += [score.selected[:, b] for b in range(len(budgets))]
-        counts.append(score.counts.copy_to_host().sum(axis=0))
-    return Score(columns, np.concatenate(counts))  # type: ignore[arg-type]
+        rows = selected[done : done + len(budgets)]
+        counts.append(_launch(program, plan, spec, numbers, budgets, first, rows))
+        done += len(budgets)
+    return Score(selected, np.concatenate(counts))
 
 
 def _launch(
-    program: Any, plan: Plan, spec: PolicySpec, numbers: Any, budgets: Any, first: int, count: int
+    program: Any, plan: Plan, spec: PolicySpec, numbers: Any, budgets: Any, first: int, selected: Any
 ) -> Any:
-    K, B = plan.world.arms, len(budgets)
-    blocks = min(BLOCKS, -(-count // THREADS))
-    score = Score(
-        cuda.device_array((count, B), np.int16),
-        cuda.to_device(np.zeros((blocks, B, ARMS + 2 * K), np.int64)),
-    )
-    program[blocks, THREADS](
+    """Play as many replications as there is room for, and return the counts."""
+    arguments = _arguments(plan, spec, numbers, budgets, first, selected)
+    program[_blocks(selected.shape[1]), THREADS](*arguments)
+    return arguments[-1].counts.copy_to_host().sum(axis=0)
+
+
+def _blocks(threads: int) -> int:
+    return min(BLOCKS, -(-threads // THREADS))
+
+
+def _arguments(
+    plan: Plan, spec: PolicySpec, numbers: Any, budgets: Any, first: int, selected: Any
+) -> tuple[Any, ...]:
+    K, (B, count) = plan.world.arms, selected.shape
+    columns = ARMS + 2 * K
+    tables = max(1, min(_blocks(count), COUNTS // (B * columns)))
+    return (
         spec.within(plan.world).params(K, budgets[-1]),
         numbers,
         np.uint64(plan.seed),
         np.uint64(first),
         cuda.to_device(np.array(budgets, np.int64)),
-        score,
+        Score(selected, cuda.to_device(np.zeros((tables, B, columns), np.int64))),
     )
-    return score
+
+
+def to_compile(plans: Iterable[Plan]) -> list[Plan]:
+    """Return a plan for each program that has to be compiled, and that the disk would then keep."""
+    found = {}
+    for plan in plans:
+        numbers = _on_gpu(plan.world.numbers())
+        for spec in plan.policies:
+            program = _program(spec, plan.world.arms)
+            if program not in _able and program not in found:
+                arguments = _arguments(plan, spec, numbers, *_first_run(plan, spec))
+                if is_missing(program, arguments):
+                    found[program] = replace(plan, policies=(spec,))
+    return list(found.values())
+
+
+def _first_run(plan: Plan, spec: PolicySpec) -> tuple[Any, int, Any]:
+    """Return budgets, first replication and room for one."""
+    budgets = runs(plan, spec)[0]
+    return budgets, 0, cuda.device_array((len(budgets), 1), np.int16)
+
+
+def _program(spec: PolicySpec, arms: int) -> Any:
+    return _linked(replace(spec, options=()), arms)  # the options come with each launch
 
 
 @cache
-def _program(spec: PolicySpec, arms: int) -> Any:
+def _linked(spec: PolicySpec, arms: int) -> Any:
     return loop(spec.layout(), arms, spec.fill())
 
 
@@ -86,7 +129,7 @@ def _compiles(program: Any, plan: Plan, spec: PolicySpec, numbers: Any) -> bool:
     """Tell whether the program runs on this GPU; if not, say so once."""
     if program not in _able:
         try:
-            _launch(program, plan, spec, numbers, runs(plan, spec)[0], 0, 1).counts.copy_to_host()
+            _launch(program, plan, spec, numbers, *_first_run(plan, spec))
             _able[program] = True
         except Exception as error:  # numba, NVVM, the linker and the driver each have their own
             _able[program] = False
@@ -105,9 +148,8 @@ def _score_without(plan: Plan, spec: PolicySpec, first: int, count: int) -> Scor
                 range(first, first + count, BLOCK),
             )
         )
-    selected = np.vstack([part.selected for part in parts])
-    columns = [cuda.to_device(np.ascontiguousarray(selected[:, b])) for b in range(selected.shape[1])]
-    return Score(columns, sum(part.counts for part in parts))  # type: ignore[arg-type]
+    selected = np.hstack([part.selected for part in parts])
+    return Score(cuda.to_device(selected), sum(part.counts for part in parts))  # type: ignore[arg-type]
 
 
 def _on_gpu(numbers: Any) -> Any:
@@ -120,12 +162,16 @@ def _on_gpu(numbers: Any) -> Any:
     )
 
 
-_compared: Any = link(differ, gpu)
+@cache
+def _comparison() -> Any:
+    return launched(differ)
 
 
-def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[int, float]:
-    blocks = min(64, -(-mine.size // THREADS))
-    both = cuda.device_array(blocks * THREADS, np.int64)
-    apart = cuda.device_array(blocks * THREADS, np.float64)
-    _compared[blocks, THREADS](mine, theirs, gaps, both, apart)
-    return int(both.copy_to_host().sum()), float(apart.copy_to_host().sum())
+def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[Any, Any]:
+    """Return, at each budget, how often both are wrong and the squared difference of what they cost."""
+    rows, count = mine.shape
+    blocks = min(max(1, 1024 // rows), -(-count // THREADS))
+    both = cuda.device_array((rows, blocks * THREADS), np.int64)
+    apart = cuda.device_array((rows, blocks * THREADS), np.float64)
+    _comparison()[(blocks, rows), (THREADS, 1)](mine, theirs, gaps, both, apart)
+    return both.copy_to_host().sum(axis=1), apart.copy_to_host().sum(axis=1)

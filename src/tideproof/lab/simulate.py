@@ -102,6 +102,7 @@ def carry_out(
             show = doing if callable(doing) else _nothing
             if isinstance(doing, str):
                 show = stack.enter_context(_bar(replications, doing))
+            chosen.prepare([plan])
             for count, tally in _tallies(chosen, plan, replications, pool):
                 total = tally if total is None else total.plus(tally)
                 done += count

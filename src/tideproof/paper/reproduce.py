@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import Executor
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,11 +66,16 @@ def reproduce(
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
-    found = _run(wanted, replications, seed, folder, executor, engine, show)
-    found |= {name: probe(seed, replications) for name, probe in PROBES.items() if name in needs}
-
+    with _beside() as pool:  # probes and their figures, while panels compile and run
+        probed = {name: pool.submit(PROBES[name], seed, replications) for name in PROBES if name in needs}
+        early = [figure for figure in figures if probed.keys() >= set(figure.needs)]
+        drawn = [pool.submit(lambda each: _write(each, _results(probed), folder), each) for each in early]
+        found = _run(wanted, replications, seed, folder, executor, engine, show) | _results(probed)
+        for future in drawn:
+            future.result()
     for figure in figures:
-        _write(figure, found, folder)
+        if figure not in early:
+            _write(figure, found, folder)
     judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
@@ -106,6 +112,20 @@ def _run(
         return run_panels(wanted, replications, seed, folder, executor, engine)
     with progress(missing(wanted, replications, seed, folder, engine), replications) as shown:
         return run_panels(wanted, replications, seed, folder, executor, engine, shown)
+
+
+@contextmanager
+def _beside() -> Iterator[ThreadPoolExecutor]:
+    """Yield a thread for what can be done meanwhile; what it has not begun at the end is left out."""
+    with ThreadPoolExecutor(1, thread_name_prefix="tideproof-beside") as pool:
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _results(futures: Mapping[str, Future[Any]]) -> dict[str, Any]:
+    return {name: future.result() for name, future in futures.items()}
 
 
 def _write(figure: Figure, found: dict[str, Any], folder: Path) -> None:

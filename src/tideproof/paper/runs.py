@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tideproof.errors import InputError
-from tideproof.lab.simulate import simulate
+from tideproof.lab.engines import find_engine
+from tideproof.lab.simulate import planned, simulate
 from tideproof.lab.study import Study
 from tideproof.paper.panels import Panel
 
@@ -35,7 +36,11 @@ def run_panels(
     `show` is called with a panel that runs and how many of its replications are done.
     """
     (folder / KEPT).mkdir(parents=True, exist_ok=True)
-    studies = {}
+    wanted, studies = list(wanted), {}
+    left = missing(wanted, replications, seed, folder, engine)
+    find_engine(engine, executor).prepare(
+        [planned(panel.world, panel.policies, panel.budgets, seed) for panel in left]
+    )
     for panel in wanted:
         path = folder / KEPT / panel.file(replications, seed, engine)
         study = _kept(path)

@@ -7,10 +7,10 @@ With l the leader, d_i = muhat_l - muhat_i and V_i the variance of that differen
 
 u_i says how promising a rival is, and explores less as the budget runs out, nothing at its end; w_i how
 nearly it is the most promising. Of the leader and the arms with a weight, the next pull is of the one
-that most reduces sum_i w_i V_i if it is pulled *here*: with the environment's shares n_j/m_j,
-g = e_a - n_j/m_j and f = m_j/(m_j + 1),
+that most reduces sum_i w_i V_i if it is pulled *here*: with the environment's shares n_j/m_j and
+g = e_a - n_j/m_j,
 
-    reduction of V_i = f (g'P(e_i - e_l))^2 / (1 + f g'Pg).
+    reduction of V_i = (g'P(e_i - e_l))^2 / (1 + 1/m_j + g'Pg).
 
 An environment's first pull tells nothing alone: it is looked at as if the leader had been pulled there,
 and of the leader and the arm that would then come next, the less-pulled is. It begins with n0 = 2 pulls
@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from tideproof.checks import finite, whole
 from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
-from tideproof.kernels._at import at, diagonal, row
+from tideproof.kernels._at import at, diagonal, entry, present, row
 from tideproof.kernels._link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.fixed_effects import freedom
@@ -132,12 +132,11 @@ def _weigh(params, state, fit, n):
     scale = state.scale[0]
     own = diagonal(P, leader)
     for i in range(K):  # no branches: this loop is half the cost of a step
-        weights[i] = math.sqrt(noise * abs(own + P[i, i] - 2.0 * row(P, leader, i)))
+        weights[i] = math.sqrt(noise * abs(own + entry(P, i, i) - 2.0 * row(P, leader, i)))
         promise[i] = scale * weights[i] - (lead - mu[i])
-    promise[leader] = LOWEST
     highest = LOWEST
     for i in range(K):
-        highest = max(highest, promise[i])
+        highest = max(highest, promise[i] if i != leader else LOWEST)
     for i in range(K):
         reach = params.focus * weights[i]
         behind = highest - promise[i]
@@ -151,22 +150,23 @@ def _weigh(params, state, fit, n):
 def _most_telling(state, data, slot):
     """Return the leader or the rival whose pull here most reduces the weighted variances."""
     P, pulls, counts, weights = data.fit.P, data.pulls, slot.counts, state.weights
-    own, here, leader, size = state.work.first, state.work.second, state.leader[0], slot.size[0]
+    own, here, leader = state.work.first, state.work.second, state.leader[0]
+    size, each = slot.size[0], slot.each[0]
     K = counts.size
     for i in range(K):
         own[i] = row(P, leader, i)
         here[i] = own[i] if size == 0.0 else 0.0
-    f, centre = 0.5, at(own, leader)
+    common = 2.0 + at(own, leader)  # 1 + 1/m_j + n_j'P n_j/m_j^2
     if size > 0.0:  # here = P n_j/m_j
-        f, each, centre = size / (size + 1.0), 1.0 / size, 0.0
+        common = 1.0 + each
         for k in range(K):
-            if counts[k] != 0.0:
+            if present(counts[k]):
                 share = counts[k] * each
                 for i in range(K):
-                    here[i] += share * P[k, i]
+                    here[i] += share * entry(P, k, i)
         for k in range(K):
-            if counts[k] != 0.0:
-                centre += counts[k] * each * here[k]
+            if present(counts[k]):
+                common += counts[k] * each * here[k]
     offset = at(here, leader)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
@@ -175,13 +175,13 @@ def _most_telling(state, data, slot):
             gain = 0.0
             for i in range(K):
                 if weights[i] > 0.0:
-                    x = P[a, i] - here[i] - base
+                    x = entry(P, a, i) - here[i] - base
                     gain += weights[i] * x * x
-            over = 1.0 + f * (P[a, a] - 2.0 * here[a] + centre)
+            over = entry(P, a, a) - 2.0 * here[a] + common
             mine, theirs = gain * under, top * over
             if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
                 best, top, under, fewest = a, gain, over, pulls[a]
-    if size == 0.0 and pulls[leader] < fewest:
+    if size == 0.0 and at(pulls, leader) < fewest:
         return leader
     return best
 

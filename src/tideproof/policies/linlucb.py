@@ -18,10 +18,12 @@ from typing import NamedTuple
 from tideproof.checks import finite, whole
 from tideproof.errors import InputError
 from tideproof.kernels._arrays import FloatK, Int1
+from tideproof.kernels._at import entry
 from tideproof.kernels._link import kernel
 from tideproof.kernels.choose import LOWEST, argmax, least_pulled
 from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
+from tideproof.kernels.turns import out_of_step
 from tideproof.policies._policy import Policy
 from tideproof.policies.selections import OLS
 
@@ -122,14 +124,14 @@ def _plan(params, state, data, draw):
     base = anchor(fit)
     bonus = params.exploration * math.log(fit.told[0]) * sigma2(fit)
     for i in range(K):
-        variance = base + fit.P[i, i] - 2.0 * fit.work[i]
+        variance = base + entry(fit.P, i, i) - 2.0 * fit.work[i]
         if params.printed:  # sum_k N_k Cov(muhat_i, muhat_k)^2
             variance = 0.0
             for k in range(K):
-                covariance = base + fit.P[i, k] - fit.work[i] - fit.work[k]
+                covariance = base + entry(fit.P, i, k) - fit.work[i] - fit.work[k]
                 variance += pulls[k] * covariance * covariance
-        state.bounds[i] = fit.mu[i] + math.sqrt(bonus * variance / pulls[i])
-    state.bounds[leader] = LOWEST
+        bound = fit.mu[i] + math.sqrt(bonus * variance / pulls[i])
+        state.bounds[i] = bound if i != leader else LOWEST
     state.leader[0] = leader
     state.challenger[0] = argmax(state.bounds, draw)
 
@@ -142,6 +144,7 @@ POLICY = Policy(
     configure=configure,
     ask=ask,
     tell=tell,
+    waits=out_of_step,
     minimum=lambda arms, params: arms * params.n0,
     selections=(OLS,),
     reads=frozenset({"fit"}),

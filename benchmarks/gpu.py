@@ -1,0 +1,128 @@
+"""What a GPU plays in a second, beside one core of the machine it is in.
+
+Programs are compiled by other processes first, as the lab does; what is timed is a second run.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+from lab import ARMS, processor, table
+
+import tideproof as tp
+from tideproof.errors import TideproofError
+from tideproof.lab.blocks import Plan, play_all
+from tideproof.lab.engines import find_engine
+
+STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
+REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
+CPU_SECONDS = 0.2
+CUBIC = {"reduce:lucb"}  # O(K^3): beyond ten arms neither engine is any use
+
+
+def report() -> Iterator[str]:
+    """Yield the parts of the report as they are ready."""
+    try:
+        find_engine("cuda", None)
+    except TideproofError as error:
+        yield f"## The GPU lab\n\nNot measured: {error}."
+        return
+    from numba import cuda
+
+    yield f"## The GPU lab\n\n{cuda.get_current_device().name}; {processor()}, {os.cpu_count()} cores."
+    names = [*tp.policy_names(), "round-robin+ols", "reduce:successive-rejects", "reduce:lucb"]
+    asked = [(name, arms) for arms in ARMS for name in names if arms <= 10 or name not in CUBIC]
+    asked.sort(key=lambda each: -each[1])
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(_compile, asked))
+    found = {}
+    for each in reversed(asked):  # cheap ones first
+        found[each] = _measure(*each)
+        print(*each, found[each], file=sys.stderr, flush=True)
+    yield table(
+        f"Millions of steps in a second: one core, the GPU, and how many cores that is (MDM, general; "
+        f"T = {', '.join(str(T) for T in STEPS.values())}).",
+        ["policy", *(f"K = {arms}" for arms in ARMS)],
+        [[name, *(_cell(found.get((name, arms))) for arms in ARMS)] for name in names],
+    )
+    yield table(
+        "Registers and bytes of local memory of a thread, and how many warps (of 64) a multiprocessor holds.",
+        ["policy", *(f"K = {arms}" for arms in ARMS)],
+        [[name, *(_room(found.get((name, arms))) for arms in ARMS)] for name in names],
+    )
+    yield table("Whole runs, the second of two.", ["", "seconds"], [*_whole()])
+
+
+def _plan(name: str, arms: int) -> Plan:
+    return Plan(tp.mdm(arms), (tp.policy(name),), (STEPS[arms],), 1)
+
+
+def _compile(each: tuple[str, int]) -> None:
+    from tideproof.lab.gpu import run_chunk
+
+    plan = _plan(*each)
+    run_chunk(plan, 0, 1)
+    play_all(plan, plan.policies[0], 0, 1)
+
+
+def _measure(name: str, arms: int) -> dict[str, Any]:
+    from tideproof.lab import gpu
+
+    plan, count = _plan(name, arms), REPLICATIONS[arms]
+    gpu.run_chunk(plan, 0, 1)
+    start = time.perf_counter()
+    gpu.run_chunk(plan, 0, count)
+    fast = count * STEPS[arms] / (time.perf_counter() - start)
+    play_all(plan, plan.policies[0], 0, 1)
+    done, start = 0, time.perf_counter()
+    while time.perf_counter() - start < CPU_SECONDS:
+        play_all(plan, plan.policies[0], done, 20)
+        done += 20
+    slow = done * STEPS[arms] / (time.perf_counter() - start)
+    program = next(iter(gpu._program(plan.policies[0], arms).overloads.values()))
+    registers = -(-program.regs_per_thread // 8) * 8
+    warps = 65536 // (registers * gpu.THREADS) * (gpu.THREADS // 32)
+    return {
+        "fast": fast,
+        "slow": slow,
+        "registers": program.regs_per_thread,
+        "local": program.local_mem_per_thread,
+        "warps": min(warps, 64),
+    }
+
+
+def _cell(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    return f"{found['slow'] / 1e6:,.1f}, {found['fast'] / 1e6:,.0f} ({found['fast'] / found['slow']:,.0f})"
+
+
+def _room(found: dict[str, Any] | None) -> str:
+    return "" if found is None else f"{found['registers']}, {found['local']:,} ({found['warps']})"
+
+
+def _whole() -> Iterator[list[str]]:
+    for name in ("linlucb", "contrast"):
+        for arms in (5, 10):
+            plan = Plan(tp.mdm(arms), (tp.policy(name),), (500,), 1)
+            seconds = [_seconds(plan) for _ in range(2)][1]
+            yield [f"1e7 replications of {name}, K = {arms}, T = 500, general", f"{seconds:.3f}"]
+
+
+def _seconds(plan: Plan) -> float:
+    from tideproof.lab.gpu import run_chunk
+
+    start = time.perf_counter()
+    run_chunk(plan, 0, 10_000_000)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    for part in report():
+        print(part, end="\n\n", flush=True)

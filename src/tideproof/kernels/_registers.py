@@ -1,0 +1,76 @@
+"""The namesakes of `_at` on a GPU: no address is computed at run time, and one half of P is enough.
+
+An index known only at run time becomes a sum over all places with one coefficient 1, the others 0: a mere
+choice among them would be turned into an address again. Threads of a warp go the same way, so there
+is nothing to gain from leaving out a few arms.
+"""
+
+from __future__ import annotations
+
+from tideproof.kernels import _at
+from tideproof.kernels._link import kernel
+
+
+@kernel
+def at(x, i):
+    """Return x[i]."""
+    value = 0.0
+    for m in range(x.size):
+        value += (1.0 if m == i else 0.0) * x[m]
+    return value
+
+
+@kernel
+def add_at(x, i, n):
+    """Add n to x[i]."""
+    for m in range(x.size):
+        x[m] += n if m == i else 0
+
+
+@kernel
+def entry(P, i, k):
+    """Return P[i, k] from below the diagonal."""
+    return P[max(i, k), min(i, k)]
+
+
+@kernel
+def row(P, i, k):
+    """Return P[i, k] from below the diagonal."""
+    value = 0.0
+    for m in range(P.shape[0]):
+        value += (1.0 if m == i else 0.0) * P[max(m, k), min(m, k)]
+    return value
+
+
+@kernel
+def diagonal(P, i):
+    """Return P[i, i]."""
+    value = 0.0
+    for m in range(P.shape[0]):
+        value += (1.0 if m == i else 0.0) * P[m, m]
+    return value
+
+
+@kernel
+def put(P, i, k, value):
+    """Write below the diagonal, and its image: who reads P itself finds it whole, else nobody pays."""
+    if k <= i:
+        P[i, k] = value
+        P[k, i] = value
+
+
+@kernel
+def present(n):
+    """Tell that every arm is looked at."""
+    return True
+
+
+REGISTERS = {
+    _at.at: at,
+    _at.add_at: add_at,
+    _at.entry: entry,
+    _at.row: row,
+    _at.diagonal: diagonal,
+    _at.put: put,
+    _at.present: present,
+}
