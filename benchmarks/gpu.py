@@ -13,16 +13,20 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+import numpy as np
 from lab import ARMS, processor, table
 
 import tideproof as tp
 from tideproof.errors import TideproofError
-from tideproof.lab.blocks import Plan, play_all
+from tideproof.lab.blocks import BLOCK, Plan, play_all
 from tideproof.lab.engines import find_engine
+from tideproof.lab.executors import threads
 
 STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
 REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
 CPU_SECONDS = 0.2
+SAME = 1_000_000
+MORE = ("p1+ips", "exp4p+ips", "reduce:linlucb", "reduce:round-robin")
 CUBIC = {"reduce:lucb"}  # O(K^3): beyond ten arms neither engine is any use
 
 
@@ -40,7 +44,7 @@ def report() -> Iterator[str]:
     asked = [(name, arms) for arms in ARMS for name in names if arms <= 10 or name not in CUBIC]
     asked.sort(key=lambda each: -each[1])
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(_compile, asked))
+        list(pool.map(_compile, [*asked, *((name, 5) for name in MORE)]))
     found = {}
     for each in reversed(asked):  # cheap ones first
         found[each] = _measure(*each)
@@ -57,6 +61,12 @@ def report() -> Iterator[str]:
         [[name, *(_room(found.get((name, arms))) for arms in ARMS)] for name in names],
     )
     yield table("Whole runs, the second of two.", ["", "seconds"], [*_whole()])
+    yield table(
+        f"The same {SAME:,} replications on both engines, MDM, general, K = 5, T = 120, looked at twice: how many "
+        "selections differ, and how many pulls went to another arm.",
+        ["policy", "selections", "pulls"],
+        [[name, *_same(name)] for name in [*names, *MORE]],
+    )
 
 
 def _plan(name: str, arms: int) -> Plan:
@@ -113,6 +123,21 @@ def _whole() -> Iterator[list[str]]:
             plan = Plan(tp.mdm(arms), (tp.policy(name),), (500,), 1)
             seconds = [_seconds(plan) for _ in range(2)][1]
             yield [f"1e7 replications of {name}, K = {arms}, T = 500, general", f"{seconds:.3f}"]
+
+
+def _same(name: str) -> list[str]:
+    """Return how many selections differ between the engines, and how many pulls."""
+    from tideproof.lab import gpu
+
+    spec, world = tp.policy(name), tp.mdm(5)
+    plan = Plan(world, (spec,), (60, 120), 7)
+    here = gpu._score(plan, spec, gpu._on_gpu(world.numbers()), 0, SAME)
+    with threads() as pool:
+        parts = list(pool.map(lambda first: play_all(plan, spec, first, BLOCK), range(0, SAME, BLOCK)))
+    selected = np.hstack([part.selected for part in parts])
+    pulls = sum(part.counts for part in parts)[:, -world.arms :]
+    apart = np.count_nonzero(here.selected.copy_to_host() != selected)
+    return [str(apart), str(int(np.abs(here.counts[:, -world.arms :] - pulls).sum()) // 2)]
 
 
 def _seconds(plan: Plan) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.kernels._disk import Unknown, _Disk, fingerprint, keep
+from tideproof.kernels._disk import Packing, Unknown, _Disk, fingerprint, is_missing, keep
 from tideproof.kernels._link import cpu, hole, kernel, link
 from tideproof.kernels.replicate import replicate
 from tideproof.policies._policy import _fill
@@ -66,6 +66,38 @@ def test_a_program_is_compiled_once_and_read_back(folder):
     assert sum(second.stats.cache_hits.values()) == 1
     assert second(PAIR) == 22.0
     assert len(second.overloads) == sum(second.stats.cache_hits.values()) == 1  # loaded once, for good
+
+
+def test_what_is_missing_is_known_before_it_is_compiled(folder, monkeypatch):
+    first = program(double)
+    assert is_missing(first, (PAIR,))
+    first(PAIR)
+    assert not is_missing(program(double), (PAIR,))
+    assert is_missing(program(halve), (PAIR,))
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert not is_missing(program(halve), (PAIR,))  # it could not be kept
+    monkeypatch.setenv("TIDEPROOF_CACHE", "off")
+    assert not is_missing(program(halve), (PAIR,))
+
+
+def test_a_program_that_cannot_be_packed_runs_all_the_same(folder):
+    def refuse(result):
+        raise AttributeError("numba has changed")
+
+    run = link(outer, cpu, {"chosen": double})
+    keep(run, outer, cpu, {"chosen": double}, Packing(refuse, refuse))
+    assert run(PAIR) == 22.0
+    assert not folder.exists()
+
+
+def test_a_replaced_kernel_and_other_options_are_other_programs(folder):
+    assert fingerprint(outer, {"chosen": double}) != fingerprint(outer, {"chosen": double, inner: halve})
+    first = program(double)
+    other = keep(
+        link(outer, cpu, {"chosen": double}), outer, cpu, {"chosen": double}, Packing(len, len, "fast")
+    )
+    first(PAIR)
+    assert is_missing(other, (PAIR,))
 
 
 def test_classes_made_at_run_time_are_the_live_ones(folder):

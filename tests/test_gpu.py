@@ -9,12 +9,18 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from itertools import product
 
 import numpy as np
 import pytest
 
 import tideproof as tp
+from tideproof.kernels._link import interpreted, kernel, link
+from tideproof.kernels._registers import REGISTERS
+from tideproof.kernels.fixed_effects import anchor
+from tideproof.lab import ahead
 from tideproof.lab.blocks import Plan, run_block
+from tideproof.paper.panels import panels
 from tideproof.policies.registry import policy_names
 
 pytest.importorskip("numba")
@@ -28,11 +34,14 @@ import tideproof as tp
 from tideproof.lab import gpu
 from tideproof.lab.blocks import Plan, run_block
 
-gpu.THREADS, gpu.BLOCKS = 3, 2
-plain = tp.mdm(3)
-other = tp.World(means=[0, 1, 2, 2.5], lengths=tp.Geometric(4.0), shifts=tp.NoShift())
+gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 3, 2, 40
+worlds = {
+    "contrast": tp.World(means=[0, 1, 2, 2.5], lengths=tp.Geometric(4.0), shifts=tp.NoShift()),
+    "round-robin+ols": tp.mdm(13),  # too many for registers
+}
 for name in sys.argv[1:]:
-    plan = Plan(other if name == "contrast" else plain, (tp.policy(name), tp.policy("linlucb", label="other")), (30,), 5)
+    world = worlds.get(name, tp.mdm(3))
+    plan = Plan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5)
     for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 7), run_block(plan, 2, 7)):
         if not np.array_equal(here, there):
             print(name, field, here.tolist(), there.tolist())
@@ -44,6 +53,111 @@ def test_simulated_threads_play_what_the_cpu_plays(names):
     done = _simulated(SIMULATED, *names)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arms", [1, 2, 5])
+def test_words_for_registers_mean_the_same(arms):
+    rng = np.random.default_rng(arms)
+    square = rng.normal(size=(arms, arms))
+    P, x, n = square + square.T, rng.normal(size=arms), rng.integers(0, 9, arms)
+    words = {
+        word.__name__: (link(word, interpreted), link(twin, interpreted)) for word, twin in REGISTERS.items()
+    }
+    for i, k in product(range(arms), repeat=2):
+        for name, arguments in {
+            "at": (x, i),
+            "diagonal": (P, i),
+            "entry": (P, i, k),
+            "entry_of": (P, i, k),
+        }.items():
+            here, there = words[name]
+            assert here(*arguments) == there(*arguments), name
+    for i in range(arms):
+        added = [n.copy(), n.copy()]
+        for add_at, counts in zip(words["add_at"], added, strict=True):
+            add_at(counts, i, 3)
+        assert added[0].tolist() == added[1].tolist()
+    written = [np.zeros_like(P), np.zeros_like(P)]
+    for put, matrix in zip(words["put"], written, strict=True):
+        for i, k in product(range(arms), repeat=2):
+            put(matrix, i, k, P[i, k])
+    assert written[0].tolist() == written[1].tolist() == P.tolist()
+    assert [[f(0.0), f(1.0)] for f in words["worth_a_look"]] == [[False, True], [True, True]]
+    assert len(words) == 7
+
+
+def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
+    def named(f, entry):
+        return f
+
+    for fill in ({}, REGISTERS, {}):
+        linked = link(connects, named, fill)
+        words = linked.__globals__["anchor"].__globals__["entry"].__globals__["__name__"]
+        assert words.endswith("_registers" if fill else "_words")
+
+
+@kernel
+def connects(fit):
+    return anchor(fit)
+
+
+@pytest.fixture
+def plans():
+    return {name: Plan(tp.mdm(3), (tp.policy(name),), (30,), 1) for name in ("linlucb", "lucb", "ocba")}
+
+
+@pytest.fixture
+def noted(monkeypatch, tmp_path):
+    """Let other processes note which policy they were to compile, one after the other."""
+    note = tmp_path / "noted"
+    note.touch()
+    program = f"""
+import pickle, sys
+plan = pickle.load(sys.stdin.buffer)
+with open({str(note)!r}, "a") as file:
+    print(plan.policies[0].policy.name, file=file)
+"""
+    monkeypatch.setattr(ahead, "_COMMAND", (sys.executable, "-c", program))
+    monkeypatch.setattr(ahead, "AT_ONCE", 1)
+    monkeypatch.setattr(ahead, "_underway", {})
+    return lambda: note.read_text().split()
+
+
+def test_programs_are_compiled_by_other_processes_in_order(noted, plans):
+    ahead.compile_ahead(plans)
+    ahead.compile_ahead(plans)  # underway: not begun again
+    for number, name in enumerate(plans, 1):
+        ahead.wait_for(name)
+        assert noted()[:number] == list(plans)[:number]
+    ahead.wait_for("unknown")
+    assert noted() == list(plans)
+
+
+@pytest.mark.parametrize("command", [("no such program",), (sys.executable, "-c", "raise SystemExit(3)")])
+def test_nobody_waits_for_a_process_that_fails(noted, plans, command, monkeypatch):
+    monkeypatch.setattr(ahead, "_COMMAND", command)
+    ahead.compile_ahead(plans)
+    for name in plans:
+        ahead.wait_for(name)
+
+
+def test_ctrl_c_ends_the_others_too(noted, plans, monkeypatch):
+    killed = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)"
+    )
+    monkeypatch.setattr(ahead, "_COMMAND", (sys.executable, "-c", killed))
+    ahead.compile_ahead(plans)
+    for name in plans:
+        with pytest.raises(KeyboardInterrupt):
+            ahead.wait_for(name)
+    monkeypatch.undo()
+    ahead._interrupted.clear()
+
+
+def test_one_program_is_compiled_here(noted, plans):
+    ahead.compile_ahead({"linlucb": plans["linlucb"]})
+    ahead.wait_for("linlucb")
+    assert noted() == []
 
 
 def test_a_policy_that_cannot_run_there_says_so_and_runs_on_the_cpu():
@@ -112,3 +226,14 @@ def test_a_real_gpu_plays_what_the_cpu_plays(name):
     here, there = gpu.run_chunk(plan, 0, 20_000), run_block(plan, 0, 20_000)
     assert np.abs(here.chosen - there.chosen).sum() <= 4
     assert here.samples.tolist() == pytest.approx(there.samples.tolist(), rel=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in panels() if name.count("-") > 1 and "ser3" not in name])
+def test_both_engines_agree_on_every_panel(name):
+    """They play the same replications, so not only within bounds; rounding may turn one choice in 4,000."""
+    world = panels()[name].world
+    study = [tp.simulate(world, SPECS, 40 * world.arms, 4000, seed=3, engine=e) for e in ("cuda", "cpu")]
+    for label in study[0].policies:
+        here, there = (each.pics(label)[0] for each in study)
+        assert abs(here - there) <= 1 / 4000, label

@@ -36,7 +36,7 @@ from tideproof.table import Table
 Label = str | int
 Direction = Literal["maximize", "minimize"]
 
-FORMAT = 1
+FORMAT = 2
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
 
 OUT, TOLD, SETTLED, CANCELLED = "out", "told", "summarised", "cancelled"

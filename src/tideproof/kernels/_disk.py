@@ -2,8 +2,9 @@
 
 numba's own cache does not notice an edited callee. Here a file is named by a hash of everything that
 decides the machine code: the bytecode of every kernel the program reaches, the constants they use,
-how its holes are filled, the types of its arguments, the machine and all versions. A file that is
-missing or broken only costs the time to compile. `TIDEPROOF_CACHE` names another folder, or `off`.
+how its holes are filled, how it is compiled, the types of its arguments, the machine and all
+versions. A file that is missing or broken only costs the time to compile. `TIDEPROOF_CACHE` names another
+folder, or `off`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def is_missing(program: Kernel, arguments: tuple[Any, ...]) -> bool:
     """Tell whether the program belongs on disk, but is not there for such arguments."""
     dispatcher = cast(Any, program)
     cache = getattr(dispatcher, "_cache", None)
-    if not isinstance(cache, _Disk):
+    if not isinstance(cache, _Disk) or not cache.is_open():
         return False
     types = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
     return not cache.path(types, dispatcher.targetctx.codegen()).exists()
@@ -165,8 +166,8 @@ class _Disk:
 
         if result.lifted or result.library.has_dynamic_globals:
             return
-        data = zlib.compress(dumps(self._packing.pack(result)), 1)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):  # numba's inner parts may change: only time is lost
+            data = zlib.compress(dumps(self._packing.pack(result)), 1)
             self._folder.mkdir(parents=True, exist_ok=True)
             for old in self._folder.glob("*.bin"):
                 if old.stat().st_mtime < time.time() - _FORGOTTEN:
@@ -181,6 +182,12 @@ class _Disk:
         machine = codegen.magic_tuple(), sys.version, [version(p) for p in ("numba", "llvmlite", "numpy")]
         key = f"{self._program} {[_type(t) for t in arguments]} {machine}"
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.bin"
+
+    def is_open(self) -> bool:
+        """Tell whether the folder can be written to."""
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        return os.access(self._folder, os.W_OK)
 
     def enable(self) -> None:
         """Nothing to do: numba calls it."""

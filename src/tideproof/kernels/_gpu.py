@@ -23,16 +23,16 @@ from tideproof.kernels.replicate import play
 
 
 def gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile the copy for a GPU, to be inlined; the entry is left to `launched`."""
+    """Compile the copy for a GPU, to be inlined; the entry is left to `launchable`."""
     compiled: Kernel = f if entry else cuda.jit(device=True, **_known(forceinline=True))(f)
     return compiled
 
 
-def launched(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None) -> Any:
+def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None) -> Any:
     """Link the kernel `f` as one that Python launches; a thread may have that many registers."""
-    program = cuda.jit(**_known(max_registers=registers, lto=False))(link(f, gpu, fill))
+    program: Any = cuda.jit(**_known(max_registers=registers))(link(f, gpu, fill))
     if not config.ENABLE_CUDASIM:
-        about = f"{registers} {version('numba-cuda')}"
+        about = f"{sorted(program.targetoptions.items())} {version('numba-cuda')}"
         keep(program, f, gpu, fill or {}, Packing(_pack, _unpack, about))
     return program
 
@@ -46,15 +46,15 @@ def _pack(compiled: Any) -> Any:
     return compiled._reduce_states()
 
 
-def _unpack(target: Any, arguments: Any, parts: Any) -> Any:
+def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
     from numba.cuda.dispatcher import _Kernel
 
-    return _Kernel._rebuild(**parts)
+    return _Kernel._rebuild(**packed)
 
 
 @kernel
 def counted_apart(counts, b, column, n):
-    """Add to a count that few blocks of threads share; the caller adds the tables."""
+    """Add to a count that some blocks of threads share; the caller adds the tables."""
     cuda.atomic.add(counts, (cuda.blockIdx.x % counts.shape[0], b, column), n)
 
 
@@ -72,8 +72,8 @@ def differ(mine, theirs, gaps, both, apart):
     apart[row, thread] = square
 
 
-FEW = 12  # arms whose state fits into registers, or nearly
-VERY_FEW = 6  # ... into 128 of them: twice the threads at a time hide each other's waits
+VERY_FEW = 6  # arms whose state fits into 128 registers: twice the threads hide each other's waits
+FEW = 12  # ... into all registers of a thread, or nearly
 
 # integers of a state are counts, arms and flags: they need no more, and registers are few
 _NARROW = {np.float64: "float64", np.int64: "int32"}
@@ -89,7 +89,7 @@ def loop(kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
     exec(compile(text, f"<the loop of {arms} arms>", "exec"), scope)
     words: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
     filled = {**fill, **words, "count": counted_apart, "TRACE": False}
-    return launched(kernel(scope["loop"]), 128 if arms <= VERY_FEW else None, filled)
+    return launchable(kernel(scope["loop"]), 128 if arms <= VERY_FEW else None, filled)
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
@@ -97,17 +97,14 @@ def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
     leaves = enumerate(layout(kind, arms))  # CUDA knows no empty arrays: nobody reads them
     arrays = [(f"a{i}", _NARROW[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def loop(params, world, seed, first, budgets, score):"
-    yield "    arms = world.means.size"
     for name, dtype, shape in arrays:
         yield f"    {name} = cuda.local.array({shape}, np.{dtype})"
-        if arms > FEW and arms in shape:
-            yield f"    {name} = {name}[{', '.join(':arms' if side == arms else ':' for side in shape)}]"
     yield f"    run = {_built(kind, iter([name for name, _, _ in arrays]), numbers(), scope)}"
     yield "    for r in range(cuda.grid(1), score.selected.shape[1], cuda.gridsize(1)):"
     for name, _, shape in arrays:
         index = [f"i{axis}" for axis in range(len(shape))]
-        for axis in range(len(shape)):
-            yield f"        {'    ' * axis}for {index[axis]} in range({name}.shape[{axis}]):"
+        for axis, side in enumerate(shape):
+            yield f"        {'    ' * axis}for {index[axis]} in range({side}):"
         yield f"        {'    ' * len(shape)}{name}[{', '.join(index)}] = 0"
     yield "        play(params, run, world, seed, first, budgets, score, r, 0)"
 

@@ -43,7 +43,8 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     A kernel that is a key of `fill` is replaced by its value wherever it is called.
 
     Names are resolved once, in the module of the function that uses them, so a kernel must import
-    the kernels it calls by name. Kernels without holes are compiled once for everybody.
+    the kernels it calls by name. Kernels that reach neither a hole nor a replacement are compiled once for
+    everybody.
 
     >>> @kernel
     ... def double(x): return 2 * x
@@ -54,7 +55,8 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     made: dict[Kernel, Kernel] = {}
 
     def twin(g: Any, entry: bool = False) -> Kernel:
-        if (g, jit) in _SHARED and not entry:
+        shared = not entry and _is_closed(g, filled)
+        if shared and (g, jit) in _SHARED:
             return _SHARED[g, jit]
         if g not in made:
             scope = dict(g.__globals__)
@@ -68,7 +70,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
                     scope[name] = value
             copy = types.FunctionType(g.__code__, scope, g.__name__, g.__defaults__, g.__closure__)
             made[g] = jit(copy, entry)
-            if not entry and _is_closed(g):
+            if shared:
                 _SHARED[g, jit] = made[g]
         return made[g]
 
@@ -80,9 +82,12 @@ def is_kernel(value: object) -> bool:
     return hasattr(value, "__tideproof_kernel__")
 
 
-def _is_closed(g: Any) -> bool:
+def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
     used = [g.__globals__.get(name) for name in g.__code__.co_names]
-    return not any(isinstance(u, Hole) or (is_kernel(u) and not _is_closed(u)) for u in used)
+    kernels = [u for u in used if is_kernel(u)]
+    return not any(isinstance(u, Hole) for u in used) and all(
+        u not in filled and _is_closed(u, filled) for u in kernels
+    )
 
 
 _SHARED: dict[tuple[Kernel, Jit], Kernel] = {}

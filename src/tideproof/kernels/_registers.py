@@ -1,13 +1,12 @@
-"""The namesakes of `_at` on a GPU: no address is computed at run time, and one half of P is enough.
+"""The namesakes of `_words` on a GPU: no address is computed at run time, and one half of P is enough.
 
 An index known only at run time becomes a sum over all places with one coefficient 1, the others 0: a mere
-choice among them would be turned into an address again. Threads of a warp go the same way, so there
-is nothing to gain from leaving out a few arms.
+choice among them would be turned into an address again.
 """
 
 from __future__ import annotations
 
-from tideproof.kernels import _at
+from tideproof.kernels import _words
 from tideproof.kernels._link import kernel
 
 
@@ -34,7 +33,7 @@ def entry(P, i, k):
 
 
 @kernel
-def row(P, i, k):
+def entry_of(P, i, k):
     """Return P[i, k] from below the diagonal."""
     value = 0.0
     for m in range(P.shape[0]):
@@ -60,17 +59,17 @@ def put(P, i, k, value):
 
 
 @kernel
-def present(n):
-    """Tell that every arm is looked at."""
+def worth_a_look(n):
+    """Tell to look at every arm: threads of a warp differ in which they could leave out."""
     return True
 
 
 REGISTERS = {
-    _at.at: at,
-    _at.add_at: add_at,
-    _at.entry: entry,
-    _at.row: row,
-    _at.diagonal: diagonal,
-    _at.put: put,
-    _at.present: present,
+    _words.at: at,
+    _words.add_at: add_at,
+    _words.entry: entry,
+    _words.entry_of: entry_of,
+    _words.diagonal: diagonal,
+    _words.put: put,
+    _words.worth_a_look: worth_a_look,
 }

@@ -26,13 +26,19 @@ def contend(best, top, ties, i, value, draw):
 @kernel
 def argmax(values, draw):
     """Return the index of the largest value."""
+    return argmax_apart(values, draw, 0)
+
+
+@kernel
+def argmax_apart(values, draw, lane):
+    """Return the index of the largest value; who asks twice with one draw uses two lanes."""
     best, top, ties = 0, values[0], 1
     for i in range(1, values.size):
         if values[i] > top:
             best, top, ties = i, values[i], 1
         elif values[i] == top:
             ties += 1
-    return best if ties == 1 else _one_of(values, top, ties, draw)
+    return best if ties == 1 else _one_of(values, top, ties, draw, lane)
 
 
 @kernel
@@ -44,13 +50,13 @@ def least_pulled(pulls, draw):
             least, fewest, ties = i, pulls[i], 1
         elif pulls[i] == fewest:
             ties += 1
-    return least if ties == 1 else _one_of(pulls, fewest, ties, draw)
+    return least if ties == 1 else _one_of(pulls, fewest, ties, draw, 0)
 
 
 @kernel
-def _one_of(values, value, ties, draw):
+def _one_of(values, value, ties, draw, lane):
     """Return the index of one of the `ties` places that hold the value."""
-    skip = below(draw, 0, ties)
+    skip = below(draw, lane, ties)
     for i in range(values.size):
         if values[i] == value:
             if skip == 0:

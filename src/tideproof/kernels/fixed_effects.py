@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
-from tideproof.kernels._at import add_at, at, entry, present, put, row
 from tideproof.kernels._link import kernel
+from tideproof.kernels._words import add_at, at, entry, entry_of, put, worth_a_look
 
 
 class FixedEffects(NamedTuple):
@@ -79,10 +79,10 @@ def _update(fit, slot, arm, n, mean, told):
 
     # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory
     for i in range(K):
-        work[i] = row(P, arm, i)
+        work[i] = entry_of(P, arm, i)
     fitted = at(mu, arm)
     for k in range(K):
-        if present(counts[k]):
+        if worth_a_look(counts[k]):
             share = counts[k] * each
             fitted -= share * mu[k]
             for i in range(K):
@@ -178,7 +178,7 @@ def anchor(fit):
     for i in range(K):
         work[i] = 0.0
     for k in range(K):
-        if present(first[k]):
+        if worth_a_look(first[k]):
             share = first[k] * each
             for i in range(K):
                 work[i] += share * entry(P, k, i)

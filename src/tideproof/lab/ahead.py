@@ -1,4 +1,4 @@
-"""Compiling for a GPU on all cores at once, before anything runs.
+"""Compiling for a GPU on several cores, while what is ready runs.
 
 numba compiles one program after the other, some seconds each. Programs are kept on disk, so other
 processes can compile them for this one: `python -m tideproof.lab.ahead` reads from its input which.
@@ -6,46 +6,102 @@ processes can compile them for this one: `python -m tideproof.lab.ahead` reads f
 
 from __future__ import annotations
 
-import os
+import atexit
 import pickle
+import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, NamedTuple
 
 from tideproof.lab.blocks import Plan
-from tideproof.lab.gpu import run_chunk, to_compile
+from tideproof.lab.executors import cores
+
+AT_ONCE = 8  # processes at most: each has a context on the GPU, and its memory
+_COMMAND = (sys.executable, "-m", "tideproof.lab.ahead")
+
+_underway: dict[Any, Event] = {}
+_interrupted = Event()
+_running: set[subprocess.Popen[bytes]] = set()
 
 
-def compile_ahead(plans: Iterable[Plan]) -> None:
-    """Compile what these plans need and no disk holds; what fails here fails, or not, when it is needed."""
-    missing = sorted(to_compile(plans), key=lambda plan: -plan.world.arms)
-    if len(missing) < 2:
+class _Task(NamedTuple):
+    """A plan, pickled, whose program is to be compiled, and what is set when that is over."""
+
+    plan: bytes
+    over: Event
+
+
+def compile_ahead(missing: Mapping[Any, Plan]) -> None:
+    """Begin to compile programs, in this order, by a plan that needs each.
+
+    What fails fails again, or not, when the program is needed.
+    """
+    fresh = {program: plan for program, plan in missing.items() if not _is_underway(program)}
+    if len(fresh) < 2:  # this process does it as fast
         return
-    cores = os.cpu_count() or 1
-    workers = min(len(missing), cores + cores // 2)  # a second round of a few would take as long as the first
-    started = [_start(missing[i::workers]) for i in range(workers)]
-    try:
-        for process in started:
-            process.wait()
-    finally:
-        for process in started:
-            process.kill()
+    tasks: SimpleQueue[_Task] = SimpleQueue()
+    made = {program: _Task(pickle.dumps(plan), Event()) for program, plan in fresh.items()}
+    for task in made.values():
+        tasks.put(task)
+    _interrupted.clear()
+    # two to a core slow each other down, and the first programs are wanted first
+    for _ in range(min(len(fresh), AT_ONCE, max(2, cores() // 2))):
+        Thread(target=_work, args=(tasks,), daemon=True).start()
+    _underway.update({program: task.over for program, task in made.items()})
 
 
-def _start(plans: Sequence[Plan]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tideproof.lab.ahead"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdin
-    process.stdin.write(pickle.dumps(plans))
-    process.stdin.close()
-    return process
+def wait_for(program: Any) -> None:
+    """Wait until the program is compiled, if that is underway."""
+    if program in _underway:
+        _underway[program].wait()
+        if _interrupted.is_set():
+            raise KeyboardInterrupt
+
+
+def _is_underway(program: Any) -> bool:
+    return program in _underway and not _underway[program].is_set()
+
+
+def _work(tasks: SimpleQueue[_Task]) -> None:
+    while True:
+        try:
+            task = tasks.get_nowait()
+        except Empty:
+            return
+        try:
+            if not _interrupted.is_set():
+                _compile(task.plan)
+        finally:
+            task.over.set()
+
+
+def _compile(plan: bytes) -> None:
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    with suppress(OSError), subprocess.Popen(_COMMAND, stdin=pipe, stdout=nowhere, stderr=nowhere) as process:
+        _running.add(process)
+        process.communicate(plan)
+        _running.discard(process)
+        if process.returncode == -signal.SIGINT:  # Ctrl-C reaches them all
+            _interrupted.set()
+
+
+@atexit.register
+def _stop() -> None:
+    _interrupted.set()
+    for process in tuple(_running):
+        process.kill()
 
 
 def _main() -> None:
+    from tideproof.lab.gpu import run_chunk
+
     warnings.simplefilter("ignore")
-    for plan in pickle.load(sys.stdin.buffer):
-        run_chunk(plan, 0, 1)
+    run_chunk(pickle.load(sys.stdin.buffer), 0, 1)
 
 
 if __name__ == "__main__":

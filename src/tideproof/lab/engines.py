@@ -23,7 +23,7 @@ class Engine(NamedTuple):
     play : (plan, first, count) -> sums over these replications.
     size : (plan) -> how many replications to play at a time.
     workers : () -> a pool for them, where the caller brings none.
-    prepare : (plans) -> compile what they need, if that is faster for all of them together.
+    prepare : (plans) -> begin to compile what they need.
     """
 
     name: str
@@ -51,9 +51,9 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
     except ImportError:
         raise MissingExtra.of("numba", "gpu", "simulation on a GPU") from None
     if ready:
-        from tideproof.lab import ahead, gpu
+        from tideproof.lab import gpu
 
-        return Engine("cuda", gpu.run_chunk, gpu.chunk, _one_at_a_time, ahead.compile_ahead)
+        return Engine("cuda", gpu.run_chunk, gpu.chunk, _one_at_a_time, gpu.prepare)
     if name == "cuda":
         raise InputError(f"engine='cuda' finds no GPU: {_reason(cuda)}")
     return CPU

@@ -13,9 +13,13 @@ from tideproof.errors import InputError, MissingExtra
 
 def threads() -> ThreadPoolExecutor:
     """Return one thread for each core this process may use; compiled kernels release the GIL."""
+    return ThreadPoolExecutor(cores(), thread_name_prefix="tideproof")
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     usable = getattr(os, "sched_getaffinity", None)
-    cores = len(usable(0)) if usable else os.cpu_count() or 1
-    return ThreadPoolExecutor(cores, thread_name_prefix="tideproof")
+    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 @contextmanager

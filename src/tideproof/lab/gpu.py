@@ -13,15 +13,16 @@ import numpy as np
 from numba import cuda
 
 from tideproof.kernels._disk import is_missing
-from tideproof.kernels._gpu import differ, launched, loop
+from tideproof.kernels._gpu import differ, launchable, loop
 from tideproof.kernels.replicate import ARMS, Score
+from tideproof.lab.ahead import compile_ahead, wait_for
 from tideproof.lab.blocks import BLOCK, Plan, Tally, play_all, runs, tally
 from tideproof.lab.executors import threads
 from tideproof.policies._policy import PolicySpec
 
 THREADS = 256  # of a block
 BLOCKS = 4096  # at most: enough for every multiprocessor
-COUNTS = 131_072  # at most, in all tables of counts: few to add up, and enough for blocks not to queue
+COUNTS = 131_072  # at most, in all tables of counts: few to add up
 STEPS = 2_000_000_000  # of one policy with five arms in one chunk: some tenths of a second
 
 
@@ -53,7 +54,7 @@ def _run_chunk(plan: Plan, first: int, count: int) -> Tally:
 def _score(plan: Plan, spec: PolicySpec, numbers: Any, first: int, count: int) -> Score:
     """Return the selections, on the GPU, and the counts."""
     program = _program(spec, plan.world.arms)
-    if not _compiles(program, plan, spec, numbers):
+    if not _runs_here(program, plan, spec, numbers):
         return _score_without(plan, spec, first, count)
     selected = cuda.device_array((len(plan.budgets), count), np.int16)
     counts, done = [], 0
@@ -93,9 +94,9 @@ def _arguments(
     )
 
 
-def to_compile(plans: Iterable[Plan]) -> list[Plan]:
-    """Return a plan for each program that has to be compiled, and that the disk would then keep."""
-    found = {}
+def prepare(plans: Iterable[Plan]) -> None:
+    """Begin to compile what these plans need and the disk would keep, but does not."""
+    found: dict[Any, Plan] = {}
     for plan in plans:
         numbers = _on_gpu(plan.world.numbers())
         for spec in plan.policies:
@@ -104,7 +105,7 @@ def to_compile(plans: Iterable[Plan]) -> list[Plan]:
                 arguments = _arguments(plan, spec, numbers, *_first_run(plan, spec))
                 if is_missing(program, arguments):
                     found[program] = replace(plan, policies=(spec,))
-    return list(found.values())
+    compile_ahead(found)
 
 
 def _first_run(plan: Plan, spec: PolicySpec) -> tuple[Any, int, Any]:
@@ -125,9 +126,10 @@ def _linked(spec: PolicySpec, arms: int) -> Any:
 _able: dict[Any, bool] = {}
 
 
-def _compiles(program: Any, plan: Plan, spec: PolicySpec, numbers: Any) -> bool:
+def _runs_here(program: Any, plan: Plan, spec: PolicySpec, numbers: Any) -> bool:
     """Tell whether the program runs on this GPU; if not, say so once."""
     if program not in _able:
+        wait_for(program)
         try:
             _launch(program, plan, spec, numbers, *_first_run(plan, spec))
             _able[program] = True
@@ -164,7 +166,7 @@ def _on_gpu(numbers: Any) -> Any:
 
 @cache
 def _comparison() -> Any:
-    return launched(differ)
+    return launchable(differ)
 
 
 def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[Any, Any]:

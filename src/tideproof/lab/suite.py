@@ -13,6 +13,7 @@ from tideproof.checks import whole
 from tideproof.errors import UnknownName
 from tideproof.kernels._arrays import Floats
 from tideproof.lab.collection import COLLECTION, Case
+from tideproof.lab.engines import find_engine
 from tideproof.lab.simulate import carry_out, planned
 from tideproof.lab.study import Study
 from tideproof.policies._policy import PolicySpec
@@ -72,6 +73,7 @@ def suite(
         replications = whole("replications", replications, 1)
     plans = [planned(case.world, _able(specs, case), case.budget, seed) for case in COLLECTION]
     studies: dict[str, Study] = {}
+    find_engine(engine, executor).prepare(plans)
     try:
         for number, (case, plan) in enumerate(zip(COLLECTION, plans, strict=True), 1):
             doing = f"{case.name}, world {number} of {len(COLLECTION)}" if progress else None

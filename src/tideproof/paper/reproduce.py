@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,16 +66,13 @@ def reproduce(
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
-    with _beside() as pool:  # probes and their figures, while panels compile and run
+    with _beside() as pool:  # probes, while panels compile and run
         probed = {name: pool.submit(PROBES[name], seed, replications) for name in PROBES if name in needs}
-        early = [figure for figure in figures if probed.keys() >= set(figure.needs)]
-        drawn = [pool.submit(lambda each: _write(each, _results(probed), folder), each) for each in early]
-        found = _run(wanted, replications, seed, folder, executor, engine, show) | _results(probed)
-        for future in drawn:
-            future.result()
+        found = _run(wanted, replications, seed, folder, executor, engine, show)
+        found |= {name: future.result() for name, future in probed.items()}
+
     for figure in figures:
-        if figure not in early:
-            _write(figure, found, folder)
+        _write(figure, found, folder)
     judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
@@ -122,10 +119,6 @@ def _beside() -> Iterator[ThreadPoolExecutor]:
             yield pool
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _results(futures: Mapping[str, Future[Any]]) -> dict[str, Any]:
-    return {name: future.result() for name, future in futures.items()}
 
 
 def _write(figure: Figure, found: dict[str, Any], folder: Path) -> None:

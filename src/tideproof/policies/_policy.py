@@ -44,7 +44,7 @@ class Policy:
     name : how users call it.
     idea : one line for people.
     reference : where it was published.
-    State : NamedTuple of arrays, each annotated with its shape.
+    State : NamedTuple of arrays, each annotated with its shape; integers stay below 2**31.
     configure : (arms, horizon, selection, **options) -> Params, a NamedTuple of numbers. Its
         keyword-only arguments are the options, with their defaults.
     ask : kernel (params, state, data, slot, draw) -> arm, or -1 to stop.

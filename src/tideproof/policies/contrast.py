@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 from tideproof.checks import finite, whole
 from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
-from tideproof.kernels._at import at, diagonal, entry, present, row
 from tideproof.kernels._link import kernel
+from tideproof.kernels._words import at, diagonal, entry, entry_of, worth_a_look
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.fixed_effects import freedom
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
@@ -132,7 +132,7 @@ def _weigh(params, state, fit, n):
     scale = state.scale[0]
     own = diagonal(P, leader)
     for i in range(K):  # no branches: this loop is half the cost of a step
-        weights[i] = math.sqrt(noise * abs(own + entry(P, i, i) - 2.0 * row(P, leader, i)))
+        weights[i] = math.sqrt(noise * abs(own + entry(P, i, i) - 2.0 * entry_of(P, leader, i)))
         promise[i] = scale * weights[i] - (lead - mu[i])
     highest = LOWEST
     for i in range(K):
@@ -154,18 +154,18 @@ def _most_telling(state, data, slot):
     size, each = slot.size[0], slot.each[0]
     K = counts.size
     for i in range(K):
-        own[i] = row(P, leader, i)
+        own[i] = entry_of(P, leader, i)
         here[i] = own[i] if size == 0.0 else 0.0
     common = 2.0 + at(own, leader)  # 1 + 1/m_j + n_j'P n_j/m_j^2
     if size > 0.0:  # here = P n_j/m_j
         common = 1.0 + each
         for k in range(K):
-            if present(counts[k]):
+            if worth_a_look(counts[k]):
                 share = counts[k] * each
                 for i in range(K):
                     here[i] += share * entry(P, k, i)
         for k in range(K):
-            if present(counts[k]):
+            if worth_a_look(counts[k]):
                 common += counts[k] * each * here[k]
     offset = at(here, leader)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from tideproof.checks import finite, whole
 from tideproof.errors import InputError
 from tideproof.kernels._arrays import FloatK, Int1
-from tideproof.kernels._at import entry
 from tideproof.kernels._link import kernel
-from tideproof.kernels.choose import LOWEST, argmax, least_pulled
+from tideproof.kernels._words import entry
+from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
 from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.turns import out_of_step
@@ -133,7 +133,7 @@ def _plan(params, state, data, draw):
         bound = fit.mu[i] + math.sqrt(bonus * variance / pulls[i])
         state.bounds[i] = bound if i != leader else LOWEST
     state.leader[0] = leader
-    state.challenger[0] = argmax(state.bounds, draw)
+    state.challenger[0] = argmax_apart(state.bounds, draw, 1)
 
 
 POLICY = Policy(

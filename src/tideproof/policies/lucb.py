@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tideproof.checks import whole
 from tideproof.kernels._arrays import FloatK, Int1
 from tideproof.kernels._link import kernel
-from tideproof.kernels.choose import LOWEST, argmax, least_pulled
+from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
 from tideproof.kernels.turns import all_pulled, all_told, in_turn, out_of_step
 from tideproof.policies._policy import Policy
 from tideproof.policies.selections import MEAN
@@ -89,7 +89,7 @@ def _plan(state, data, draw):
         state.bounds[i] = upper_bound(data, i, math.log(t))
     state.bounds[leader] = LOWEST
     state.leader[0] = leader
-    state.challenger[0] = argmax(state.bounds, draw)
+    state.challenger[0] = argmax_apart(state.bounds, draw, 1)
 
 
 POLICY = Policy(

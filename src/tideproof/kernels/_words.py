@@ -1,9 +1,10 @@
-"""Where the memory of a CPU and the registers of a GPU want different words for the same thing.
+"""Words for what the memory of a CPU and the registers of a GPU want done differently.
 
 A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
 unrolled, and it has registers for half of a symmetric matrix, not for all of it. So kernels on the path of
-every step reach arrays at an index known only at run time, and matrices, through these; a GPU replaces
-each by its namesake in `_registers`. Both give the same bits (docs/decisions/0014).
+every step reach arrays at an index known only at run time, and matrices, through these. Up to `_gpu.FEW` arms
+a GPU replaces each by its namesake in `_registers`; for finite values both give the same bits
+(docs/decisions/0014).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def entry(P, i, k):
 
 
 @kernel
-def row(P, i, k):
+def entry_of(P, i, k):
     """Return P[i, k] of a symmetric matrix, i known only at run time."""
     return P[i, k]
 
@@ -48,6 +49,6 @@ def put(P, i, k, value):
 
 
 @kernel
-def present(n):
-    """Tell whether an arm with n observations has to be looked at: nothing comes of n = 0."""
+def worth_a_look(n):
+    """Tell whether to look at an arm with n observations: nothing comes of n = 0."""
     return n != 0.0

@@ -1,0 +1,125 @@
+"""How rare errors become: PICS far below what 1e5 replications can show.
+
+    python benchmarks/tails.py 1e8 docs/paper
+
+needs a GPU for that many. A policy that is slow there gets a tenth or a hundredth of the replications, and its
+curve ends where ten errors were seen.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lab import table
+
+import tideproof as tp
+from tideproof.report.figures import pyplot, save
+
+SEED = 2027
+PANELS = {
+    ("mdm", "general"): (50, 100, 150, 200, 300, 400, 500, 600),
+    ("mdm", "worst-case"): (100, 200, 300, 400, 500, 600, 800, 1000),
+    ("slippage", "general"): (100, 200, 300, 400, 600, 800, 1000, 1400, 2000),
+    ("slippage", "worst-case"): (100, 200, 400, 600, 800, 1000, 1400, 2000),
+}
+SHARE = {  # of the replications
+    "contrast": 1.0,
+    "linlucb": 1.0,
+    "round-robin+ols": 1.0,
+    "reduce:successive-rejects": 0.1,
+    "top-two-thompson": 0.01,
+}
+FEWEST = 10  # errors a point of the picture rests on
+COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "errors", "pics", "low", "high")
+
+
+def rows(replications: int, engine: str = "auto") -> Iterator[dict[str, Any]]:
+    """Yield a row for each panel, policy and budget."""
+    for (configuration, scenario), budgets in PANELS.items():
+        world = getattr(tp, configuration)(5, scenario)
+        for name, share in SHARE.items():
+            count = max(int(replications * share), 1)
+            study = tp.simulate(world, name, budgets, count, SEED, engine=engine)
+            low, high = study.interval(name)
+            for b, budget in enumerate(budgets):
+                errors = int(study.errors(name)[b])
+                found = (
+                    configuration,
+                    scenario,
+                    name,
+                    budget,
+                    count,
+                    errors,
+                    errors / count,
+                    low[b],
+                    high[b],
+                )
+                yield dict(zip(COLUMNS, found, strict=True))
+
+
+def draw(found: list[dict[str, Any]]) -> Any:
+    """Draw a panel for each world, with 95 % intervals."""
+    figure, grid = pyplot().subplots(2, 2, figsize=(9.6, 7.6), layout="constrained", sharey=True)
+    for axes, panel in zip(grid.flat, PANELS, strict=True):
+        for name in SHARE:
+            points = [
+                row
+                for row in found
+                if (row["configuration"], row["scenario"], row["policy"]) == (*panel, name)
+                and row["errors"] >= FEWEST
+            ]
+            budgets = [row["budget"] for row in points]
+            (line,) = axes.semilogy(budgets, [row["pics"] for row in points], marker=".", label=name)
+            axes.fill_between(
+                budgets,
+                [row["low"] for row in points],
+                [row["high"] for row in points],
+                color=line.get_color(),
+                alpha=0.2,
+                linewidth=0,
+            )
+        axes.set(title=f"{panel[0]}, {panel[1]}", xlabel="pulls", ylabel="PICS", ylim=(1e-8, 1.0))
+        axes.grid(alpha=0.25)
+    lines, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=len(SHARE), frameon=False, fontsize=9)
+    return figure
+
+
+def report() -> Iterator[str]:
+    """Yield a rough version of the last budgets."""
+    found = list(rows(2000))
+    last = {panel: budgets[-1] for panel, budgets in PANELS.items()}
+    shown = [row for row in found if row["budget"] == last[row["configuration"], row["scenario"]]]
+    yield table(
+        "## Tails\n\nErrors at the last budget, of so many replications; 1e8 would show more.",
+        ["", "policy", "pulls", "errors", "of"],
+        [
+            [
+                f"{r['configuration']}, {r['scenario']}",
+                *(str(r[c]) for c in ("policy", "budget", "errors", "replications")),
+            ]
+            for r in shown
+        ],
+    )
+
+
+def main(replications: int, folder: Path) -> None:
+    start, found = time.perf_counter(), []
+    with (folder / "tails.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for row in rows(replications):
+            found.append(row)
+            writer.writerow({**row, **{c: f"{row[c]:.4g}" for c in ("pics", "low", "high")}})
+            print(f"{time.perf_counter() - start:6.1f} s", *row.values(), flush=True)
+            file.flush()
+    save(draw(found), folder / "tails.png")
+
+
+if __name__ == "__main__":
+    main(int(float(sys.argv[1])), Path(sys.argv[2]))
