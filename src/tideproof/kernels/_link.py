@@ -43,8 +43,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     A kernel that is a key of `fill` is replaced by its value wherever it is called.
 
     Names are resolved once, in the module of the function that uses them, so a kernel must import
-    the kernels it calls by name. Kernels that reach neither a hole nor a replacement are compiled once for
-    everybody.
+    the kernels it calls by name. Kernels without holes are compiled once for all who replace the same ones.
 
     >>> @kernel
     ... def double(x): return 2 * x
@@ -52,12 +51,12 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     42
     """
     filled = dict(fill or {})
+    replaced = frozenset(pair for pair in filled.items() if is_kernel(pair[0]))
     made: dict[Kernel, Kernel] = {}
 
     def twin(g: Any, entry: bool = False) -> Kernel:
-        shared = not entry and _is_closed(g, filled)
-        if shared and (g, jit) in _SHARED:
-            return _SHARED[g, jit]
+        if (g, jit, replaced) in _SHARED and not entry:
+            return _SHARED[g, jit, replaced]
         if g not in made:
             scope = dict(g.__globals__)
             for name in g.__code__.co_names:
@@ -70,8 +69,8 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
                     scope[name] = value
             copy = types.FunctionType(g.__code__, scope, g.__name__, g.__defaults__, g.__closure__)
             made[g] = jit(copy, entry)
-            if shared:
-                _SHARED[g, jit] = made[g]
+            if not entry and _is_closed(g):
+                _SHARED[g, jit, replaced] = made[g]
         return made[g]
 
     return twin(f, entry=True)
@@ -82,15 +81,12 @@ def is_kernel(value: object) -> bool:
     return hasattr(value, "__tideproof_kernel__")
 
 
-def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
+def _is_closed(g: Any) -> bool:
     used = [g.__globals__.get(name) for name in g.__code__.co_names]
-    kernels = [u for u in used if is_kernel(u)]
-    return not any(isinstance(u, Hole) for u in used) and all(
-        u not in filled and _is_closed(u, filled) for u in kernels
-    )
+    return not any(isinstance(u, Hole) or (is_kernel(u) and not _is_closed(u)) for u in used)
 
 
-_SHARED: dict[tuple[Kernel, Jit], Kernel] = {}
+_SHARED: dict[tuple[Kernel, Jit, frozenset[Any]], Kernel] = {}
 
 
 def interpreted(f: Kernel, entry: bool) -> Kernel:
