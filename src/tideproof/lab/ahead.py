@@ -41,6 +41,7 @@ def compile_ahead(missing: Mapping[Any, Plan]) -> None:
 
     What fails fails again, or not, when the program is needed.
     """
+    _interrupted.clear()  # by whoever ran before
     fresh = {program: plan for program, plan in missing.items() if not _is_underway(program)}
     if len(fresh) < 2:  # this process does it as fast
         return
@@ -48,7 +49,6 @@ def compile_ahead(missing: Mapping[Any, Plan]) -> None:
     made = {program: _Task(pickle.dumps(plan), Event()) for program, plan in fresh.items()}
     for task in made.values():
         tasks.put(task)
-    _interrupted.clear()
     # two to a core slow each other down, and the first programs are wanted first
     for _ in range(min(len(fresh), AT_ONCE, max(2, cores() // 2))):
         Thread(target=_work, args=(tasks,), daemon=True).start()
