@@ -14,13 +14,12 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
-from lab import ARMS, processor, table
+from lab import ARMS, processor, table, timed
 
 import tideproof as tp
 from tideproof.errors import TideproofError
-from tideproof.lab.blocks import BLOCK, Plan, play_all
+from tideproof.lab.blocks import Plan, play_all
 from tideproof.lab.engines import find_engine
-from tideproof.lab.executors import threads
 
 STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
 REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
@@ -86,9 +85,7 @@ def _measure(name: str, arms: int) -> dict[str, Any]:
 
     plan, count = _plan(name, arms), REPLICATIONS[arms]
     gpu.run_chunk(plan, 0, 1)
-    start = time.perf_counter()
-    gpu.run_chunk(plan, 0, count)
-    fast = count * STEPS[arms] / (time.perf_counter() - start)
+    fast = count * STEPS[arms] / timed(lambda: gpu.run_chunk(plan, 0, count))
     play_all(plan, plan.policies[0], 0, 1)
     done, start = 0, time.perf_counter()
     while time.perf_counter() - start < CPU_SECONDS:
@@ -118,10 +115,12 @@ def _room(found: dict[str, Any] | None) -> str:
 
 
 def _whole() -> Iterator[list[str]]:
+    from tideproof.lab.gpu import run_chunk
+
     for name in ("linlucb", "contrast"):
         for arms in (5, 10):
-            plan = Plan(tp.mdm(arms), (tp.policy(name),), (500,), 1)
-            seconds = [_seconds(plan) for _ in range(2)][1]
+            plan = _plan(name, arms)
+            seconds = [timed(lambda plan=plan: run_chunk(plan, 0, 10_000_000)) for _ in range(2)][1]
             yield [f"1e7 replications of {name}, K = {arms}, T = 500, general", f"{seconds:.3f}"]
 
 
@@ -132,20 +131,10 @@ def _same(name: str) -> list[str]:
     spec, world = tp.policy(name), tp.mdm(5)
     plan = Plan(world, (spec,), (60, 120), 7)
     here = gpu._score(plan, spec, gpu._on_gpu(world.numbers()), 0, SAME)
-    with threads() as pool:
-        parts = list(pool.map(lambda first: play_all(plan, spec, first, BLOCK), range(0, SAME, BLOCK)))
-    selected = np.hstack([part.selected for part in parts])
-    pulls = sum(part.counts for part in parts)[:, -world.arms :]
-    apart = np.count_nonzero(here.selected.copy_to_host() != selected)
-    return [str(apart), str(int(np.abs(here.counts[:, -world.arms :] - pulls).sum()) // 2)]
-
-
-def _seconds(plan: Plan) -> float:
-    from tideproof.lab.gpu import run_chunk
-
-    start = time.perf_counter()
-    run_chunk(plan, 0, 10_000_000)
-    return time.perf_counter() - start
+    there = gpu.on_all_cores(plan, spec, 0, SAME)
+    apart = np.count_nonzero(here.selected.copy_to_host() != there.selected)
+    moved = np.abs(here.counts - there.counts)[:, -world.arms :].sum() // 2
+    return [str(apart), str(moved)]
 
 
 if __name__ == "__main__":

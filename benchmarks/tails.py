@@ -38,27 +38,17 @@ FEWEST = 10  # errors a point of the picture rests on
 COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "errors", "pics", "low", "high")
 
 
-def rows(replications: int, engine: str = "auto") -> Iterator[dict[str, Any]]:
+def rows(replications: int) -> Iterator[dict[str, Any]]:
     """Yield a row for each panel, policy and budget."""
     for (configuration, scenario), budgets in PANELS.items():
         world = getattr(tp, configuration)(5, scenario)
         for name, share in SHARE.items():
             count = max(int(replications * share), 1)
-            study = tp.simulate(world, name, budgets, count, SEED, engine=engine)
-            low, high = study.interval(name)
-            for b, budget in enumerate(budgets):
-                errors = int(study.errors(name)[b])
-                found = (
-                    configuration,
-                    scenario,
-                    name,
-                    budget,
-                    count,
-                    errors,
-                    errors / count,
-                    low[b],
-                    high[b],
-                )
+            study = tp.simulate(world, name, budgets, count, SEED)
+            scored = zip(budgets, study.errors(name).tolist(), *study.interval(name), strict=True)
+            for budget, errors, low, high in scored:
+                pics = errors / count
+                found = configuration, scenario, name, budget, count, errors, pics, low, high
                 yield dict(zip(COLUMNS, found, strict=True))
 
 

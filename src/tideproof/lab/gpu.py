@@ -55,7 +55,8 @@ def _score(plan: Plan, spec: PolicySpec, numbers: Any, first: int, count: int) -
     """Return the selections, on the GPU, and the counts."""
     program = _program(spec, plan.world.arms)
     if not _runs_here(program, plan, spec, numbers):
-        return _score_without(plan, spec, first, count)
+        score = on_all_cores(plan, spec, first, count)
+        return Score(cuda.to_device(score.selected), score.counts)
     selected = cuda.device_array((len(plan.budgets), count), np.int16)
     counts, done = [], 0
     for budgets in runs(plan, spec):
@@ -141,8 +142,8 @@ def _runs_here(program: Any, plan: Plan, spec: PolicySpec, numbers: Any) -> bool
     return _able[program]
 
 
-def _score_without(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Play on the CPU what the GPU cannot."""
+def on_all_cores(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Play on the CPU what the GPU cannot, or what is to be compared with it."""
     with threads() as pool:
         parts = list(
             pool.map(
@@ -150,8 +151,9 @@ def _score_without(plan: Plan, spec: PolicySpec, first: int, count: int) -> Scor
                 range(first, first + count, BLOCK),
             )
         )
-    selected = np.hstack([part.selected for part in parts])
-    return Score(cuda.to_device(selected), sum(part.counts for part in parts))  # type: ignore[arg-type]
+    return Score(
+        np.hstack([part.selected for part in parts]), np.sum([part.counts for part in parts], axis=0)
+    )
 
 
 def _on_gpu(numbers: Any) -> Any:
