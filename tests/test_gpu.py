@@ -4,6 +4,7 @@ The simulator runs the very functions that a GPU would, in Python, so what can b
 memory, loop, counts and pairs are right; that they compile for a GPU is for `make test-gpu`.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -61,7 +62,8 @@ def test_words_for_registers_mean_the_same(arms):
     square = rng.normal(size=(arms, arms))
     P, x, n = square + square.T, rng.normal(size=arms), rng.integers(0, 9, arms)
     words = {
-        word.__name__: (link(word, interpreted), link(twin, interpreted)) for word, twin in REGISTERS.items()
+        word.__name__: (link(word, interpreted), link(twin, interpreted, {"rsqrt": lambda x: x**-0.5}))
+        for word, twin in REGISTERS.items()
     }
     for i, k in product(range(arms), repeat=2):
         for name, arguments in {
@@ -82,8 +84,20 @@ def test_words_for_registers_mean_the_same(arms):
         for i, k in product(range(arms), repeat=2):
             put(matrix, i, k, P[i, k])
     assert written[0].tolist() == written[1].tolist() == P.tolist()
-    assert [[f(0.0), f(1.0)] for f in words["worth_a_look"]] == [[False, True], [True, True]]
-    assert len(words) == 7
+    for i in range(arms):
+        out = [np.empty(arms), np.empty(arms)]
+        g = np.eye(arms)[i] - n / 7
+        for along, filled in zip(words["along"], out, strict=True):
+            np.testing.assert_allclose(along(P, x, i, n, 1 / 7, filled), [g @ x, g @ P @ g], atol=1e-13)
+            np.testing.assert_allclose(filled, P @ g, atol=1e-13)
+    n[-1] = 2  # not all are 0
+    for times, filled in zip(words["times"], (np.empty(arms), np.empty(arms)), strict=True):
+        assert math.isclose(times(P, n, 1 / 7, filled), n @ P @ n / 49, rel_tol=1e-12)
+        np.testing.assert_allclose(filled, P @ n / 7, atol=1e-13)
+    for root_of_ratio in words["root_of_ratio"]:
+        assert root_of_ratio(0.0, 3) == 0.0
+        assert math.isclose(root_of_ratio(7.0, 3), math.sqrt(7 / 3), rel_tol=1e-15)
+    assert len(words) == 9
 
 
 def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
@@ -92,7 +106,7 @@ def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
 
     for fill in ({}, REGISTERS, {}):
         linked = link(connects, named, fill)
-        words = linked.__globals__["anchor"].__globals__["entry"].__globals__["__name__"]
+        words = linked.__globals__["anchor"].__globals__["times"].__globals__["__name__"]
         assert words.endswith("_registers" if fill else "_words")
 
 

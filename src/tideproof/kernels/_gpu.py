@@ -7,6 +7,7 @@ compiler. Importing this module imports numba's CUDA target; without a GPU it ma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import count as numbers
@@ -40,6 +41,11 @@ def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] 
 def _known(**options: Any) -> dict[str, Any]:
     """Return the options, or none of them for numba's simulator, which does not know them."""
     return {} if config.ENABLE_CUDASIM else options
+
+
+def _rsqrt() -> Any:
+    """Return the GPU's 1/sqrt(x); its simulator has none."""
+    return (lambda x: 1.0 / math.sqrt(x)) if config.ENABLE_CUDASIM else cuda.libdevice.rsqrt
 
 
 def _pack(compiled: Any) -> Any:
@@ -88,7 +94,7 @@ def loop(kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
     text = "\n".join(_lines(kind, arms, scope))
     exec(compile(text, f"<the loop of {arms} arms>", "exec"), scope)
     words: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
-    filled = {**fill, **words, "count": counted_apart, "TRACE": False}
+    filled = {**fill, **words, "rsqrt": _rsqrt(), "count": counted_apart, "TRACE": False}
     return launchable(kernel(scope["loop"]), 128 if arms <= VERY_FEW else None, filled)
 
 

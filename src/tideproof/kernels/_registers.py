@@ -7,7 +7,9 @@ choice among them would be turned into an address again.
 from __future__ import annotations
 
 from tideproof.kernels import _words
-from tideproof.kernels._link import kernel
+from tideproof.kernels._link import hole, kernel
+
+rsqrt = hole("rsqrt")  # 1/sqrt(x)
 
 
 @kernel
@@ -59,9 +61,43 @@ def put(P, i, k, value):
 
 
 @kernel
-def worth_a_look(n):
-    """Tell to look at every arm: threads of a warp differ in which they could leave out."""
-    return True
+def along(P, x, arm, counts, each, out):
+    """With g = e_arm - each counts: set out = Pg and return g'x and g'Pg."""
+    K = x.size
+    total, spread = 0.0, 0.0
+    for i in range(K):
+        out[i] = 0.0
+    for k in range(K):
+        g = (1.0 if k == arm else 0.0) - counts[k] * each
+        total += g * x[k]
+        for i in range(K):
+            out[i] += g * P[max(i, k), min(i, k)]
+    for k in range(K):
+        g = (1.0 if k == arm else 0.0) - counts[k] * each
+        spread += g * out[k]
+    return total, spread
+
+
+@kernel
+def times(P, x, each, out):
+    """Set out = each Px and return each x'out."""
+    K = x.size
+    total = 0.0
+    for i in range(K):
+        out[i] = 0.0
+    for k in range(K):
+        share = x[k] * each
+        for i in range(K):
+            out[i] += share * P[max(i, k), min(i, k)]
+    for k in range(K):
+        total += x[k] * each * out[k]
+    return total
+
+
+@kernel
+def root_of_ratio(x, n):
+    """Return the square root of x/n: one division less, and those are what takes long."""
+    return x * rsqrt(x * n) if x > 0.0 else 0.0
 
 
 REGISTERS = {
@@ -71,5 +107,7 @@ REGISTERS = {
     _words.entry_of: entry_of,
     _words.diagonal: diagonal,
     _words.put: put,
-    _words.worth_a_look: worth_a_look,
+    _words.along: along,
+    _words.times: times,
+    _words.root_of_ratio: root_of_ratio,
 }

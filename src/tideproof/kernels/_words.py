@@ -3,11 +3,12 @@
 A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
 unrolled, and it has registers for half of a symmetric matrix, not for all of it. So kernels on the path of
 every step reach arrays at an index known only at run time, and matrices, through these. Up to `_gpu.FEW` arms
-a GPU replaces each by its namesake in `_registers`; for finite values both give the same bits
-(docs/decisions/0014).
+a GPU replaces each by its namesake in `_registers`, which differs by rounding at most (docs/decisions/0014).
 """
 
 from __future__ import annotations
+
+import math
 
 from tideproof.kernels._link import kernel
 
@@ -49,6 +50,49 @@ def put(P, i, k, value):
 
 
 @kernel
-def worth_a_look(n):
-    """Tell whether to look at an arm with n observations: nothing comes of n = 0."""
-    return n != 0.0
+def along(P, x, arm, counts, each, out):
+    """With g = e_arm - each counts: set out = Pg and return g'x and g'Pg.
+
+    By rows of P, which is symmetric, so that the inner loop runs over adjacent memory.
+    """
+    K = x.size
+    own = 1.0 - counts[arm] * each
+    total = own * x[arm]
+    for i in range(K):
+        out[i] = own * P[arm, i]
+    for k in range(K):
+        if k != arm and counts[k] != 0.0:
+            share = counts[k] * each
+            total -= share * x[k]
+            for i in range(K):
+                out[i] -= share * P[k, i]
+    spread = out[arm]
+    for k in range(K):
+        spread -= counts[k] * each * out[k]
+    return total, spread
+
+
+@kernel
+def times(P, x, each, out):
+    """Set out = each Px and return each x'out, for an x of counts that are not all 0."""
+    K = x.size
+    fresh, total = True, 0.0
+    for k in range(K):
+        if x[k] != 0.0:
+            share = x[k] * each
+            if fresh:
+                for i in range(K):
+                    out[i] = share * P[k, i]
+                fresh = False
+            else:
+                for i in range(K):
+                    out[i] += share * P[k, i]
+    for k in range(K):
+        total += x[k] * each * out[k]
+    return total
+
+
+@kernel
+def root_of_ratio(x, n):
+    """Return the square root of x/n."""
+    return math.sqrt(x / n)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.kernels._link import kernel
-from tideproof.kernels._words import add_at, at, entry, entry_of, put, worth_a_look
+from tideproof.kernels._words import add_at, along, entry, put, times
 
 
 class FixedEffects(NamedTuple):
@@ -77,20 +77,7 @@ def _update(fit, slot, arm, n, mean, told):
     P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
     K = mu.size
 
-    # work = Pg by rows of P, which is symmetric, so that the inner loop runs over adjacent memory
-    for i in range(K):
-        work[i] = entry_of(P, arm, i)
-    fitted = at(mu, arm)
-    for k in range(K):
-        if worth_a_look(counts[k]):
-            share = counts[k] * each
-            fitted -= share * mu[k]
-            for i in range(K):
-                work[i] -= share * entry(P, k, i)
-    spread = at(work, arm)  # g'Pg
-    for k in range(K):
-        spread -= counts[k] * each * work[k]
-
+    fitted, spread = along(P, mu, arm, counts, each, work)  # g'muhat, g'Pg, and work = Pg
     residual = mean - slot.mean[0] - fitted if told else 0.0
     if fit.joins[0] < K - 1 and not together(fit, arm, slot.arm[0]):
         _join(fit, arm, slot.arm[0], residual, spread + (size + n) / (n * size))
@@ -172,17 +159,5 @@ def anchor(fit):
     After it, Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. O(K^2).
     As P -> 0 it tends to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
     """
-    P, first, work = fit.P, fit.first, fit.work
-    K = first.size
     each = 1.0 / fit.first_size[0]
-    for i in range(K):
-        work[i] = 0.0
-    for k in range(K):
-        if worth_a_look(first[k]):
-            share = first[k] * each
-            for i in range(K):
-                work[i] += share * entry(P, k, i)
-    base = each
-    for k in range(K):
-        base += first[k] * each * work[k]
-    return base
+    return each + times(fit.P, fit.first, each, fit.work)

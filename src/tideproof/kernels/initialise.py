@@ -63,20 +63,20 @@ def start_arm(start, data, slot, n0, avoid, draw):
     for i in range(K):
         if pulls[i] < n0 and i != avoid:
             limit = n0
-    fewest, ties = -1, 0
+    least, ties = _NO_LIMIT, 0
     for i in range(K):
         if pulls[i] < limit and i != avoid:
-            if fewest < 0 or turns[i] < turns[fewest]:
-                fewest, ties = i, 1
-            elif turns[i] == turns[fewest]:
+            if turns[i] < least:
+                least, ties = turns[i], 1
+            elif turns[i] == least:
                 ties += 1
     skip = below(draw, 0, ties)
-    for i in range(fewest, K):
-        if pulls[i] < limit and i != avoid and turns[i] == turns[fewest]:
+    for i in range(K):
+        if pulls[i] < limit and i != avoid and turns[i] == least:
             if skip == 0:
                 return i
             skip -= 1
-    return fewest
+    return -1  # never: some arm has the least turns
 
 
 @kernel

@@ -20,7 +20,6 @@ identified = hole("identified")
 FIT = hole("FIT")
 TRACE = hole("TRACE")
 count = hole("count")
-waits = hole("waits")
 
 
 # Columns of the counts; from ARMS on, how often each arm was selected, then its pulls.
@@ -78,13 +77,10 @@ def play(params, run, world, seed, first, budgets, score, r, trace):
     state, data, slot = run.state, run.data, run.slot
     K = data.pulls.size
     replication = first + np.uint64(r)
-    t, j, left, shift, beat = 0, -1, 0, 0.0, 0
+    t, j, left, shift = 0, -1, 0, 0.0
     stopped = False
     for b in range(budgets.size):
         while t < budgets[b] and not stopped:
-            beat += 1
-            if waits(state, beat):
-                continue
             if left == 0:
                 j += 1
                 left, shift = environment(world, seed, replication, j, shift)
@@ -123,9 +119,3 @@ def play(params, run, world, seed, first, budgets, score, r, trace):
 def counted(counts, b, column, n):
     """Add to a count that nobody else adds to."""
     counts[b, column] += n
-
-
-@kernel
-def never(state, beat):
-    """Wait for nobody."""
-    return False

@@ -1,4 +1,4 @@
-"""Taking turns: in a fixed order, as policies that know nothing of shifts begin, or in pairs."""
+"""Taking turns in a fixed order: how policies that know nothing of shifts begin."""
 
 from __future__ import annotations
 
@@ -31,9 +31,3 @@ def all_told(moments, n):
         if moments.told[i] < n:
             return False
     return True
-
-
-@kernel
-def out_of_step(state, beat):
-    """Tell whether to sit this beat out, for a policy that plays pairs: all threads plan theirs together."""
-    return state.planned[0] == 1 and state.half[0] != beat % 2

@@ -1,11 +1,16 @@
-"""Where blocks run: threads of this process, or a Dask cluster. Any other executor does as well."""
+"""Where blocks run: threads of this process, or a Dask cluster. Any other executor does as well.
+
+What is Python's work, compiling and drawing, goes to processes beside this one.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any
 
 from tideproof.errors import InputError, MissingExtra
@@ -20,6 +25,22 @@ def cores() -> int:
     """Return how many cores this process may use."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
+
+
+@contextmanager
+def beside(most: int = 8) -> Iterator[Executor]:
+    """Yield processes for what would hold this one's lock, on half of the cores and at most so many.
+
+    Ctrl-C, which reaches them all, ends them at once; what was not begun when this ends is left out.
+    """
+    count = min(most, max(2, cores() // 2))
+    fresh = get_context("spawn")  # a copy of this process would share its GPU
+    stops = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(count, fresh, initializer=signal.signal, initargs=stops) as pool:
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

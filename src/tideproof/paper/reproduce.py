@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.files import replacing, write_whole
 from tideproof.lab.curves import check_picture
 from tideproof.lab.engines import find_engine
+from tideproof.lab.executors import beside
 from tideproof.paper.claims import CLAIMS
 from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.ledger import claim_table, markdown
@@ -23,6 +23,7 @@ from tideproof.paper.probes import PROBES
 from tideproof.paper.runs import missing, progress, run_panels
 from tideproof.paper.verdicts import Judged, judge
 from tideproof.report.figures import save
+from tideproof.table import Table
 
 
 class Reproduction(NamedTuple):
@@ -66,14 +67,14 @@ def reproduce(
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
-    with _beside() as pool:  # probes, while panels compile and run
-        probed = {name: pool.submit(PROBES[name], seed, replications) for name in PROBES if name in needs}
+    with beside() as others:
+        probed = others.submit(_probe, [name for name in PROBES if name in needs], seed, replications)
         found = _run(wanted, replications, seed, folder, executor, engine, show)
-        found |= {name: future.result() for name, future in probed.items()}
-
-    for figure in figures:
-        _write(figure, found, folder)
-    judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
+        found |= probed.result()
+        drawn = [others.submit(_write, figure.name, figure.table(found), folder) for figure in figures]
+        judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
+        for picture in drawn:
+            picture.result()
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
     write_whole(folder / "ledger.md", markdown(judged, facts))
@@ -111,21 +112,16 @@ def _run(
         return run_panels(wanted, replications, seed, folder, executor, engine, shown)
 
 
-@contextmanager
-def _beside() -> Iterator[ThreadPoolExecutor]:
-    """Yield a thread for what can be done meanwhile; what it has not begun at the end is left out."""
-    with ThreadPoolExecutor(1, thread_name_prefix="tideproof-beside") as pool:
-        try:
-            yield pool
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+def _probe(names: list[str], seed: int, replications: int) -> dict[str, Any]:
+    return {name: PROBES[name](seed, replications) for name in names}
 
 
-def _write(figure: Figure, found: dict[str, Any], folder: Path) -> None:
-    table = figure.table(found)
-    with replacing(folder / f"{figure.name}.csv") as path:
+def _write(name: str, table: Table, folder: Path) -> None:
+    """Write the data of the figure of that name, and draw it."""
+    figure = next(each for each in FIGURES if each.name == name)
+    with replacing(folder / f"{name}.csv") as path:
         table.to_csv(path)
-    with replacing(folder / f"{figure.name}.svg") as svg, replacing(folder / f"{figure.name}.png") as png:
+    with replacing(folder / f"{name}.svg") as svg, replacing(folder / f"{name}.png") as png:
         save(figure.draw(table), svg, png, tight=False)
 
 

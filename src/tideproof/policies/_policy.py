@@ -14,7 +14,7 @@ from tideproof.kernels._disk import keep
 from tideproof.kernels._link import cpu, interpreted, kernel, link, quietly
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
-from tideproof.kernels.replicate import counted, never, replicate
+from tideproof.kernels.replicate import counted, replicate
 from tideproof.policies.selections import Selection
 
 
@@ -60,8 +60,6 @@ class Policy:
     stops : whether `ask` may return -1 before the budget is spent.
     weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
     active : kernel (params, state, arm) -> whether the arm may still be played.
-    waits : kernel (state, beat) -> whether to sit this beat out. Threads of a GPU that do the same thing at
-        the same beat are faster; nothing else depends on it.
     from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
     holes : what else to fill in when its kernels are linked.
     """
@@ -83,7 +81,6 @@ class Policy:
     anytime: bool = False
     weigh: Callable[..., Any] = even
     active: Callable[..., Any] = everywhere
-    waits: Callable[..., Any] = never
     from_world: Callable[[Any], dict[str, Any]] | None = None
     holes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -163,7 +160,7 @@ class PolicySpec:
 
     def fill(self) -> Mapping[str, Any]:
         """Return what fills the holes of the replication loop on a GPU."""
-        return {**_fill(self.policy, self.selection, trace=False), "waits": self.policy.waits}
+        return _fill(self.policy, self.selection, trace=False)
 
 
 class Program(NamedTuple):
@@ -194,7 +191,6 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "CELLS": bool(reads & {"cells", "period", "control"}),
         "TRACE": trace,
         "count": counted,
-        "waits": never,
     }
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from tideproof.checks import finite, whole
 from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
 from tideproof.kernels._link import kernel
-from tideproof.kernels._words import at, diagonal, entry, entry_of, worth_a_look
+from tideproof.kernels._words import at, diagonal, entry, entry_of, times
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.fixed_effects import freedom
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
@@ -136,7 +136,8 @@ def _weigh(params, state, fit, n):
         promise[i] = scale * weights[i] - (lead - mu[i])
     highest = LOWEST
     for i in range(K):
-        highest = max(highest, promise[i] if i != leader else LOWEST)
+        if i != leader:
+            highest = max(highest, promise[i])
     for i in range(K):
         reach = params.focus * weights[i]
         behind = highest - promise[i]
@@ -150,28 +151,20 @@ def _weigh(params, state, fit, n):
 def _most_telling(state, data, slot):
     """Return the leader or the rival whose pull here most reduces the weighted variances."""
     P, pulls, counts, weights = data.fit.P, data.pulls, slot.counts, state.weights
-    own, here, leader = state.work.first, state.work.second, state.leader[0]
+    here, leader = state.work.second, state.leader[0]
     size, each = slot.size[0], slot.each[0]
     K = counts.size
-    for i in range(K):
-        own[i] = entry_of(P, leader, i)
-        here[i] = own[i] if size == 0.0 else 0.0
-    common = 2.0 + at(own, leader)  # 1 + 1/m_j + n_j'P n_j/m_j^2
-    if size > 0.0:  # here = P n_j/m_j
-        common = 1.0 + each
-        for k in range(K):
-            if worth_a_look(counts[k]):
-                share = counts[k] * each
-                for i in range(K):
-                    here[i] += share * entry(P, k, i)
-        for k in range(K):
-            if worth_a_look(counts[k]):
-                common += counts[k] * each * here[k]
+    if size == 0.0:  # as if the leader had been pulled
+        common = 2.0 + diagonal(P, leader)
+        for i in range(K):
+            here[i] = entry_of(P, leader, i)
+    else:
+        common = 1.0 + each + times(P, counts, each, here)  # 1 + 1/m_j + n_j'P n_j/m_j^2
     offset = at(here, leader)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
-            base = own[a] - offset
+            base = entry_of(P, leader, a) - offset
             gain = 0.0
             for i in range(K):
                 if weights[i] > 0.0:

@@ -19,11 +19,10 @@ from tideproof.checks import finite, whole
 from tideproof.errors import InputError
 from tideproof.kernels._arrays import FloatK, Int1
 from tideproof.kernels._link import kernel
-from tideproof.kernels._words import entry
+from tideproof.kernels._words import entry, root_of_ratio
 from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
 from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.kernels.turns import out_of_step
 from tideproof.policies._policy import Policy
 from tideproof.policies.selections import OLS
 
@@ -130,7 +129,7 @@ def _plan(params, state, data, draw):
             for k in range(K):
                 covariance = base + entry(fit.P, i, k) - fit.work[i] - fit.work[k]
                 variance += pulls[k] * covariance * covariance
-        bound = fit.mu[i] + math.sqrt(bonus * variance / pulls[i])
+        bound = fit.mu[i] + root_of_ratio(bonus * variance, pulls[i])
         state.bounds[i] = bound if i != leader else LOWEST
     state.leader[0] = leader
     state.challenger[0] = argmax_apart(state.bounds, draw, 1)
@@ -144,7 +143,6 @@ POLICY = Policy(
     configure=configure,
     ask=ask,
     tell=tell,
-    waits=out_of_step,
     minimum=lambda arms, params: arms * params.n0,
     selections=(OLS,),
     reads=frozenset({"fit"}),

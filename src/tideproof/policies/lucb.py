@@ -23,7 +23,7 @@ from tideproof.checks import whole
 from tideproof.kernels._arrays import FloatK, Int1
 from tideproof.kernels._link import kernel
 from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
-from tideproof.kernels.turns import all_pulled, all_told, in_turn, out_of_step
+from tideproof.kernels.turns import all_pulled, all_told, in_turn
 from tideproof.policies._policy import Policy
 from tideproof.policies.selections import MEAN
 from tideproof.policies.ucb1_normal import upper_bound
@@ -100,7 +100,6 @@ POLICY = Policy(
     configure=configure,
     ask=ask,
     tell=tell,
-    waits=out_of_step,
     minimum=lambda arms, params: arms * params.n0,
     selections=(MEAN,),
     reads=frozenset({"moments"}),

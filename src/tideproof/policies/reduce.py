@@ -32,7 +32,6 @@ from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
-from tideproof.kernels.replicate import never
 from tideproof.policies._policy import Policy, even
 from tideproof.policies.selections import OLS, Selection
 
@@ -110,7 +109,6 @@ def reduced(inner: Policy) -> Policy:
         tell=tell,
         selections=selections,
         reads=frozenset({"fit", "cells"}),
-        waits=never,
         shift_aware=inner.weigh is even,  # propensities multiply the first shift, which stays in
         holes={
             "inner_ask": inner.ask,

@@ -12,9 +12,8 @@ import numpy as np
 
 from tideproof.experiment import Experiment
 from tideproof.kernels._arrays import Memory, Scratch
-from tideproof.kernels._link import interpreted, link, quietly
 from tideproof.kernels.random import SELECT, Draw
-from tideproof.kernels.replicate import SAMPLES, Trace, replicate
+from tideproof.kernels.replicate import SAMPLES, Trace
 from tideproof.lab.blocks import empty_trace, play
 from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import as_policy
@@ -36,7 +35,6 @@ def policy_checks(policy: str | PolicySpec) -> list[Check]:
         ask_only_reads,
         same_seed_same_run,
         integers_are_small,
-        waits_a_little,
         accepts_arms_it_did_not_ask_for,
         works_with_pulls_out,
         resumes_after_reload,
@@ -119,19 +117,6 @@ def integers_are_small(spec: PolicySpec) -> None:
     """Integers of a state are counts, arms and flags: a GPU keeps them in 32 bits."""
     _, memory = _traced(spec, spec.program().replicate)
     assert not memory.ints.size or np.abs(memory.ints).max() < 2**31
-
-
-def waits_a_little(spec: PolicySpec) -> None:
-    """A thread that sits out beats plays the same arms, and waits less often than it plays."""
-    waits = link(spec.policy.waits, interpreted)
-
-    def counted(state: Any, beat: int) -> bool:
-        assert beat < 2 * BUDGET, "it waits too often"
-        return bool(waits(state, beat))
-
-    loop = quietly(link(replicate, interpreted, {**spec.fill(), "TRACE": True, "waits": counted}))
-    waited, plain = _traced(spec, loop)[0], _traced(spec, spec.program().replicate)[0]
-    assert waited.arm.tolist() == plain.arm.tolist()
 
 
 def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
