@@ -35,21 +35,27 @@ def entry(P, i, k):
 
 
 @kernel
-def entry_of(P, i, k):
-    """Return P[i, k] from below the diagonal."""
-    value = 0.0
-    for m in range(P.shape[0]):
-        value += (1.0 if m == i else 0.0) * P[max(m, k), min(m, k)]
-    return value
-
-
-@kernel
 def diagonal(P, i):
     """Return P[i, i]."""
     value = 0.0
     for m in range(P.shape[0]):
         value += (1.0 if m == i else 0.0) * P[m, m]
     return value
+
+
+@kernel
+def fetch(P, i, row):
+    """Copy row i of P, from below the diagonal."""
+    for k in range(P.shape[0]):
+        row[k] = 0.0
+        for m in range(P.shape[0]):
+            row[k] += (1.0 if m == i else 0.0) * P[max(m, k), min(m, k)]
+
+
+@kernel
+def fetched(P, i, row, k):
+    """Return P[i, k] from the copy."""
+    return row[k]
 
 
 @kernel
@@ -104,8 +110,9 @@ REGISTERS = {
     _words.at: at,
     _words.add_at: add_at,
     _words.entry: entry,
-    _words.entry_of: entry_of,
     _words.diagonal: diagonal,
+    _words.fetch: fetch,
+    _words.fetched: fetched,
     _words.put: put,
     _words.along: along,
     _words.times: times,

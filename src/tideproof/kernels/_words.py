@@ -32,15 +32,20 @@ def entry(P, i, k):
 
 
 @kernel
-def entry_of(P, i, k):
-    """Return P[i, k] of a symmetric matrix, i known only at run time."""
-    return P[i, k]
-
-
-@kernel
 def diagonal(P, i):
     """Return P[i, i], i known only at run time."""
     return P[i, i]
+
+
+@kernel
+def fetch(P, i, row):
+    """Make ready to look at row i of a symmetric matrix, i known only at run time; `row` has room for it."""
+
+
+@kernel
+def fetched(P, i, row, k):
+    """Return P[i, k], k the variable of a loop, after `fetch`."""
+    return P[i, k]
 
 
 @kernel

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from tideproof.checks import finite, whole
 from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
 from tideproof.kernels._link import kernel
-from tideproof.kernels._words import at, diagonal, entry, entry_of, times
+from tideproof.kernels._words import at, diagonal, entry, fetch, fetched, times
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.fixed_effects import freedom
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
@@ -130,9 +130,10 @@ def _weigh(params, state, fit, n):
         share = (left + 1.0) / horizon
         state.scale[0] = params.exploration * math.sqrt(2.0 * math.log(2.0 + left / K) * share)
     scale = state.scale[0]
-    own = diagonal(P, leader)
+    own, row = diagonal(P, leader), state.work.second
+    fetch(P, leader, row)
     for i in range(K):  # no branches: this loop is half the cost of a step
-        weights[i] = math.sqrt(noise * abs(own + entry(P, i, i) - 2.0 * entry_of(P, leader, i)))
+        weights[i] = math.sqrt(noise * abs(own + entry(P, i, i) - 2.0 * fetched(P, leader, row, i)))
         promise[i] = scale * weights[i] - (lead - mu[i])
     highest = LOWEST
     for i in range(K):
@@ -151,20 +152,21 @@ def _weigh(params, state, fit, n):
 def _most_telling(state, data, slot):
     """Return the leader or the rival whose pull here most reduces the weighted variances."""
     P, pulls, counts, weights = data.fit.P, data.pulls, slot.counts, state.weights
-    here, leader = state.work.second, state.leader[0]
+    row, here, leader = state.work.first, state.work.second, state.leader[0]
     size, each = slot.size[0], slot.each[0]
     K = counts.size
+    fetch(P, leader, row)
     if size == 0.0:  # as if the leader had been pulled
         common = 2.0 + diagonal(P, leader)
         for i in range(K):
-            here[i] = entry_of(P, leader, i)
-    else:
+            here[i] = fetched(P, leader, row, i)
+    else:  # here = P n_j/m_j
         common = 1.0 + each + times(P, counts, each, here)  # 1 + 1/m_j + n_j'P n_j/m_j^2
     offset = at(here, leader)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
-            base = entry_of(P, leader, a) - offset
+            base = fetched(P, leader, row, a) - offset
             gain = 0.0
             for i in range(K):
                 if weights[i] > 0.0:
