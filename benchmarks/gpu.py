@@ -18,7 +18,7 @@ import tideproof as tp
 from tideproof.errors import TideproofError
 from tideproof.lab.blocks import Plan, play_all
 from tideproof.lab.engines import find_engine
-from tideproof.lab.executors import beside
+from tideproof.lab.executors import processes
 
 STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
 REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
@@ -41,7 +41,7 @@ def report() -> Iterator[str]:
     names = [*tp.policy_names(), "round-robin+ols", "reduce:successive-rejects", "reduce:lucb"]
     asked = [(name, arms) for arms in ARMS for name in names if arms <= 10 or name not in CUBIC]
     asked.sort(key=lambda each: -each[1])
-    with beside() as pool:
+    with processes() as pool:
         list(pool.map(_compile, [*asked, *((name, 5) for name in MORE)]))
     found = {}
     for each in reversed(asked):  # cheap ones first

@@ -39,7 +39,7 @@ COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "err
 
 
 def rows(replications: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each panel, policy and budget, until a budget shows no error."""
+    """Yield a row for each panel, policy and budget; who plays every budget anew ends with the first error-free one."""
     for (configuration, scenario), budgets in PANELS.items():
         world = getattr(tp, configuration)(5, scenario)
         for name, share in SHARE.items():

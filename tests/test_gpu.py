@@ -38,6 +38,8 @@ from tideproof.lab.blocks import Plan, run_block
 gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 3, 2, 40
 worlds = {
     "contrast": tp.World(means=[0, 1, 2, 2.5], lengths=tp.Geometric(4.0), shifts=tp.NoShift()),
+    "linlucb": tp.mdm(2),
+    "top-two-thompson": tp.mdm(12),
     "round-robin+ols": tp.mdm(13),  # too many for registers
 }
 for name in sys.argv[1:]:
@@ -91,12 +93,14 @@ def test_words_for_registers_mean_the_same(arms):
         out = [np.empty(arms), np.empty(arms)]
         g = np.eye(arms)[i] - n / 7
         for along, filled in zip(words["along"], out, strict=True):
-            np.testing.assert_allclose(along(P, x, i, n, 1 / 7, filled), [g @ x, g @ P @ g], atol=1e-13)
-            np.testing.assert_allclose(filled, P @ g, atol=1e-13)
+            np.testing.assert_allclose(
+                along(P, x, i, n, 1 / 7, filled), [g @ x, g @ P @ g], rtol=1e-12, atol=1e-13
+            )
+            np.testing.assert_allclose(filled, P @ g, rtol=1e-12, atol=1e-13)
     n[-1] = 2  # not all are 0
     for times, filled in zip(words["times"], (np.empty(arms), np.empty(arms)), strict=True):
         assert math.isclose(times(P, n, 1 / 7, filled), n @ P @ n / 49, rel_tol=1e-12)
-        np.testing.assert_allclose(filled, P @ n / 7, atol=1e-13)
+        np.testing.assert_allclose(filled, P @ n / 7, rtol=1e-12, atol=1e-13)
     for root_of_ratio in words["root_of_ratio"]:
         assert root_of_ratio(0.0, 3) == 0.0
         assert math.isclose(root_of_ratio(7.0, 3), math.sqrt(7 / 3), rel_tol=1e-15)
@@ -135,7 +139,7 @@ with open({str(note)!r}, "a") as file:
     print(plan.policies[0].policy.name, file=file)
 """
     monkeypatch.setattr(ahead, "_COMMAND", (sys.executable, "-c", program))
-    monkeypatch.setattr(ahead, "AT_ONCE", 1)
+    monkeypatch.setattr(ahead, "side_by_side", lambda: 1)
     monkeypatch.setattr(ahead, "_underway", {})
     return lambda: note.read_text().split()
 
@@ -242,7 +246,7 @@ def test_a_real_gpu_plays_what_the_cpu_plays(name):
     plan = Plan(tp.mdm(5), (tp.policy(name), tp.policy("linlucb")), (60, 120), 11)
     here, there = gpu.run_chunk(plan, 0, 20_000), run_block(plan, 0, 20_000)
     assert np.abs(here.chosen - there.chosen).sum() <= 4
-    assert here.samples == pytest.approx(there.samples, rel=1e-4)
+    assert np.abs(here.pulls - there.pulls).sum() <= 4 * 120
 
 
 @pytest.mark.gpu

@@ -77,3 +77,31 @@ def test_a_state_without_shapes_is_refused():
 
     with pytest.raises(TypeError, match="annotated with their shape"):
         allocate(Loose, arms=3)
+
+
+@kernel
+def plain(x):
+    return x
+
+
+@kernel
+def with_a_hole(x):
+    return put(x)
+
+
+put = hole("put")
+
+
+@kernel
+def asks_plain(x):
+    return plain(x)
+
+
+@kernel
+def asks_twice(x):
+    return asks_plain(x)
+
+
+def test_who_calls_a_replacement_with_a_hole_is_not_shared():
+    linked = [link(asks_twice, interpreted, {plain: with_a_hole, "put": f}) for f in (abs, float.__trunc__)]
+    assert [f(-2.5) for f in linked] == [2.5, -2]

@@ -169,7 +169,7 @@ class _Disk:
         with contextlib.suppress(Exception):  # numba's inner parts may change: only time is lost
             data = zlib.compress(dumps(self._packing.pack(result)), 1)
             self._folder.mkdir(parents=True, exist_ok=True)
-            for old in self._folder.glob("*.bin"):
+            for old in [*self._folder.glob("*.bin"), *self._folder.glob("*.tmp")]:
                 if old.stat().st_mtime < time.time() - _FORGOTTEN:
                     old.unlink(missing_ok=True)
             handle, beside = tempfile.mkstemp(dir=self._folder, suffix=".tmp")

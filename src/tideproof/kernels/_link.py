@@ -69,7 +69,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
                     scope[name] = value
             copy = types.FunctionType(g.__code__, scope, g.__name__, g.__defaults__, g.__closure__)
             made[g] = jit(copy, entry)
-            if not entry and _is_closed(g):
+            if not entry and _is_closed(g, filled):
                 _SHARED[g, jit, replaced] = made[g]
         return made[g]
 
@@ -81,9 +81,11 @@ def is_kernel(value: object) -> bool:
     return hasattr(value, "__tideproof_kernel__")
 
 
-def _is_closed(g: Any) -> bool:
+def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
+    """Tell whether the kernel and all it reaches, replaced ones included, have no hole."""
     used = [g.__globals__.get(name) for name in g.__code__.co_names]
-    return not any(isinstance(u, Hole) or (is_kernel(u) and not _is_closed(u)) for u in used)
+    reached = [filled.get(u, u) for u in used if is_kernel(u)]
+    return not any(isinstance(u, Hole) for u in used) and all(_is_closed(u, filled) for u in reached)
 
 
 _SHARED: dict[tuple[Kernel, Jit, frozenset[Any]], Kernel] = {}

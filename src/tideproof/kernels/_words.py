@@ -3,7 +3,8 @@
 A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
 unrolled, and it has registers for half of a symmetric matrix, not for all of it. So kernels on the path of
 every step reach arrays at an index known only at run time, and matrices, through these. Up to `_gpu.FEW` arms
-a GPU replaces each by its namesake in `_registers`, which differs by rounding at most (docs/decisions/0014).
+a GPU replaces each by its namesake in `_registers`, which for what kernels ask differs by rounding at most
+(docs/decisions/0014).
 """
 
 from __future__ import annotations
@@ -99,5 +100,5 @@ def times(P, x, each, out):
 
 @kernel
 def root_of_ratio(x, n):
-    """Return the square root of x/n."""
+    """Return the square root of x/n, for a finite x that is not negative."""
     return math.sqrt(x / n)

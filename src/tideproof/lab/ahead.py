@@ -19,9 +19,8 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 from tideproof.lab.blocks import Plan
-from tideproof.lab.executors import cores
+from tideproof.lab.executors import side_by_side
 
-AT_ONCE = 8  # processes at most: each has a context on the GPU, and its memory
 _COMMAND = (sys.executable, "-m", "tideproof.lab.ahead")
 
 _underway: dict[Any, Event] = {}
@@ -49,8 +48,7 @@ def compile_ahead(missing: Mapping[Any, Plan]) -> None:
     made = {program: _Task(pickle.dumps(plan), Event()) for program, plan in fresh.items()}
     for task in made.values():
         tasks.put(task)
-    # two to a core slow each other down, and the first programs are wanted first
-    for _ in range(min(len(fresh), AT_ONCE, max(2, cores() // 2))):
+    for _ in range(min(len(fresh), side_by_side())):
         Thread(target=_work, args=(tasks,), daemon=True).start()
     _underway.update({program: task.over for program, task in made.items()})
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,20 +28,32 @@ def cores() -> int:
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
-@contextmanager
-def beside(most: int = 8) -> Iterator[Executor]:
-    """Yield processes for what would hold this one's lock, on half of the cores and at most so many.
+def side_by_side() -> int:
+    """Return how many processes to have beside this one, for work that is all Python's.
 
-    Ctrl-C, which reaches them all, ends them at once; what was not begun when this ends is left out.
+    Two to a core slow each other down, and the first results are wanted first; where they compile for a
+    GPU, each takes some of its memory.
     """
-    count = min(most, max(2, cores() // 2))
+    return min(8, max(2, cores() // 2))
+
+
+@contextmanager
+def processes() -> Iterator[Executor]:
+    """Yield processes for what would hold this one's lock; what they have not begun at the end is left out.
+
+    They import the script that began all this: it must do its work under `if __name__ == "__main__":`.
+    """
     fresh = get_context("spawn")  # a copy of this process would share its GPU
-    stops = (signal.SIGINT, signal.SIG_DFL)
-    with ProcessPoolExecutor(count, fresh, initializer=signal.signal, initargs=stops) as pool:
-        try:
-            yield pool
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    pool = ProcessPoolExecutor(side_by_side(), fresh, initializer=_leave_quietly)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_quietly() -> None:
+    """Let Ctrl-C, which reaches all processes, end this one as if it were done, tidying up."""
+    signal.signal(signal.SIGINT, lambda *_: sys.exit())
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.files import replacing, write_whole
 from tideproof.lab.curves import check_picture
 from tideproof.lab.engines import find_engine
-from tideproof.lab.executors import beside
+from tideproof.lab.executors import processes
 from tideproof.paper.claims import CLAIMS
 from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.ledger import claim_table, markdown
@@ -67,7 +67,7 @@ def reproduce(
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
-    with beside() as others:
+    with processes() as others:
         probed = others.submit(_probe, [name for name in PROBES if name in needs], seed, replications)
         found = _run(wanted, replications, seed, folder, executor, engine, show)
         found |= probed.result()
