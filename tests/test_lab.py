@@ -714,3 +714,15 @@ def test_command_ends_with_130_when_interrupted(monkeypatch, capsys):
     captured = capsys.readouterr()
     assert "interrupted after 1,000 of 5,000 replications" in captured.err
     assert "round-robin" in captured.out
+
+
+def test_a_run_compiles_in_the_thread_that_hears_ctrl_c(monkeypatch):
+    played = []
+
+    def play(plan, first, count):
+        played.append((threading.current_thread() is threading.main_thread(), count))
+        return run_block(plan, first, count)
+
+    monkeypatch.setattr(engines, "CPU", engines.CPU._replace(play=play))
+    assert tp.simulate(tp.mdm(3), "round-robin", 30, 10, seed=1, engine="cpu").replications == 10
+    assert played == [(True, 1), (False, 10)]

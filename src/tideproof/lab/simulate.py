@@ -103,6 +103,8 @@ def carry_out(
             if isinstance(doing, str):
                 show = stack.enter_context(_bar(replications, doing))
             chosen.prepare([plan])
+            if executor is None:
+                chosen.play(plan, 0, 1)  # compiles in this thread, where Ctrl-C is heard
             for count, tally in _tallies(chosen, plan, replications, pool):
                 total = tally if total is None else total.plus(tally)
                 done += count
