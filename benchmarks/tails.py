@@ -34,6 +34,13 @@ SHARE = {  # of the replications
     "reduce:successive-rejects": 0.1,
     "top-two-thompson": 0.01,
 }
+STYLE = {  # colours differ in lightness too, so that curves can be told apart in grey
+    "contrast": ("#d1495b", "-", "D"),
+    "linlucb": ("#08306b", "-", "o"),
+    "round-robin+ols": ("#8a8a8a", "--", "s"),
+    "reduce:successive-rejects": ("#111111", ":", ">"),
+    "top-two-thompson": ("#1a9e77", "-.", "^"),
+}
 FEWEST = 10  # errors a point of the picture rests on
 COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "errors", "pics", "low", "high")
 
@@ -68,17 +75,20 @@ def draw(found: list[dict[str, Any]]) -> Any:
                 and row["errors"] >= FEWEST
             ]
             budgets = [row["budget"] for row in points]
-            (line,) = axes.semilogy(budgets, [row["pics"] for row in points], marker=".", label=name)
-            axes.fill_between(
-                budgets,
-                [row["low"] for row in points],
-                [row["high"] for row in points],
-                color=line.get_color(),
-                alpha=0.2,
-                linewidth=0,
+            colour, line, marker = STYLE[name]
+            low, value, high = ([row[key] for row in points] for key in ("low", "pics", "high"))
+            axes.semilogy(
+                budgets, value, color=colour, linestyle=line, marker=marker, markersize=4.5, label=name
             )
-        axes.set(title=f"{panel[0]}, {panel[1]}", xlabel="pulls", ylabel="PICS", ylim=(1e-8, 1.0))
+            axes.fill_between(budgets, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.set(ylim=(5e-8, 0.6))
+        axes.set_title(f"{'MDM' if panel[0] == 'mdm' else 'Slippage'}, {panel[1]}", fontsize=10, loc="left")
+        axes.yaxis.set_minor_locator(pyplot().NullLocator())
         axes.grid(alpha=0.25)
+    for axes in grid[-1]:
+        axes.set_xlabel("pulls")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("PICS")
     lines, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside lower center", ncols=len(SHARE), frameon=False, fontsize=9)
     return figure
