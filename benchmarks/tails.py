@@ -8,7 +8,6 @@ curve ends where ten errors were seen.
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +17,9 @@ from typing import Any
 from lab import table
 
 import tideproof as tp
+from tideproof.files import replacing
 from tideproof.report.figures import pyplot, save
+from tideproof.table import Table
 
 SEED = 2027
 PANELS = {
@@ -46,7 +47,7 @@ COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "err
 
 
 def rows(replications: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each panel, policy and budget; who plays every budget anew ends with the first error-free one."""
+    """Yield a row for each panel, policy and budget; who plays each anew ends with the first free of errors."""
     for (configuration, scenario), budgets in PANELS.items():
         world = getattr(tp, configuration)(5, scenario)
         for name, share in SHARE.items():
@@ -112,15 +113,13 @@ def report() -> Iterator[str]:
 
 def main(replications: int, folder: Path) -> None:
     start, found = time.perf_counter(), []
-    with (folder / "tails.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in rows(replications):
-            found.append(row)
-            writer.writerow({**row, **{c: f"{row[c]:.4g}" for c in ("pics", "low", "high")}})
-            print(f"{time.perf_counter() - start:6.1f} s", *row.values(), flush=True)
-            file.flush()
-    save(draw(found), folder / "tails.png")
+    for row in rows(replications):
+        found.append(row)
+        print(f"{time.perf_counter() - start:6.1f} s", *row.values(), flush=True)
+    with replacing(folder / "tails.csv") as path:
+        Table({column: [row[column] for row in found] for column in COLUMNS}).to_csv(path)
+    with replacing(folder / "tails.png") as path:
+        save(draw(found), path)
 
 
 if __name__ == "__main__":

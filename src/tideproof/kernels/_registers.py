@@ -49,7 +49,7 @@ def fetch(P, i, row):
     for k in range(P.shape[0]):
         row[k] = 0.0
         for m in range(P.shape[0]):
-            row[k] += (1.0 if m == i else 0.0) * P[max(m, k), min(m, k)]
+            row[k] += (1.0 if m == i else 0.0) * entry(P, m, k)
 
 
 @kernel
@@ -77,7 +77,7 @@ def along(P, x, arm, counts, each, out):
         g = (1.0 if k == arm else 0.0) - counts[k] * each
         total += g * x[k]
         for i in range(K):
-            out[i] += g * P[max(i, k), min(i, k)]
+            out[i] += g * entry(P, i, k)
     for k in range(K):
         g = (1.0 if k == arm else 0.0) - counts[k] * each
         spread += g * out[k]
@@ -94,7 +94,7 @@ def times(P, x, each, out):
     for k in range(K):
         share = x[k] * each
         for i in range(K):
-            out[i] += share * P[max(i, k), min(i, k)]
+            out[i] += share * entry(P, i, k)
     for k in range(K):
         total += x[k] * each * out[k]
     return total
