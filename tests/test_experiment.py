@@ -290,6 +290,17 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_text() != old
 
 
+def test_a_state_of_another_version_is_refused(tmp_path):
+    path = tmp_path / "run.json"
+    tp.Experiment(["A", "B"]).save(path)
+    saved = json.loads(path.read_text())
+    expected = len(saved["state"]["floats"])
+    saved["state"]["floats"].pop()
+    path.write_text(json.dumps(saved))
+    with pytest.raises(tp.InputError, match=f"another version .* has {expected - 1} numbers, not {expected}"):
+        tp.Experiment.load(path)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "3", '{"arms": ["A"]}'])
 def test_a_file_that_is_no_experiment(tmp_path, text):
     path = tmp_path / "other.json"

@@ -12,12 +12,12 @@ from tideproof.kernels.fixed_effects import (
     FixedEffects,
     anchor,
     connected,
-    contrast_variance,
     freedom,
     observe,
     place,
     sigma2,
     together,
+    variance_to,
 )
 
 # Contrasts come out of O(100) rank-one steps in double precision.
@@ -39,6 +39,10 @@ class Recursion:
         slot = self.slot(environment)
         observe(self.fit, slot, arm, n, reward, squares)
         enter(slot, arm, n, reward)
+
+    def variance(self, i, k):
+        P = self.fit.P
+        return variance_to(P, i, P[i, i], P[i], k)
 
     def place(self, arm, environment, n=1):
         slot = self.slot(environment)
@@ -73,7 +77,7 @@ def check(run, arm, environment, reward):
         assert together(run.fit, i, k) == (estimate is not None)
         if estimate is not None:
             np.testing.assert_allclose(run.fit.mu[i] - run.fit.mu[k], estimate, **CLOSE)
-            np.testing.assert_allclose(contrast_variance(run.fit, i, k), variance, **CLOSE)
+            np.testing.assert_allclose(run.variance(i, k), variance, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -114,7 +118,7 @@ def test_pulls_that_are_out_shape_the_design_only(seed):
         run.place(arm[t], environment[t])
     for i, k, _, variance in contrasts(arm, environment, reward, 4):
         if variance is not None:
-            np.testing.assert_allclose(contrast_variance(run.fit, i, k), variance, **CLOSE)
+            np.testing.assert_allclose(run.variance(i, k), variance, **CLOSE)
         if group[i] and group[i] == group[k]:
             gap = before[0][i] - before[0][k]
             np.testing.assert_allclose(run.fit.mu[i] - run.fit.mu[k], gap, **CLOSE)

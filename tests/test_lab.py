@@ -676,6 +676,22 @@ def test_command_prints_a_table_and_saves_files(monkeypatch, capsys, tmp_path):
     assert picture.read_text().lstrip().startswith("<?xml")
 
 
+@pytest.mark.parametrize("width", [28, 60])  # a number may be cut at its sign, not within
+def test_numbers_stay_whole_on_a_narrow_screen(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    command = (
+        "simulate --policies linlucb,round-robin --budgets 30,60,100,200 --replications 300 --no-progress"
+    )
+    assert run(monkeypatch, *command.split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    rows = [line for line in lines if "linlucb" in line or "round-robin" in line]
+    text = "".join(lines)
+    assert text.count("±") + text.count("<") == 8 + 1  # two policies at four budgets
+    assert len(rows) > 2
+    assert "…" not in "".join(lines)
+
+
 def test_command_prints_json_for_scripts(monkeypatch, capsys):
     command = (
         "simulate --json --policies round-robin --budgets 30 --replications 100 --configuration slippage"

@@ -77,7 +77,7 @@ def test_solution_is_what_the_recursion_arrives_at(kind):
     for i, k in combinations(range(arms), 2):
         assert fixed_effects.together(s, i, k) == fixed_effects.together(fit, i, k)
         if fixed_effects.together(fit, i, k):
-            want = fit.mu[i] - fit.mu[k], fixed_effects.contrast_variance(fit, i, k)
+            want = fit.mu[i] - fit.mu[k], fixed_effects.variance_to(fit.P, i, fit.P[i, i], fit.P[i], k)
             assert contrast(s, i, k) == pytest.approx(want, abs=ATOL)
 
 

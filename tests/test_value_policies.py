@@ -256,7 +256,7 @@ def test_only_arms_far_behind_do_not_contend():
     behind = [contrasts(fit, [leader, i]) for i in range(5)]
     inside = [i for i, (mean, var) in enumerate(behind) if i == leader or mean[0] ** 2 <= 6.5**2 * var[0, 0]]
     assert 1 < len(inside) < 5
-    assert sorted(posterior.arms[: posterior.size[0]]) == inside
+    assert sorted(posterior.arms[: int(posterior.size[0])]) == inside
     assert posterior.arms[0] == leader
 
 

@@ -549,8 +549,13 @@ def _buffers(memory: Memory[Any]) -> dict[str, list[Any]]:
 
 
 def _refill(memory: Memory[Any], saved: dict[str, list[Any]]) -> None:
-    memory.floats[:] = saved["floats"]
-    memory.ints[:] = saved["ints"]
+    for buffer, numbers in ((memory.floats, saved["floats"]), (memory.ints, saved["ints"])):
+        if len(buffer) != len(numbers):
+            raise InputError(
+                f"the experiment was saved by another version of its policy or of tideproof: its state has "
+                f"{len(numbers)} numbers, not {len(buffer)}"
+            )
+        buffer[:] = numbers
 
 
 def _minus(value: float | None) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,7 +118,8 @@ def simulate_command(
     if as_json:
         typer.echo(json.dumps(study.table().to_dicts()))
     else:
-        console.print(_shown(study, f"{configuration}, {arms} arms, {scenario}"))
+        for table in _shown(study, f"{configuration}, {arms} arms, {scenario}", console.width):
+            console.print(table)
     if csv is not None:
         study.table().to_csv(csv)
     if save is not None:
@@ -165,18 +167,42 @@ def _whole(text: str) -> int:
         raise InputError(f"budgets must be whole numbers separated by commas, not {text!r}") from None
 
 
-def _shown(study: Study, world: str) -> RichTable:
-    """Return the probability of incorrect selection of every policy at every budget."""
+def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
+    """Yield tables of how often each policy is wrong, each of as many budgets as the screen has room for."""
     from rich.table import Table
 
-    table = Table(title=f"PICS ± standard error\n{world}, {study.replications:,} replications")
-    table.add_column("policy", no_wrap=True)
-    for budget in study.budgets:
-        table.add_column(f"{budget:,}", justify="right")
+    columns = [[f"{budget:,}"] for budget in study.budgets]
     for label in study.policies:
-        cells = zip(study.pics(label), study.stderr(label), study.interval(label).high, strict=True)
-        table.add_row(label, *(_cell(*cell) for cell in cells))
-    return table
+        found = study.pics(label), study.stderr(label), study.interval(label).high
+        for column, cell in zip(columns, zip(*found, strict=True), strict=True):
+            column.append(_cell(*cell))
+    title = f"PICS ± standard error\n{world}, {study.replications:,} replications"
+    policies = ["policy", *study.policies]
+    for number, part in enumerate(_fitting(columns, width - _width(policies) - 1)):
+        table = Table(title=None if number else title)
+        (_, *headers), *rows = zip(policies, *part, strict=True)
+        table.add_column("policy", no_wrap=True)
+        for header in headers:
+            table.add_column(header, justify="right")
+        for row in rows:
+            table.add_row(*row)
+        yield table
+
+
+def _fitting(columns: list[list[str]], room: int) -> Iterator[list[list[str]]]:
+    """Yield the columns, as many at a time as there is room for, and at least one."""
+    part: list[list[str]] = []
+    for column in columns:
+        if part and sum(map(_width, [*part, column])) > room:
+            yield part
+            part = []
+        part.append(column)
+    yield part
+
+
+def _width(column: list[str]) -> int:
+    """Return what a column takes of the screen, its line and spaces included."""
+    return max(map(len, column)) + 3
 
 
 def _cell(pics: float, error: float, high: float) -> str:

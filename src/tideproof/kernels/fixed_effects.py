@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.kernels._link import kernel
-from tideproof.kernels._words import add_at, along, entry, put, times
+from tideproof.kernels._words import add_at, along, entry, fetched, put, times
 
 
 class FixedEffects(NamedTuple):
@@ -147,9 +147,9 @@ def sigma2(fit):
 
 
 @kernel
-def contrast_variance(fit, i, k):
-    """Return Var(muhat_i - muhat_k) of two arms of one group."""
-    return fit.P[i, i] + fit.P[k, k] - 2.0 * fit.P[i, k]
+def variance_to(P, i, own, row, k):
+    """Return Var(muhat_i - muhat_k) in one group, k of a loop, after `fetch(P, i, row)`; own is P_ii."""
+    return own + entry(P, k, k) - 2.0 * fetched(P, i, row, k)
 
 
 @kernel

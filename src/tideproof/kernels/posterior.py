@@ -21,7 +21,8 @@ import numpy as np
 
 from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.kernels._link import kernel
-from tideproof.kernels.fixed_effects import contrast_variance
+from tideproof.kernels._words import at, diagonal, fetch, fetched
+from tideproof.kernels.fixed_effects import variance_to
 from tideproof.kernels.random import _32, normal_quantile, threefry, unit
 
 _REACH2 = 6.5**2
@@ -33,41 +34,47 @@ class Posterior(NamedTuple):
     Attributes
     ----------
     arms : (K,) the leader, then the other contenders.
-    size : (1,) how many they are.
+    size : (1,) how many they are. A float: of an integer a GPU's compiler would see that it is at most K, and
+        write out every loop up to it (docs/decisions/0014).
     settled : (1,) exp(-rho^2/2).
     factored : (1,) 1 once a draw needed the factor.
     factor : (K, K) rows and columns from 1 on: U of C = U'U, for the contenders in that order.
     uniforms, values : (K,) the last draw, in that order.
+    leading, row : (K,) for rows of P, the leader's and another.
     """
 
     arms: IntK
-    size: Int1
+    size: Float1
     settled: Float1
     factored: Int1
     factor: FloatKK
     uniforms: FloatK
     values: FloatK
+    leading: FloatK
+    row: FloatK
 
 
 @kernel
 def find_contenders(posterior, fit, variance):
     """Find the contenders and the distance of the nearest. O(K)."""
-    mu, arms = fit.mu, posterior.arms
-    leader = 0
+    P, mu, arms, row = fit.P, fit.mu, posterior.arms, posterior.leading
+    leader, lead = 0, mu[0]
     for i in range(1, mu.size):
-        if mu[i] > mu[leader]:
-            leader = i
+        if mu[i] > lead:
+            leader, lead = i, mu[i]
     arms[0] = leader
     m = 1
     nearest = _REACH2
+    own = diagonal(P, leader)
+    fetch(P, leader, row)
     for i in range(mu.size):
-        gap = mu[leader] - mu[i]
-        spread = variance * contrast_variance(fit, leader, i)
+        gap = lead - mu[i]
+        spread = variance * variance_to(P, leader, own, row, i)
         if i != leader and gap * gap <= _REACH2 * spread:
             arms[m] = i
             m += 1
             nearest = min(nearest, gap * gap / spread if spread > 0.0 else 0.0)
-    posterior.size[0] = m
+    posterior.size[0] = float(m)
     posterior.settled[0] = math.exp(-0.5 * nearest)
     posterior.factored[0] = 0
 
@@ -75,12 +82,16 @@ def find_contenders(posterior, fit, variance):
 @kernel
 def _factorise(posterior, P):
     """Find U of C = U'U: Cholesky, O(m^3)."""
-    arms, U = posterior.arms, posterior.factor
-    m, leader = posterior.size[0], posterior.arms[0]
+    arms, U, leading, row = posterior.arms, posterior.factor, posterior.leading, posterior.row
+    m, leader = int(posterior.size[0]), posterior.arms[0]
+    own = diagonal(P, leader)
     for i in range(1, m):
+        a = arms[i]
+        fetch(P, a, row)
+        away = fetched(P, a, row, leader)  # of any arm, not of a loop's: the rows lie in memory here
         for k in range(i, m):
-            a, b = arms[i], arms[k]
-            U[i, k] = P[a, b] - P[a, leader] - P[leader, b] + P[leader, leader]
+            b = arms[k]
+            U[i, k] = fetched(P, a, row, b) - away - fetched(P, leader, leading, b) + own
     for j in range(1, m):
         scale = 1.0 / math.sqrt(U[j, j]) if U[j, j] > 0.0 else 0.0  # rounding may leave no sign
         for k in range(j, m):
@@ -97,7 +108,7 @@ def best_of_draw(posterior, fit, sigma, draw, lane):
     """Draw the arms once and return the best; uses at most K/2 lanes, from `lane` on. O(m^2)."""
     arms, mu, U = posterior.arms, fit.mu, posterior.factor
     uniforms, values = posterior.uniforms, posterior.values
-    m = posterior.size[0]
+    m = int(posterior.size[0])
     counter = (draw.purpose << _32) | np.uint64(lane)
     product = 1.0
     for j in range(1, m, 2):
@@ -112,7 +123,7 @@ def best_of_draw(posterior, fit, sigma, draw, lane):
     if posterior.factored[0] == 0:
         _factorise(posterior, fit.P)
     for i in range(m):
-        values[i] = mu[arms[i]]
+        values[i] = at(mu, arms[i])
     for j in range(1, m):
         z = sigma * normal_quantile(uniforms[j])
         for i in range(j, m):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.kernels._arrays import Floats, Ints
-from tideproof.kernels.fixed_effects import contrast_variance, together
+from tideproof.kernels.fixed_effects import together, variance_to
 
 _BLOCK = 2**20  # numbers in a dense block of environments x arms: 8 MB
 
@@ -92,7 +92,8 @@ def contrast(solution: Solution, i: int, k: int) -> tuple[float, float]:
     """Return muhat_i - muhat_k and its variance; NaN for arms of different groups."""
     if not together(solution, i, k):
         return np.nan, np.nan
-    return float(solution.mu[i] - solution.mu[k]), max(float(contrast_variance(solution, i, k)), 0.0)
+    P, mu = solution.P, solution.mu
+    return float(mu[i] - mu[k]), max(float(variance_to(P, i, P[i, i], P[i], k)), 0.0)
 
 
 def adjusted(solution: Solution, arm: Ints, n: Floats, mean: Floats) -> tuple[Floats, Floats]:

@@ -1,16 +1,22 @@
 """Contrast: spend every pull where it best tells the leader from its rivals, in this environment.
 
-With l the leader, d_i = muhat_l - muhat_i and V_i the variance of that difference,
+With l the leader, d_i = muhat_l - muhat_i and e_i the standard error of that difference, from
+the variance sigma2hat (nu + 4)/nu of noise,
 
-    u_i = c s sqrt(v V_i) - d_i,    s = sqrt(2 ln(2 + (T - t)/K) (T - t + 1)/T),    v = sigma2hat (nu + 4)/nu,
-    w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau sqrt(v V_i)) < 1, else 0:
+    u_i = c s (e_i - delta (1 - 1/n) max(0, e_i - d_i)) - d_i,    delta = 0.2 min(1, T/(40 K)),
+    s = sqrt(2 ln(2 + (T - t)/K) (T - t + 1)/T),
+    w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau e_i) < 1, else 0:
 
 u_i says how promising a rival is, and explores less as the budget runs out, nothing at its end; w_i how
-nearly it is the most promising. Of the leader and the arms with a weight, the next pull is of the one
-that most reduces sum_i w_i V_i if it is pulled *here*: with the environment's shares n_j/m_j and
-g = e_a - n_j/m_j,
+nearly it is the most promising. n is how many rivals tie with the leader, d_i <= e_i: where several do
+although there are many pulls for each, they may well be equal, which no budget can tell, so they promise
+less and arms farther behind get their turn. s and n are found anew at every eighth pull, n for those after.
 
-    reduction of V_i = (g'P(e_i - e_l))^2 / (1 + 1/m_j + g'Pg).
+Of the leader and the arms with a weight, the next pull is of the one that most reduces sum_i w_i V_i,
+V_i = e_i^2 over that variance, if it is pulled *here*: with the environment's shares n_j/m_j and
+g = 1_a - n_j/m_j,
+
+    reduction of V_i = (g'P(1_i - 1_l))^2 / (1 + 1/m_j + g'Pg).
 
 An environment's first pull tells nothing alone: it is looked at as if the leader had been pulled there,
 and of the leader and the arm that would then come next, the less-pulled is. It begins with n0 = 2 pulls
@@ -18,8 +24,10 @@ of each arm by Algorithm 1 (1 if the budget has no room for 2), never with the s
 
 Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb` on the same budget
 (docs/decisions/0006 has the numbers, what was tried and how it was tuned). Without a budget it takes
-as much to be left as was used. Ours; its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen
-et al. 2000) and c-optimal design of experiments (Elfving 1952).
+as much to be left as was used, and delta = 0.
+
+Ours; its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen et al. 2000) and c-optimal
+design of experiments (Elfving 1952).
 """
 
 from __future__ import annotations
@@ -32,11 +40,12 @@ from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
 from tideproof.kernels._link import kernel
 from tideproof.kernels._words import at, diagonal, entry, fetch, fetched, times
 from tideproof.kernels.choose import LOWEST, least_pulled
-from tideproof.kernels.fixed_effects import freedom
+from tideproof.kernels.fixed_effects import freedom, variance_to
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.policies._policy import Policy
 from tideproof.policies.selections import OLS
 
+MANY = 40  # pulls an arm: with as many, arms that tie may be equal
 ABOVE = 1.0 + 1e-6  # gains that differ by rounding are equal: the arm with fewer pulls is played
 
 
@@ -47,6 +56,7 @@ class Params(NamedTuple):
     horizon: int
     exploration: float
     focus: float
+    delta: float
 
 
 class State(NamedTuple):
@@ -59,6 +69,7 @@ class State(NamedTuple):
     leader : (1,) the leader.
     weights : (K,) w_i.
     scale : (1,) c s.
+    tied : (1,) delta (1 - 1/n).
     work : to work on.
     """
 
@@ -67,6 +78,7 @@ class State(NamedTuple):
     leader: Int1
     weights: FloatK
     scale: Float1
+    tied: Float1
     work: Scratch
 
 
@@ -78,15 +90,18 @@ def configure(
     n0: int = 2,
     exploration: float = 3.0,
     focus: float = 0.4,
+    ties: float = 0.2,
     anytime: bool = False,
 ) -> Params:
-    """Set n0, c and tau above; a budget too small for n0 begins with fewer; `anytime=True` forgets it."""
+    """Set n0, c, tau and, by `ties`, the 0.2; too small a budget has fewer than n0, `anytime` forgets it."""
     fits = n0 if horizon is None else max(horizon // arms, 1)
+    known = 0 if anytime or horizon is None else horizon
     return Params(
         min(whole("n0", n0, 1), fits),
-        0 if anytime or horizon is None else horizon,
+        known,
         finite("exploration", exploration, 0.0),
         finite("focus", focus, 1e-6),
+        finite("ties", ties, 0.0) * min(1.0, known / (MANY * arms)),
     )
 
 
@@ -124,17 +139,24 @@ def _weigh(params, state, fit, n):
             leader, lead = i, mu[i]
     state.leader[0] = leader
     noise = fit.rss[0] * (nu + 4.0) / (nu * nu)
-    if told % 8 < n or state.begun[0] == 0:  # it moves slowly, and a logarithm is not free
+    anew = told % 8 < n or state.begun[0] == 0  # s and n move slowly, and a logarithm is not free
+    if anew:
         horizon = max(params.horizon, told) if params.horizon > 0 else 2 * told
         left = horizon - told
         share = (left + 1.0) / horizon
         state.scale[0] = params.exploration * math.sqrt(2.0 * math.log(2.0 + left / K) * share)
-    scale = state.scale[0]
+    scale, less = state.scale[0], state.scale[0] * state.tied[0]
     own, row = diagonal(P, leader), state.work.second
     fetch(P, leader, row)
     for i in range(K):  # no branches: this loop is half the cost of a step
-        weights[i] = math.sqrt(noise * abs(own + entry(P, i, i) - 2.0 * fetched(P, leader, row, i)))
-        promise[i] = scale * weights[i] - (lead - mu[i])
+        behind = lead - mu[i]
+        weights[i] = math.sqrt(noise * abs(variance_to(P, leader, own, row, i)))
+        promise[i] = scale * weights[i] - behind - less * max(0.0, weights[i] - behind)
+    if anew:  # for the pulls that follow
+        tying = -1.0  # the leader
+        for i in range(K):
+            tying += 1.0 if lead - mu[i] <= weights[i] else 0.0
+        state.tied[0] = params.delta * (1.0 - 1.0 / max(tying, 1.0))
     highest = LOWEST
     for i in range(K):
         if i != leader:

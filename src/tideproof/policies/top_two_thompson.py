@@ -22,8 +22,9 @@ from tideproof.checks import finite, whole
 from tideproof.errors import InputError
 from tideproof.kernels._arrays import FloatK, Int1
 from tideproof.kernels._link import kernel
+from tideproof.kernels._words import at, diagonal, fetch
 from tideproof.kernels.choose import LOWEST, argmax, least_pulled
-from tideproof.kernels.fixed_effects import contrast_variance, freedom, sigma2
+from tideproof.kernels.fixed_effects import freedom, sigma2, variance_to
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.posterior import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.random import uniform
@@ -98,18 +99,21 @@ def _choose(params, state, data, draw):
     for i in range(K):
         out += data.pulls[i]
     lane = K + (REDRAWS + 1) * K * out  # fresh numbers with every pull out; those below K are argmax's
-    first = best_of_draw(posterior, fit, sigma, draw, lane + 1)
-    if uniform(draw, lane) < params.beta:
-        return first
-    if posterior.size[0] > 1:
-        for _ in range(REDRAWS):
-            lane += K
-            other = best_of_draw(posterior, fit, sigma, draw, lane + 1)
-            if other != first:
-                return other
+    first, draws = -1, 1 + REDRAWS if posterior.size[0] > 1.0 else 1
+    for j in range(draws):
+        best = best_of_draw(posterior, fit, sigma, draw, lane + j * K + 1)
+        if j == 0:
+            first = best
+            if uniform(draw, lane) < params.beta:
+                return first
+        elif best != first:
+            return best
+    P, row, lead = fit.P, posterior.row, at(fit.mu, first)
+    own = diagonal(P, first)
+    fetch(P, first, row)
     for i in range(K):
-        gap = fit.mu[first] - fit.mu[i]
-        margins[i] = LOWEST if i == first else -gap * gap / contrast_variance(fit, first, i)
+        gap = lead - fit.mu[i]
+        margins[i] = LOWEST if i == first else -gap * gap / variance_to(P, first, own, row, i)
     return argmax(margins, draw)
 
 
