@@ -1,16 +1,17 @@
 """How rare errors become: PICS far below what 1e5 replications can show.
 
-    python benchmarks/tails.py 1e8 docs/paper
+    python benchmarks/tails.py 1e8 docs/paper [policy ...]
 
 needs a GPU for that many. A policy that is slow there gets a tenth or a hundredth of the replications, and its
-curve ends where ten errors were seen.
+curve ends where ten errors were seen. Where policies are named, the others' rows stay as they are.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,12 @@ FEWEST = 10  # errors a point of the picture rests on
 COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "errors", "pics", "low", "high")
 
 
-def rows(replications: int) -> Iterator[dict[str, Any]]:
+def rows(replications: int, names: Collection[str] = SHARE) -> Iterator[dict[str, Any]]:
     """Yield a row for each panel, policy and budget; who plays each anew ends with the first free of errors."""
     for (configuration, scenario), budgets in PANELS.items():
         world = getattr(tp, configuration)(5, scenario)
-        for name, share in SHARE.items():
-            count = max(int(replications * share), 1)
+        for name in names:
+            count = max(int(replications * SHARE[name]), 1)
             known = tp.policy(name).policy.needs_horizon  # then a run of its own for each budget
             for some in [(budget,) for budget in budgets] if known else [budgets]:
                 study = tp.simulate(world, name, some, count, SEED)
@@ -111,11 +112,34 @@ def report() -> Iterator[str]:
     )
 
 
-def main(replications: int, folder: Path) -> None:
-    start, found = time.perf_counter(), []
-    for row in rows(replications):
+def kept(path: Path, names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the rows of the policies that are not to be played anew."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        found = list(csv.DictReader(file))
+    kinds = (
+        dict.fromkeys(COLUMNS[:3], str) | dict.fromkeys(COLUMNS[3:6], int) | dict.fromkeys(COLUMNS[6:], float)
+    )
+    return [
+        {column: kind(row[column]) for column, kind in kinds.items()}
+        for row in found
+        if row["policy"] in SHARE and row["policy"] not in names
+    ]
+
+
+def place(row: dict[str, Any]) -> tuple[int, ...]:
+    """Return where a row stands: by panel, policy and budget."""
+    panel = row["configuration"], row["scenario"]
+    return list(PANELS).index(panel), list(SHARE).index(row["policy"]), row["budget"]
+
+
+def main(replications: int, folder: Path, names: Collection[str]) -> None:
+    start, found = time.perf_counter(), kept(folder / "tails.csv", names)
+    for row in rows(replications, names):
         found.append(row)
         print(f"{time.perf_counter() - start:6.1f} s", *row.values(), flush=True)
+    found.sort(key=place)
     with replacing(folder / "tails.csv") as path:
         Table({column: [row[column] for row in found] for column in COLUMNS}).to_csv(path)
     with replacing(folder / "tails.png") as path:
@@ -123,4 +147,4 @@ def main(replications: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])), Path(sys.argv[2]))
+    main(int(float(sys.argv[1])), Path(sys.argv[2]), sys.argv[3:] or list(SHARE))
