@@ -57,7 +57,7 @@ class Posterior(NamedTuple):
 @kernel
 def find_contenders(posterior, fit, variance):
     """Find the contenders and the distance of the nearest. O(K)."""
-    P, mu, arms, row = fit.P, fit.mu, posterior.arms, posterior.leading
+    P, mu, arms, leading = fit.P, fit.mu, posterior.arms, posterior.leading
     leader, lead = 0, mu[0]
     for i in range(1, mu.size):
         if mu[i] > lead:
@@ -66,10 +66,10 @@ def find_contenders(posterior, fit, variance):
     m = 1
     nearest = _REACH2
     own = diagonal(P, leader)
-    fetch(P, leader, row)
+    fetch(P, leader, leading)
     for i in range(mu.size):
         gap = lead - mu[i]
-        spread = variance * variance_to(P, leader, own, row, i)
+        spread = variance * variance_to(P, leader, own, leading, i)
         if i != leader and gap * gap <= _REACH2 * spread:
             arms[m] = i
             m += 1

@@ -93,7 +93,10 @@ def configure(
     ties: float = 0.2,
     anytime: bool = False,
 ) -> Params:
-    """Set n0, c, tau and, by `ties`, the 0.2; too small a budget has fewer than n0, `anytime` forgets it."""
+    """Set n0, c, tau and the 0.2 (`ties`) above; `anytime` forgets the budget.
+
+    A budget without room for n0 pulls of each arm begins with fewer.
+    """
     fits = n0 if horizon is None else max(horizon // arms, 1)
     known = 0 if anytime or horizon is None else horizon
     return Params(
@@ -149,9 +152,9 @@ def _weigh(params, state, fit, n):
     own, row = diagonal(P, leader), state.work.second
     fetch(P, leader, row)
     for i in range(K):  # no branches: this loop is half the cost of a step
-        behind = lead - mu[i]
+        gap = lead - mu[i]
         weights[i] = math.sqrt(noise * abs(variance_to(P, leader, own, row, i)))
-        promise[i] = scale * weights[i] - behind - less * max(0.0, weights[i] - behind)
+        promise[i] = scale * weights[i] - gap - less * max(0.0, weights[i] - gap)
     if anew:  # for the pulls that follow
         tying = -1.0  # the leader
         for i in range(K):
