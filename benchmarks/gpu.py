@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from tideproof.lab.executors import processes
 STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
 REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
 CPU_SECONDS = 0.2
+COUNTS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 SAME = 1_000_000
 MORE = ("p1+ips", "exp4p+ips", "reduce:linlucb", "reduce:round-robin")
 CUBIC = {"reduce:lucb"}  # O(K^3): beyond ten arms neither engine is any use
@@ -43,6 +45,11 @@ def report() -> Iterator[str]:
     asked.sort(key=lambda each: -each[1])
     with processes() as pool:
         list(pool.map(_compile, [*asked, *((name, 5) for name in MORE)]))
+    yield table(  # first: what larger programs need stays taken
+        "Memory of the GPU in use at most, all included: LinLUCB and contrast, K = 5, T = 60.",
+        ["replications", "MiB"],
+        [[f"{count:,}", f"{_memory(count) / 2**20:,.0f}"] for count in COUNTS],
+    )
     found = {}
     for each in reversed(asked):  # cheap ones first
         found[each] = _measure(*each)
@@ -121,6 +128,26 @@ def _whole() -> Iterator[list[str]]:
             plan = _plan(name, arms)
             seconds = [timed(lambda plan=plan: run_chunk(plan, 0, 10_000_000)) for _ in range(2)][1]
             yield [f"1e7 replications of {name}, K = {arms}, T = 500, general", f"{seconds:.3f}"]
+
+
+def _memory(replications: int) -> int:
+    """Return how many bytes of the GPU's memory were in use at most during a run."""
+    from numba import cuda
+
+    most, done = [0], threading.Event()
+
+    def watch() -> None:
+        with cuda.gpus[0]:
+            while not done.wait(0.005):
+                free, total = cuda.current_context().get_memory_info()
+                most.append(total - free)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    tp.simulate(tp.mdm(5), ["linlucb", "contrast"], [60], replications, 1, engine="cuda")
+    done.set()
+    watcher.join()
+    return max(most)
 
 
 def _same(name: str) -> list[str]:

@@ -128,7 +128,7 @@ def test_ties_count_where_there_are_many_pulls_for_each_arm_and_a_budget():
 
 
 def test_it_makes_fewer_mistakes_than_linlucb():
-    """Slippage with ten arms in short environments: 0.59 times as many at 2e5 (docs/contrast/cells.csv).
+    """Slippage with ten arms in short environments: 0.59 times as many at 1e6 (docs/contrast/cells.csv).
 
     The upper 99.9 % bound of the ratio is below 1 with a probability of 1 - 1e-9 or more: 1,000
     against 1,700 errors in 12,000 replications, discordant ones not counted twice.

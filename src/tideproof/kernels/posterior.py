@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.kernels._arrays import Float1, FloatK, FloatKK, IntK
 from tideproof.kernels._link import kernel
 from tideproof.kernels._words import at, diagonal, fetch, fetched
 from tideproof.kernels.fixed_effects import variance_to
@@ -37,7 +37,6 @@ class Posterior(NamedTuple):
     size : (1,) how many they are. A float: of an integer a GPU's compiler would see that it is at most K, and
         write out every loop up to it (docs/decisions/0014).
     settled : (1,) exp(-rho^2/2).
-    factored : (1,) 1 once a draw needed the factor.
     factor : (K, K) rows and columns from 1 on: U of C = U'U, for the contenders in that order.
     uniforms, values : (K,) the last draw, in that order.
     leading, row : (K,) for rows of P, the leader's and another.
@@ -46,7 +45,6 @@ class Posterior(NamedTuple):
     arms: IntK
     size: Float1
     settled: Float1
-    factored: Int1
     factor: FloatKK
     uniforms: FloatK
     values: FloatK
@@ -56,7 +54,7 @@ class Posterior(NamedTuple):
 
 @kernel
 def find_contenders(posterior, fit, variance):
-    """Find the contenders and the distance of the nearest. O(K)."""
+    """Find the contenders, the distance of the nearest, and the factor. O(K + m^3)."""
     P, mu, arms, leading = fit.P, fit.mu, posterior.arms, posterior.leading
     leader, lead = 0, mu[0]
     for i in range(1, mu.size):
@@ -76,7 +74,7 @@ def find_contenders(posterior, fit, variance):
             nearest = min(nearest, gap * gap / spread if spread > 0.0 else 0.0)
     posterior.size[0] = float(m)
     posterior.settled[0] = math.exp(-0.5 * nearest)
-    posterior.factored[0] = 0
+    _factorise(posterior, P)  # at once: a GPU's threads would need it first at different draws
 
 
 @kernel
@@ -100,7 +98,6 @@ def _factorise(posterior, P):
             weight = U[j, i]
             for k in range(i, m):
                 U[i, k] -= weight * U[j, k]
-    posterior.factored[0] = 1
 
 
 @kernel
@@ -120,8 +117,6 @@ def best_of_draw(posterior, fit, sigma, draw, lane):
             product *= 2.0 * min(uniforms[j + 1], 1.0 - uniforms[j + 1])
     if product > posterior.settled[0]:
         return arms[0]
-    if posterior.factored[0] == 0:
-        _factorise(posterior, fit.P)
     for i in range(m):
         values[i] = at(mu, arms[i])
     for j in range(1, m):
