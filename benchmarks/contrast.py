@@ -1,4 +1,6 @@
-"""The table of docs/decisions/0006: errors of `contrast` relative to those of `linlucb`, paired.
+"""The table docs/contrast/cells.csv: errors of `contrast` relative to those of `linlucb`, paired.
+
+    python benchmarks/contrast.py 1e6 docs/contrast/cells.csv
 
 Sixteen panels: both configurations, 5 and 10 arms, four scenarios. A cell is a budget at which LinLUCB
 errs with probability between 0.004 and 0.4, found with a tenth of the replications and a margin first.

@@ -1,6 +1,7 @@
 """What a GPU plays in a second, beside one core of the machine it is in.
 
-Programs are compiled by other processes first, as the lab does; what is timed is a second run.
+Programs are compiled by other processes first, as the lab does; what is timed is a second run. Memory, and
+how often the two choose differently, are measured too.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def report() -> Iterator[str]:
     asked.sort(key=lambda each: -each[1])
     with processes() as pool:
         list(pool.map(_compile, [*asked, *((name, 5) for name in MORE)]))
-    yield table(  # first: what larger programs need stays taken
-        "Memory of the GPU in use at most, all included: LinLUCB and contrast, K = 5, T = 60.",
+    yield table(  # before larger programs run: the local memory they reserve is not given back
+        "Memory of the GPU in use at most, all included: LinLUCB and contrast, K = 5, T = 60, one budget.",
         ["replications", "MiB"],
         [[f"{count:,}", f"{_memory(count) / 2**20:,.0f}"] for count in COUNTS],
     )
@@ -131,23 +132,25 @@ def _whole() -> Iterator[list[str]]:
 
 
 def _memory(replications: int) -> int:
-    """Return how many bytes of the GPU's memory were in use at most during a run."""
+    """Return how many bytes of the GPU's memory, others' included, were in use during a run: the most seen."""
     from numba import cuda
 
-    most, done = [0], threading.Event()
+    used, done = [0], threading.Event()
 
     def watch() -> None:
         with cuda.gpus[0]:
             while not done.wait(0.005):
                 free, total = cuda.current_context().get_memory_info()
-                most.append(total - free)
+                used.append(total - free)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    tp.simulate(tp.mdm(5), ["linlucb", "contrast"], [60], replications, 1, engine="cuda")
-    done.set()
-    watcher.join()
-    return max(most)
+    try:
+        tp.simulate(tp.mdm(5), ["linlucb", "contrast"], [60], replications, 1, engine="cuda")
+    finally:
+        done.set()
+        watcher.join()
+    return max(used)
 
 
 def _same(name: str) -> list[str]:

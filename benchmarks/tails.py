@@ -3,7 +3,7 @@
     python benchmarks/tails.py 1e8 docs/paper [policy ...]
 
 needs a GPU for that many. Top-two Thompson sampling, slow there, gets a tenth of the replications, and a
-curve ends where ten errors were seen. Where policies are named, the others' rows stay as they are.
+curve ends at its last point with ten errors or more. Where policies are named, the others' rows stay as they are.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "err
 
 
 def rows(replications: int, names: Collection[str] = SHARE) -> Iterator[dict[str, Any]]:
-    """Yield a row for each panel, policy and budget; who plays each anew ends with the first free of errors."""
+    """Yield a row for each panel, policy and budget.
+
+    A policy that needs the horizon is played anew for each budget, up to the first without errors.
+    """
     for (configuration, scenario), budgets in PANELS.items():
         world = getattr(tp, configuration)(5, scenario)
         for name in names:

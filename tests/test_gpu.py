@@ -58,6 +58,15 @@ def test_simulated_threads_play_what_the_cpu_plays(names):
     assert done.stdout == ""
 
 
+def test_many_budgets_make_chunks_small():
+    from tideproof.lab import gpu
+
+    policies = tuple(tp.policy(name) for name in ("linlucb", "lucb"))
+    few, many = (Plan(tp.mdm(5), policies, budgets, 1) for budgets in ((40,), tuple(range(40, 1040))))
+    assert gpu.chunk(few) == 10_000_000
+    assert gpu.chunk(many) * len(many.budgets) * 2 == gpu.SELECTIONS
+
+
 @pytest.mark.parametrize("arms", [1, 2, 5])
 def test_words_for_registers_mean_the_same(arms):
     rng = np.random.default_rng(arms)

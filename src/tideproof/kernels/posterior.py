@@ -2,7 +2,7 @@
 
 Only contrasts have a posterior, so the leader, the best estimate, stays where it is and the others
 vary around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll, whatever the gauge
-of P. Two things make draws cheap, the more so the clearer the leader:
+of P. The factor of C is found for every fit. Two things make draws cheap, the more so the clearer the leader:
 
 * An arm more than 6.5 standard errors behind the leader is best with probability below 1e-10 and takes
   no part.

@@ -24,12 +24,15 @@ THREADS = 256  # of a block
 BLOCKS = 4096  # at most: enough for every multiprocessor
 COUNTS = 131_072  # at most, in all tables of counts: few to add up
 STEPS = 2_000_000_000  # of one policy with five arms in one chunk: some tenths of a second
+SELECTIONS = 500_000_000  # in one chunk: a gigabyte of the GPU's memory
 
 
 def chunk(plan: Plan) -> int:
     """Return how many replications to play between two looks at the screen."""
     steps = sum(budgets[-1] for spec in plan.policies for budgets in runs(plan, spec))
-    return max(BLOCK, min(10_000_000, STEPS * 25 // (steps * plan.world.arms**2)))
+    quick = STEPS * 25 // (steps * plan.world.arms**2)
+    small = SELECTIONS // (len(plan.policies) * len(plan.budgets))
+    return max(BLOCK, min(10_000_000, quick, small))
 
 
 def run_chunk(plan: Plan, first: int, count: int) -> Tally:

@@ -23,7 +23,7 @@ and of the leader and the arm that would then come next, the less-pulled is. It 
 of each arm by Algorithm 1 (1 if the budget has no room for 2), never with the same arm twice.
 
 Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb` on the same budget
-(docs/decisions/0006 has the numbers, what was tried and how it was tuned). Without a budget it takes
+(docs/decisions/0006 has the numbers, docs/contrast/trials.md what was tried). Without a budget it takes
 as much to be left as was used, and delta = 0.
 
 Ours; its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen et al. 2000) and c-optimal

@@ -99,7 +99,8 @@ def _choose(params, state, data, draw):
     for i in range(K):
         out += data.pulls[i]
     lane = K + (REDRAWS + 1) * K * out  # fresh numbers with every pull out; those below K are argmax's
-    first, draws = -1, 1 + REDRAWS if posterior.size[0] > 1.0 else 1
+    draws = 1 + REDRAWS if posterior.size[0] > 1.0 else 1
+    first = -1
     for j in range(draws):  # one place that draws: with two a GPU takes 1.8 times as long
         best = best_of_draw(posterior, fit, sigma, draw, lane + j * K + 1)
         if j == 0:
