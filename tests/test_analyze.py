@@ -21,7 +21,8 @@ from tideproof.report.analysis import analyse
 from tideproof.report.page import page
 from tideproof.report.svg import ticks
 
-NAMES = ["--arm", "variant", "--environment", "day", "--reward", "sales"]
+COLUMNS = {"arm": "variant", "environment": "day", "reward": "sales"}
+NAMES = [word for name, column in COLUMNS.items() for word in (f"--{name}", column)]
 
 
 def frame(gap=1.0, days=20, seed=0, noise=1.0):
@@ -43,8 +44,27 @@ def log(tmp_path):
     return path
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["analyze", *map(str, arguments)], env={"COLUMNS": "100"})
+def run(*arguments, columns=100):
+    return CliRunner().invoke(app, ["analyze", *map(str, arguments)], env={"COLUMNS": str(columns)})
+
+
+@pytest.mark.parametrize("columns", [24, 40, 60])
+def test_numbers_stay_whole_on_a_narrow_screen(log, columns):
+    wide, narrow = run(log, *NAMES).stdout, run(log, *NAMES, columns=columns).stdout
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= columns
+    row = next(line for line in wide.splitlines() if line.startswith(" B"))
+    assert [word for word in row.split() if word not in narrow] == []
+
+
+def test_an_exact_fit_is_no_certainty(tmp_path):
+    path = tmp_path / "exact.csv"
+    path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2\nC,rain,4\n")
+    said = run(path, *NAMES).stdout
+    assert "explain every reward exactly" in said
+    assert "7.200 ± 0.000" in said
+    path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.000001\nC,rain,4\n")
+    assert "explain every reward exactly" not in run(path, *NAMES).stdout
 
 
 def test_the_verdict_comes_first(log):
@@ -103,6 +123,9 @@ def test_exit_codes(tmp_path, log):
     assert result.exit_code == 4
     said = re.sub(r"\s+", " ", result.stdout)
     assert "no best arm: 2 groups of arms share no environment: A, B | C, D; pull" in said
+    assert [line.split()[-1] for line in result.stdout.splitlines() if line[:2] in {" A", " C"}] == ["1", "2"]
+    assert "can be best" not in said
+    assert "can be best" not in page(analyse(fit(str(apart), **COLUMNS)), "apart.csv", "")
     assert run(tmp_path / "none.csv").exit_code == 1  # the runner sees the error; `main` makes it 2
     for arguments, message in {
         ("none.csv",): "tideproof: there is no file 'none.csv'",

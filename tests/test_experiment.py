@@ -251,6 +251,14 @@ def test_a_tide_changes_no_choice_and_no_selection(seed, tide, policy):
 # -------------------------------------------------------------------------------- saving
 
 
+def test_files_that_cannot_be_had(tmp_path):
+    path = tmp_path / "no" / "x.json"
+    with pytest.raises(tp.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"):
+        tp.Experiment(["a", "b"]).save(path)
+    with pytest.raises(tp.InputError, match=f"cannot read '{path}': No such file"):
+        tp.Experiment.load(path)
+
+
 def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
     path = tmp_path / "run.json"
     here = drive(experiment(policy=tp.policy("linlucb", n0=3, label="mine")), 57, tide=np.arange(40.0))

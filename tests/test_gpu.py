@@ -235,7 +235,7 @@ def test_engines_that_cannot_be_had_are_refused_before_anything_runs():
     with ThreadPoolExecutor(1) as pool, pytest.raises(tp.InputError, match="no executor or scheduler"):
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, executor=pool, engine="cuda")
     if find_spec("numba_cuda") is None:
-        with pytest.raises(tp.InputError, match=r"finds no GPU: .*tideproof\[gpu\]"):
+        with pytest.raises(tp.MissingExtra, match=r"a GPU needs numba-cuda: .*tideproof\[gpu\]"):
             tp.simulate(tp.mdm(3), "linlucb", 30, 1, engine="cuda")
         assert tp.simulate(tp.mdm(3), "linlucb", 30, 1).made["engine"] == "cpu"
 

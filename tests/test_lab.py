@@ -23,12 +23,13 @@ from scipy import integrate, optimize, special, stats
 
 import tideproof as tp
 from tideproof.cli import main
+from tideproof.files import check_picture
 from tideproof.kernels._arrays import Int1
 from tideproof.kernels._link import kernel
 from tideproof.kernels.random import uniform
 from tideproof.lab import engines
 from tideproof.lab.blocks import BLOCK, Plan, run_block
-from tideproof.lab.curves import check_picture, curves, floor_of
+from tideproof.lab.curves import curves, floor_of
 from tideproof.lab.executors import dask
 from tideproof.lab.intervals import binomial, paired, quantile
 from tideproof.policies._policy import Policy, PolicySpec
@@ -516,7 +517,7 @@ def test_zeros_on_a_log_scale_are_hollow_and_on_the_edge(study, tmp_path):
 def test_pictures_that_cannot_be_made(monkeypatch):
     with pytest.raises(tp.InputError, match=r"must end in .png, .svg, .pdf; 'a.docx' does not"):
         check_picture("a.docx")
-    monkeypatch.setattr("tideproof.lab.curves.find_spec", lambda name: None)
+    monkeypatch.setattr("tideproof.files.find_spec", lambda name: None)
     with pytest.raises(tp.MissingExtra, match=r"pip install 'tideproof\[plot\]'"):
         check_picture(None)
 
@@ -631,7 +632,7 @@ def test_bad_replays(change, message):
 
 
 def test_reading_a_study_wrongly(study):
-    with pytest.raises(tp.UnknownName, match="unknown policy in this study 'lin'; did you mean 'linlucb'"):
+    with pytest.raises(tp.UnknownName, match="unknown policy 'lin' in this study; did you mean 'linlucb'"):
         study.pics("lin")
     with pytest.raises(tp.UnknownName, match="unknown measure 'pisc'; did you mean 'pics'"):
         study.stderr("linlucb", "pisc")
@@ -720,6 +721,23 @@ def test_command_errors_are_one_line(monkeypatch, capsys, arguments, message):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_numbers_as_they_are_typed(monkeypatch, capsys):
+    command = "simulate --json --policies round-robin --budgets 30 --replications"
+    assert run(monkeypatch, *command.split(), "1e2") == 0
+    assert run(monkeypatch, *command.split(), "100") == 0
+    typed, plain = capsys.readouterr().out.splitlines()
+    assert typed == plain
+    for wrong in ("many", "1.5", "1e-2", "inf", "nan"):
+        assert run(monkeypatch, *command.split(), wrong) == 2
+        assert f"whole number such as 1000 or 1e5, not '{wrong}'" in _flat(capsys.readouterr().err)
+    assert run(monkeypatch, "simulate", "--delta", "half") == 2
+    assert "a number such as 0.5, not 'half'" in _flat(capsys.readouterr().err)
+
+
+def _flat(box):
+    return " ".join(box.replace("│", " ").split())
 
 
 def test_command_ends_with_130_when_interrupted(monkeypatch, capsys):

@@ -1,13 +1,16 @@
 """The public surface: every name works in a fresh process, and importing is light."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import tideproof as tp
+from tideproof.cli import app
 from tideproof.report.policy_pages import pages
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +62,31 @@ def test_every_public_name_is_documented(name):
 def test_every_policy_has_a_page_made_from_its_docstring():
     written = {path.name: path.read_text() for path in (ROOT / "docs" / "policies").iterdir()}
     assert written == pages(), "run: make docs"
+
+
+@pytest.mark.parametrize(
+    ("picture", "message"),
+    [("nodir/x.png", "there is no folder 'nodir'"), ("x.foo", "a picture must end in .png")],
+)
+def test_a_demo_that_cannot_be_drawn_is_not_played(picture, message):
+    demo = CliRunner().invoke(app, ["demo", "--picture", picture])
+    assert message in str(demo.exception)
+    assert demo.stdout == ""
+
+
+@pytest.mark.parametrize(("columns", "end"), [(100, "tideproof 2026"), (40, "contrast")])
+def test_policies_are_listed_on_any_screen(columns, end):
+    shown = CliRunner().invoke(app, ["policies"], env={"COLUMNS": str(columns)}).stdout.splitlines()
+    assert next(line for line in shown if line.startswith("contrast")).rstrip().endswith(end)
+    assert not any("…" in line for line in shown)
+    assert max(map(len, shown)) <= columns
+
+
+def test_a_screen_that_knows_ascii_only():
+    command = [sys.executable, "-m", "tideproof.cli", "policies"]
+    shown = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert shown.returncode == 0
+    assert b"Y?cesan" in shown.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -323,7 +323,7 @@ def test_exp4p_takes_its_range_from_the_world_in_the_lab_only():
         ("pss", {"u": 1.0}, "u must be above 1"),
         ("lucb", {"n0": 1}, "n0 must be a whole number of at least 2"),
         ("ser3", {"epsilon": -1.0}, "epsilon must be a finite number of at least 0"),
-        ("lucb+ols", {}, "unknown selection for lucb 'ols'"),
+        ("lucb+ols", {}, "unknown selection 'ols' for lucb"),
         ("successive-rejects+mean", {}, "unknown selection"),
     ],
 )

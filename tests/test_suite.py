@@ -129,7 +129,7 @@ def test_relative_to_the_best_and_to_the_best_rival():
     assert found.interrupted  # most worlds are missing
     assert found.table()["errors"][:3] == [400, 800, 500]
     assert repr(found).startswith("Suite of 5 worlds\nworld")
-    with pytest.raises(tp.UnknownName, match="unknown policy in this suite 'd'"):
+    with pytest.raises(tp.UnknownName, match="unknown policy 'd' in this suite"):
         found.relative("d")
 
 

@@ -7,6 +7,7 @@ Exit codes: 0 done; 2 bad input (one line on stderr says what is allowed); 130 i
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 
 from tideproof._version import __version__
 from tideproof.commands.analyze import analyze_command
+from tideproof.commands.numbers import number
 from tideproof.commands.policies import policies_command
 from tideproof.commands.reproduce import reproduce_command
 from tideproof.commands.simulate import simulate_command
@@ -45,14 +47,20 @@ def options(
 @app.command()
 def demo(
     picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
-    pace: Annotated[float, typer.Option(min=0.0, help="Seconds to show each day.")] = 0.12,
+    pace: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Seconds to show each day.")
+    ] = 0.12,
 ) -> None:
-    """Watch a raw mean pick the wrong price and tideproof the right one."""
+    """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
     from rich.console import Console
 
+    from tideproof.checks import finite
     from tideproof.demo import run_demo
+    from tideproof.files import check_picture
     from tideproof.report.demo_figure import draw
 
+    finite("pace", pace, 0.0)
+    check_picture(picture)
     console = Console()
     story = run_demo(console, pace=pace)
     draw(story, picture)
@@ -67,6 +75,9 @@ app.command("policies")(policies_command)
 
 def main() -> None:
     """Run the command line; an error that tideproof raises on purpose is one line, no traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a screen without "±" shows a question mark
     try:
         app()
     except TideproofError as error:

@@ -1,25 +1,28 @@
-"""`tideproof demo`: five prices, thirty days, a tide that lifts all of them. Watch the raw mean drown.
+"""`tideproof demo`: five prices, thirty days, a tide that lifts all of them. Watch the raw mean be fooled.
 
 A shop tries five prices. Each day brings its own willingness to pay (weekday, weather, a slow
 trend) which moves the revenue of every price alike, and some days bring far more visitors than
-others. The season fades, so whatever is shown most in the end, the best price, looks worse than it
-is. `Experiment` decides which price each visitor sees; the demo knows the truth and compares.
+others. The season fades, so prices tried mostly in the beginning look better than the best price, which
+is shown most in the end. `Experiment`, with LinLUCB, decides which price each visitor sees; the demo
+knows the truth and compares.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideproof.estimate import Fit
 from tideproof.experiment import Experiment
+from tideproof.report.screen import Column, tables
 
 TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
 DAYS = 30
@@ -93,7 +96,8 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> Story
             fit = run.fit()
             if len(fit.groups) == 1:
                 _note(story, fit)
-                live.update(Group(_headline(story, d), _standings(story, fit, d + 1)), refresh=True)
+                table = _standings(story, fit, d + 1, console.width)
+                live.update(Group(_headline(story, d), *table), refresh=True)
                 time.sleep(pace if console.is_terminal else 0.0)
     story.tide, story.tide_error = fit.shifts["shift"], fit.shifts["se"]
     console.print(verdict(story, fit))
@@ -116,23 +120,27 @@ def _headline(story: Story, d: int) -> Text:
     return Text(f"{day.name} of {DAYS}: {day.visitors} visitors, every price moved by {lift} (hidden)")
 
 
-def _standings(story: Story, fit: Fit, days: int) -> RenderableType:
-    table = RichTable(title=None, pad_edge=False)
-    for name in ("price", "shown", "raw mean", "", "tideproof", "", "truth", ""):
-        table.add_column(name, justify="left" if name in ("price", "") else "right")
-    for price, shown in zip(fit.arms["arm"], fit.arms["n"], strict=True):
-        truth = story.truth[price] + story.level(days)
-        table.add_row(
-            price,
-            str(shown),
-            f"{story.raw[price]:.2f}",
-            "leads" if price == story.raw_leader[-1] else "",
-            f"{story.adjusted[price]:.2f} ± {1.96 * story.error[price]:.2f}",
-            "leads" if price == story.leader[-1] else "",
-            f"{truth:.2f}",
-            "best" if price == story.best else "",
-        )
-    return table
+def _standings(story: Story, fit: Fit, days: int, width: int) -> Iterator[RichTable]:
+    """Yield the prices as they stand; means contain the tide so far, and so does the truth beside them."""
+    prices = fit.arms["arm"]
+    level = story.level(days)
+    raw = [f"{story.raw[p]:.2f}{_mark('leads', p == story.raw_leader[-1])}" for p in prices]
+    ours = [
+        f"{story.adjusted[p]:.2f} ± {1.96 * story.error[p]:.2f}{_mark('leads', p == story.leader[-1])}"
+        for p in prices
+    ]
+    truth = [f"{story.truth[p] + level:.2f}{_mark('best', p == story.best)}" for p in prices]
+    columns = [
+        Column("shown", [str(shown) for shown in fit.arms["n"]]),
+        Column("raw mean", raw),
+        Column("tideproof ± 95 %", ours),
+        Column("truth so far", truth),
+    ]
+    return tables(Column("price", prices, left=True), columns, width, pad_edge=False)
+
+
+def _mark(word: str, is_so: bool) -> str:
+    return " " + (word if is_so else " " * len(word))
 
 
 def verdict(story: Story, fit: Fit) -> Text:

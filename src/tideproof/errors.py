@@ -44,17 +44,17 @@ class UnknownName(InputError, KeyError):
         return str(self.args[0])  # KeyError would show the quoted repr
 
     @classmethod
-    def among(cls, what: str, name: object, known: Iterable[object]) -> UnknownName:
+    def among(cls, what: str, name: object, known: Iterable[object], where: str = "") -> UnknownName:
         """Build the error for `name`, which is not among the `known` names.
 
-        >>> str(UnknownName.among("arm", "Bb", ["A", "B"]))
-        "unknown arm 'Bb'; did you mean 'B'? known: 'A', 'B'"
+        >>> str(UnknownName.among("arm", "Bb", ["A", "B"], "in this study"))
+        "unknown arm 'Bb' in this study; did you mean 'B'? known: 'A', 'B'"
         """
         names = list(known)
         near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
         hint = f" did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
-        return cls(f"unknown {what} {name!r};{hint} known: {shown or 'none'}")
+        return cls(f"unknown {what} {name!r}{where and ' '}{where};{hint} known: {shown or 'none'}")
 
 
 class ConflictingReward(InputError):

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
@@ -21,7 +20,7 @@ from tideproof._version import __version__
 from tideproof.checks import finite, whole
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
 from tideproof.estimate import Fit
-from tideproof.files import write_whole
+from tideproof.files import read_text, write_whole
 from tideproof.frames import Cells
 from tideproof.kernels._arrays import Memory, allocate
 from tideproof.kernels.environment import Slot
@@ -483,7 +482,7 @@ class Experiment:
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read an experiment that was saved: its next `ask` is the one it would have given."""
         try:
-            saved = json.loads(Path(path).read_text(encoding="utf-8"))
+            saved = json.loads(read_text(path))
             version = saved["tideproof_experiment"]
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
             raise InputError(f"{os.fspath(path)!r} is not a saved tideproof experiment") from None

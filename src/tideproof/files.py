@@ -1,4 +1,4 @@
-"""Writing a file so that a crash leaves the old one or the new one, never a half."""
+"""Files: what cannot be read or written is refused in words, and a crash never leaves half of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,35 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+
+from tideproof.errors import InputError, MissingExtra
+
+FORMATS = (".png", ".svg", ".pdf")  # of pictures
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return what stands in the file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+
+
+def check_folder(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a file that would lie in no folder, before time is spent on what to write."""
+    if path is not None and not Path(path).parent.is_dir():
+        raise InputError(f"cannot write {os.fspath(path)!r}: there is no folder {str(Path(path).parent)!r}")
+
+
+def check_picture(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a picture that cannot be drawn or saved, before time is spent on its numbers."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtra.of("matplotlib", "plot", "a plot")
+    if path is not None and Path(path).suffix.lower() not in FORMATS:
+        raise InputError(f"a picture must end in {', '.join(FORMATS)}; {os.fspath(path)!r} does not")
+    check_folder(path)
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
@@ -18,6 +46,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
+    check_folder(path)
     target = Path(path)
     beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideproof.errors import InputError
+from tideproof.commands.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,9 @@ def analyze_command(
     ] = None,
     reward: Annotated[str | None, typer.Option(help="Column of what was earned.")] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
-    level: Annotated[float, typer.Option(help="Confidence of all statements.")] = 0.95,
+    level: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Confidence of all statements.")
+    ] = 0.95,
     variance: Annotated[
         str, typer.Option(help="Noise: common, by-arm, by-environment, robust or clustered.")
     ] = "common",
@@ -60,14 +62,13 @@ def analyze_command(
     from rich.console import Console
 
     from tideproof.estimate import Fit
-    from tideproof.files import write_whole
+    from tideproof.files import check_folder, write_whole
     from tideproof.frames import cells
     from tideproof.frames.guess import columns_of, guess
     from tideproof.report.analysis import analyse, as_dict
     from tideproof.report.page import page
 
-    if html is not None and not html.parent.is_dir():
-        raise InputError(f"cannot write {str(html)!r}: there is no folder {str(html.parent)!r}")
+    check_folder(html)
     console, messages = Console(), Console(stderr=True)
     found = guess(
         columns_of(source, table) if None in (arm, environment, reward) else {}, arm, environment, reward
@@ -110,47 +111,58 @@ def show(console: Console, analysis: Analysis) -> None:
     colour = {"winner": "bold green", "open": "bold yellow", "apart": "bold red"}[analysis.standing]
     console.print(Text(f"{analysis.verdict}.", style=colour))
     console.print()
-    console.print(_arms(analysis))
+    for table in _arms(analysis, console.width):
+        console.print(table)
     for warning in analysis.warnings:
         console.print(Text("Careful: ", style="bold red") + Text(warning, style="not bold"))
     for note in analysis.notes:
         console.print(Text(note, style="dim"))
 
 
-def _arms(analysis: Analysis, most: int = 40) -> RichTable:
-    """Return the arms, the best first."""
+def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]:
+    """Yield the arms, the best first, in one table or, on a narrow screen, several."""
     from rich import box
-    from rich.table import Table
+
+    from tideproof.report.screen import Column, tables
 
     rows = analysis.arms.to_dicts()
+    shown = rows[:most]
     digits = _digits([x for row in rows for x in (row["low"], row["high"])])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     mean = f"adjusted mean ± {100 * analysis.fit.level:g} %"
-    for name in ("arm", "n", mean, "raw mean", "bias", "p_best", "can be best"):
-        table.add_column(name, justify="left" if name in ("arm", "can be best") else "right")
-    for row in rows[:most]:
-        reach = "" if row["low"] is None else f" ± {(row['high'] - row['low']) / 2:.{digits}f}"
-        table.add_row(
-            str(row["arm"]),
-            f"{row['n']:,}",
-            _number(row["mean"], digits) + reach,
-            _number(row["raw_mean"], digits),
-            _number(row["bias"], digits, "+"),
-            _number(row["p_best"], 3),
-            row["can be best"],
-        )
-    if len(rows) > most:
-        table.caption = f"{len(rows) - most:,} more arms: --json lists all"
-    return table
+    columns = {
+        "n": [f"{row['n']:,}" for row in shown],
+        mean: [_number(row["mean"], digits) + _reach(row, digits) for row in shown],
+        "raw mean": [_number(row["raw_mean"], digits) for row in shown],
+        "bias": [_number(row["bias"], digits, "+") for row in shown],
+    }
+    if analysis.standing == "apart":  # nobody is best of all
+        columns["group"] = [str(row["group"]) for row in shown]
+    else:
+        columns["p_best"] = [_number(row["p_best"], 3) for row in shown]
+        columns["can be best"] = [row["can be best"] for row in shown]
+    arm = Column("arm", [str(row["arm"]) for row in shown], left=True)
+    others = [Column(name, cells, name == "can be best") for name, cells in columns.items()]
+    caption = f"{len(rows) - most:,} more arms: --json lists all" if len(rows) > most else None
+    return tables(arm, others, width, box=box.SIMPLE_HEAD, pad_edge=False, caption=caption)
+
+
+def _reach(row: dict[str, Any], digits: int) -> str:
+    return "" if row["low"] is None else f" ± {(row['high'] - row['low']) / 2:.{digits}f}"
 
 
 def _digits(limits: list[float | None]) -> int:
-    """Return the decimals that show two digits of the widest interval."""
+    """Return the decimals that show two digits of the widest interval, if it is more than rounding.
+
+    >>> _digits([1.0, 1.5, 2.0, 2.01]), _digits([7.0, 7.0 + 1e-14]), _digits([None, None])
+    (2, 3, 3)
+    """
     import math
 
     known = [x for x in limits if x is not None]
-    widths = [high - low for low, high in zip(known[::2], known[1::2], strict=True) if high > low]
-    return min(9, max(0, 1 - math.floor(math.log10(max(widths))))) if widths else 3
+    widest = max((high - low for low, high in zip(known[::2], known[1::2], strict=True)), default=0.0)
+    if widest <= 1e-12 * max(map(abs, known), default=0.0):
+        return 3
+    return min(9, max(0, 1 - math.floor(math.log10(widest))))
 
 
 def _number(x: float | None, digits: int, sign: str = "") -> str:

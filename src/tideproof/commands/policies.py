@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tideproof.table import Table
+
+NARROW = 76  # columns of a screen: below it a table has no room for sentences
 
 
 def policies_command(
@@ -19,6 +26,15 @@ def policies_command(
         typer.echo(json.dumps(table.to_dicts()))
         return
     from rich.console import Console
+
+    console = Console()
+    console.print(_listed(table) if console.width < NARROW else _tabled(table))
+    console.print()
+    console.print("A suffix picks the selection rule: round-robin+ols.", highlight=False)
+    console.print("The prefix reduce: takes the shifts out of rewards first: reduce:lucb.", highlight=False)
+
+
+def _tabled(table: Table) -> RenderableType:
     from rich.table import Table as RichTable
 
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
@@ -26,8 +42,16 @@ def policies_command(
         shown.add_column(column, no_wrap=column == "name")
     for row in table:
         shown.add_row(*row.values())
-    console = Console()
-    console.print(shown)
-    console.print()
-    console.print("A suffix picks the selection rule: round-robin+ols.", highlight=False)
-    console.print("The prefix reduce: takes the shifts out of rewards first: reduce:lucb.", highlight=False)
+    return shown
+
+
+def _listed(table: Table) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for row in table:
+        facts = f"{row['idea']}. Horizon: {row['horizon']}; shifts: {row['shifts']}. {row['reference']}."
+        parts += [Text(row["name"], style="bold"), Padding(facts, (0, 0, 0, 2))]
+    return Group(*parts)

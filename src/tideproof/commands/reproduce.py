@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tideproof.commands.numbers import whole
 from tideproof.errors import InputError
 
 FULL, QUICK = 100_000, 2_000
@@ -17,9 +18,12 @@ def reproduce_command(
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Which figures; all if none is named.")
     ] = None,
     replications: Annotated[
-        int | None, typer.Option(help="Runs of each policy: 100,000 as in the paper.")
+        int | None,
+        typer.Option(parser=whole, metavar="NUMBER", help="Runs of each policy: 100,000 as in the paper."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole, metavar="NUMBER", help="The same seed gives the same numbers.")
+    ] = 1,
     out: Annotated[
         Path, typer.Option(help="The folder to fill; what it holds already is not run again.")
     ] = Path("reproduction"),

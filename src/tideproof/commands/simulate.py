@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tideproof.commands.numbers import number, whole
 from tideproof.errors import InputError, UnknownName
+from tideproof.files import check_folder, check_picture
+from tideproof.words import counted
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -42,7 +45,7 @@ def simulate_command(
             "alone, against the default ones. Takes some minutes.",
         ),
     ] = False,
-    arms: Annotated[int, typer.Option(help="Number of arms.")] = 5,
+    arms: Annotated[int, typer.Option(parser=whole, metavar="NUMBER", help="Number of arms.")] = 5,
     configuration: Annotated[
         str, typer.Option(help="Means: mdm (each a step better) or slippage (all equal but the best).")
     ] = "mdm",
@@ -52,16 +55,24 @@ def simulate_command(
             help="Environments: worst-case, cannot-sample-all-arms, sample-1-to-10, general or stationary."
         ),
     ] = "general",
-    delta: Annotated[float, typer.Option(help="Gap between neighbouring means.")] = 0.5,
-    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 1.0,
+    delta: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Gap between neighbouring means.")
+    ] = 0.5,
+    sigma: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Standard deviation of the noise.")
+    ] = 1.0,
     policies: Annotated[
         list[str], typer.Option(help="Names, separated by commas; the option may be repeated.")
     ] = ["contrast", "linlucb", "round-robin+ols", "round-robin"],  # noqa: B006
     budgets: Annotated[str, typer.Option(help="Checkpoints in ascending order, separated by commas.")] = (
         "100,200,500"
     ),
-    replications: Annotated[int, typer.Option(help="Runs of each policy.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    replications: Annotated[
+        int, typer.Option(parser=whole, metavar="NUMBER", help="Runs of each policy.")
+    ] = 10_000,
+    seed: Annotated[
+        int, typer.Option(parser=whole, metavar="NUMBER", help="The same seed gives the same numbers.")
+    ] = 0,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
     ] = None,
@@ -82,13 +93,15 @@ def simulate_command(
     from rich.console import Console
 
     from tideproof.commands.suite import run_suite
-    from tideproof.lab.curves import check_picture
     from tideproof.lab.executors import dask
     from tideproof.lab.simulate import simulate
     from tideproof.worlds import mdm, slippage
 
     names = [name.strip() for listed in policies for name in listed.split(",")]
-    _check_folders(csv, save, plot)
+    for path in (csv, save):
+        check_folder(path)
+    if plot is not None:
+        check_picture(plot)
     if suite:
         given = _given(context)
         _check_alone(context, given)
@@ -108,8 +121,6 @@ def simulate_command(
         raise UnknownName.among("configuration", configuration, worlds)
     world = worlds[configuration](arms, scenario, delta, sigma)
     checkpoints = [_whole(budget) for budget in budgets.split(",")]
-    if plot is not None:
-        check_picture(plot)
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
         study = simulate(world, names, checkpoints, replications, seed, executor, progress, engine)
@@ -131,12 +142,6 @@ def simulate_command(
             typer.echo(f"{what}: {path}", err=as_json)
     if study.interrupted:
         raise typer.Exit(130)
-
-
-def _check_folders(*paths: Path | None) -> None:
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}")
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -169,40 +174,20 @@ def _whole(text: str) -> int:
 
 def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
     """Yield tables of how often each policy is wrong, each of as many budgets as the screen has room for."""
-    from rich.table import Table
+    from tideproof.report.screen import Column, tables
 
-    columns = [[f"{budget:,}"] for budget in study.budgets]
+    cells = []
     for label in study.policies:
         found = study.pics(label), study.stderr(label), study.interval(label).high
-        for column, cell in zip(columns, zip(*found, strict=True), strict=True):
-            column.append(_cell(*cell))
-    title = f"PICS ± standard error\n{world}, {study.replications:,} replications"
-    policies = ["policy", *study.policies]
-    for number, part in enumerate(_fitting(columns, width - _width(policies) - 1)):
-        table = Table(title=None if number else title)
-        (_, *headers), *rows = zip(policies, *part, strict=True)
-        table.add_column("policy", no_wrap=True)
-        for header in headers:
-            table.add_column(header, justify="right")
-        for row in rows:
-            table.add_row(*row)
+        cells.append([_cell(*each) for each in zip(*found, strict=True)])
+    budgets = [
+        Column(f"{budget:,}", column)
+        for budget, column in zip(study.budgets, zip(*cells, strict=True), strict=True)
+    ]
+    title = f"PICS ± standard error\n{world}, {counted(study.replications, 'replication')}"
+    for table in tables(Column("policy", study.policies, left=True), budgets, width):
+        table.title, title = title, ""
         yield table
-
-
-def _fitting(columns: list[list[str]], room: int) -> Iterator[list[list[str]]]:
-    """Yield the columns, as many at a time as there is room for, and at least one."""
-    part: list[list[str]] = []
-    for column in columns:
-        if part and sum(map(_width, [*part, column])) > room:
-            yield part
-            part = []
-        part.append(column)
-    yield part
-
-
-def _width(column: list[str]) -> int:
-    """Return what a column takes of the screen, its line and spaces included."""
-    return max(map(len, column)) + 3
 
 
 def _cell(pics: float, error: float, high: float) -> str:

@@ -115,7 +115,7 @@ def numbers(values: Iterable[Any], name: str) -> Floats:
             return array.astype(np.float64)
     except (TypeError, ValueError):
         pass
-    raise not_numeric(name, array.dtype)
+    raise not_numeric(name, "text" if array.dtype.kind in "US" else array.dtype)
 
 
 def _factorised(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:

@@ -17,6 +17,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.frames.duck import MEAN, kinds_of, phrased, session
 from tideproof.frames.request import Request
 from tideproof.frames.sql import Source, base, quoted
+from tideproof.words import counted
 
 if TYPE_CHECKING:
     from tideproof.frames.duck import Query
@@ -243,4 +244,6 @@ def _check_text(run: Query, files: Files, name: str) -> None:
     first = ", ".join(f"{where} {row + offset}: {text!r}" for row, text in rows)
     first += ", …" if count > len(rows) else ""
     of = f" of {path!r}" if len(files.paths) > 1 else ""
-    raise InputError(f"the reward must be numeric; column {name!r} holds text in {count} rows ({first}{of})")
+    raise InputError(
+        f"the reward must be numeric; column {name!r} holds text in {counted(count, 'row')} ({first}{of})"
+    )

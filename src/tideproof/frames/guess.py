@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tideproof.errors import InputError
+from tideproof.frames.files import looks_like_data
 from tideproof.frames.request import source_of
 from tideproof.frames.sql import is_moment, is_number
 
@@ -44,7 +45,8 @@ def guess(kinds: Mapping[str, str], arm: str | None, environment: str | None, re
     for role in missing:
         if found[role] is None:
             listed = ", ".join(f"{name!r}" for name in kinds)
-            raise InputError(f"cannot tell which column is the {role}: say --{role}; columns: {listed}")
+            hint = "; is there a line with the names of the columns?" if looks_like_data(list(kinds)) else ""
+            raise InputError(f"cannot tell which column is the {role}: say --{role}; columns: {listed}{hint}")
     return Columns(str(found["arm"]), str(found["environment"]), str(found["reward"]), tuple(missing))
 
 

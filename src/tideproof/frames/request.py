@@ -50,9 +50,14 @@ class Request:
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
         if n is None and (variance is not None or sd is not None):
-            raise InputError("a variance or sd column needs n, the column of counts: rows are aggregated")
+            raise InputError(
+                "a column of variances (or sd) needs n, the column of counts: rows are aggregated"
+            )
         if n is not None and (variance is None) == (sd is None):
-            raise InputError("aggregated rows need n and one of variance and sd, the names of columns")
+            raise InputError(
+                "aggregated rows (n, --n) need one of: their variance (sample_variance, --sample-variance), "
+                "their standard deviation (sd, --sd)"
+            )
         request = cls(arm, environment, reward, "", n or "", variance or "", sd or "", missing)
         names = request.names
         if len(set(names)) < len(names):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tideproof.errors import InputError, MissingExtra
+from tideproof.files import check_picture
 from tideproof.kernels._arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tideproof.lab.study import Measure, Study
-
-FORMATS = (".png", ".svg", ".pdf")
 
 # Okabe and Ito's palette, from dark to light, so that it survives colour blindness and grey print;
 # line style and marker tell curves apart without any colour.
@@ -107,11 +103,3 @@ def draw(
     if path is not None:
         figure.savefig(path, dpi=160)
     return figure
-
-
-def check_picture(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a picture that cannot be drawn or saved, before time is spent on its numbers."""
-    if find_spec("matplotlib") is None:
-        raise MissingExtra.of("matplotlib", "plot", "a plot")
-    if path is not None and Path(path).suffix.lower() not in FORMATS:
-        raise InputError(f"a picture must end in {', '.join(FORMATS)}; {os.fspath(path)!r} does not")

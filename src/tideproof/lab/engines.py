@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.lab.blocks import BLOCK, Plan, Tally, run_block
@@ -54,15 +54,12 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
         from tideproof.lab import gpu
 
         return Engine("cuda", gpu.run_chunk, gpu.chunk, _one_at_a_time, gpu.prepare)
-    if name == "cuda":
-        raise InputError(f"engine='cuda' finds no GPU: {_reason(cuda)}")
-    return CPU
-
-
-def _reason(cuda: Any) -> str:
+    if name == "auto":
+        return CPU
     if find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed: pip install 'tideproof[gpu]'"
-    return " ".join(str(cuda.cuda_error() or "no driver answers").split())
+        raise MissingExtra.of("numba-cuda", "gpu", "simulation on a GPU")
+    reason = " ".join(str(cuda.cuda_error() or "no driver answers").split())
+    raise InputError(f"engine='cuda' finds no GPU: {reason}")
 
 
 def _one_at_a_time() -> Executor:

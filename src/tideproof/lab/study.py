@@ -7,13 +7,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import write_whole
+from tideproof.files import read_text, write_whole
 from tideproof.kernels._arrays import Floats, Ints
 from tideproof.lab.blocks import Tally
 from tideproof.lab.intervals import Interval, Ratio, binomial, paired, paired_ratio, quantile
@@ -209,12 +208,10 @@ class Study:
     def load(cls, path: str | os.PathLike[str]) -> Study:
         """Read a study that `save` wrote. Its policies need not be installed."""
         try:
-            plain = json.loads(Path(path).read_text(encoding="utf-8"))
+            plain = json.loads(read_text(path))
             if plain["format"] != "tideproof study":
                 raise KeyError("format")
-        except OSError as error:
-            raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
-        except (ValueError, TypeError, KeyError):
+        except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError):
             raise InputError(f"{os.fspath(path)!r} is not a saved study") from None
         if plain["version"] > FORMAT:
             raise InputError(
@@ -248,7 +245,7 @@ class Study:
 
     def _index(self, label: str) -> int:
         if label not in self.policies:
-            raise UnknownName.among("policy in this study", label, self.policies)
+            raise UnknownName.among("policy", label, self.policies, "in this study")
         return self.policies.index(label)
 
     def _costs(self, of: Measure) -> Floats:

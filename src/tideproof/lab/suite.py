@@ -126,7 +126,7 @@ class Suite:
     def relative(self, label: str) -> Floats:
         """Return the errors of a policy relative to the best of each world; nan where it was left out."""
         if label not in self.policies:
-            raise UnknownName.among("policy in this suite", label, self.policies)
+            raise UnknownName.among("policy", label, self.policies, "in this suite")
         return np.array(
             [
                 study.ratio(label, _fewest(study)).estimate[0] if label in study.policies else np.nan

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from tideproof.paper.readings import Reading
 from tideproof.paper.verdicts import FAMILY, Judged, Outcome, Part
 from tideproof.table import Table
+from tideproof.words import counted
 
 RULES = (
     f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A comparison "
@@ -50,9 +51,11 @@ def claim_table(judged: list[Judged]) -> Table:
 
 def summary(judged: list[Judged]) -> str:
     """Return how many claims hold."""
-    counted = Counter(each.verdict for each in judged)
-    said = [f"{counted[word]} {_plural(word, counted[word])}" for word in get_args(Outcome) if counted[word]]
-    return f"{len(judged)} claims: {', '.join(said)}"
+    if not judged:
+        return "no claim is about these figures alone"
+    found = Counter(each.verdict for each in judged)
+    said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
+    return f"{counted(len(judged), 'claim')}: {', '.join(said)}"
 
 
 def _plural(word: str, count: int) -> str:

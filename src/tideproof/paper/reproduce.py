@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import replacing, write_whole
-from tideproof.lab.curves import check_picture
+from tideproof.files import check_picture, replacing, write_whole
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
 from tideproof.paper.claims import CLAIMS

@@ -89,7 +89,7 @@ class Policy:
         for rule in self.selections:
             if name is None or rule.name == name:
                 return rule
-        raise UnknownName.among(f"selection for {self.name}", name, [s.name for s in self.selections])
+        raise UnknownName.among("selection", name, [s.name for s in self.selections], f"for {self.name}")
 
     def options(self) -> dict[str, Any]:
         """Return the options of the policy and their defaults."""

@@ -67,7 +67,7 @@ def policy(name: str, *, label: str | None = None, **options: Any) -> PolicySpec
     known = found.options()
     for option in options:
         if option not in known:
-            raise UnknownName.among(f"option of {base}", option, known)
+            raise UnknownName.among("option", option, known, f"of {base}")
     rule = found.selection(suffix if plus else None)
     shown = ", ".join(f"{k}={v}" for k, v in options.items())
     spec = PolicySpec(

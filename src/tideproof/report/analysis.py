@@ -11,10 +11,12 @@ from typing import Any, Literal
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.table import Table
+from tideproof.words import counted
 
 Standing = Literal["winner", "open", "apart"]
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
+ROUNDING = 1e-13  # of the largest mean: what adds up exactly leaves that much
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,8 @@ class Analysis:
     fit : what it is about.
     standing : "winner" (one arm can be the best), "open" (several can), "apart" (not comparable).
     verdict : one sentence.
-    arms : one row an arm, the best first: whether it can be the best, p_best, adjusted mean, low, high, raw
-        mean, bias, n.
+    arms : one row an arm, the best first: whether it can be the best and p_best, or its group if "apart";
+        adjusted mean, low, high, raw mean, bias, n.
     notes : sentences about the data, none of them alarming.
     warnings : sentences about assumptions that fail.
     """
@@ -85,8 +87,12 @@ def _arms(fit: Fit) -> Table:
     group = {arm: g for g, arms in enumerate(fit.groups) for arm in arms}
     order = sorted(rows, key=lambda arm: (group[arm], -sign * (rows[arm]["mean"] or 0.0)))
     columns: dict[str, list[Any]] = {"arm": order}
-    columns["can be best"] = ["yes" if may[arm] else "no" for arm in order]
-    for name in ("p_best", "mean", "low", "high", "raw_mean"):
+    if len(fit.groups) > 1:
+        columns["group"] = [group[arm] + 1 for arm in order]
+    else:
+        columns["can be best"] = ["yes" if may[arm] else "no" for arm in order]
+        columns["p_best"] = [rows[arm]["p_best"] for arm in order]
+    for name in ("mean", "low", "high", "raw_mean"):
         columns[name] = [rows[arm][name] for arm in order]
     columns["bias"] = [bias[arm] for arm in order]
     columns["n"] = [rows[arm]["n"] for arm in order]
@@ -95,17 +101,16 @@ def _arms(fit: Fit) -> Table:
 
 def _notes(fit: Fit) -> list[str]:
     c = fit.cells
-    rewards, environments = int(c.n.sum()), len(c.environments)
-    notes = [f"{rewards:,} rewards of {len(c.arms)} arms in {environments:,} environments."]
+    rewards, arms = counted(int(c.n.sum()), "reward"), counted(len(c.arms), "arm")
+    notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
     if len(fit.groups) == 1:
         notes += _naive(fit)
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
-        notes.append(
-            f"{fit.uninformative:,} environments saw a single arm and say nothing about it: {_few(single)}."
-        )
+        where = counted(fit.uninformative, "environment")
+        notes.append(f"Nothing is learned from {where} with a single arm: {_few(single)}.")
     if c.dropped:
-        notes.append(f"{c.dropped:,} rows were left out because a value was missing.")
+        notes.append(f"Left out because a value was missing: {counted(c.dropped, 'row')}.")
     return notes
 
 
@@ -123,7 +128,7 @@ def _naive(fit: Fit) -> list[str]:
 
 def _warnings(fit: Fit) -> list[str]:
     found = []
-    checks = (_additivity, _spread, _influence, _drift)
+    checks = (_exactness, _additivity, _spread, _influence, _drift)
     for check in checks:
         try:
             found += check(fit)
@@ -132,15 +137,25 @@ def _warnings(fit: Fit) -> list[str]:
     return found
 
 
+def _exactness(fit: Fit) -> list[str]:
+    if not fit.freedom or fit.sigma is None or fit.sigma > ROUNDING * abs(fit.cells.mean).max():
+        return []
+    return [
+        "Arms and environments explain every reward exactly, so nothing shows how much rewards vary: the "
+        "certainty above is not to be trusted."
+    ]
+
+
 def _additivity(fit: Fit) -> list[str]:
     test = fit.additivity(worst=1)
     if test.p >= ALARM:
         return []
     cell = test.worst.to_dicts()[0]
-    advice = "" if fit.variance == "clustered" else "; variance='clustered' gives intervals that allow for it"
+    clustered = "variance='clustered' (--variance clustered)"
+    advice = "" if fit.variance == "clustered" else f"; {clustered} gives intervals that allow for it"
     return [
-        f"Shifts are not the same for all arms (F test of additivity, {_p(test.p)}). Furthest off: "
-        f"{cell['arm']} in {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
+        f"Shifts are not the same for all arms (F test of additivity, {_p(test.p)}). Furthest off: arm "
+        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
     ]
 
 

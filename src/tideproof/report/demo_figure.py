@@ -32,7 +32,7 @@ def _tide(axes: Any, story: Story) -> None:
     axes.plot(days, tide, color=TIDE, lw=1.8, label="tide estimated by tideproof")
     axes.plot(days, centred, "o", color=INK, ms=3.5, label="the true shift, never shown to it")
     axes.axhline(0, color=QUIET, lw=0.8)
-    axes.set(xlabel="day", ylabel="moves every price by", xlim=(0.5, len(days) + 0.5))
+    axes.set(xlabel="day", ylabel="shift, against the average visitor's", xlim=(0.5, len(days) + 0.5))
     axes.set_title("Every day lifts or lowers all prices alike", loc="left", fontweight="bold")
     axes.legend(frameon=False, ncols=3, loc="upper left", fontsize=9)
     axes.set_ylim(top=axes.get_ylim()[1] + 1.2)

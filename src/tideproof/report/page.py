@@ -90,10 +90,15 @@ def _pair(analysis: Analysis) -> tuple[object, object]:
 
 def _legend(analysis: Analysis) -> str:
     level = f"{100 * analysis.fit.level:g} %"
+    who = (
+        "group: only inside one can arms be compared."
+        if analysis.standing == "apart"
+        else f"can be best: the best arm is among those with “yes” with probability {level} at least "
+        "(multiple comparisons with the best)."
+    )
     return html.escape(
-        f"mean: adjusted for shifts. bias: raw mean minus adjusted mean, the average shift that the arm met. "
-        f"can be best: the best arm is among those with “yes” with probability {level} at least (multiple "
-        f"comparisons with the best)."
+        "mean: adjusted for shifts. bias: raw mean minus adjusted mean, the average shift that the arm met. "
+        + who
     )
 
 
