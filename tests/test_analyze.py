@@ -53,18 +53,34 @@ def test_numbers_stay_whole_on_a_narrow_screen(log, columns):
     wide, narrow = run(log, *NAMES).stdout, run(log, *NAMES, columns=columns).stdout
     assert "…" not in narrow
     assert max(map(len, narrow.splitlines())) <= columns
-    row = next(line for line in wide.splitlines() if line.startswith(" B"))
-    assert [word for word in row.split() if word not in narrow] == []
+    assert _words_of("B", narrow) == _words_of("B", wide)
+
+
+def _words_of(arm, shown):
+    """The cells of an arm, from all tables."""
+    rows = [line.split() for line in shown.splitlines() if line.startswith(f" {arm}")]
+    return [word for row in rows for word in row[1:]]
 
 
 def test_an_exact_fit_is_no_certainty(tmp_path):
     path = tmp_path / "exact.csv"
     path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2\nC,rain,4\n")
-    said = run(path, *NAMES).stdout
-    assert "explain every reward exactly" in said
-    assert "7.200 ± 0.000" in said
-    path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.000001\nC,rain,4\n")
-    assert "explain every reward exactly" not in run(path, *NAMES).stdout
+    result = run(path, *NAMES)
+    assert result.stdout.startswith("C leads: +2 over B, the runner-up; the fit is exact")
+    assert "7.200 ± 0.000" in result.stdout
+    assert result.exit_code == 3
+    path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.0000000001\nC,rain,4\n")
+    assert run(path, *NAMES).stdout.startswith("C is best (95 %)")
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e13])
+def test_what_is_exact(size):
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        arm, day = random.integers(0, 30, 400), random.integers(0, 20, 400)
+        adds_up = size * (random.normal(size=30)[arm] + random.normal(size=20)[day])
+        assert Fit.from_arrays(arm, day, adds_up).exact
+        assert not Fit.from_arrays(arm, day, adds_up * (1.0 + 1e-13 * random.normal(size=400))).exact
 
 
 def test_the_verdict_comes_first(log):
@@ -96,11 +112,13 @@ def test_columns_are_guessed_and_that_is_said(log):
 def test_guesses_are_safe():
     kinds = {"shop": "VARCHAR", "when": "TIMESTAMP", "eur": "DOUBLE", "id": "BIGINT"}
     with pytest.raises(
-        InputError, match="which column is the arm: say --arm; columns: 'shop', 'when', 'eur', 'id'"
+        InputError, match=r"which column is the arm: say --arm; columns: 'shop', 'when', 'eur', 'id'$"
     ):
         guess(kinds, None, None, None)
     with pytest.raises(InputError, match="which column is the reward"):
         guess({"variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "revenue": "DOUBLE"}, None, None, None)
+    with pytest.raises(InputError, match=r"is there a line with the names of the columns\?"):
+        guess({"A": "VARCHAR", "1": "BIGINT", "3.5": "DOUBLE"}, None, None, None)
     with pytest.raises(InputError, match="which column is the reward"):  # text is no reward
         guess({"variant": "VARCHAR", "day": "DATE", "sales": "VARCHAR"}, None, None, None)
     found = guess(

@@ -255,8 +255,12 @@ def test_files_that_cannot_be_had(tmp_path):
     path = tmp_path / "no" / "x.json"
     with pytest.raises(tp.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"):
         tp.Experiment(["a", "b"]).save(path)
-    with pytest.raises(tp.InputError, match=f"cannot read '{path}': No such file"):
+    with pytest.raises(tp.InputError, match=f"cannot read '{path}': there is no such file"):
         tp.Experiment.load(path)
+    with pytest.raises(FileNotFoundError):  # who resumes or begins may ask for that
+        tp.Experiment.load(path)
+    with pytest.raises(tp.InputError, match="it is a folder"):
+        tp.Experiment(["a", "b"]).save(tmp_path)
 
 
 def test_saved_and_loaded_it_goes_on_exactly(tmp_path):

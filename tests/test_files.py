@@ -254,7 +254,7 @@ def test_aggregated_rows_that_are_wrong():
     ]  # one reward needs no variance, none no mean
     with pytest.raises(InputError, match="needs n, the column of counts"):
         cells(data, "a", "e", "m", variance="v")
-    with pytest.raises(InputError, match="need one of: their variance"):
+    with pytest.raises(InputError, match="need exactly one of: their variance"):
         cells(data, **names)
     with pytest.raises(InputError, match="five different columns"):
         cells(data, **names, variance="n")

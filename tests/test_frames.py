@@ -175,9 +175,18 @@ def test_rewards_that_are_no_numbers(engine):
         cells(engine(LOG), arm="variant", environment="sales", reward="day")
 
 
-@pytest.mark.parametrize("rewards", [["1", "2"], [1, "2"], [object(), 1], [[1, 2], [3, 4]], [1j, 2]])
-def test_arrays_of_rewards_that_are_no_numbers(rewards):
-    with pytest.raises(InputError, match="the reward must be numeric; column 'reward' holds"):
+@pytest.mark.parametrize(
+    ("rewards", "what"),
+    [
+        (["1", "2"], "text"),
+        ([1, "2"], "text"),
+        ([object(), 1], "object"),
+        ([[1, 2], [3, 4]], "int"),
+        ([1j, 2], "complex"),
+    ],
+)
+def test_arrays_of_rewards_that_are_no_numbers(rewards, what):
+    with pytest.raises(InputError, match=f"the reward must be numeric; column 'reward' holds {what}"):
         cells_from_arrays(["A", "B"], ["x", "x"], rewards)
 
 

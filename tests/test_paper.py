@@ -105,6 +105,7 @@ def test_a_claim_is_what_its_parts_say(parts, verdict):
     assert table["says"] == [each.word(row) for each in parts for row in each.rows]
     assert f"| [name](#name) | {verdict} |" in markdown([judged], {"seed": 1})
     assert summary([judged]).startswith("1 claim: 1 ")
+    assert summary([]).startswith("no claim can be checked")
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,10 @@ def test_a_demo_that_cannot_be_drawn_is_not_played(picture, message):
     assert demo.stdout == ""
 
 
+def test_a_demo_at_a_pace_that_is_none():
+    assert "pace must be" in str(CliRunner().invoke(app, ["demo", "--pace", "-1"]).exception)
+
+
 @pytest.mark.parametrize(("columns", "end"), [(100, "tideproof 2026"), (40, "contrast")])
 def test_policies_are_listed_on_any_screen(columns, end):
     shown = CliRunner().invoke(app, ["policies"], env={"COLUMNS": str(columns)}).stdout.splitlines()

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
         MissingExtra as MissingExtra,
     )
     from tideproof.errors import (
+        MissingFile as MissingFile,
+    )
+    from tideproof.errors import (
         NotComparable as NotComparable,
     )
     from tideproof.errors import (
@@ -93,7 +96,7 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
-    "errors": "BudgetTooSmall ConflictingReward Finished InputError MissingExtra NotComparable "
+    "errors": "BudgetTooSmall ConflictingReward Finished InputError MissingExtra MissingFile NotComparable "
     "TideproofError UnknownName",
     "estimate": "Contrast Fit fit",
     "experiment": "Experiment Pull Recommendation",

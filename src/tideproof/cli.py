@@ -75,9 +75,8 @@ app.command("policies")(policies_command)
 
 def main() -> None:
     """Run the command line; an error that tideproof raises on purpose is one line, no traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a screen without "±" shows a question mark
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a screen without "±" shows a question mark
     try:
         app()
     except TideproofError as error:

@@ -124,12 +124,9 @@ def _standings(story: Story, fit: Fit, days: int, width: int) -> Iterator[RichTa
     """Yield the prices as they stand; means contain the tide so far, and so does the truth beside them."""
     prices = fit.arms["arm"]
     level = story.level(days)
-    raw = [f"{story.raw[p]:.2f}{_mark('leads', p == story.raw_leader[-1])}" for p in prices]
-    ours = [
-        f"{story.adjusted[p]:.2f} ± {1.96 * story.error[p]:.2f}{_mark('leads', p == story.leader[-1])}"
-        for p in prices
-    ]
-    truth = [f"{story.truth[p] + level:.2f}{_mark('best', p == story.best)}" for p in prices]
+    raw = [f"{_leads(p, story.raw_leader)}{story.raw[p]:.2f}" for p in prices]
+    ours = [f"{_leads(p, story.leader)}{story.adjusted[p]:.2f} ± {1.96 * story.error[p]:.2f}" for p in prices]
+    truth = [f"{'best ' if p == story.best else ''}{story.truth[p] + level:.2f}" for p in prices]
     columns = [
         Column("shown", [str(shown) for shown in fit.arms["n"]]),
         Column("raw mean", raw),
@@ -139,8 +136,8 @@ def _standings(story: Story, fit: Fit, days: int, width: int) -> Iterator[RichTa
     return tables(Column("price", prices, left=True), columns, width, pad_edge=False)
 
 
-def _mark(word: str, is_so: bool) -> str:
-    return " " + (word if is_so else " " * len(word))
+def _leads(price: str, leaders: list[str]) -> str:
+    return "leads " if price == leaders[-1] else ""
 
 
 def verdict(story: Story, fit: Fit) -> Text:

@@ -5,6 +5,7 @@
     TideproofError
     ├── InputError (ValueError)        a value that is not allowed; the message says what is
     │   ├── UnknownName (KeyError)     an arm, pull, policy, scenario or option nobody registered
+    │   ├── MissingFile (FileNotFoundError)  a file or folder that is not there
     │   ├── ConflictingReward          one pull, two rewards
     │   └── BudgetTooSmall             fewer pulls than the policy needs
     ├── NotComparable                  arms that no chain of shared environments connects
@@ -23,6 +24,7 @@ __all__ = [
     "Finished",
     "InputError",
     "MissingExtra",
+    "MissingFile",
     "NotComparable",
     "TideproofError",
     "UnknownName",
@@ -55,6 +57,10 @@ class UnknownName(InputError, KeyError):
         hint = f" did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
         return cls(f"unknown {what} {name!r}{where and ' '}{where};{hint} known: {shown or 'none'}")
+
+
+class MissingFile(InputError, FileNotFoundError):
+    """A file to read, or a folder to write to, that is not there."""
 
 
 class ConflictingReward(InputError):

@@ -26,9 +26,11 @@ from tideproof.kernels._arrays import Floats, Ints
 from tideproof.kernels.solve import sums
 from tideproof.noise import Variance, estimate, parts, sigma2
 from tideproof.table import Table
+from tideproof.words import counted
 
 Direction = Literal["maximize", "minimize"]
 
+_ROUNDING = 32 * float(np.finfo(np.float64).eps)
 NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
 
 
@@ -211,6 +213,12 @@ class Fit:
         if len(self.groups) > 1:
             raise NotComparable(self._apart())
         return self.cells.arms[self._ranked(self._groups[0])[0]]
+
+    @property
+    def exact(self) -> bool:
+        """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
+        largest = float(np.abs(self.cells.mean).max())
+        return bool(self.freedom) and self._sigma <= _ROUNDING * largest
 
     @property
     def p_best(self) -> dict[Any, float | None]:
@@ -443,6 +451,8 @@ class Fit:
             lead = f"{_short(abs(gap))} below {second}, the runner-up"
         if not self.freedom:
             return f"{best} leads: {lead}; no degree of freedom is left to say how sure that is"
+        if self.exact:
+            return f"{best} leads: {lead}; the fit is exact, so that nothing says how sure that is"
         chance, sure = self.p_best[best] or 0.0, f"{100 * self.level:g} %"
         p_best = f"best with probability {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
         others = [arm for arm in self.candidates if arm != best]
@@ -452,12 +462,11 @@ class Fit:
 
     def __repr__(self) -> str:
         s = self._solution
-        degrees = "degree" if self.freedom == 1 else "degrees"
-        noise = f"sigma {_short(self._sigma)} on {self.freedom} {degrees} of freedom"
+        noise = f"sigma {_short(self._sigma)} on {counted(self.freedom, 'degree')} of freedom"
         lines = [
             self.verdict,
             repr(self.arms),
-            f"{s.told} rewards in {s.environments} environments; "
+            f"{counted(s.told, 'reward')} in {counted(s.environments, 'environment')}; "
             + (noise if self.freedom else "no degree of freedom"),
         ]
         if self.variance != "common":

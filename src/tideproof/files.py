@@ -1,4 +1,4 @@
-"""Files: what cannot be read or written is refused in words, and a crash never leaves half of one."""
+"""Files: one that is not there is refused in words, and a crash never leaves half of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from tideproof.errors import InputError, MissingExtra
+from tideproof.errors import InputError, MissingExtra, MissingFile
 
 FORMATS = (".png", ".svg", ".pdf")  # of pictures
 
@@ -18,14 +18,20 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Return what stands in the file."""
     try:
         return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MissingFile(f"cannot read {os.fspath(path)!r}: there is no such file") from None
     except OSError as error:
         raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
 
 
 def check_folder(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that would lie in no folder, before time is spent on what to write."""
-    if path is not None and not Path(path).parent.is_dir():
-        raise InputError(f"cannot write {os.fspath(path)!r}: there is no folder {str(Path(path).parent)!r}")
+    """Refuse a file that would lie in no folder, or is one, before time is spent on what to write."""
+    if path is None:
+        return
+    if not Path(path).parent.is_dir():
+        raise MissingFile(f"cannot write {os.fspath(path)!r}: there is no folder {str(Path(path).parent)!r}")
+    if Path(path).is_dir():
+        raise InputError(f"cannot write {os.fspath(path)!r}: it is a folder")
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:

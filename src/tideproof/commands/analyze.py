@@ -127,7 +127,8 @@ def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]
 
     rows = analysis.arms.to_dicts()
     shown = rows[:most]
-    digits = _digits([x for row in rows for x in (row["low"], row["high"])])
+    limits = [] if analysis.fit.exact else [x for row in rows for x in (row["low"], row["high"])]
+    digits = _digits(limits)
     mean = f"adjusted mean ± {100 * analysis.fit.level:g} %"
     columns = {
         "n": [f"{row['n']:,}" for row in shown],
@@ -143,7 +144,7 @@ def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]
     arm = Column("arm", [str(row["arm"]) for row in shown], left=True)
     others = [Column(name, cells, name == "can be best") for name, cells in columns.items()]
     caption = f"{len(rows) - most:,} more arms: --json lists all" if len(rows) > most else None
-    return tables(arm, others, width, box=box.SIMPLE_HEAD, pad_edge=False, caption=caption)
+    return tables(arm, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _reach(row: dict[str, Any], digits: int) -> str:
@@ -151,18 +152,16 @@ def _reach(row: dict[str, Any], digits: int) -> str:
 
 
 def _digits(limits: list[float | None]) -> int:
-    """Return the decimals that show two digits of the widest interval, if it is more than rounding.
+    """Return the decimals that show two digits of the widest interval.
 
-    >>> _digits([1.0, 1.5, 2.0, 2.01]), _digits([7.0, 7.0 + 1e-14]), _digits([None, None])
-    (2, 3, 3)
+    >>> _digits([1.0, 1.5, 2.0, 2.01]), _digits([1e6, 1e6 + 1e-7]), _digits([None, None]), _digits([])
+    (2, 8, 3, 3)
     """
     import math
 
     known = [x for x in limits if x is not None]
-    widest = max((high - low for low, high in zip(known[::2], known[1::2], strict=True)), default=0.0)
-    if widest <= 1e-12 * max(map(abs, known), default=0.0):
-        return 3
-    return min(9, max(0, 1 - math.floor(math.log10(widest))))
+    widths = [high - low for low, high in zip(known[::2], known[1::2], strict=True) if high > low]
+    return min(9, max(0, 1 - math.floor(math.log10(max(widths))))) if widths else 3
 
 
 def _number(x: float | None, digits: int, sign: str = "") -> str:

@@ -36,12 +36,13 @@ def policies_command(
 
 def _tabled(table: Table) -> RenderableType:
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
         shown.add_column(column, no_wrap=column == "name")
     for row in table:
-        shown.add_row(*row.values())
+        shown.add_row(*map(Text, row.values()))
     return shown
 
 
@@ -53,5 +54,5 @@ def _listed(table: Table) -> RenderableType:
     parts: list[RenderableType] = []
     for row in table:
         facts = f"{row['idea']}. Horizon: {row['horizon']}; shifts: {row['shifts']}. {row['reference']}."
-        parts += [Text(row["name"], style="bold"), Padding(facts, (0, 0, 0, 2))]
+        parts += [Text(row["name"], style="bold"), Padding(Text(facts), (0, 0, 0, 2))]
     return Group(*parts)

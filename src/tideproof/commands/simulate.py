@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tideproof.commands.numbers import budgets as read_budgets
 from tideproof.commands.numbers import number, whole
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_folder, check_picture
@@ -120,7 +121,7 @@ def simulate_command(
     if configuration not in worlds:
         raise UnknownName.among("configuration", configuration, worlds)
     world = worlds[configuration](arms, scenario, delta, sigma)
-    checkpoints = [_whole(budget) for budget in budgets.split(",")]
+    checkpoints = read_budgets(budgets)
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
         study = simulate(world, names, checkpoints, replications, seed, executor, progress, engine)
@@ -165,13 +166,6 @@ def _check_alone(context: typer.Context, given: list[str]) -> None:
             )
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"budgets must be whole numbers separated by commas, not {text!r}") from None
-
-
 def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
     """Yield tables of how often each policy is wrong, each of as many budgets as the screen has room for."""
     from tideproof.report.screen import Column, tables
@@ -180,14 +174,12 @@ def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
     for label in study.policies:
         found = study.pics(label), study.stderr(label), study.interval(label).high
         cells.append([_cell(*each) for each in zip(*found, strict=True)])
-    budgets = [
+    columns = [
         Column(f"{budget:,}", column)
         for budget, column in zip(study.budgets, zip(*cells, strict=True), strict=True)
     ]
     title = f"PICS ± standard error\n{world}, {counted(study.replications, 'replication')}"
-    for table in tables(Column("policy", study.policies, left=True), budgets, width):
-        table.title, title = title, ""
-        yield table
+    return tables(Column("policy", study.policies, left=True), columns, width, title)
 
 
 def _cell(pics: float, error: float, high: float) -> str:

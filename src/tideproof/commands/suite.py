@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +42,8 @@ def run_suite(
         typer.echo(json.dumps(_plain(found)))
     else:
         console = Console()
-        console.print(_shown(found, narrow=console.width < _WIDE), crop=False)
+        for table in _shown(found, console.width):
+            console.print(table)
         typer.echo(found.verdict)
     if csv is not None:
         found.table().to_csv(csv)
@@ -59,30 +61,39 @@ def _plain(found: Suite) -> dict[str, object]:
     }
 
 
-def _shown(found: Suite, narrow: bool) -> RichTable:
-    """Return a row for each world: errors relative to the best policy there, and the PICS of that one."""
-    from rich.table import Table
-
+def _shown(found: Suite, width: int) -> Iterator[RichTable]:
+    """Yield a row for each world: errors relative to the best policy there, and the PICS of that one."""
     from tideproof.lab.suite import geometric_mean
+    from tideproof.report.screen import Column, tables
 
+    studies = found.studies.values()
     relative = {label: found.relative(label) for label in found.policies}
-    title = "PICS relative to the best policy of each world"
-    table = Table(title=title, box=None, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("world")
-    details = () if narrow else ("arms", "budget")
-    for name in (*details, *map(_folded, found.policies), "PICS\nbest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row, (world, study) in enumerate(found.studies.items()):
-        least = min(float(study.pics(label)[0]) for label in study.policies)
-        about = () if narrow else (str(study.world.arms), f"{study.budgets[0]:,}")
-        cells = (_cell(values[row]) for values in relative.values())
-        table.add_row(world, *about, *cells, f"{least:.4f}")
-    table.add_section()
-    means = (_cell(geometric_mean(values)) for values in relative.values())
-    table.add_row("geometric mean", *("" for _ in details), *means, "")
-    if any(math.isnan(value) for values in relative.values() for value in values):
-        table.caption = f"{_LEFT_OUT} left out: too slow with so many arms"
-    return table
+    least = [min(float(study.pics(label)[0]) for label in study.policies) for study in studies]
+    columns = [
+        Column(_folded(label), [*map(_cell, values), _cell(geometric_mean(values))])
+        for label, values in relative.items()
+    ]
+    columns.append(Column("PICS\nbest", [*(f"{pics:.4f}" for pics in least), ""]))
+    if width >= _WIDE:
+        about = {
+            "arms": [str(study.world.arms) for study in studies],
+            "budget": [f"{study.budgets[0]:,}" for study in studies],
+        }
+        columns = [*(Column(name, [*cells, ""]) for name, cells in about.items()), *columns]
+    left_out = any(math.isnan(value) for values in relative.values() for value in values)
+    for table in tables(
+        Column("world", [*found.studies, "geometric mean"], left=True),
+        columns,
+        width,
+        title="PICS relative to the best policy of each world",
+        caption=f"{_LEFT_OUT} left out: too slow with so many arms" if left_out else None,
+        space=1,
+        box=None,
+        header_style="bold",
+        padding=(0, 1, 0, 0),
+    ):
+        table.rows[-2].end_section = True
+        yield table
 
 
 def _cell(relative: float) -> str:

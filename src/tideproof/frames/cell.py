@@ -11,6 +11,7 @@ import numpy as np
 from tideproof.errors import InputError
 from tideproof.kernels._arrays import Floats, Ints
 from tideproof.kernels.solve import sums
+from tideproof.words import counted
 
 Missing = Literal["refuse", "drop"]
 
@@ -123,7 +124,7 @@ def check_missing(names: Sequence[str], counts: Sequence[int], rows: int) -> Non
     found = [f"{count} in {name!r}" for name, count in zip(names, counts, strict=True) if count]
     if found:
         raise InputError(
-            f"missing values are not allowed; of {rows} rows there are {', '.join(found)}; "
+            f"missing values are not allowed; of {counted(rows, 'row')} there are {', '.join(found)}; "
             f"missing='drop' (--drop-missing) leaves such rows out"
         )
 

@@ -55,8 +55,8 @@ class Request:
             )
         if n is not None and (variance is None) == (sd is None):
             raise InputError(
-                "aggregated rows (n, --n) need one of: their variance (sample_variance, --sample-variance), "
-                "their standard deviation (sd, --sd)"
+                "aggregated rows (n, --n) need exactly one of: their variance (sample_variance, "
+                "--sample-variance), their standard deviation (sd, --sd)"
             )
         request = cls(arm, environment, reward, "", n or "", variance or "", sd or "", missing)
         names = request.names

@@ -52,7 +52,7 @@ def claim_table(judged: list[Judged]) -> Table:
 def summary(judged: list[Judged]) -> str:
     """Return how many claims hold."""
     if not judged:
-        return "no claim is about these figures alone"
+        return "no claim can be checked with these figures; all of them together have claims"
     found = Counter(each.verdict for each in judged)
     said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
     return f"{counted(len(judged), 'claim')}: {', '.join(said)}"

@@ -16,7 +16,6 @@ from tideproof.words import counted
 Standing = Literal["winner", "open", "apart"]
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
-ROUNDING = 1e-13  # of the largest mean: what adds up exactly leaves that much
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
 
 
 def _clear(fit: Fit) -> bool:
-    return bool(fit.freedom) and len(fit.candidates) == 1
+    return bool(fit.freedom) and not fit.exact and len(fit.candidates) == 1
 
 
 def _arms(fit: Fit) -> Table:
@@ -128,22 +127,13 @@ def _naive(fit: Fit) -> list[str]:
 
 def _warnings(fit: Fit) -> list[str]:
     found = []
-    checks = (_exactness, _additivity, _spread, _influence, _drift)
+    checks = (_additivity, _spread, _influence, _drift)
     for check in checks:
         try:
             found += check(fit)
         except InputError:  # too little data for this one: nothing to warn of
             continue
     return found
-
-
-def _exactness(fit: Fit) -> list[str]:
-    if not fit.freedom or fit.sigma is None or fit.sigma > ROUNDING * abs(fit.cells.mean).max():
-        return []
-    return [
-        "Arms and environments explain every reward exactly, so nothing shows how much rewards vary: the "
-        "certainty above is not to be trusted."
-    ]
 
 
 def _additivity(fit: Fit) -> list[str]:

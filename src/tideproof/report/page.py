@@ -91,7 +91,7 @@ def _pair(analysis: Analysis) -> tuple[object, object]:
 def _legend(analysis: Analysis) -> str:
     level = f"{100 * analysis.fit.level:g} %"
     who = (
-        "group: only inside one can arms be compared."
+        "group: arms can be compared only with arms of the same group."
         if analysis.standing == "apart"
         else f"can be best: the best arm is among those with “yes” with probability {level} at least "
         "(multiple comparisons with the best)."
@@ -105,12 +105,9 @@ def _legend(analysis: Analysis) -> str:
 def _more(analysis: Analysis) -> str:
     """Return the tables that few will open."""
     fit = analysis.fit
-    tables: dict[str, Table] = {
-        "Each arm against the best of the others, simultaneous intervals": fit.comparisons,
-        "What other averages say": fit.averages,
-        "Shifts": fit.shifts,
-    }
+    tables: dict[str, Table] = {"What other averages say": fit.averages, "Shifts": fit.shifts}
     if analysis.standing != "apart":
+        tables["Each arm against the best of the others, simultaneous intervals"] = fit.comparisons
         tables["Environments by influence: what if one were left out?"] = fit.influence()
     return "".join(
         f"<details><summary>{html.escape(title)}</summary>"

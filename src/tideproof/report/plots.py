@@ -10,6 +10,7 @@ import numpy as np
 from tideproof.estimate import Fit
 from tideproof.kernels.solve import sums
 from tideproof.report.svg import WIDTH, drawing, element, hint, labels, scale, short, text, ticks
+from tideproof.words import counted
 
 MOST = 30  # arms in a picture
 
@@ -65,7 +66,7 @@ def tide(fit: Fit) -> str:
     )
     if len(rows) <= 120:
         for i, row in enumerate(rows):
-            said = hint(f"{row['environment']}: {row['shift']:+.4g}, {row['n']:,} rewards")
+            said = hint(f"{row['environment']}: {row['shift']:+.4g}, {counted(row['n'], 'reward')}")
             parts.append(element("circle", said, cx=at(i), cy=y(row["shift"]), r=3.0, class_="dot tide-dot"))
     for i in _sparse(len(rows), 4):
         anchor = "start" if i == 0 else "end" if i == len(rows) - 1 else "middle"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+_LEAST = 8  # of the first column, in which names are broken where there is no room for them
+
 
 class Column(NamedTuple):
     """A header, a cell for each row, and whether they stand to the left."""
@@ -16,31 +18,66 @@ class Column(NamedTuple):
     cells: Sequence[str]
     left: bool = False
 
-    @property
-    def width(self) -> int:
-        """What it takes of the screen, its line and spaces included."""
-        return max(map(len, (self.header, *self.cells))) + 3
+    def width(self, broken: bool = False) -> int:
+        """What it needs; the words of its header may stand below each other."""
+        from rich.cells import cell_len
+
+        headers = self.header.split() if broken else self.header.splitlines()
+        return max(map(cell_len, (*headers, *self.cells)), default=0)
 
 
-def tables(first: Column, others: Iterable[Column], width: int, **style: Any) -> Iterator[RichTable]:
-    """Yield tables that begin with the `first` column and have as many others as there is room for."""
+def tables(
+    first: Column,
+    others: Sequence[Column],
+    width: int,
+    title: str | None = None,
+    caption: str | None = None,
+    space: int = 3,
+    **style: Any,
+) -> Iterator[RichTable]:
+    """Yield tables that begin with the `first` column and have as many others as there is room for.
+
+    Numbers stay whole as long as the screen has room for one of them. The title stands above the first
+    table, the caption below the last. A column takes `space` for its line and the blanks beside it.
+    """
     from rich.table import Table
+    from rich.text import Text
 
-    for columns in fitting(others, width - first.width - 1):
-        table = Table(**style)
-        for column in (first, *columns):
+    broken = first.width() + sum(column.width() + space for column in others) > width - space - 1
+    sizes = [column.width(broken) for column in others]
+    names = first.width()
+    if broken:
+        names = min(names, _room([size + space for size in sizes], width - space - 1))
+    parts = list(_fitting(zip(others, sizes, strict=True), width - names - space - 1, space))
+    for number, part in enumerate(parts):
+        table = Table(
+            title=title if number == 0 else None,
+            caption=caption if number == len(parts) - 1 else None,
+            **style,
+        )
+        for column, size in ((first, names), *part):
             justify: Any = "left" if column.left else "right"
-            table.add_column(column.header, justify=justify, no_wrap=column is first)
-        for cells in zip(first.cells, *(column.cells for column in columns), strict=True):
-            table.add_row(*cells)
+            table.add_column(Text(column.header), justify=justify, overflow="fold", max_width=size)
+        for cells in zip(first.cells, *(column.cells for column, _ in part), strict=True):
+            table.add_row(*map(Text, cells))  # names are names, whatever brackets they have
         yield table
 
 
-def fitting(columns: Iterable[Column], room: int) -> Iterator[list[Column]]:
+def _room(others: Sequence[int], width: int) -> int:
+    """Return what names may take: what all others leave, or if that is little, half of the screen or less."""
+    left = width - sum(others)
+    if left < width // 5:
+        left = min(width - max(others), width // 2)
+    return max(left, _LEAST)
+
+
+def _fitting(
+    columns: Iterable[tuple[Column, int]], room: int, space: int
+) -> Iterator[list[tuple[Column, int]]]:
     """Yield the columns, as many at a time as there is room for, and at least one."""
-    part: list[Column] = []
+    part: list[tuple[Column, int]] = []
     for column in columns:
-        if part and sum(each.width for each in (*part, column)) > room:
+        if part and sum(size + space for _, size in (*part, column)) > room:
             yield part
             part = []
         part.append(column)
