@@ -144,6 +144,7 @@ def test_exit_codes(tmp_path, log):
     assert [line.split()[-1] for line in result.stdout.splitlines() if line[:2] in {" A", " C"}] == ["1", "2"]
     assert "can be best" not in said
     assert "can be best" not in page(analyse(fit(str(apart), **COLUMNS)), "apart.csv", "")
+    assert isinstance(run(tmp_path / "none.csv").exception, FileNotFoundError)
     assert run(tmp_path / "none.csv").exit_code == 1  # the runner sees the error; `main` makes it 2
     for arguments, message in {
         ("none.csv",): "tideproof: there is no file 'none.csv'",

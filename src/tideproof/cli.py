@@ -1,6 +1,6 @@
 """The command line: parse, call one function, print.
 
-Exit codes: 0 done; 2 bad input (one line on stderr says what is allowed); 130 interrupted; those of
+Exit codes: 0 done; 2 bad input (stderr says what is allowed); 130 interrupted; those of
 `analyze` are in `commands/analyze.py`.
 """
 
@@ -47,9 +47,7 @@ def options(
 @app.command()
 def demo(
     picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
-    pace: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="Seconds to show each day.")
-    ] = 0.12,
+    pace: Annotated[float, number("Seconds to show each day.")] = 0.12,
 ) -> None:
     """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
     from rich.console import Console

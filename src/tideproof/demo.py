@@ -96,8 +96,8 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> Story
             fit = run.fit()
             if len(fit.groups) == 1:
                 _note(story, fit)
-                table = _standings(story, fit, d + 1, console.width)
-                live.update(Group(_headline(story, d), *table), refresh=True)
+                standings = _standings(story, fit, d + 1, console.width)
+                live.update(Group(_headline(story, d), *standings), refresh=True)
                 time.sleep(pace if console.is_terminal else 0.0)
     story.tide, story.tide_error = fit.shifts["shift"], fit.shifts["se"]
     console.print(verdict(story, fit))

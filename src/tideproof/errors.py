@@ -56,7 +56,8 @@ class UnknownName(InputError, KeyError):
         near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
         hint = f" did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
-        return cls(f"unknown {what} {name!r}{where and ' '}{where};{hint} known: {shown or 'none'}")
+        place = f" {where}" if where else ""
+        return cls(f"unknown {what} {name!r}{place};{hint} known: {shown or 'none'}")
 
 
 class MissingFile(InputError, FileNotFoundError):

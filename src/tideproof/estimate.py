@@ -30,7 +30,7 @@ from tideproof.words import counted
 
 Direction = Literal["maximize", "minimize"]
 
-_ROUNDING = 32 * float(np.finfo(np.float64).eps)
+_ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
 NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
 
 

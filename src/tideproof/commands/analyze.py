@@ -37,9 +37,7 @@ def analyze_command(
     ] = None,
     reward: Annotated[str | None, typer.Option(help="Column of what was earned.")] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
-    level: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="Confidence of all statements.")
-    ] = 0.95,
+    level: Annotated[float, number("Confidence of all statements.")] = 0.95,
     variance: Annotated[
         str, typer.Option(help="Noise: common, by-arm, by-environment, robust or clustered.")
     ] = "common",

@@ -19,11 +19,9 @@ def reproduce_command(
     ] = None,
     replications: Annotated[
         int | None,
-        typer.Option(parser=whole, metavar="NUMBER", help="Runs of each policy: 100,000 as in the paper."),
+        whole("Runs of each policy: 100,000 as in the paper."),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(parser=whole, metavar="NUMBER", help="The same seed gives the same numbers.")
-    ] = 1,
+    seed: Annotated[int, whole("The same seed gives the same numbers.")] = 1,
     out: Annotated[
         Path, typer.Option(help="The folder to fill; what it holds already is not run again.")
     ] = Path("reproduction"),

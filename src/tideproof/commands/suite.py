@@ -62,7 +62,7 @@ def _plain(found: Suite) -> dict[str, object]:
 
 
 def _shown(found: Suite, width: int) -> Iterator[RichTable]:
-    """Yield a row for each world: errors relative to the best policy there, and the PICS of that one."""
+    """Return a row for each world: errors relative to the best policy there, and the PICS of that one."""
     from tideproof.lab.suite import geometric_mean
     from tideproof.report.screen import Column, tables
 
@@ -81,7 +81,7 @@ def _shown(found: Suite, width: int) -> Iterator[RichTable]:
         }
         columns = [*(Column(name, [*cells, ""]) for name, cells in about.items()), *columns]
     left_out = any(math.isnan(value) for values in relative.values() for value in values)
-    for table in tables(
+    return tables(
         Column("world", [*found.studies, "geometric mean"], left=True),
         columns,
         width,
@@ -91,9 +91,7 @@ def _shown(found: Suite, width: int) -> Iterator[RichTable]:
         box=None,
         header_style="bold",
         padding=(0, 1, 0, 0),
-    ):
-        table.rows[-2].end_section = True
-        yield table
+    )
 
 
 def _cell(relative: float) -> str:

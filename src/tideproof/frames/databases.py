@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import InputError, MissingFile, UnknownName
 from tideproof.frames.duck import MEAN, kinds_of, phrased, session
 from tideproof.frames.sql import Source, quoted
 
@@ -23,7 +23,7 @@ def visit_duckdb(
 ) -> T:
     """Show a table or query of a DuckDB file, which is opened to be read only."""
     if not Path(path).is_file():
-        raise InputError(f"there is no file {path!r}")
+        raise MissingFile(f"there is no file {path!r}")
     with session(path, progress) as run, phrased(repr(path)):
         rows = chosen(table, run(LISTED), "main")
         return visit(Source(run, rows, kinds_of(run, rows), MEAN, sampled=is_table(table)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import InputError, MissingFile, UnknownName
 from tideproof.frames.duck import MEAN, kinds_of, phrased, session
 from tideproof.frames.request import Request
 from tideproof.frames.sql import Source, base, quoted
@@ -103,7 +103,7 @@ def found(run: Query, place: str) -> Files:
                 f"{place!r} is a folder; name its files, such as '{place.rstrip('/')}/*.parquet'"
             )
         what = "no file matches" if glob.has_magic(place) else "there is no file"
-        raise InputError(f"{what} {place!r}")
+        raise MissingFile(f"{what} {place!r}")
     suffixes = {_suffix(path) for path in paths}
     if len(suffixes) > 1:
         raise InputError(f"{place!r} matches files of several kinds: {', '.join(sorted(suffixes))}")

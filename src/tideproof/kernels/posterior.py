@@ -74,15 +74,14 @@ def find_contenders(posterior, fit, variance):
             nearest = min(nearest, gap * gap / spread if spread > 0.0 else 0.0)
     posterior.size[0] = float(m)
     posterior.settled[0] = math.exp(-0.5 * nearest)
-    _factorise(posterior, P)  # at once: a GPU's threads would need it first at different draws
+    _factorise(posterior, P, own)  # at once: a GPU's threads would need it first at different draws
 
 
 @kernel
-def _factorise(posterior, P):
-    """Find U of C = U'U: Cholesky, O(m^3)."""
+def _factorise(posterior, P, own):
+    """Find U of C = U'U: Cholesky, O(m^3); own is P_ll."""
     arms, U, leading, row = posterior.arms, posterior.factor, posterior.leading, posterior.row
     m, leader = int(posterior.size[0]), posterior.arms[0]
-    own = diagonal(P, leader)
     for i in range(1, m):
         a = arms[i]
         fetch(P, a, row)

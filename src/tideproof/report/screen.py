@@ -43,42 +43,39 @@ def tables(
     from rich.table import Table
     from rich.text import Text
 
-    broken = first.width() + sum(column.width() + space for column in others) > width - space - 1
-    sizes = [column.width(broken) for column in others]
-    names = first.width()
-    if broken:
-        names = min(names, _room([size + space for size in sizes], width - space - 1))
-    parts = list(_fitting(zip(others, sizes, strict=True), width - names - space - 1, space))
+    room = width - space - 1  # for names and what stands beside them
+    broken = first.width() + sum(column.width() + space for column in others) > room
+    sized = [(column, column.width(broken) + space) for column in others]
+    names = min(first.width(), _for_names([size for _, size in sized], room)) if broken else first.width()
+    parts = list(_fitting(sized, room - names))
     for number, part in enumerate(parts):
         table = Table(
             title=title if number == 0 else None,
             caption=caption if number == len(parts) - 1 else None,
             **style,
         )
-        for column, size in ((first, names), *part):
+        for column, size in ((first, names + space), *part):
             justify: Any = "left" if column.left else "right"
-            table.add_column(Text(column.header), justify=justify, overflow="fold", max_width=size)
+            table.add_column(Text(column.header), justify=justify, overflow="fold", max_width=size - space)
         for cells in zip(first.cells, *(column.cells for column, _ in part), strict=True):
             table.add_row(*map(Text, cells))  # names are names, whatever brackets they have
         yield table
 
 
-def _room(others: Sequence[int], width: int) -> int:
-    """Return what names may take: what all others leave, or if that is little, half of the screen or less."""
-    left = width - sum(others)
-    if left < width // 5:
-        left = min(width - max(others), width // 2)
+def _for_names(others: Sequence[int], room: int) -> int:
+    """Return what names may take: what all others leave, or if that is little, half of the room or less."""
+    left = room - sum(others)
+    if left < room // 5:
+        left = min(room - max(others), room // 2)
     return max(left, _LEAST)
 
 
-def _fitting(
-    columns: Iterable[tuple[Column, int]], room: int, space: int
-) -> Iterator[list[tuple[Column, int]]]:
-    """Yield the columns, as many at a time as there is room for, and at least one."""
+def _fitting(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[list[tuple[Column, int]]]:
+    """Yield columns and their sizes, as many at a time as there is room for, and at least one."""
     part: list[tuple[Column, int]] = []
-    for column in columns:
-        if part and sum(size + space for _, size in (*part, column)) > room:
+    for each in sized:
+        if part and sum(size for _, size in (*part, each)) > room:
             yield part
             part = []
-        part.append(column)
+        part.append(each)
     yield part
