@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from lab import table
 
 import tideproof as tp
+from lab import table
 
 
 def report() -> Iterator[str]:

@@ -14,13 +14,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from lab import ARMS, processor, table, timed
 
 import tideproof as tp
+from lab import ARMS, processor, table, timed
 from tideproof.errors import TideproofError
-from tideproof.lab.blocks import Plan, play_all
 from tideproof.lab.engines import find_engine
+from tideproof.lab.engines.cpu import play_all
 from tideproof.lab.executors import processes
+from tideproof.lab.plan import Plan
 
 STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
 REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
@@ -80,7 +81,7 @@ def _plan(name: str, arms: int) -> Plan:
 
 
 def _compile(each: tuple[str, int]) -> None:
-    from tideproof.lab.gpu import run_chunk
+    from tideproof.lab.engines.cuda import run_chunk
 
     plan = _plan(*each)
     run_chunk(plan, 0, 1)
@@ -88,7 +89,7 @@ def _compile(each: tuple[str, int]) -> None:
 
 
 def _measure(name: str, arms: int) -> dict[str, Any]:
-    from tideproof.lab import gpu
+    from tideproof.lab.engines import cuda as gpu
 
     plan, count = _plan(name, arms), REPLICATIONS[arms]
     gpu.run_chunk(plan, 0, 1)
@@ -122,7 +123,7 @@ def _room(found: dict[str, Any] | None) -> str:
 
 
 def _whole() -> Iterator[list[str]]:
-    from tideproof.lab.gpu import run_chunk
+    from tideproof.lab.engines.cuda import run_chunk
 
     for name in ("linlucb", "contrast"):
         for arms in (5, 10):
@@ -155,7 +156,7 @@ def _memory(replications: int) -> int:
 
 def _same(name: str) -> list[str]:
     """Return how many selections differ between the engines, and how many pulls."""
-    from tideproof.lab import gpu
+    from tideproof.lab.engines import cuda as gpu
 
     spec, world = tp.policy(name), tp.mdm(5)
     plan = Plan(world, (spec,), (60, 120), 7)

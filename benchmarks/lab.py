@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tideproof as tp
-from tideproof.lab.blocks import BLOCK, Plan, play, run_block
+from tideproof.lab.engines.cpu import BLOCK, compiled, play, run_block
+from tideproof.lab.plan import Plan
 from tideproof.lab.replay import Replay
 
 ROUNDS = 20
@@ -91,7 +92,7 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
     spec = tp.policy(name)
     first = next(t for t in range(1, T + 1) if affordable(spec, world, t))
     budgets = [T] if spec.policy.needs_horizon else range(first, T + 1)
-    loop = spec.compiled()
+    loop = compiled(spec)
 
     def task(replications: int) -> Task:
         return lambda: play(loop, spec, world, budgets, 1, 0, replications)

@@ -15,11 +15,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from lab import table
-
 import tideproof as tp
+from lab import table
+from tideproof.draw.figure import pyplot, save
 from tideproof.files import replacing
-from tideproof.report.figures import pyplot, save
 from tideproof.table import Table
 
 SEED = 2027

@@ -42,24 +42,24 @@ if TYPE_CHECKING:
     from tideproof.estimate import Contrast as Contrast
     from tideproof.estimate import Fit as Fit
     from tideproof.estimate import fit as fit
-    from tideproof.experiment import (
-        Experiment as Experiment,
-    )
-    from tideproof.experiment import (
-        Pull as Pull,
-    )
-    from tideproof.experiment import (
-        Recommendation as Recommendation,
-    )
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulate import simulate as simulate
     from tideproof.lab.study import Study as Study
     from tideproof.lab.suite import Suite as Suite
     from tideproof.lab.suite import suite as suite
-    from tideproof.policies._policy import Policy as Policy
-    from tideproof.policies._policy import PolicySpec as PolicySpec
+    from tideproof.live.experiment import (
+        Experiment as Experiment,
+    )
+    from tideproof.live.experiment import (
+        Pull as Pull,
+    )
+    from tideproof.live.experiment import (
+        Recommendation as Recommendation,
+    )
+    from tideproof.policies.definition import Policy as Policy
     from tideproof.policies.registry import policy as policy
     from tideproof.policies.registry import policy_names as policy_names
+    from tideproof.policies.spec import PolicySpec as PolicySpec
     from tideproof.table import Table as Table
     from tideproof.worlds import (
         Geometric as Geometric,
@@ -99,12 +99,13 @@ _HOME = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError MissingExtra MissingFile NotComparable "
     "TideproofError UnknownName",
     "estimate": "Contrast Fit fit",
-    "experiment": "Experiment Pull Recommendation",
+    "live.experiment": "Experiment Pull Recommendation",
     "lab.replay": "replay",
     "lab.simulate": "simulate",
     "lab.study": "Study",
     "lab.suite": "Suite suite",
-    "policies._policy": "Policy PolicySpec",
+    "policies.definition": "Policy",
+    "policies.spec": "PolicySpec",
     "policies.registry": "policy policy_names",
     "table": "Table",
     "worlds": "Geometric Lengths Normal NoShift RandomWalk StudentT Uniform Weekly World mdm slippage",

@@ -54,8 +54,8 @@ def demo(
 
     from tideproof.checks import finite
     from tideproof.demo import run_demo
+    from tideproof.draw.demo import draw
     from tideproof.files import check_picture
-    from tideproof.report.demo_figure import draw
 
     finite("pace", pace, 0.0)
     check_picture(picture)

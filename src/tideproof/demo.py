@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideproof.estimate import Fit
-from tideproof.experiment import Experiment
+from tideproof.live.experiment import Experiment
 from tideproof.report.screen import Column, tables
 
 TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}

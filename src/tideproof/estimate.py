@@ -14,17 +14,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tideproof import diagnostics
 from tideproof.checks import finite
-from tideproof.comparisons import Comparisons, compare_with_best
-from tideproof.diagnostics import Additivity, SampleRatio, Spread
+from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.frames import Cells, Missing, cells, cells_from_arrays
-from tideproof.inference import chance_of_best, t_quantile, two_sided_p
-from tideproof.kernels import solve as least_squares
-from tideproof.kernels._arrays import Floats, Ints
-from tideproof.kernels.solve import sums
-from tideproof.noise import Variance, estimate, parts, sigma2
+from tideproof.frames import Missing, cells, cells_from_arrays
+from tideproof.stats import diagnostics
+from tideproof.stats import solve as least_squares
+from tideproof.stats.cells import Cells
+from tideproof.stats.comparisons import Comparisons, compare_with_best
+from tideproof.stats.diagnostics import Additivity, SampleRatio, Spread
+from tideproof.stats.inference import chance_of_best, t_quantile, two_sided_p
+from tideproof.stats.noise import Variance, estimate, parts, sigma2
+from tideproof.stats.solve import sums
 from tideproof.table import Table
 from tideproof.words import counted
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tideproof.checks import finite, whole
+from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.kernels import world as kinds
-from tideproof.kernels._arrays import Floats
 from tideproof.kernels.world import Numbers
 
 

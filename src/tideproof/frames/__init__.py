@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tideproof.frames.arrays import cells_from_arrays, from_columns
-from tideproof.frames.cell import Cells, Missing
+from tideproof.frames.groups import Missing
 from tideproof.frames.request import Request
+from tideproof.stats.cells import Cells
 
-__all__ = ["Cells", "Missing", "cells", "cells_from_arrays"]
+__all__ = ["Missing", "cells", "cells_from_arrays"]
 
 
 def cells(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.frames.cell import (
-    Cells,
+from tideproof.frames.groups import (
     Groups,
     assemble,
     check_finite,
@@ -21,7 +21,7 @@ from tideproof.frames.cell import (
     not_numeric,
 )
 from tideproof.frames.request import Request
-from tideproof.kernels._arrays import Floats, Ints
+from tideproof.stats.cells import Cells
 
 
 def cells_from_arrays(arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any]) -> Cells:

@@ -8,9 +8,8 @@ import numpy as np
 
 from tideproof.errors import InputError
 from tideproof.frames.arrays import summarised
-from tideproof.frames.cell import (
+from tideproof.frames.groups import (
     MOST_CELLS,
-    Cells,
     Groups,
     assemble,
     check_finite,
@@ -19,6 +18,7 @@ from tideproof.frames.cell import (
     not_numeric,
 )
 from tideproof.frames.request import Request
+from tideproof.stats.cells import Cells
 
 if TYPE_CHECKING:
     import narwhals as nw

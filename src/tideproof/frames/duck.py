@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError
-from tideproof.frames.cell import Cells
 from tideproof.frames.request import Request
 from tideproof.frames.sql import Source, from_source
+from tideproof.stats.cells import Cells
 
 if TYPE_CHECKING:
     import duckdb

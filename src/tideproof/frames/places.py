@@ -8,9 +8,9 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from tideproof.errors import InputError
-from tideproof.frames.cell import Cells
 from tideproof.frames.request import Request
 from tideproof.frames.sql import Source, from_source
+from tideproof.stats.cells import Cells
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames.cell import Missing
+from tideproof.frames.groups import Missing
 
 _DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
 

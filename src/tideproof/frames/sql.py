@@ -15,10 +15,9 @@ import numpy as np
 
 from tideproof.errors import InputError
 from tideproof.frames.arrays import summarised
-from tideproof.frames.cell import (
+from tideproof.frames.groups import (
     MOST_ARMS,
     MOST_CELLS,
-    Cells,
     Groups,
     assemble,
     check_finite,
@@ -29,6 +28,7 @@ from tideproof.frames.cell import (
     too_many,
 )
 from tideproof.frames.request import Request
+from tideproof.stats.cells import Cells
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = {*_WHOLE, *(f"U{kind}" for kind in _WHOLE), "FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"}

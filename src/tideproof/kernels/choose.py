@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.random import below
 
 LOWEST = -1.7976931348623157e308  # below any value, and finite: states are saved as JSON

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tideproof.core.access import add_at
+from tideproof.core.arrays import Float1, Int1, IntK
+from tideproof.core.link import hole, kernel
 from tideproof.kernels import fixed_effects
-from tideproof.kernels._arrays import Float1, Int1, IntK
-from tideproof.kernels._link import hole, kernel
-from tideproof.kernels._words import add_at
 from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import FixedEffects
 from tideproof.kernels.moments import Moments, record, weigh_in

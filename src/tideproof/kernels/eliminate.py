@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import FloatK, IntK
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import FloatK, IntK
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, contend
 from tideproof.kernels.moments import begin_anew
 from tideproof.kernels.random import below

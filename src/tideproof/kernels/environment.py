@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import Float1, FloatK, Int1
-from tideproof.kernels._link import hole, kernel
-from tideproof.kernels._words import add_at
+from tideproof.core.access import add_at
+from tideproof.core.arrays import Float1, FloatK, Int1
+from tideproof.core.link import hole, kernel
 
 CELLS = hole("CELLS")
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1, IntK
-from tideproof.kernels._link import kernel
-from tideproof.kernels._words import add_at, along, entry, fetched, put, times
+from tideproof.core.access import add_at, along, entry, fetched, put, times
+from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.core.link import kernel
 
 
 class FixedEffects(NamedTuple):

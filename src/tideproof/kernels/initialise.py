@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import Int1, IntK
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import Int1, IntK
+from tideproof.core.link import kernel
 from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.random import below
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import FloatK, Int1
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import FloatK, Int1
+from tideproof.core.link import kernel
 
 
 class Moments(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.student import FURTHEST, fraction
 
 _ROOT_HALF = math.sqrt(0.5)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import FloatK
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import FloatK
+from tideproof.core.link import kernel
 
 
 class Periods(NamedTuple):

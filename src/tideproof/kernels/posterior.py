@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.kernels._arrays import Float1, FloatK, FloatKK, IntK
-from tideproof.kernels._link import kernel
-from tideproof.kernels._words import at, diagonal, fetch, fetched
+from tideproof.core.access import at, diagonal, fetch, fetched
+from tideproof.core.arrays import Float1, FloatK, FloatKK, IntK
+from tideproof.core.link import kernel
 from tideproof.kernels.fixed_effects import variance_to
 from tideproof.kernels.random import _32, normal_quantile, threefry, unit
 

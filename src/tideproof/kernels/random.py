@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 
 # What a number is for. Purposes occupy the upper half of the second counter word, lanes the lower.
 NOISE = np.uint64(0)

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._arrays import Float1, FloatK, FloatKK, Int1
-from tideproof.kernels._link import hole, kernel
+from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1
+from tideproof.core.link import hole, kernel
 from tideproof.kernels.environment import Slot
 from tideproof.kernels.fixed_effects import FixedEffects, connected
 from tideproof.kernels.initialise import Start

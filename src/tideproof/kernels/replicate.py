@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.kernels._arrays import Floats, Ints
-from tideproof.kernels._link import hole, kernel
+from tideproof.core.arrays import Floats, Ints
+from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import take
 from tideproof.kernels.environment import clear
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 
 FURTHEST = 1e150  # its square is finite
 

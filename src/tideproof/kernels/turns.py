@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 
 
 @kernel

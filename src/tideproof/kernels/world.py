@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.kernels._arrays import Floats, Ints
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import Floats, Ints
+from tideproof.core.link import kernel
 from tideproof.kernels.random import ENVIRONMENT, NOISE, _32, normal_quantile, threefry, unit
 
 NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of length

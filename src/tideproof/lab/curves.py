@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tideproof.core.arrays import Floats
 from tideproof.files import check_picture
-from tideproof.kernels._arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

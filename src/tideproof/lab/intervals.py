@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.checks import finite
+from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.kernels._arrays import Floats, Ints
 
 
 class Interval(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tideproof.checks import whole
-from tideproof.kernels._arrays import Floats, Ints
+from tideproof.core.arrays import Floats, Ints
 from tideproof.kernels.replicate import SAMPLES, UNIDENTIFIED
-from tideproof.lab.blocks import empty_trace, play
-from tideproof.policies._policy import PolicySpec
+from tideproof.lab.engines.cpu import empty_trace, play
 from tideproof.policies.registry import as_policy
+from tideproof.policies.spec import PolicySpec
 from tideproof.table import Table
 from tideproof.worlds import World, as_world
 

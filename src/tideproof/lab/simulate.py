@@ -16,11 +16,12 @@ from typing import Any
 from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.errors import InputError
-from tideproof.lab.blocks import Plan, Tally
 from tideproof.lab.engines import Engine, find_engine
+from tideproof.lab.plan import Plan
 from tideproof.lab.study import Recipe, Study
-from tideproof.policies._policy import PolicySpec
+from tideproof.lab.tally import Tally
 from tideproof.policies.registry import as_policies
+from tideproof.policies.spec import PolicySpec
 from tideproof.worlds import World, as_world
 
 _AHEAD = 1000  # blocks handed to the executor before the first is awaited: bounds memory, not speed

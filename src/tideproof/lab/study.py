@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text, write_whole
-from tideproof.kernels._arrays import Floats, Ints
-from tideproof.lab.blocks import Tally
 from tideproof.lab.intervals import Interval, Ratio, binomial, paired, paired_ratio, quantile
+from tideproof.lab.tally import Tally
 from tideproof.table import Table
 from tideproof.worlds import World
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from tideproof.checks import whole
+from tideproof.core.arrays import Floats
 from tideproof.errors import UnknownName
-from tideproof.kernels._arrays import Floats
 from tideproof.lab.collection import COLLECTION, Case
 from tideproof.lab.engines import find_engine
 from tideproof.lab.simulate import carry_out, planned
 from tideproof.lab.study import Study
-from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import as_policies
+from tideproof.policies.spec import PolicySpec
 from tideproof.table import Table
 
 POLICIES = (

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tideproof.draw.figure import INK, pyplot
 from tideproof.lab.curves import curves
 from tideproof.lab.study import Study
 from tideproof.paper import panels as named
-from tideproof.paper.readings import Of
-from tideproof.report.figures import INK, pyplot
+from tideproof.paper.measured import Of
 from tideproof.table import Table
 
 AXIS = {"pics": "PICS", "eoc": "EOC"}

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tideproof.draw.paper import draw_conjecture, draw_graph, draw_run, draw_theorem
 from tideproof.paper import panels as named
 from tideproof.paper.curves import curve_table, draw_curves
-from tideproof.paper.pictures import draw_conjecture, draw_graph, draw_run, draw_theorem
-from tideproof.paper.readings import Of
+from tideproof.paper.measured import Of
 from tideproof.table import Table
+from tideproof.worlds import mdm
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ FIGURES = (
         "environments move alike. Marks: the rewards that came back.",
         ("illustration",),
         lambda found: found["illustration"],
-        draw_run,
+        lambda table: draw_run(table, mdm(5).means),
     ),
     _existing("fig2", "pics", "PICS of existing policies"),
     _existing("fig2-eoc", "eoc", "EOC of existing policies"),

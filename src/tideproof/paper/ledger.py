@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, get_args
 
-from tideproof.paper.readings import Reading
+from tideproof.paper.measured import Reading
 from tideproof.paper.verdicts import FAMILY, Judged, Outcome, Part
 from tideproof.table import Table
 from tideproof.words import counted

@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from tideproof._version import __version__
-from tideproof.policies._policy import PolicySpec
 from tideproof.policies.registry import policy
+from tideproof.policies.spec import PolicySpec
 from tideproof.worlds import Uniform, World, mdm, slippage
 
 ROUND_ROBIN = "round robin"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tideproof._version import __version__
 from tideproof.checks import whole
+from tideproof.draw.figure import save
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_picture, replacing, write_whole
 from tideproof.lab.engines import find_engine
@@ -18,10 +19,9 @@ from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.ledger import claim_table, markdown
 from tideproof.paper.page import page
 from tideproof.paper.panels import Panel, panels
-from tideproof.paper.probes import PROBES
 from tideproof.paper.runs import missing, progress, run_panels
+from tideproof.paper.side_studies import PROBES
 from tideproof.paper.verdicts import Judged, judge
-from tideproof.report.figures import save
 from tideproof.table import Table
 
 

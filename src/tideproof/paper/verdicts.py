@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tideproof.paper.readings import Row
+from tideproof.paper.measured import Row
 
 FAMILY = 0.999
 

@@ -4,7 +4,8 @@ Whoever writes one needs `Policy` and a selection rule from here, and kernels fr
 `tideproof.kernels`; `linlucb.py` is a good example to start from.
 """
 
-from tideproof.policies._policy import Policy, PolicySpec
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN, OLS, Selection
+from tideproof.policies.spec import PolicySpec
 
 __all__ = ["MEAN", "OLS", "Policy", "PolicySpec", "Selection"]

@@ -36,13 +36,13 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
-from tideproof.kernels._arrays import Float1, FloatK, Int1, Scratch
-from tideproof.kernels._link import kernel
-from tideproof.kernels._words import at, diagonal, entry, fetch, fetched, times
+from tideproof.core.access import at, diagonal, entry, fetch, fetched, times
+from tideproof.core.arrays import Float1, FloatK, Int1, Scratch
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.fixed_effects import freedom, variance_to
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 
 MANY = 40  # pulls an arm: with as many, arms that tie may be equal

@@ -28,12 +28,12 @@ import math
 from typing import Any, NamedTuple
 
 from tideproof.checks import finite
+from tideproof.core.arrays import FloatK
+from tideproof.core.link import kernel
 from tideproof.errors import InputError
 from tideproof.kernels import world as kinds
-from tideproof.kernels._arrays import FloatK
-from tideproof.kernels._link import kernel
 from tideproof.kernels.random import normal_quantile, uniform
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import IPS, MEAN
 
 

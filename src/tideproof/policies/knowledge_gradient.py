@@ -21,12 +21,12 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import whole
-from tideproof.kernels._arrays import FloatK
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import FloatK
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST
 from tideproof.kernels.normal_tail import log_gain
-from tideproof.kernels.worth import Worth, can_judge, distance, spread, two_best, worthiest
-from tideproof.policies._policy import Policy
+from tideproof.kernels.pull_value import Worth, can_judge, distance, spread, two_best, worthiest
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
 
 

@@ -16,14 +16,14 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
+from tideproof.core.access import entry, root_of_ratio
+from tideproof.core.arrays import FloatK, Int1
+from tideproof.core.link import kernel
 from tideproof.errors import InputError
-from tideproof.kernels._arrays import FloatK, Int1
-from tideproof.kernels._link import kernel
-from tideproof.kernels._words import entry, root_of_ratio
 from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
 from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 
 

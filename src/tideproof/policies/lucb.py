@@ -20,11 +20,11 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import whole
-from tideproof.kernels._arrays import FloatK, Int1
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import FloatK, Int1
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
 from tideproof.kernels.turns import all_pulled, all_told, in_turn
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
 from tideproof.policies.ucb1_normal import upper_bound
 

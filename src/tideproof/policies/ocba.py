@@ -20,9 +20,9 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import whole
-from tideproof.kernels._link import kernel
-from tideproof.kernels.worth import Worth, can_judge, two_best, worthiest
-from tideproof.policies._policy import Policy
+from tideproof.core.link import kernel
+from tideproof.kernels.pull_value import Worth, can_judge, two_best, worthiest
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
 
 _TIED = 1e-12

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.random import uniform
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import IPS, MEAN
 
 

@@ -23,11 +23,11 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite
+from tideproof.core.arrays import Int1
+from tideproof.core.link import kernel
 from tideproof.errors import InputError
-from tideproof.kernels._arrays import Int1
-from tideproof.kernels._link import kernel
 from tideproof.kernels.eliminate import Race, ceiling, end_phase, fewest_told, in_race, race_arm, still_in
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import SURVIVOR
 
 

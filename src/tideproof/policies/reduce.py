@@ -23,16 +23,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from tideproof.core.arrays import Floats, compose
+from tideproof.core.link import hole, kernel
 from tideproof.errors import InputError
-from tideproof.kernels._arrays import Floats, compose
-from tideproof.kernels._link import hole, kernel
 from tideproof.kernels.choose import contend
 from tideproof.kernels.data import Data
 from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
-from tideproof.policies._policy import Policy, even
+from tideproof.policies.definition import Policy, even
 from tideproof.policies.selections import OLS, Selection
 
 PREFIX = "reduce:"

@@ -8,8 +8,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.policies._policy import Policy, PolicySpec
+from tideproof.policies.definition import Policy
 from tideproof.policies.reduce import PREFIX, reduced
+from tideproof.policies.spec import PolicySpec
 
 GROUP = "tideproof.policies"
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.checks import whole
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import least_pulled
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.turns import in_turn
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import CONTROL, MEAN, OLS, PERIOD
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, argmax, contend
 from tideproof.kernels.eliminate import front_runner
 from tideproof.kernels.fixed_effects import connected, together

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.eliminate import Race, end_phase, fewest_told, in_race, race_arm, still_in
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import SURVIVOR
 
 

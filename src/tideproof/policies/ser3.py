@@ -24,10 +24,10 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite
-from tideproof.kernels._arrays import Int1
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import Int1
+from tideproof.core.link import kernel
 from tideproof.kernels.eliminate import Race, fewest_told, front_runner, in_race, race_arm, still_in
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import SURVIVOR
 
 

@@ -19,16 +19,16 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
+from tideproof.core.access import at, diagonal, fetch
+from tideproof.core.arrays import FloatK, Int1
+from tideproof.core.link import kernel
 from tideproof.errors import InputError
-from tideproof.kernels._arrays import FloatK, Int1
-from tideproof.kernels._link import kernel
-from tideproof.kernels._words import at, diagonal, fetch
 from tideproof.kernels.choose import LOWEST, argmax, least_pulled
 from tideproof.kernels.fixed_effects import freedom, sigma2, variance_to
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.posterior import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.random import uniform
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 
 REDRAWS = 8

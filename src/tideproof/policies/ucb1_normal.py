@@ -20,10 +20,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.kernels._link import kernel
+from tideproof.core.link import kernel
 from tideproof.kernels.choose import contend, least_pulled
 from tideproof.kernels.turns import all_told
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MOST_PLAYED
 
 

@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tideproof.checks import whole
-from tideproof.kernels._arrays import FloatK
-from tideproof.kernels._link import kernel
+from tideproof.core.arrays import FloatK
+from tideproof.core.link import kernel
+from tideproof.kernels.pull_value import Worth, can_judge, distance, spread, two_best, worthiest
 from tideproof.kernels.student import log_tail
-from tideproof.kernels.worth import Worth, can_judge, distance, spread, two_best, worthiest
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
 
 

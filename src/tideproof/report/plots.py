@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tideproof.draw.svg import WIDTH, drawing, element, hint, labels, scale, short, text, ticks
 from tideproof.estimate import Fit
-from tideproof.kernels.solve import sums
-from tideproof.report.svg import WIDTH, drawing, element, hint, labels, scale, short, text, ticks
+from tideproof.stats.solve import sums
 from tideproof.words import counted
 
 MOST = 30  # arms in a picture

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from tideproof.policies import reduce
-from tideproof.policies._policy import Policy
+from tideproof.policies.definition import Policy
 from tideproof.policies.registry import policy, policy_names
 from tideproof.table import Table
 

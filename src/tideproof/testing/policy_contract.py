@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.experiment import Experiment
-from tideproof.kernels._arrays import Memory, Scratch
+from tideproof.core.arrays import Memory, Scratch
 from tideproof.kernels.random import SELECT, Draw
 from tideproof.kernels.replicate import SAMPLES, Trace
-from tideproof.lab.blocks import empty_trace, play
-from tideproof.policies._policy import PolicySpec
+from tideproof.lab.engines.cpu import compiled, empty_trace, play
+from tideproof.live.experiment import Experiment
 from tideproof.policies.registry import as_policy
+from tideproof.policies.spec import PolicySpec
 from tideproof.worlds import Uniform, World
 
 Check = Callable[[], None]
@@ -67,7 +67,7 @@ def _traced(
 def compiled_equals_interpreted(spec: PolicySpec) -> None:
     """Compiled and interpreted runs give the same arms and bitwise the same state."""
     for replication in range(3):
-        fast, fast_memory = _traced(spec, spec.compiled(trace=True), replication=replication)
+        fast, fast_memory = _traced(spec, compiled(spec, trace=True), replication=replication)
         slow, slow_memory = _traced(spec, spec.program().replicate, replication=replication)
         assert fast.arm.tolist() == slow.arm.tolist()
         assert fast.reward.tobytes() == slow.reward.tobytes()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from tideproof.lab.intervals import binomial
 from tideproof.paper.claims.existing import ADAPTIVE, HIGHER
 from tideproof.paper.figures import SIXTEEN
+from tideproof.paper.measured import Of, Reading, Row, against_ser3, between, difference, read, share
 from tideproof.paper.panels import (
     ARMS,
     CONFIGURATIONS,
@@ -21,7 +22,6 @@ from tideproof.paper.panels import (
     panels,
     ser3,
 )
-from tideproof.paper.readings import Of, Reading, Row, against_ser3, between, difference, read, share
 from tideproof.paper.verdicts import Check, Claim, Part, within
 
 PER_ARM = (10, 20, 40, 60, 100)

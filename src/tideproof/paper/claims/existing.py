@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tideproof.paper.measured import Row, against_ser3, difference, read, share
 from tideproof.paper.panels import EXISTING, PSS, ROUND_ROBIN, SR, ser3
-from tideproof.paper.readings import Row, against_ser3, difference, read, share
 from tideproof.paper.verdicts import Check, Claim, Part
 
 ADAPTIVE = tuple(label for label in EXISTING if label != ROUND_ROBIN)

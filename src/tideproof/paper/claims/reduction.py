@@ -7,6 +7,7 @@ from typing import Any
 
 from tideproof.lab.intervals import quantile
 from tideproof.paper.claims.benchmarks import CANNOT, DECAY, GENERAL, minus
+from tideproof.paper.measured import Reading, Row, between, difference, read, share
 from tideproof.paper.panels import (
     CONFIGURATIONS,
     LINLUCB,
@@ -17,8 +18,7 @@ from tideproof.paper.panels import (
     ROUND_ROBIN,
     panels,
 )
-from tideproof.paper.probes import BOUND_BUDGETS
-from tideproof.paper.readings import Reading, Row, between, difference, read, share
+from tideproof.paper.side_studies import BOUND_BUDGETS
 from tideproof.paper.verdicts import Claim, Part, within
 
 VERY_SMALL = (30, 40, 50, 60, 80, 100)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tideproof.lab.intervals import quantile
+from tideproof.paper.measured import Reading, Row, between, share
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
-from tideproof.paper.probes import GROWING, HALVES
-from tideproof.paper.readings import Reading, Row, between, share
+from tideproof.paper.side_studies import GROWING, HALVES
 from tideproof.paper.verdicts import Check, Claim, Part, within
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"

@@ -1,0 +1,122 @@
+"""The same kernels on a GPU: every thread plays replications, its state in local arrays of its own.
+
+A GPU has no room to hand each of a million threads a state from outside, so the loop around `play` is
+written here, as text, with the sizes of all arrays in it: the number of arms is then a constant to the
+compiler. Importing this module imports numba's CUDA target; without a GPU it may be numba's simulator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from itertools import count as numbers
+from typing import Any
+
+import numpy as np
+from numba import config, cuda
+
+from tideproof.core.access_gpu import REGISTERS
+from tideproof.core.arrays import layout, parts
+from tideproof.core.disk import Packing, keep
+from tideproof.core.link import Kernel, kernel, link
+
+
+def gpu(f: Kernel, entry: bool) -> Kernel:
+    """Compile the copy for a GPU, to be inlined; the entry is left to `launchable`."""
+    compiled: Kernel = f if entry else cuda.jit(device=True, **_known(forceinline=True))(f)
+    return compiled
+
+
+def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None) -> Any:
+    """Link the kernel `f` as one that Python launches; a thread may have that many registers."""
+    program: Any = cuda.jit(**_known(max_registers=registers))(link(f, gpu, fill))
+    if not config.ENABLE_CUDASIM:
+        about = f"{sorted(program.targetoptions.items())} {version('numba-cuda')}"
+        keep(program, f, gpu, fill or {}, Packing(_pack, _unpack, about))
+    return program
+
+
+def _known(**options: Any) -> dict[str, Any]:
+    """Return the options, or none of them for numba's simulator, which does not know them."""
+    return {} if config.ENABLE_CUDASIM else options
+
+
+def _rsqrt() -> Any:
+    """Return the GPU's 1/sqrt(x); its simulator has none."""
+    return (lambda x: 1.0 / math.sqrt(x)) if config.ENABLE_CUDASIM else cuda.libdevice.rsqrt
+
+
+def _pack(compiled: Any) -> Any:
+    return compiled._reduce_states()
+
+
+def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
+    from numba.cuda.dispatcher import _Kernel
+
+    return _Kernel._rebuild(**packed)
+
+
+@kernel
+def counted_apart(counts, b, column, n):
+    """Add to a count that some blocks of threads share; the caller adds the tables."""
+    cuda.atomic.add(counts, (cuda.blockIdx.x % counts.shape[0], b, column), n)
+
+
+@kernel
+def differ(mine, theirs, gaps, both, apart):
+    """Compare two selections at each budget, a row of blocks; each thread writes sums of its own."""
+    thread, row = cuda.grid(2)
+    wrong, square = 0, 0.0
+    for r in range(thread, mine.shape[1], both.shape[1]):
+        a, b = gaps[mine[row, r]], gaps[theirs[row, r]]
+        if a > 0.0 and b > 0.0:
+            wrong += 1
+        square += (a - b) * (a - b)
+    both[row, thread] = wrong
+    apart[row, thread] = square
+
+
+VERY_FEW = 6  # arms whose state fits into 128 registers: twice the threads hide each other's waits
+FEW = 12  # ... into all registers of a thread, or nearly
+
+# integers of a state are counts, arms and flags: they need no more, and registers are few
+_NARROW = {np.float64: "float64", np.int64: "int32"}
+
+
+def loop(play: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
+    """Return the program that calls `play` for all replications `score` has room for, with state `kind`.
+
+    It takes (params, world, seed, first, budgets, score), the arrays on the GPU.
+    """
+    scope: dict[str, Any] = {"cuda": cuda, "np": np, "play": play}
+    text = "\n".join(_lines(kind, arms, scope))
+    exec(compile(text, f"<the loop of {arms} arms>", "exec"), scope)
+    access: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
+    filled = {**fill, **access, "rsqrt": _rsqrt(), "count": counted_apart, "TRACE": False}
+    return launchable(kernel(scope["loop"]), 128 if arms <= VERY_FEW else None, filled)
+
+
+def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
+    """Write the loop; the classes of the state's parts are put into its `scope`."""
+    leaves = enumerate(layout(kind, arms))  # CUDA knows no empty arrays: nobody reads them
+    arrays = [(f"a{i}", _NARROW[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
+    yield "def loop(params, world, seed, first, budgets, score):"
+    for name, dtype, shape in arrays:
+        yield f"    {name} = cuda.local.array({shape}, np.{dtype})"
+    yield f"    run = {_built(kind, iter([name for name, _, _ in arrays]), numbers(), scope)}"
+    yield "    for r in range(cuda.grid(1), score.selected.shape[1], cuda.gridsize(1)):"
+    for name, _, shape in arrays:
+        index = [f"i{axis}" for axis in range(len(shape))]
+        for axis, side in enumerate(shape):
+            yield f"        {'    ' * axis}for {index[axis]} in range({side}):"
+        yield f"        {'    ' * len(shape)}{name}[{', '.join(index)}] = 0"
+    yield "        play(params, run, world, seed, first, budgets, score, r, 0)"
+
+
+def _built(kind: Any, names: Iterator[str], fresh: Iterator[int], scope: dict[str, Any]) -> str:
+    """Return the expression that builds a state of `kind` from arrays of these names."""
+    label = f"C{next(fresh)}"
+    scope[label] = kind
+    inside = [_built(part, names, fresh, scope) if part else next(names) for part in parts(kind)]
+    return f"{label}({', '.join(inside)})"

@@ -1,0 +1,75 @@
+"""What one more pull of an arm is worth: the policies that play the arm of the largest worth share this.
+
+Each begins with n0 pulls of every arm in a fixed order. While too few of their rewards are told to
+know every variance, the arms go on in randomised round robin.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tideproof.core.arrays import FloatK, Int1
+from tideproof.core.link import kernel
+from tideproof.kernels.choose import argmax, least_pulled
+from tideproof.kernels.student import FURTHEST
+from tideproof.kernels.turns import all_pulled, all_told, in_turn
+
+
+class Worth(NamedTuple):
+    """The worth of each arm.
+
+    Attributes
+    ----------
+    known : (1,) 1 once every arm has one.
+    values : (K,) the worth of one more pull.
+    """
+
+    known: Int1
+    values: FloatK
+
+
+@kernel
+def worthiest(worth, data, n0, draw):
+    """Return the arm of the largest worth, or the next arm of the beginning."""
+    if worth.known[0] == 1:
+        return argmax(worth.values, draw)
+    if not all_pulled(data.pulls, n0):
+        return in_turn(data.pulls)
+    return least_pulled(data.pulls, draw)
+
+
+@kernel
+def can_judge(worth, data, n0):
+    """Tell, and note, whether the beginning is over and every arm has a variance."""
+    if worth.known[0] == 0 and all_pulled(data.pulls, n0) and all_told(data.moments, 2):
+        worth.known[0] = 1
+    return worth.known[0] == 1
+
+
+@kernel
+def two_best(mean):
+    """Return the arms with the largest and the second largest mean."""
+    best, second = (0, 1) if mean[0] >= mean[1] else (1, 0)
+    for i in range(2, mean.size):
+        if mean[i] > mean[best]:
+            best, second = i, best
+        elif mean[i] > mean[second]:
+            second = i
+    return best, second
+
+
+@kernel
+def spread(data, i):
+    """Return how far one more pull is likely to move the mean: sqrt(s2_i/(N_i (N_i + 1)))."""
+    moments, pulls = data.moments, data.pulls[i]
+    return math.sqrt(moments.squares[i] / ((moments.told[i] - 1.0) * (pulls * (pulls + 1.0))))
+
+
+@kernel
+def distance(data, i, rival, step):
+    """Return how many such steps the means of arm i and its rival are apart."""
+    gap = abs(data.moments.mean[i] - data.moments.mean[rival])
+    if gap < step * FURTHEST:
+        return gap / step
+    return FURTHEST if gap > 0.0 else 0.0

@@ -1,0 +1,107 @@
+"""A block of replications on the CPU: every policy of a plan meets the same worlds, and only sums come back.
+
+A block is a pure function of the plan and its first replication. Blocks have one fixed size and are
+added in one order, so the numbers do not depend on who computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.arrays import Memory
+from tideproof.core.cpu import cpu
+from tideproof.core.disk import keep
+from tideproof.core.link import link
+from tideproof.kernels.replicate import ARMS, Score, Trace, replicate
+from tideproof.lab.plan import Plan, runs
+from tideproof.lab.tally import Tally, tally
+from tideproof.policies.definition import Policy
+from tideproof.policies.selections import Selection
+from tideproof.policies.spec import PolicySpec
+from tideproof.worlds import World
+
+BLOCK = 1000  # replications
+
+_linking = Lock()
+
+
+def compiled(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
+    """Return the compiled replication loop; compiled once for any number of arms, whatever the options."""
+    return _compiled(spec.policy, spec.selection, trace)
+
+
+@cache
+def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
+    fill = PolicySpec(policy, selection).fill(trace)
+    return keep(link(replicate, cpu, fill), replicate, cpu, fill)
+
+
+def run_block(plan: Plan, first: int, count: int) -> Tally:
+    """Play replications first, ..., first + count - 1 of the plan. Needs numba."""
+    scores = [play_all(plan, spec, first, count) for spec in plan.policies]
+    costs = [plan.world.gaps[score.selected] for score in scores]
+    shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
+    both, apart = np.zeros(shape, np.int64), np.zeros(shape)
+    for pair, (a, b) in enumerate(combinations(costs, 2)):
+        both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=1)
+        apart[pair] = np.square(a - b).sum(axis=1)
+    return tally(np.stack([score.counts for score in scores]), both, apart)
+
+
+def play_all(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Play replications first, ..., first + count - 1 of the plan's world with one policy, at all budgets."""
+    with _linking:
+        loop = compiled(spec)
+    scores = [
+        play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)
+    ]
+    return Score(np.vstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
+
+
+def play(
+    loop: Callable[..., Any],
+    spec: PolicySpec,
+    world: World,
+    budgets: Sequence[int],
+    seed: int,
+    first: int,
+    count: int,
+    trace: Trace | None = None,
+) -> tuple[Score, Memory[Any]]:
+    """Play replications through `loop`, a twin of the replication kernel linked for `spec`.
+
+    Returns the score, and the memory as the last replication left it.
+    """
+    K, B = world.arms, len(budgets)
+    score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 2 * K), np.int64))
+    memory = spec.memory(K)
+    loop(
+        spec.within(world).params(K, budgets[-1]),
+        memory.view,
+        memory.floats,
+        memory.ints,
+        world.numbers(),
+        np.uint64(seed),
+        np.uint64(first),
+        np.array(budgets, np.int64),
+        score,
+        empty_trace(0, K) if trace is None else trace,
+    )
+    return score, memory
+
+
+def empty_trace(steps: int, arms: int) -> Trace:
+    """Allocate a trace of that many steps."""
+    return Trace(
+        arm=np.zeros(steps, np.int64),
+        environment=np.zeros(steps, np.int64),
+        shift=np.zeros(steps),
+        reward=np.zeros(steps),
+        estimates=np.zeros((steps, arms)),
+    )

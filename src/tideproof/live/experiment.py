@@ -1,0 +1,580 @@
+"""Experiment: ask which arm to try next, tell what came back. One class for every policy.
+
+It keeps names, labels, the list of pulls that are out and what was told; all arithmetic happens in
+the kernels of its policy, interpreted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Literal, TypeVar, cast, overload
+
+import numpy as np
+
+from tideproof._version import __version__
+from tideproof.checks import finite, whole
+from tideproof.core.arrays import Memory, allocate
+from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
+from tideproof.estimate import Fit
+from tideproof.files import read_text, write_whole
+from tideproof.kernels.environment import Slot
+from tideproof.kernels.moments import Moments, record
+from tideproof.kernels.random import ASK, SELECT, TELL, Draw
+from tideproof.policies.registry import as_policy
+from tideproof.policies.registry import policy as find_policy
+from tideproof.policies.spec import PolicySpec
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve import solve
+from tideproof.table import Table
+
+Label = str | int
+Direction = Literal["maximize", "minimize"]
+
+FORMAT = 2
+REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
+
+OUT, TOLD, SETTLED, CANCELLED = "out", "told", "summarised", "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """One ask: play `arm` in `environment`, then tell the reward.
+
+    Attributes
+    ----------
+    id : its number, by which it may be told instead of the pull itself.
+    arm : the arm to play.
+    environment : the environment it belongs to, however late its reward comes.
+    """
+
+    id: int
+    arm: str
+    environment: Label
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What an experiment would select now, and how sure it is.
+
+    Attributes
+    ----------
+    arm : the selected arm; None before anything was told.
+    runner_up : the best of the others that can be compared with it.
+    margin : estimated advantage over the runner-up, at least 0 if `arm` is also the best estimate.
+    low, high : nominal 95 % interval of that advantage.
+    p_best : probability that `arm` is the best of the arms it can be compared with.
+    groups : arms that can be compared, group by group; more than one group means that the
+        selection is only the best of its own.
+    adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
+    """
+
+    arm: str | None
+    runner_up: str | None
+    margin: float | None
+    low: float | None
+    high: float | None
+    p_best: float | None
+    groups: tuple[tuple[str, ...], ...]
+    adaptive: bool
+
+    def __str__(self) -> str:
+        if self.arm is None:
+            return "nothing told yet"
+        text = f"select {self.arm}"
+        if self.margin is not None:
+            text += f": {self.margin:+.4g} against {self.runner_up}"
+        if self.low is not None and self.p_best is not None:
+            text += (
+                f" (95 % interval {self.low:.4g} to {self.high:.4g}), best with probability {self.p_best:.3f}"
+            )
+        if len(self.groups) > 1:
+            shown = " | ".join(", ".join(group) for group in self.groups)
+            text += f"; not comparable yet: {shown}"
+        return text
+
+
+class _Environment:
+    """One label: its slot for the kernels and its cells for fits, both of told rewards only."""
+
+    def __init__(self, arms: int) -> None:
+        self.slot: Memory[Slot] = allocate(Slot, arms)
+        self.cells: Memory[Moments] = allocate(Moments, arms)
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _locked(method: Method) -> Method:
+    @wraps(method)
+    def locked(self: Experiment, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return cast(Method, locked)
+
+
+class Experiment:
+    """A live experiment: which arm next, and which in the end.
+
+    Safe to call from several threads. `ask` changes nothing but the list of pulls that are out;
+    rewards may be told late, in any order and repeatedly.
+
+    Parameters
+    ----------
+    arms
+        Names of the alternatives, at least two.
+    budget
+        Number of pulls; None if it is open, for policies that need not know it.
+    policy
+        A registered name or `tp.policy(...)`.
+    seed
+        Of the policy's own random choices: same seed and rewards, same run.
+    direction
+        `"maximize"`, or `"minimize"` for latency or cost.
+
+    Examples
+    --------
+    >>> run = Experiment(["A", "B"], budget=12, policy="linlucb", seed=1)
+    >>> means, weather = {"A": 1.0, "B": 2.0}, {"mon": 0.0, "tue": 50.0, "wed": -20.0}
+    >>> for day in ["mon"] * 4 + ["tue"] * 4 + ["wed"] * 4:
+    ...     pull = run.ask(environment=day)
+    ...     run.tell(pull, means[pull.arm] + weather[day] + 0.1 * (pull.id % 3))
+    >>> run.done, run.recommend().arm
+    (True, 'B')
+    """
+
+    def __init__(
+        self,
+        arms: Iterable[str],
+        *,
+        budget: int | None = None,
+        policy: str | PolicySpec = "contrast",
+        seed: int = 0,
+        direction: Direction = "maximize",
+    ) -> None:
+        self.arms = _checked_arms(arms)
+        if budget is not None:
+            budget = whole("budget", budget, 1)
+        if direction not in ("maximize", "minimize"):
+            raise InputError(f"direction must be 'maximize' or 'minimize', not {direction!r}")
+        self.budget = budget
+        self.policy = as_policy(policy)
+        self.seed = whole("seed", seed, 0, 2**64 - 1)
+        self.direction: Direction = direction
+
+        self._sign = 1.0 if direction == "maximize" else -1.0
+        self._index = {arm: i for i, arm in enumerate(self.arms)}
+        self._params = self.policy.params(len(self.arms), budget)
+        self._program = self.policy.program()
+        self._memory = self.policy.memory(len(self.arms))
+        self._ahead = self.policy.memory(len(self.arms))  # told data with the pulls that are out
+        self._environments: dict[Label, _Environment] = {}
+        self._current: Label | None = None
+        self._pulls: list[Pull] = []
+        self._status: list[str] = []
+        self._rewards: list[float | None] = []
+        self._out: dict[int, Pull] = {}
+        self._cancelled = 0
+        self._summaries: dict[str, tuple[str, Label, int, float, float]] = {}
+        self._batches = 0  # told batches, single rewards and summaries alike
+        self._lock = threading.RLock()
+
+    # ------------------------------------------------------------------ asking
+
+    @overload
+    def ask(self, *, environment: Label | None = None, n: None = None) -> Pull: ...
+    @overload
+    def ask(self, *, environment: Label | None = None, n: int) -> list[Pull]: ...
+    @_locked
+    def ask(self, *, environment: Label | None = None, n: int | None = None) -> Pull | list[Pull]:
+        """Say which arm to play next, or the next `n` of them.
+
+        Parameters
+        ----------
+        environment
+            Where it will be played; without a label, where the last one was. A label that comes
+            back is the same environment.
+        n
+            Number of pulls; the answer is then a list.
+
+        Raises
+        ------
+        Finished
+            If fewer pulls than that are left, or the policy has stopped.
+        """
+        wanted = 1 if n is None else whole("n", n, 1)
+        label = _checked_label(environment) if environment is not None else self._current
+        label = 1 if label is None else label
+        if self.remaining is not None and wanted > self.remaining:
+            raise Finished(
+                f"asked for {wanted} pull(s), {self.remaining} of {self.budget} left; {self.recommend()}"
+            )
+        before = len(self._pulls)
+        try:
+            pulls = [self._ask_one(label) for _ in range(wanted)]
+        except BaseException:  # all of them or none
+            for id in range(before, len(self._pulls)):
+                del self._out[id]
+            del self._pulls[before:], self._status[before:], self._rewards[before:]
+            raise
+        self._current = label
+        return pulls[0] if n is None else pulls
+
+    def _ask_one(self, label: Label) -> Pull:
+        arm = self._next_arm(label)
+        if arm < 0:
+            raise Finished(f"{self.policy.label} has stopped; {self.recommend()}")
+        pull = Pull(len(self._pulls), self.arms[arm], label)
+        self._pulls.append(pull)
+        self._status.append(OUT)
+        self._rewards.append(None)
+        self._out[pull.id] = pull
+        return pull
+
+    def _next_arm(self, label: Label) -> int:
+        run, slots = self._view()
+        slot = slots.get(label) or self._environments.get(label)
+        here = slot.slot.view if slot else allocate(Slot, len(self.arms)).view
+        draw = self._draw(ASK, len(self._pulls))
+        return int(self._program.ask(self._params, run.state, run.data, here, draw))
+
+    def _view(self) -> tuple[Any, dict[Label, _Environment]]:
+        """Return the policy's state with the pulls that are out in their place, and their slots.
+
+        Pulls of one arm in one environment enter together, in the order of their latest ask, so
+        the work does not grow with the number of pulls that are out.
+        """
+        if not self._out:
+            return self._memory.view, {}
+        batches: dict[tuple[Label, str], int] = {}
+        for pull in self._out.values():
+            key = (pull.environment, pull.arm)
+            batches[key] = batches.pop(key, 0) + 1
+        self._ahead.copy_from(self._memory)
+        run = self._ahead.view
+        slots: dict[Label, _Environment] = {}
+        for i, ((label, arm), n) in enumerate(batches.items()):
+            if label not in slots:
+                slots[label] = _Environment(len(self.arms))
+                if label in self._environments:
+                    slots[label].slot.copy_from(self._environments[label].slot)
+            draw = self._draw(TELL, self._batches + i)
+            slot = slots[label].slot.view
+            self._program.expect(self._params, run.state, run.data, slot, self._index[arm], n, draw)
+        return run, slots
+
+    def _draw(self, purpose: np.uint64, step: int) -> Draw:
+        return Draw(np.uint64(self.seed), np.uint64(0), purpose, np.uint64(step))
+
+    @_locked
+    def cancel(self, pull: Pull | int) -> None:
+        """Take back a pull whose reward will never come; it returns to the budget."""
+        id = self._known(pull)
+        if self._status[id] == CANCELLED:
+            return
+        if self._status[id] != OUT:
+            raise InputError(
+                f"pull {id} is {self._status[id]} already; only a pull that is out can be cancelled"
+            )
+        self._status[id] = CANCELLED
+        self._cancelled += 1
+        del self._out[id]
+
+    # ----------------------------------------------------------------- telling
+
+    def tell(self, pull: Pull | int, reward: float) -> None:
+        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless."""
+        self.tell_many([pull], [reward])
+
+    @_locked
+    def tell_many(self, pulls: Iterable[Pull | int], rewards: Iterable[float]) -> None:
+        """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
+        ids = [self._known(pull) for pull in pulls]
+        values = [finite("reward", reward) for reward in rewards]
+        if len(ids) != len(values):
+            raise InputError(f"{len(ids)} pulls but {len(values)} rewards")
+        new: dict[int, float] = {}
+        for id, reward in zip(ids, values, strict=True):
+            known = new.get(id, self._rewards[id])
+            if known is not None and known != reward:
+                raise ConflictingReward(f"pull {id} was told {known!r} before; now {reward!r}")
+            if self._status[id] in (SETTLED, CANCELLED):
+                raise InputError(f"pull {id} is {self._status[id]}; it cannot be told any more")
+            if known is None:
+                new[id] = reward
+        for id, reward in new.items():
+            pull = self._out.pop(id)
+            self._status[id], self._rewards[id] = TOLD, reward
+            self._take(pull.arm, pull.environment, 1, reward, 0.0)
+
+    @_locked
+    def tell_summary(
+        self,
+        *,
+        arm: str,
+        environment: Label,
+        n: int,
+        mean: float,
+        variance: float | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Tell the results of `n` pulls of one arm in one environment at once.
+
+        Settles the oldest pulls that are out there; a surplus is data outside the budget.
+
+        Parameters
+        ----------
+        arm, environment
+            Where the rewards come from.
+        n, mean, variance
+            Their number, mean and sample variance (divisor n - 1; needed if n > 1).
+        key
+            Makes a repeat harmless: the same key and values are taken once.
+        """
+        if arm not in self._index:
+            raise UnknownName.among("arm", arm, self.arms)
+        label = _checked_label(environment)
+        n = whole("n", n, 1)
+        mean = finite("mean", mean)
+        if variance is None and n > 1:
+            raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
+        spread = 0.0 if variance is None else finite("variance", variance, 0.0)
+        summary = (arm, label, n, mean, spread)
+        key = key if key is not None else f"#{len(self._summaries) + 1}"
+        known = self._summaries.setdefault(key, summary)
+        if known is not summary:
+            if known != summary:
+                raise ConflictingReward(f"summary {key!r} was told {known} before; now {summary}")
+            return
+        for pull in [p for p in self._out.values() if p.arm == arm and p.environment == label][:n]:
+            del self._out[pull.id]
+            self._status[pull.id] = SETTLED
+        self._take(arm, label, n, mean, (n - 1) * spread)
+
+    def _take(self, arm: str, label: Label, n: int, mean: float, squares: float) -> None:
+        """Hand told rewards to the cells and to the policy."""
+        place = self._environments.get(label)
+        if place is None:
+            place = self._environments[label] = _Environment(len(self.arms))
+        record(place.cells.view, self._index[arm], n, mean, squares)
+        run = self._memory.view
+        draw = self._draw(TELL, self._batches)
+        reward = self._sign * mean
+        slot = place.slot.view
+        self._program.take(
+            self._params, run.state, run.data, slot, self._index[arm], n, reward, squares, draw
+        )
+        self._batches += 1
+        if self._batches % REFACTOR == 0 and "fit" in self.policy.reads:
+            self._refactor()
+
+    def _refactor(self) -> None:
+        """Replace the recursion's numbers by a fresh solve, so that rounding cannot add up."""
+        c = self._cells()
+        fresh = solve(
+            c.arm, c.environment, c.n, self._sign * c.mean, c.squares, len(c.arms), len(c.environments)
+        )
+        fit = self._memory.view.data.fit
+        fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, fresh.mu, fresh.rss, fresh.group
+
+    def _known(self, pull: Pull | int) -> int:
+        id = pull.id if isinstance(pull, Pull) else pull
+        known = isinstance(id, (int, np.integer)) and 0 <= id < len(self._pulls)
+        if not known or (isinstance(pull, Pull) and pull != self._pulls[id]):
+            raise UnknownName(f"unknown pull {pull!r}; this experiment has asked for {len(self._pulls)}")
+        return int(id)
+
+    # ----------------------------------------------------------------- reading
+
+    @property
+    def remaining(self) -> int | None:
+        """Pulls that may still be asked for; None without a budget."""
+        return None if self.budget is None else self.budget - len(self._pulls) + self._cancelled
+
+    @property
+    def done(self) -> bool:
+        """Whether no further pull can be asked for."""
+        with self._lock:
+            if self.remaining == 0:
+                return True
+            return self.policy.policy.stops and self._next_arm(self._current or 1) < 0
+
+    @_locked
+    def fit(self) -> Fit:
+        """Return the fixed-effects fit of everything told so far."""
+        return Fit(self._cells(), direction=self.direction, adaptive=self.policy.policy.adaptive)
+
+    def _cells(self) -> Cells:
+        counts = np.array([e.cells.view.told for e in self._environments.values()])
+        if counts.size == 0:
+            raise NotComparable("nothing has been told yet")
+        environment, arm = np.nonzero(counts)
+        means, squares = (
+            np.array([getattr(e.cells.view, name) for e in self._environments.values()])
+            for name in ("mean", "squares")
+        )
+        at = environment, arm
+        return Cells(
+            list(self.arms), list(self._environments), arm, environment, counts[at], means[at], squares[at]
+        )
+
+    @_locked
+    def recommend(self) -> Recommendation:
+        """Say which arm the policy would select now, its margin, and how sure that is."""
+        adaptive = self.policy.policy.adaptive
+        if not self._environments:
+            alone = tuple((arm,) for arm in self.arms)
+            return Recommendation(None, None, None, None, None, None, alone, adaptive)
+        run = self._memory.view
+        draw = self._draw(SELECT, self._batches)
+        arm = self.arms[int(self._program.select(self._params, run.state, run.data, draw))]
+        fit = self.fit()
+        rows = {row["arm"]: row for row in fit.arms}
+        group = next(g for g in fit.groups if arm in g)
+        others = [a for a in group if a != arm]
+        groups = tuple(tuple(g) for g in fit.groups)
+        p_best = rows[arm]["p_best"]
+        if not others:
+            return Recommendation(arm, None, None, None, None, p_best, groups, adaptive)
+        runner_up = max(others, key=lambda a: self._sign * rows[a]["mean"])
+        gap = fit.contrast(arm, runner_up)
+        low, high = (gap.low, gap.high) if self._sign > 0 else (_minus(gap.high), _minus(gap.low))
+        return Recommendation(arm, runner_up, self._sign * gap.estimate, low, high, p_best, groups, adaptive)
+
+    @_locked
+    def history(self) -> Table:
+        """Return every pull in the order of asking, then every summary in the order of telling."""
+        pulls, told = self._pulls, self._summaries
+        return Table(
+            {
+                "pull": [str(p.id) for p in pulls] + list(told),
+                "arm": [p.arm for p in pulls] + [s[0] for s in told.values()],
+                "environment": [p.environment for p in pulls] + [s[1] for s in told.values()],
+                "n": [1 for _ in pulls] + [s[2] for s in told.values()],
+                "reward": [*self._rewards, *(s[3] for s in told.values())],
+                "status": [*self._status, *("summary" for _ in told)],
+            }
+        )
+
+    def __repr__(self) -> str:
+        budget = "no budget" if self.budget is None else f"budget {self.budget}"
+        return (
+            f"<Experiment: {len(self.arms)} arms, {self.policy.label}, {budget}, "
+            f"{len(self._pulls) - self._cancelled} asked, {len(self._out)} out>"
+        )
+
+    # ------------------------------------------------------------------ saving
+
+    @_locked
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, from which `load` goes on exactly here.
+
+        A crash while saving leaves the old file or the new one.
+        """
+        write_whole(path, json.dumps(self._to_dict(), indent=None, allow_nan=False))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Experiment:
+        """Read an experiment that was saved: its next `ask` is the one it would have given."""
+        try:
+            saved = json.loads(read_text(path))
+            version = saved["tideproof_experiment"]
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+            raise InputError(f"{os.fspath(path)!r} is not a saved tideproof experiment") from None
+        if version != FORMAT:
+            raise InputError(
+                f"{os.fspath(path)!r} has format {version}; tideproof {__version__} reads format {FORMAT}"
+            )
+        return cls._from_dict(saved)
+
+    def _to_dict(self) -> dict[str, Any]:
+        spec = self.policy
+        return {
+            "tideproof_experiment": FORMAT,
+            "version": __version__,
+            "arms": list(self.arms),
+            "budget": self.budget,
+            "policy": {"name": spec.name, "label": spec.label, "options": dict(spec.options)},
+            "seed": self.seed,
+            "direction": self.direction,
+            "current": self._current,
+            "batches": self._batches,
+            "pulls": [
+                [self._index[p.arm], p.environment, status, reward]
+                for p, status, reward in zip(self._pulls, self._status, self._rewards, strict=True)
+            ],
+            "summaries": [[key, *summary] for key, summary in self._summaries.items()],
+            "state": _buffers(self._memory),
+            "environments": [
+                {"label": label, "slot": _buffers(e.slot), "cells": _buffers(e.cells)}
+                for label, e in self._environments.items()
+            ],
+        }
+
+    @classmethod
+    def _from_dict(cls, saved: dict[str, Any]) -> Experiment:
+        chosen = saved["policy"]
+        run = cls(
+            saved["arms"],
+            budget=saved["budget"],
+            policy=find_policy(chosen["name"], label=chosen["label"], **chosen["options"]),
+            seed=saved["seed"],
+            direction=saved["direction"],
+        )
+        run._current, run._batches = saved["current"], saved["batches"]
+        for id, (arm, label, status, reward) in enumerate(saved["pulls"]):
+            run._pulls.append(Pull(id, run.arms[arm], label))
+            run._status.append(status)
+            run._rewards.append(reward)
+            if status == OUT:
+                run._out[id] = run._pulls[id]
+        run._cancelled = run._status.count(CANCELLED)
+        run._summaries = {key: (arm, *rest) for key, arm, *rest in saved["summaries"]}
+        _refill(run._memory, saved["state"])
+        for entry in saved["environments"]:
+            place = run._environments[entry["label"]] = _Environment(len(run.arms))
+            _refill(place.slot, entry["slot"])
+            _refill(place.cells, entry["cells"])
+        return run
+
+
+def _buffers(memory: Memory[Any]) -> dict[str, list[Any]]:
+    return {"floats": memory.floats.tolist(), "ints": memory.ints.tolist()}
+
+
+def _refill(memory: Memory[Any], saved: dict[str, list[Any]]) -> None:
+    for buffer, numbers in ((memory.floats, saved["floats"]), (memory.ints, saved["ints"])):
+        if len(buffer) != len(numbers):
+            raise InputError(
+                f"the experiment was saved by another version of its policy or of tideproof: its state has "
+                f"{len(numbers)} numbers, not {len(buffer)}"
+            )
+        buffer[:] = numbers
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
+    names = (arms,) if isinstance(arms, str) else tuple(arms)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"an arm's name must be a string, not {name!r}")
+    if len(names) < 2:
+        raise InputError(f"an experiment needs at least two arms, not {len(names)}: {list(names)}")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"arms must have different names; more than once: {', '.join(twice)}")
+    return names
+
+
+def _checked_label(label: Any) -> Label:
+    if isinstance(label, bool) or not isinstance(label, (str, int)):
+        raise InputError(f"an environment's label must be a string or a whole number, not {label!r}")
+    return label

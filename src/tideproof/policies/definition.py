@@ -1,0 +1,91 @@
+"""What a policy is: three kernels and what must be known to run them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tideproof.core.link import kernel
+from tideproof.errors import UnknownName
+from tideproof.policies.selections import Selection
+
+
+@kernel
+def even(params, state, data, arm):
+    """Weigh all rewards alike."""
+    return 1.0
+
+
+@kernel
+def everywhere(params, state, arm):
+    """Keep all arms."""
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A policy: three kernels and what must be known to run them.
+
+    `ask` reads and never writes; it must not depend on anything but its arguments, so that a
+    service may rebuild it at any time. `tell` writes the state, after the statistics in `data` have
+    taken in the pull and before the slot has; the arm may be one that was not asked for. Both must
+    accept any state that zeroed memory and `tell` can reach.
+
+    Attributes
+    ----------
+    name : how users call it.
+    idea : one line for people.
+    reference : where it was published.
+    State : NamedTuple of arrays, each annotated with its shape; integers stay below 2**31.
+    configure : (arms, horizon, selection, **options) -> Params, a NamedTuple of numbers. Its
+        keyword-only arguments are the options, with their defaults.
+    ask : kernel (params, state, data, slot, draw) -> arm, or -1 to stop.
+    tell : kernel (params, state, data, slot, arm, n, draw); n pulls of one arm.
+    minimum : (arms, params) -> the smallest budget that makes sense.
+    selections : the rules it can serve, its default first.
+    reads : statistics `ask` and `tell` read, of "means", "moments" (means and squares), "fit", "sums"
+        (weighted sums), "reward" (the reward itself) and "cells" (means of each arm in the slot).
+    needs_horizon : whether it must know the budget in advance.
+    shift_aware : whether its choices are the same whatever the shifts.
+    adaptive : whether its choices depend on rewards, which makes intervals nominal.
+    anytime : whether it also runs without a budget, though it does better with one.
+    stops : whether `ask` may return -1 before the budget is spent.
+    weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
+    active : kernel (params, state, arm) -> whether the arm may still be played.
+    from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
+    holes : what else to fill in when its kernels are linked.
+    """
+
+    name: str
+    idea: str
+    reference: str
+    State: type[Any]
+    configure: Callable[..., Any]
+    ask: Callable[..., Any]
+    tell: Callable[..., Any]
+    minimum: Callable[[int, Any], int]
+    selections: tuple[Selection, ...]
+    reads: frozenset[str]
+    needs_horizon: bool
+    shift_aware: bool
+    adaptive: bool = True
+    stops: bool = False
+    anytime: bool = False
+    weigh: Callable[..., Any] = even
+    active: Callable[..., Any] = everywhere
+    from_world: Callable[[Any], dict[str, Any]] | None = None
+    holes: Mapping[str, Any] = field(default_factory=dict)
+
+    def selection(self, name: str | None) -> Selection:
+        """Return the selection rule of that name, or the default one."""
+        for rule in self.selections:
+            if name is None or rule.name == name:
+                return rule
+        raise UnknownName.among("selection", name, [s.name for s in self.selections], f"for {self.name}")
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the policy and their defaults."""
+        parameters = inspect.signature(self.configure).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -1,0 +1,129 @@
+"""A policy with its options and selection rule, and how its kernels are wired to the statistics they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+from tideproof.core.arrays import Memory, Unused, allocate, compose
+from tideproof.core.link import interpreted, link, quietly
+from tideproof.errors import BudgetTooSmall, InputError
+from tideproof.kernels.data import Data, expect, take
+from tideproof.kernels.environment import Slot
+from tideproof.kernels.replicate import counted, replicate
+from tideproof.policies.definition import Policy
+from tideproof.policies.selections import Selection
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy with its selection rule and options: what `tp.policy(...)` returns.
+
+    Accepted wherever a name is; `label` is its name wherever a study is read.
+    """
+
+    policy: Policy
+    selection: Selection
+    options: tuple[tuple[str, Any], ...] = ()
+    label: str = field(default="", compare=False)
+
+    @property
+    def name(self) -> str:
+        """The full name, selection rule included, by which `tp.policy` finds it again."""
+        return f"{self.policy.name}+{self.selection.name}"
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The statistics the policy and its selection rule read."""
+        return self.policy.reads | self.selection.reads
+
+    def params(self, arms: int, horizon: int | None) -> Any:
+        """Return the numbers the kernels receive, or say which budget would do."""
+        if self.policy.needs_horizon and not self.policy.anytime and horizon is None:
+            raise InputError(f"{self.label} must know its budget in advance: budget=None is not allowed")
+        options = dict(self.options)
+        for name, default in self.policy.options().items() if self.policy.from_world else ():
+            if default is None and options.get(name) is None:
+                raise InputError(f"{self.label} needs its option {name!r}: tp.policy(..., {name}=...)")
+        params = self.policy.configure(arms, horizon, self.selection.name, **options)
+        least = self.policy.minimum(arms, params)
+        if horizon is not None and horizon < least:
+            raise BudgetTooSmall(
+                f"a budget of {horizon} is too small for {self.label} with {arms} arms; at least {least}"
+            )
+        return params
+
+    def within(self, world: Any) -> PolicySpec:
+        """Return this policy with the options that it takes from the world unless they are given."""
+        if self.policy.from_world is None:
+            return self
+        options = self.policy.from_world(world) | dict(self.options)
+        return replace(self, options=tuple(sorted(options.items())))
+
+    def program(self) -> Program:
+        """Return the interpreted program."""
+        return _interpreted(self.policy, self.selection)
+
+    def memory(self, arms: int) -> Memory[Any]:
+        """Allocate (state, data, slot) for a run."""
+        return allocate(self.layout(), arms)
+
+    def layout(self) -> Any:
+        """Return the type of (state, data, slot)."""
+        return _run_type(self.policy, self.selection)
+
+    def fill(self, trace: bool = False) -> Mapping[str, Any]:
+        """Return what fills the holes of its kernels and of the replication loop."""
+        return _fill(self.policy, self.selection, trace)
+
+
+class Program(NamedTuple):
+    """The interpreted twins of a policy's kernels, holes filled."""
+
+    ask: Callable[..., Any]
+    take: Callable[..., Any]
+    expect: Callable[..., Any]
+    select: Callable[..., Any]
+    replicate: Callable[..., Any]
+
+
+def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
+    reads = policy.reads | selection.reads
+    return {
+        "ask": policy.ask,
+        "tell": policy.tell,
+        "select": selection.select,
+        "identified": selection.identified,
+        "weigh": policy.weigh,
+        **policy.holes,
+        **selection.holes,
+        "MOMENTS": bool(reads & {"means", "moments"}),
+        "FIT": "fit" in reads,
+        "SUMS": "sums" in reads,
+        "PERIOD": "period" in reads,
+        "CONTROL": "control" in reads,
+        "CELLS": bool(reads & {"cells", "period", "control"}),
+        "TRACE": trace,
+        "count": counted,
+    }
+
+
+@cache
+def _interpreted(policy: Policy, selection: Selection) -> Program:
+    fill = _fill(policy, selection, trace=True)
+    entries = (policy.ask, take, expect, selection.select, replicate)
+    return Program(*(quietly(link(entry, interpreted, fill)) for entry in entries))
+
+
+@cache
+def _run_type(policy: Policy, selection: Selection) -> Any:
+    """Return the type of (state, data, slot); statistics nobody reads take no room, nor the compiler."""
+    reads = policy.reads | selection.reads
+    parts = get_type_hints(Data, include_extras=True)
+    if "fit" in reads and not reads & {"means", "moments", "sums"}:
+        parts["moments"] = Unused
+    if not reads & {"period", "control"}:
+        parts["periods"] = Unused
+    return compose("Run", state=policy.State, data=compose("Data", **parts), slot=Slot)

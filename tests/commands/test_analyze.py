@@ -1,0 +1,299 @@
+"""`tideproof analyze` from end to end: what it prints, writes, guesses and returns."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tideproof.cli import app
+from tideproof.draw.svg import ticks
+from tideproof.errors import InputError, TideproofError
+from tideproof.estimate import Fit, fit
+from tideproof.frames.guess import guess
+from tideproof.report.analysis import analyse
+from tideproof.report.page import page
+
+COLUMNS = {"arm": "variant", "environment": "day", "reward": "sales"}
+NAMES = [word for name, column in COLUMNS.items() for word in (f"--{name}", column)]
+
+
+def frame(gap=1.0, days=20, seed=0, noise=1.0):
+    """B is best; it is shown on bad days."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for day in range(days):
+        bad = day >= days // 2
+        for variant, n in (("A", 6 if bad else 30), ("B", 30 if bad else 6), ("C", 6)):
+            mean = {"A": 0.0, "B": gap, "C": -1.0}[variant] - 4.0 * bad + np.sin(day)
+            rows += [(variant, f"2024-03-{day + 1:02}", mean + noise * random.normal()) for _ in range(n)]
+    return pl.DataFrame(rows, schema=["variant", "day", "sales"], orient="row")
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log.csv"
+    frame().write_csv(path)
+    return path
+
+
+def run(*arguments, columns=100):
+    return CliRunner().invoke(app, ["analyze", *map(str, arguments)], env={"COLUMNS": str(columns)})
+
+
+@pytest.mark.parametrize("columns", [24, 40, 60])
+def test_numbers_stay_whole_on_a_narrow_screen(log, columns):
+    wide, narrow = run(log, *NAMES).stdout, run(log, *NAMES, columns=columns).stdout
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= columns
+    assert _words_of("B", narrow) == _words_of("B", wide)
+
+
+def _words_of(arm, shown):
+    """The cells of an arm, from all tables."""
+    rows = [line.split() for line in shown.splitlines() if line.startswith(f" {arm}")]
+    return [word for row in rows for word in row[1:]]
+
+
+def test_an_exact_fit_is_no_certainty(tmp_path):
+    path = tmp_path / "exact.csv"
+    path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2\nC,rain,4\n")
+    result = run(path, *NAMES)
+    assert result.stdout.startswith("C leads: +2 over B, the runner-up; the fit is exact")
+    assert "7.200 ± 0.000" in result.stdout
+    assert result.exit_code == 3
+    path.write_text("variant,day,sales\nA,sun,9\nB,sun,10\nA,rain,1\nB,rain,2.0000000001\nC,rain,4\n")
+    assert run(path, *NAMES).stdout.startswith("C is best (95 %)")
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e13])
+def test_what_is_exact(size):
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        arm, day = random.integers(0, 30, 400), random.integers(0, 20, 400)
+        adds_up = size * (random.normal(size=30)[arm] + random.normal(size=20)[day])
+        assert Fit.from_arrays(arm, day, adds_up).exact
+        assert not Fit.from_arrays(arm, day, adds_up * (1.0 + 1e-13 * random.normal(size=400))).exact
+
+
+def test_the_verdict_comes_first(log):
+    result = run(log, *NAMES)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("B is best (95 %): +")
+    assert lines[0].endswith("best with probability > 0.99.")
+    table = next(i for i, line in enumerate(lines) if "adjusted mean ± 95 %" in line)
+    assert [line.split()[0] for line in lines[table + 2 : table + 5]] == ["B", "A", "C"]
+    assert "The raw mean and the period-weighted mean would both have picked A." in result.stdout or (
+        "The raw mean would have picked A" in result.stdout
+    )
+    assert "shares of the traffic changed between environments" in re.sub(r"\s+", " ", result.stdout)
+    assert "guessed" not in result.stderr
+
+
+def test_columns_are_guessed_and_that_is_said(log):
+    result = run(log)
+    assert result.exit_code == 0
+    said = re.sub(r"\s+", " ", result.stderr)
+    assert (
+        "columns: arm = variant, environment = day, reward = sales (guessed: arm, environment, reward" in said
+    )
+    again = run(log, "--reward", "sales")
+    assert "(guessed: arm, environment;" in re.sub(r"\s+", " ", again.stderr)
+
+
+def test_guesses_are_safe():
+    kinds = {"shop": "VARCHAR", "when": "TIMESTAMP", "eur": "DOUBLE", "id": "BIGINT"}
+    with pytest.raises(
+        InputError, match=r"which column is the arm: say --arm; columns: 'shop', 'when', 'eur', 'id'$"
+    ):
+        guess(kinds, None, None, None)
+    with pytest.raises(InputError, match="which column is the reward"):
+        guess({"variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "revenue": "DOUBLE"}, None, None, None)
+    with pytest.raises(InputError, match=r"is there a line with the names of the columns\?"):
+        guess({"A": "VARCHAR", "1": "BIGINT", "3.5": "DOUBLE"}, None, None, None)
+    with pytest.raises(InputError, match="which column is the reward"):  # text is no reward
+        guess({"variant": "VARCHAR", "day": "DATE", "sales": "VARCHAR"}, None, None, None)
+    found = guess(
+        {"variant": "VARCHAR", "created_at": "TIMESTAMP WITH TIME ZONE", "eur": "DOUBLE"}, None, None, None
+    )
+    assert found[:3] == ("variant", "day(created_at)", "eur")
+    assert found.guessed == ("arm", "environment", "reward")
+    assert guess({}, "a", "b", "c") == ("a", "b", "c", ())
+
+
+def test_exit_codes(tmp_path, log):
+    close = tmp_path / "close.csv"
+    frame(gap=0.02).write_csv(close)
+    open_race = run(close, *NAMES)
+    assert open_race.exit_code == 3
+    assert "cannot be excluded (95 %)" in open_race.stdout
+    apart = tmp_path / "apart.csv"
+    apart.write_text("variant,day,sales\n" + "A,1,2\nB,1,3\nA,1,4\nC,2,3\nD,2,5\nD,2,6\n")
+    result = run(apart, *NAMES)
+    assert result.exit_code == 4
+    said = re.sub(r"\s+", " ", result.stdout)
+    assert "no best arm: 2 groups of arms share no environment: A, B | C, D; pull" in said
+    assert [line.split()[-1] for line in result.stdout.splitlines() if line[:2] in {" A", " C"}] == ["1", "2"]
+    assert "can be best" not in said
+    assert "can be best" not in page(analyse(fit(str(apart), **COLUMNS)), "apart.csv", "")
+    assert isinstance(run(tmp_path / "none.csv").exception, FileNotFoundError)
+    assert run(tmp_path / "none.csv").exit_code == 1  # the runner sees the error; `main` makes it 2
+    for arguments, message in {
+        ("none.csv",): "tideproof: there is no file 'none.csv'",
+        (
+            str(log),
+            "--arm",
+            "varient",
+            "--environment",
+            "day",
+            "--reward",
+            "sales",
+        ): "did you mean 'variant'?",
+        (str(log), "--html", "no/such/report.html"): "there is no folder 'no/such'",
+        (str(log), "--variance", "equal"): "variance must be one of 'common'",
+    }.items():
+        process = subprocess.run(
+            [sys.executable, "-m", "tideproof.cli", "analyze", *arguments], capture_output=True, text=True
+        )
+        assert process.returncode == 2
+        assert message in process.stderr
+        assert "Traceback" not in process.stderr
+        assert process.stdout == ""
+
+
+def test_json(log):
+    result = run(log, *NAMES, "--json", "--level", "0.9", "--minimize", "--variance", "robust")
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (found["best"], found["standing"], found["candidates"]) == ("C", "winner", ["C"])
+    assert (found["level"], found["direction"], found["variance"]) == (0.9, "minimize", "robust")
+    assert {row["arm"] for row in found["arms"]} == {"A", "B", "C"}
+    assert len(found["shifts"]) == 20
+    assert found["columns"]["reward"] == "sales"
+    names = {"arm": "variant", "environment": "day", "reward": "sales"}
+    ours = fit(log, **names, level=0.9, direction="minimize", variance="robust")
+    assert found["arms"] == ours.arms.to_dicts()
+
+
+def test_aggregated_missing_and_derived(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "variant,ts,mean,n,sd\n"
+        "A,2024-01-01 10:00:00,3,10,1\nB,2024-01-01 11:00:00,5,10,1\nA,2024-01-02 10:00:00,6,12,1\n"
+        "B,2024-01-02 23:00:00,8,7,1\nB,2024-01-02 23:00:00,,7,1\n"
+    )
+    options = ["--arm", "variant", "--environment", "day(ts)", "--reward", "mean", "--n", "n", "--sd", "sd"]
+    assert isinstance(run(path, *options).exception, InputError)
+    result = run(path, *options, "--drop-missing", "--json")
+    found = json.loads(result.stdout)
+    assert (found["best"], found["dropped"]) == ("B", 1)
+    assert [row["environment"] for row in found["shifts"]] == ["2024-01-01", "2024-01-02"]
+
+
+def test_a_database(tmp_path):
+    import duckdb
+
+    path = tmp_path / "logs.duckdb"
+    data = frame().to_arrow()  # noqa: F841
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table log as select * from data")
+    assert run(path).exit_code == 0
+    result = run(path, "--table", "select variant, day, -sales as sales from log", "--minimize", "--json")
+    assert json.loads(result.stdout)["best"] == "B"
+
+
+class Outside(HTMLParser):
+    """Collect everything in a page that would be fetched from elsewhere, and check that tags match."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.open = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.fetched += [v for k, v in attributes if k in ("src", "href", "srcset", "data") and tag != "a"]
+        if tag not in ("meta", "br", "img", "link", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_report_is_one_file(log, tmp_path):
+    path = tmp_path / "report.html"
+    result = run(log, *NAMES, "--html", path)
+    assert result.exit_code == 0
+    assert "report: " in result.stderr
+    text = path.read_text()
+    parser = Outside()
+    parser.feed(text)
+    assert parser.open == []
+    assert parser.fetched == []
+    assert not re.search(r"url\(|@import|<script", text)
+    assert text.count("<svg") == 4
+    assert "B is best (95 %)" in text
+    assert "nan" not in re.sub(r"<style>.*</style>", "", text, flags=re.DOTALL).lower().split()
+
+
+@pytest.mark.parametrize("kind", ["apart", "no freedom", "many arms", "hostile names", "one environment"])
+def test_reports_of_odd_data(kind):
+    random = np.random.default_rng(1)
+    arm, environment = np.repeat(list("ABCD"), 4), np.tile([1, 1, 2, 2], 4)
+    if kind == "apart":
+        environment = np.repeat([1, 2], 8)
+    elif kind == "no freedom":
+        arm, environment = np.array(list("ABBC")), np.array([1, 1, 2, 2])
+    elif kind == "many arms":
+        arm, environment = np.tile(np.arange(60), 4), np.repeat(np.arange(8), 30)
+    elif kind == "hostile names":
+        arm = np.array([f"<script>alert('{name}')</script>&\"" for name in arm])
+    elif kind == "one environment":
+        environment = np.zeros(16, int)
+    found = Fit.from_arrays(arm, environment, random.normal(size=arm.size))
+    text = page(analyse(found), "<here>", "arm = <b>")
+    assert "<script" not in text
+    assert "<here>" not in text
+    parser = Outside()
+    parser.feed(text)
+    assert parser.open == []
+
+
+def test_warnings_say_what_fails():
+    random = np.random.default_rng(2)
+    arm, environment = np.tile(np.repeat(list("ABC"), 10), 12), np.repeat(np.arange(12), 30)
+    noise = random.normal(size=arm.size)
+    broken = noise + 3.0 * (arm == "B") * (environment % 2)
+    assert any(
+        "Shifts are not the same" in text
+        for text in analyse(Fit.from_arrays(arm, environment, broken)).warnings
+    )
+    uneven = noise * np.where(arm == "C", 6.0, 1.0)
+    assert any(
+        "variance='by-arm'" in text for text in analyse(Fit.from_arrays(arm, environment, uneven)).warnings
+    )
+    one = noise * 0.05 + np.where((environment == 3) & (arm == "A"), 9.0, 0.0) + 0.1 * (arm == "B")
+    assert any(
+        "Without 3 alone, B would lead" in text
+        for text in analyse(Fit.from_arrays(arm, environment, one)).warnings
+    )
+    assert analyse(Fit.from_arrays(arm, environment, noise + (arm == "B"))).warnings == []
+
+
+def test_ticks_are_round():
+    assert ticks(-3.9, 4.2, 6) == [-2.0, 0.0, 2.0, 4.0]
+    assert ticks(5.0, 5.0) == [5.0]
+
+
+def test_errors_are_one_line(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("variant,day,sales\nA,mon,3\nB,mon,oops\n")
+    result = run(path, *NAMES)
+    assert isinstance(result.exception, TideproofError)
+    assert "\n" not in str(result.exception)

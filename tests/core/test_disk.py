@@ -1,0 +1,177 @@
+"""Compiled programs on disk: read back as they were, and never mistaken for another."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.core.cpu import cpu
+from tideproof.core.disk import Packing, Unknown, _Disk, fingerprint, is_missing, keep
+from tideproof.core.link import hole, kernel, link
+from tideproof.kernels.replicate import replicate
+from tideproof.policies.spec import _fill
+
+pytest.importorskip("numba")
+
+STEP = 3.0
+chosen = hole("chosen")
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+
+@kernel
+def inner(x):
+    return x + STEP
+
+
+@kernel
+def double(x):
+    return 2.0 * x
+
+
+@kernel
+def halve(x):
+    return 0.5 * x
+
+
+@kernel
+def outer(pair):
+    return inner(chosen(pair.left[0])) - pair.right[0]
+
+
+PAIR = Pair(np.array([10.0]), np.array([1.0]))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEPROOF_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def program(choice):
+    return keep(link(outer, cpu, {"chosen": choice}), outer, cpu, {"chosen": choice})
+
+
+def test_a_program_is_compiled_once_and_read_back(folder):
+    first, second = program(double), program(double)
+    assert first(PAIR) == 22.0
+    assert len(list(folder.iterdir())) == 1
+    assert second(PAIR) == 22.0
+    assert sum(second.stats.cache_hits.values()) == 1
+    assert second(PAIR) == 22.0
+    assert len(second.overloads) == sum(second.stats.cache_hits.values()) == 1  # loaded once, for good
+
+
+def test_what_is_missing_is_known_before_it_is_compiled(folder, monkeypatch):
+    first = program(double)
+    assert is_missing(first, (PAIR,))
+    first(PAIR)
+    assert not is_missing(program(double), (PAIR,))
+    assert is_missing(program(halve), (PAIR,))
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert not is_missing(program(halve), (PAIR,))  # it could not be kept
+    monkeypatch.setenv("TIDEPROOF_CACHE", "off")
+    assert not is_missing(program(halve), (PAIR,))
+
+
+def test_a_program_that_cannot_be_packed_runs_all_the_same(folder):
+    def refuse(result):
+        raise AttributeError("numba has changed")
+
+    run = link(outer, cpu, {"chosen": double})
+    keep(run, outer, cpu, {"chosen": double}, Packing(refuse, refuse))
+    assert run(PAIR) == 22.0
+    assert not folder.exists()
+
+
+def test_a_replaced_kernel_and_other_options_are_other_programs(folder):
+    assert fingerprint(outer, {"chosen": double}) != fingerprint(outer, {"chosen": double, inner: halve})
+    first = program(double)
+    other = keep(
+        link(outer, cpu, {"chosen": double}), outer, cpu, {"chosen": double}, Packing(len, len, "fast")
+    )
+    first(PAIR)
+    assert is_missing(other, (PAIR,))
+
+
+def test_classes_made_at_run_time_are_the_live_ones(folder):
+    for _ in range(2):
+        made = namedtuple("made", ["left", "right"])
+        run = program(double)
+        assert run(made(*PAIR)) == run(made(*PAIR)) == 22.0
+        assert len(run.overloads) == 1
+    assert sum(run.stats.cache_hits.values()) == 1
+
+
+def test_another_filling_is_another_program(folder):
+    assert (program(double)(PAIR), program(halve)(PAIR)) == (22.0, 7.0)
+
+
+def test_an_edited_constant_of_a_callee_is_noticed(folder, monkeypatch):
+    assert program(double)(PAIR) == 22.0
+    before = fingerprint(outer, {"chosen": double})
+    monkeypatch.setitem(inner.__globals__, "STEP", 5.0)
+    assert before != fingerprint(outer, {"chosen": double})
+
+
+def test_an_edited_callee_is_noticed(monkeypatch):
+    before = fingerprint(outer, {"chosen": double})
+
+    @kernel
+    def other(x):
+        return x - STEP
+
+    monkeypatch.setitem(outer.__globals__, "inner", other)
+    assert before != fingerprint(outer, {"chosen": double})
+
+
+def test_fields_in_another_order_are_another_program(folder):
+    class Swapped(NamedTuple):
+        right: np.ndarray
+        left: np.ndarray
+
+    Swapped.__name__ = "Pair"
+    assert program(double)(PAIR) == 22.0
+    assert program(double)(Swapped(PAIR.left, PAIR.right)) == 2.0 * 1.0 + 3.0 - 10.0
+
+
+def test_a_broken_file_only_costs_time(folder):
+    program(double)(PAIR)
+    (file,) = folder.iterdir()
+    file.write_bytes(file.read_bytes()[:100])
+    again = program(double)
+    assert again(PAIR) == 22.0
+    assert not again.stats.cache_hits
+
+
+def test_off_or_nowhere_to_write(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEPROOF_CACHE", "off")
+    assert not isinstance(program(double)._cache, _Disk)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("TIDEPROOF_CACHE", str(blocked))
+    assert program(double)(PAIR) == 22.0
+
+
+def test_what_cannot_be_told_apart_is_not_kept(folder, monkeypatch):
+    monkeypatch.setitem(inner.__globals__, "STEP", np.array([3.0]))
+    with pytest.raises(Unknown):
+        fingerprint(outer, {"chosen": double})
+    assert not isinstance(program(double)._cache, _Disk)
+
+
+def test_every_policy_is_kept_under_its_own_name():
+    seen = {}
+    for name in tp.policy_names():
+        policy = tp.policy(name).policy
+        for rule in policy.selections:
+            for trace in (False, True):
+                seen[fingerprint(replicate, _fill(policy, rule, trace))] = name, rule.name, trace
+    assert len(seen) == sum(2 * len(tp.policy(name).policy.selections) for name in tp.policy_names())

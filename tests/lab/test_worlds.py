@@ -1,0 +1,230 @@
+"""Worlds: what they accept, and that the kernels draw what they describe.
+
+Statistical tests as in test_random: fixed seeds, false-alarm rate ALARM each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import tideproof as tp
+from tideproof.core.cpu import cpu
+from tideproof.core.link import kernel, link, quietly
+from tideproof.kernels.world import environment, noise
+from tideproof.worlds import SCENARIOS
+
+ALARM = 1e-6
+N = 50_000
+FOREVER = 2**62
+
+WORLDS = [
+    tp.mdm(5),
+    tp.slippage(4, "worst-case", delta=0.3, sigma=2.0),
+    tp.mdm(3, "stationary"),
+    tp.World([1, 2], sigma=[0.5, 2], lengths=tp.Geometric(7.5, minimum=2), shifts=tp.Normal(1, 3)),
+    tp.World([1, 2, 0], lengths=tp.Lengths([3, 1, 4]), shifts=tp.RandomWalk(0.5, start=10)),
+    tp.World([0, 1], lengths=(24, 24), shifts=tp.Weekly([1, 2, 3, 4, 5, 9, 9], sd=0.2), noise=tp.StudentT(4)),
+]
+
+
+@kernel
+def draw_environments(world, seed, replication, lengths, shifts):
+    shift = 0.0
+    for j in range(lengths.size):
+        lengths[j], shift = environment(world, seed, replication, j, shift)
+        shifts[j] = shift
+
+
+@kernel
+def draw_noise(world, seed, replication, out):
+    for t in range(out.size):
+        out[t] = noise(world, seed, replication, t)
+
+
+@pytest.fixture(scope="module")
+def draw():
+    """Return lengths and shifts of n environments, and the noise of n steps."""
+    pytest.importorskip("numba")
+    environments, noises = link(draw_environments, cpu), link(draw_noise, cpu)
+
+    def drawn(world, n=N, replication=0):
+        at = world.numbers(), np.uint64(5), np.uint64(replication)
+        lengths, shifts, eps = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+        environments(*at, lengths, shifts)
+        noises(*at, eps)
+        return lengths, shifts, eps
+
+    return drawn
+
+
+def with_lengths(lengths):
+    return tp.World([0, 1], lengths=lengths)
+
+
+def with_shifts(shifts):
+    return tp.World([0, 1], shifts=shifts)
+
+
+def test_lengths_between_are_equally_likely(draw):
+    lengths, _, _ = draw(with_lengths((2, 7)))
+    seen = np.bincount(lengths, minlength=9)
+    assert seen[:2].sum() + seen[8:].sum() == 0
+    assert stats.chisquare(seen[2:8]).pvalue > ALARM
+
+
+@pytest.mark.parametrize(("mean", "minimum"), [(6.0, 1), (9.5, 4), (1.02, 1)])
+def test_geometric_lengths(draw, mean, minimum):
+    lengths, _, _ = draw(with_lengths(tp.Geometric(mean, minimum)))
+    law = stats.geom(1 / (1 + mean - minimum), loc=minimum - 1)
+    longest = int(law.isf(20 / N))  # the last cell takes all that is longer
+    cells = np.bincount(np.minimum(lengths, longest), minlength=longest + 1)[minimum:]
+    expected = np.append(law.pmf(np.arange(minimum, longest)), law.sf(longest - 1)) * N
+    assert lengths.min() >= minimum
+    assert stats.chisquare(cells, expected).pvalue > ALARM
+
+
+def test_geometric_without_spread(draw):
+    lengths, _, _ = draw(with_lengths(tp.Geometric(3, minimum=3)), n=1000)
+    assert set(lengths) == {3}
+
+
+def test_listed_and_endless_lengths(draw):
+    assert draw(with_lengths(tp.Lengths([3, 1, 4])), n=7)[0].tolist() == [3, 1, 4, 3, 1, 4, 3]
+    assert draw(with_lengths(None), n=3)[0].tolist() == [FOREVER] * 3
+
+
+def test_uniform_shifts(draw):
+    lengths, shifts, eps = draw(with_shifts(tp.Uniform(-3, 5)))
+    assert stats.kstest(shifts, "uniform", (-3, 8)).pvalue > ALARM
+    for other in (lengths, eps):
+        assert abs(stats.pearsonr(shifts, other).statistic) * math.sqrt(N) < -special.ndtri(ALARM / 4)
+
+
+def test_normal_shifts(draw):
+    _, shifts, _ = draw(with_shifts(tp.Normal(2, 0.5)))
+    assert stats.kstest(shifts, "norm", (2, 0.5)).pvalue > ALARM
+
+
+def test_random_walk_steps_from_its_start(draw):
+    _, shifts, _ = draw(with_shifts(tp.RandomWalk(0.5, start=100)))
+    steps = np.diff(shifts, prepend=100.0)
+    assert stats.kstest(steps, "norm", (0, 0.5)).pvalue > ALARM
+    assert abs(stats.pearsonr(steps[1:], steps[:-1]).statistic) * math.sqrt(N) < -special.ndtri(ALARM / 2)
+
+
+def test_weekly_pattern(draw):
+    pattern = [0.0, 1, 2, 3, 2, 7, 7]
+    assert draw(with_shifts(tp.Weekly(pattern)), n=14)[1].tolist() == pattern * 2
+    _, shifts, _ = draw(with_shifts(tp.Weekly(pattern, sd=0.1)))
+    assert stats.kstest(shifts - np.resize(pattern, N), "norm", (0, 0.1)).pvalue > ALARM
+
+
+def test_no_shift(draw):
+    assert not draw(with_shifts(tp.NoShift()))[1].any()
+
+
+@pytest.mark.parametrize("freedom", [2.5, 5, 1e12])
+def test_student_noise_has_unit_variance(draw, freedom):
+    _, _, eps = draw(tp.World([0, 1], noise=tp.StudentT(freedom)))
+    scale = math.sqrt((freedom - 2) / freedom)
+    assert stats.kstest(eps / scale, "t", (freedom,)).pvalue > ALARM
+    assert stats.t(freedom, scale=scale).var() == pytest.approx(1.0)
+
+
+def test_normal_noise_is_the_same_in_every_world_but_not_in_every_replication(draw):
+    _, _, eps = draw(WORLDS[0])
+    assert stats.kstest(eps, "norm").pvalue > ALARM
+    assert (eps == draw(WORLDS[3])[2]).all()
+    again = draw(WORLDS[0], replication=1)[2]
+    assert abs(stats.pearsonr(eps, again).statistic) * math.sqrt(N) < -special.ndtri(ALARM / 2)
+
+
+def test_compiled_and_interpreted_worlds_are_the_same_bits(draw):
+    for world in WORLDS:
+        lengths, shifts, eps = draw(world, n=20)
+        numbers, shift = world.numbers(), 0.0
+        for j in range(20):
+            length, shift = quietly(environment)(numbers, np.uint64(5), np.uint64(0), j, shift)
+            assert (length, shift) == (lengths[j], shifts[j])
+            assert quietly(noise)(numbers, np.uint64(5), np.uint64(0), j) == eps[j]
+
+
+def test_each_arm_has_its_own_sigma():
+    even = tp.World([1.0, 2.0, 3.0], lengths=(2, 4))
+    uneven = tp.World([1.0, 2.0, 3.0], lengths=(2, 4), sigma=[0.5, 1.0, 4.0])
+    one, other = (tp.replay(world, "round-robin", seed=3, budget=90) for world in (even, uneven))
+    noise = [run.reward - run.shift - np.array(even.means)[run.arm] for run in (one, other)]
+    np.testing.assert_allclose(noise[1], noise[0] * np.array(uneven.sigma)[one.arm], atol=1e-12)
+
+
+def test_scenarios_of_the_paper():
+    lengths = {name: tp.mdm(7, name).lengths for name in SCENARIOS}
+    assert lengths == {
+        "worst-case": (2, 2),
+        "cannot-sample-all-arms": (2, 6),
+        "sample-1-to-10": (7, 70),
+        "general": (2, 70),
+        "stationary": None,
+    }
+    assert tp.mdm(7).shifts == tp.Uniform(0, 20)
+    assert tp.mdm(7, "stationary").shifts == tp.NoShift()
+    assert tp.mdm(3, delta=0.25).means == (0.0, 0.25, 0.5)
+    assert tp.slippage(3, delta=0.25).means == (0.0, 0.0, 0.25)
+
+
+def test_best_and_gaps():
+    world = tp.World([1.0, 3.0, 2.5, 3.0])
+    assert world.best == (1, 3)
+    assert world.gaps.tolist() == [2.0, 0.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_plain_round_trip(world):
+    assert tp.World.from_dict(json.loads(json.dumps(world.to_dict()))) == world
+
+
+BAD = [
+    (lambda: tp.World([1.0]), "at least two arms, not 1"),
+    (lambda: tp.World([]), "means must not be empty"),
+    (lambda: tp.World(3), "means must be a list of numbers, not 3"),
+    (lambda: tp.World([0, math.nan]), "a mean must be a finite number, not nan"),
+    (lambda: tp.World([0, 1], sigma=-1), "sigma must be a finite number of at least 0, not -1"),
+    (lambda: tp.World([0, 1], sigma=[1, -2]), "sigma must be a finite number of at least 0, not -2"),
+    (lambda: tp.World([0, 1], sigma=[1, 2, 3]), "one for each of the 2 arms, not 3"),
+    (lambda: tp.World([0, 1], lengths=(0, 5)), "the shortest length must be .* at least 1, not 0"),
+    (lambda: tp.World([0, 1], lengths=(5, 4)), "the longest length .*shortest is 5.* at least 5, not 4"),
+    (lambda: tp.World([0, 1], lengths=(1.5, 4)), "whole number of at least 1, not 1.5"),
+    (lambda: tp.World([0, 1], lengths=7), "lengths must be a pair, .* not 7"),
+    (lambda: tp.World([0, 1], shifts=20), r"shifts must be Uniform\(...\), .* or NoShift\(...\), not 20"),
+    (lambda: tp.World([0, 1], noise="cauchy"), "noise must be 'normal' or .* not 'cauchy'"),
+    (lambda: tp.Lengths([3, 0]), "a length must be a whole number of at least 1, not 0"),
+    (lambda: tp.Lengths([]), "lengths must not be empty"),
+    (lambda: tp.Geometric(0.5), "mean length must be .* at least 1, not 0.5"),
+    (lambda: tp.Geometric(5, minimum=0), "minimum must be a whole number of at least 1, not 0"),
+    (lambda: tp.Uniform(2, 1), "low must not be above high: 2 > 1"),
+    (lambda: tp.Normal(0, -1), "sd must be .* at least 0, not -1"),
+    (lambda: tp.RandomWalk(math.inf), "sd must be .* not inf"),
+    (lambda: tp.Weekly([]), "pattern must not be empty"),
+    (lambda: tp.Weekly([1, "x"]), "a shift of the pattern must be a finite number, not 'x'"),
+    (lambda: tp.StudentT(2), "freedom must be above 2"),
+    (lambda: tp.mdm(1), "arms must be a whole number of at least 2, not 1"),
+    (lambda: tp.slippage(2, "cannot-sample-all-arms"), "needs at least 3 arms, not 2"),
+    (lambda: tp.World.from_dict({"means": [0, 1], "colour": "red"}), "unknown part of a world 'colour'"),
+    (lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Tide"}}), "unknown part .* 'Tide'"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD)
+def test_bad_worlds_say_what_is_allowed(make, message):
+    with pytest.raises(tp.InputError, match=message):
+        make()
+
+
+def test_unknown_scenario():
+    with pytest.raises(tp.UnknownName, match="unknown scenario 'generel'; did you mean 'general'"):
+        tp.mdm(5, "generel")

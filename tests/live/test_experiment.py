@@ -1,0 +1,509 @@
+"""Experiment: every promise of ask, tell, summaries, saving, threads; every bad input."""
+
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tideproof as tp
+from tideproof.live import experiment as module
+
+ARMS = ["A", "B", "C"]
+MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
+
+
+def experiment(**options):
+    return tp.Experiment(ARMS, **{"budget": 200, "policy": "linlucb", "seed": 3, **options})
+
+
+def snapshot(run):
+    return json.dumps(run._to_dict())
+
+
+def drive(run, steps, seed=0, tide=None, each=5):
+    """Ask and tell for that many steps, a new environment every few."""
+    random = np.random.default_rng(seed)
+    for step in range(steps):
+        pull = run.ask(environment=step // each)
+        shift = tide[step // each] if tide is not None else 0.0
+        run.tell(pull, MEANS[pull.arm] + shift + random.standard_normal())
+    return run
+
+
+# ------------------------------------------------------------------- asking and telling
+
+
+def test_the_best_arm_is_found_under_a_tide():
+    run = drive(experiment(), 200, tide=np.random.default_rng(1).uniform(0, 50, 40))
+    recommendation = run.recommend()
+    assert run.done
+    assert recommendation.arm == "C"
+    assert recommendation.runner_up == "B"
+    assert recommendation.low < 1.0 < recommendation.high
+    assert recommendation.p_best > 0.99
+    assert "select C" in str(recommendation)
+    assert recommendation.adaptive
+
+
+def test_without_a_label_it_stays_where_it_was():
+    run = experiment()
+    assert run.ask().environment == 1
+    assert run.ask(environment="tuesday").environment == "tuesday"
+    assert run.ask().environment == "tuesday"
+
+
+def test_a_label_that_comes_back_is_the_same_environment():
+    run = experiment(policy="round-robin+ols")
+    for label in ["mon", "tue", "mon", "tue"]:
+        pull = run.ask(environment=label)
+        run.tell(pull, 1.0)
+    assert run.fit().shifts["environment"] == ["mon", "tue"]
+    assert run.fit().shifts["n"] == [2, 2]
+
+
+def test_a_list_of_pulls():
+    run = experiment()
+    pulls = run.ask(n=30, environment="mon")
+    assert [p.id for p in pulls] == list(range(30))
+    assert sorted(p.arm for p in pulls) == sorted(ARMS * 10)
+    run.tell_many(pulls, [MEANS[p.arm] for p in pulls])
+    assert run.recommend().arm == "C"
+    assert run.remaining == 170
+
+
+def test_late_and_in_any_order_gives_the_same_fit():
+    first, second = experiment(), experiment()
+    pulls = first.ask(n=60, environment="mon")
+    assert second.ask(n=60, environment="mon") == pulls
+    rewards = [MEANS[p.arm] + 0.1 * (p.id % 7) for p in pulls]
+    first.tell_many(pulls, rewards)
+    for i in np.random.default_rng(0).permutation(60):
+        second.tell(int(i), rewards[i])
+    assert first.fit().contrast("C", "A").estimate == pytest.approx(second.fit().contrast("C", "A").estimate)
+
+
+def test_a_reward_belongs_to_the_environment_of_its_ask():
+    run = experiment()
+    monday = run.ask(environment="mon")
+    run.ask(environment="tue")
+    run.tell(monday, 5.0)
+    assert run.fit().shifts["environment"] == ["mon"]
+
+
+def test_a_repeat_is_harmless():
+    run = experiment()
+    pull = run.ask()
+    run.tell(pull, 1.5)
+    before = snapshot(run)
+    run.tell(pull, 1.5)
+    run.tell(pull.id, 1.5)
+    assert snapshot(run) == before
+
+
+def test_asking_changes_only_the_list_of_pulls_out():
+    run = drive(experiment(), 40)
+    state = run._memory.floats.tobytes(), run._memory.ints.tobytes()
+    run.ask(n=20, environment="new")
+    assert state == (run._memory.floats.tobytes(), run._memory.ints.tobytes())
+
+
+def test_a_hundred_asks_in_a_row_spread():
+    run = experiment()
+    random = np.random.default_rng(0)
+    for step in range(40):  # three equal arms
+        run.tell(run.ask(environment=step // 5), random.standard_normal())
+    arms = [p.arm for p in run.ask(n=100, environment="busy")]
+    assert arms.count(run.recommend().arm) == 50  # the leader every other time
+    assert min(arms.count(arm) for arm in ARMS) >= 15
+
+
+def test_pulls_out_count_as_a_visit_to_the_environment():
+    """The first two pulls of a new environment differ, told or not."""
+    run = drive(experiment(), 40)
+    one = run.ask(environment="new")
+    two = run.ask(environment="new")
+    assert one.arm != two.arm
+
+
+def test_cancelling_returns_the_pull():
+    run = drive(experiment(), 30)
+    before = run.remaining, run._next_arm(6)
+    pull = run.ask(environment=6)
+    run.cancel(pull)
+    run.cancel(pull.id)
+    assert run.remaining == before[0]
+    with pytest.raises(tp.InputError, match="cancelled"):
+        run.tell(pull, 1.0)
+
+
+def test_minimising_is_maximising_the_negative():
+    up, down = experiment(), experiment(direction="minimize")
+    random = np.random.default_rng(2)
+    for step in range(100):
+        a, b = up.ask(environment=step // 4), down.ask(environment=step // 4)
+        assert a == b
+        reward = MEANS[a.arm] + random.standard_normal()
+        up.tell(a, reward)
+        down.tell(b, -reward)
+    assert up.recommend().arm == down.recommend().arm == up.fit().best == down.fit().best
+    assert up.recommend().margin == pytest.approx(down.recommend().margin)
+    assert up.recommend().low == pytest.approx(down.recommend().low)
+
+
+def test_without_a_budget():
+    run = experiment(budget=None)
+    drive(run, 50)
+    assert run.remaining is None
+    assert not run.done
+
+
+def test_recommend_says_what_is_not_comparable():
+    run = experiment()
+    assert run.recommend().arm is None
+    assert str(run.recommend()) == "nothing told yet"
+    run.tell_summary(arm="A", environment="mon", n=1, mean=1.0)
+    run.tell_summary(arm="B", environment="mon", n=1, mean=2.0)
+    run.tell_summary(arm="C", environment="tue", n=1, mean=9.0)
+    recommendation = run.recommend()
+    assert recommendation.arm == "B"
+    assert sorted(map(sorted, recommendation.groups)) == [["A", "B"], ["C"]]
+    assert "not comparable yet" in str(recommendation)
+    with pytest.raises(tp.NotComparable, match="C"):
+        _ = run.fit().best
+
+
+# ---------------------------------------------------------------------------- summaries
+
+
+def test_a_summary_equals_its_rewards():
+    single, summed = experiment(), experiment()
+    random = np.random.default_rng(4)
+    for day in range(6):
+        for arm in ARMS:
+            rewards = MEANS[arm] + 7.0 * day + random.standard_normal(10)
+            summed.tell_summary(
+                arm=arm, environment=day, n=10, mean=rewards.mean(), variance=rewards.var(ddof=1)
+            )
+            for reward in rewards:
+                single.tell_summary(arm=arm, environment=day, n=1, mean=reward)
+    one, two = single.fit(), summed.fit()
+    assert one.sigma == pytest.approx(two.sigma, rel=1e-12)
+    for a, b in [("B", "A"), ("C", "A")]:
+        assert one.contrast(a, b).estimate == pytest.approx(two.contrast(a, b).estimate, abs=1e-12)
+        assert one.contrast(a, b).se == pytest.approx(two.contrast(a, b).se, rel=1e-12)
+
+
+def test_a_summary_settles_the_oldest_pulls_out():
+    run = experiment()
+    pulls = [p for p in run.ask(n=30, environment="mon") if p.arm == "B"]
+    run.tell_summary(arm="B", environment="mon", n=4, mean=1.0, variance=0.5)
+    status = run.history()["status"]
+    assert [status[p.id] for p in pulls] == ["summarised"] * 4 + ["out"] * 6
+    with pytest.raises(tp.InputError, match="summarised"):
+        run.tell(pulls[0], 1.0)
+    assert run.remaining == 170
+
+
+def test_a_surplus_is_data_outside_the_budget():
+    run = experiment()
+    run.ask(n=3, environment="mon")
+    run.tell_summary(arm="A", environment="mon", n=10_000, mean=1.0, variance=0.5)
+    assert run.remaining == 197
+    assert run.fit().arms["n"][0] == 10_000
+
+
+def test_a_key_makes_a_repeat_harmless():
+    run = experiment()
+    told = {"arm": "A", "environment": "mon", "n": 5, "mean": 1.0, "variance": 0.5, "key": "mon-A"}
+    run.tell_summary(**told)
+    before = snapshot(run)
+    run.tell_summary(**told)
+    assert snapshot(run) == before
+    with pytest.raises(tp.ConflictingReward, match="mon-A"):
+        run.tell_summary(**{**told, "mean": 2.0})
+    assert snapshot(run) == before
+
+
+# ------------------------------------------------------------------------- the invariant
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    tide=st.lists(st.floats(-1e3, 1e3), min_size=20, max_size=20),
+    policy=st.sampled_from(["linlucb", "round-robin+ols"]),
+)
+def test_a_tide_changes_no_choice_and_no_selection(seed, tide, policy):
+    """Continuous rewards keep decision margins far above rounding."""
+    still = drive(experiment(policy=policy), 100, seed=seed)
+    moved = drive(experiment(policy=policy), 100, seed=seed, tide=tide)
+    assert still.history()["arm"] == moved.history()["arm"]
+    assert still.recommend().arm == moved.recommend().arm
+    for arm in ("B", "C"):
+        gap = still.fit().contrast(arm, "A").estimate
+        assert moved.fit().contrast(arm, "A").estimate == pytest.approx(gap, abs=1e-9)
+
+
+# -------------------------------------------------------------------------------- saving
+
+
+def test_files_that_cannot_be_had(tmp_path):
+    path = tmp_path / "no" / "x.json"
+    with pytest.raises(tp.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"):
+        tp.Experiment(["a", "b"]).save(path)
+    with pytest.raises(tp.InputError, match=f"cannot read '{path}': there is no such file"):
+        tp.Experiment.load(path)
+    with pytest.raises(FileNotFoundError):  # who resumes or begins may ask for that
+        tp.Experiment.load(path)
+    with pytest.raises(tp.InputError, match="it is a folder"):
+        tp.Experiment(["a", "b"]).save(tmp_path)
+
+
+def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
+    path = tmp_path / "run.json"
+    here = drive(experiment(policy=tp.policy("linlucb", n0=3, label="mine")), 57, tide=np.arange(40.0))
+    here.ask(n=3, environment="out")
+    here.cancel(58)
+    here.tell_summary(arm="A", environment="s", n=4, mean=0.1, variance=1.0, key="k")
+    here.save(path)
+    there = tp.Experiment.load(path)
+    assert snapshot(there) == snapshot(here)
+    assert there.policy.label == "mine"
+    for step in range(100):
+        a, b = here.ask(environment=step // 3), there.ask(environment=step // 3)
+        assert a == b
+        here.tell(a, float(step % 5))
+        there.tell(b, float(step % 5))
+    assert snapshot(there) == snapshot(here)
+
+
+def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "run.json"
+    run = drive(experiment(), 20)
+    run.save(path)
+    old = path.read_text()
+    drive(run, 20)
+
+    def crash(*_):
+        raise OSError("power cut")
+
+    for moment in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, moment, crash)
+            with pytest.raises(OSError, match="power cut"):
+                run.save(path)
+        assert path.read_text() == old
+        assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+    run.save(path)
+    assert path.read_text() != old
+
+
+def test_a_state_of_another_version_is_refused(tmp_path):
+    path = tmp_path / "run.json"
+    tp.Experiment(["A", "B"]).save(path)
+    saved = json.loads(path.read_text())
+    expected = len(saved["state"]["floats"])
+    saved["state"]["floats"].pop()
+    path.write_text(json.dumps(saved))
+    with pytest.raises(tp.InputError, match=f"another version .* has {expected - 1} numbers, not {expected}"):
+        tp.Experiment.load(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "3", '{"arms": ["A"]}'])
+def test_a_file_that_is_no_experiment(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(tp.InputError, match="not a saved tideproof experiment"):
+        tp.Experiment.load(path)
+
+
+def test_a_file_of_another_format(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**experiment()._to_dict(), "tideproof_experiment": 99}))
+    with pytest.raises(tp.InputError, match="format 99"):
+        tp.Experiment.load(path)
+
+
+# ------------------------------------------------------------------------------- threads
+
+
+def test_threads_share_one_experiment():
+    run = experiment(budget=400)
+    seen, errors = [], []
+
+    def work(worker):
+        random = np.random.default_rng(worker)
+        try:
+            for step in range(50):
+                pull = run.ask(environment=step // 10)
+                run.tell(pull, MEANS[pull.arm] + random.standard_normal())
+                run.recommend() if step % 10 == 0 else None
+                seen.append(pull.id)
+        except Exception as error:  # reported below
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert sorted(seen) == list(range(400))
+    assert sum(run.fit().arms["n"]) == 400
+    assert run.done
+
+
+# ----------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"arms": ["A"]}, tp.InputError, "at least two arms, not 1"),
+        ({"arms": []}, tp.InputError, "at least two arms, not 0"),
+        ({"arms": "AB"}, tp.InputError, "at least two arms"),
+        ({"arms": ["A", "A"]}, tp.InputError, "more than once: A"),
+        ({"arms": ["A", 2]}, tp.InputError, "must be a string, not 2"),
+        ({"budget": 0}, tp.InputError, "budget must be a whole number of at least 1, not 0"),
+        ({"budget": 2.5}, tp.InputError, "not 2.5"),
+        ({"budget": 17}, tp.BudgetTooSmall, "17 is too small for linlucb with 3 arms; at least 18"),
+        ({"seed": -1}, tp.InputError, "seed must be a whole number from 0"),
+        ({"seed": None}, tp.InputError, "seed"),
+        ({"direction": "up"}, tp.InputError, "'maximize' or 'minimize', not 'up'"),
+        ({"policy": "linlucp"}, tp.UnknownName, "did you mean 'linlucb'"),
+        ({"policy": "linlucb+mean"}, tp.UnknownName, "known: 'ols'"),
+        ({"policy": 3}, tp.InputError, "not 3"),
+    ],
+)
+def test_bad_experiments(options, error, words):
+    with pytest.raises(error, match=words):
+        tp.Experiment(**{"arms": ARMS, "budget": 100, "policy": "linlucb", **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n0": 1}, "n0 must be a whole number of at least 2, not 1"),
+        ({"n0": 2.5}, "not 2.5"),
+        ({"exploration": -1.0}, "exploration must be a finite number of at least 0, not -1.0"),
+        ({"covariance": "robust"}, "'ols' or 'printed', not 'robust'"),
+        ({"n_0": 3}, "did you mean 'n0'"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(tp.InputError, match=words):
+        tp.policy("linlucb", **options)
+
+
+BAD_CALLS = {
+    "nan reward": (
+        lambda r: r.tell(0, float("nan")),
+        tp.InputError,
+        "reward must be a finite number, not nan",
+    ),
+    "infinite reward": (lambda r: r.tell(0, float("inf")), tp.InputError, "not inf"),
+    "text reward": (lambda r: r.tell(0, "1.0"), tp.InputError, "not '1.0'"),
+    "no reward": (lambda r: r.tell(0, None), tp.InputError, "not None"),
+    "other reward": (lambda r: r.tell(1, 9.0), tp.ConflictingReward, "pull 1 was told 1.0 before; now 9.0"),
+    "unknown pull": (
+        lambda r: r.tell(77, 1.0),
+        tp.UnknownName,
+        "unknown pull 77; this experiment has asked for 3",
+    ),
+    "negative pull": (lambda r: r.tell(-1, 1.0), tp.UnknownName, "unknown pull -1"),
+    "a stranger's pull": (lambda r: r.tell(tp.Pull(0, "C", "else"), 1.0), tp.UnknownName, "unknown pull"),
+    "no pull": (lambda r: r.tell("first", 1.0), tp.UnknownName, "unknown pull 'first'"),
+    "too few rewards": (lambda r: r.tell_many([0, 2], [1.0]), tp.InputError, "2 pulls but 1 rewards"),
+    "one bad of many": (lambda r: r.tell_many([0, 2], [1.0, float("nan")]), tp.InputError, "nan"),
+    "one unknown of many": (lambda r: r.tell_many([0, 5], [1.0, 1.0]), tp.UnknownName, "unknown pull 5"),
+    "twice in one": (lambda r: r.tell_many([0, 0], [1.0, 2.0]), tp.ConflictingReward, "pull 0"),
+    "unknown arm": (
+        lambda r: r.tell_summary(arm="D", environment="x", n=1, mean=0.0),
+        tp.UnknownName,
+        "unknown arm 'D'; known: 'A', 'B', 'C'",
+    ),
+    "empty summary": (
+        lambda r: r.tell_summary(arm="A", environment="x", n=0, mean=0.0),
+        tp.InputError,
+        "n must",
+    ),
+    "no variance": (
+        lambda r: r.tell_summary(arm="A", environment="x", n=3, mean=0.0),
+        tp.InputError,
+        "a summary of 3 rewards needs their variance",
+    ),
+    "negative variance": (
+        lambda r: r.tell_summary(arm="A", environment="x", n=3, mean=0.0, variance=-1.0),
+        tp.InputError,
+        "variance must be a finite number of at least 0, not -1.0",
+    ),
+    "nan mean": (
+        lambda r: r.tell_summary(arm="A", environment="x", n=1, mean=float("nan")),
+        tp.InputError,
+        "mean must be a finite number",
+    ),
+    "bad label": (lambda r: r.ask(environment=2.5), tp.InputError, "string or a whole number, not 2.5"),
+    "bad label in a summary": (
+        lambda r: r.tell_summary(arm="A", environment=None, n=1, mean=0.0),
+        tp.InputError,
+        "not None",
+    ),
+    "no pulls": (lambda r: r.ask(n=0), tp.InputError, "n must be a whole number of at least 1, not 0"),
+    "beyond the budget": (lambda r: r.ask(n=198), tp.Finished, r"asked for 198 pull\(s\), 197 of 200 left"),
+    "cancel a told pull": (lambda r: r.cancel(1), tp.InputError, "pull 1 is told"),
+    "cancel an unknown pull": (lambda r: r.cancel(9), tp.UnknownName, "unknown pull 9"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_calls_leave_the_experiment_as_it_was(name):
+    call, error, words = BAD_CALLS[name]
+    run = experiment()
+    run.ask(n=3, environment="mon")
+    run.tell(1, 1.0)
+    before = snapshot(run)
+    with pytest.raises(error, match=words):
+        call(run)
+    assert snapshot(run) == before
+
+
+def test_asking_beyond_the_budget_names_the_selection():
+    run = drive(experiment(budget=18), 18)
+    with pytest.raises(tp.Finished, match=f"0 of 18 left; select {run.recommend().arm}"):
+        run.ask()
+
+
+def test_fitting_before_anything_was_told():
+    with pytest.raises(tp.NotComparable, match="nothing has been told"):
+        experiment().fit()
+
+
+# --------------------------------------------------------------------------------- drift
+
+
+def test_a_million_updates_do_not_drift():
+    """Estimates within 1e-8 sigma, contrast variances within 1e-8 of a fresh solve."""
+    run = experiment(budget=None, policy="round-robin+ols")
+    random = np.random.default_rng(6)
+    total = 1_000_000
+    arms = random.integers(3, size=total)
+    labels = random.integers(200, size=total).tolist()
+    tide = 1e3 * random.standard_normal(200)
+    rewards = (
+        np.array([MEANS[a] for a in ARMS])[arms] + tide[labels] + random.standard_normal(total)
+    ).tolist()
+    names = [ARMS[a] for a in arms]
+    for arm, label, reward in zip(names, labels, rewards, strict=True):
+        run._take(arm, label, 1, reward, 0.0)
+    assert run._batches == total
+    drifted, fresh = run._memory.view.data.fit, run.fit()
+    assert total % module.REFACTOR != 0, "the last refactoring must lie some way back"
+    for i, k in [(1, 0), (2, 0), (2, 1)]:
+        contrast = fresh.contrast(ARMS[i], ARMS[k])
+        assert abs(drifted.mu[i] - drifted.mu[k] - contrast.estimate) < 1e-8
+        variance = drifted.P[i, i] + drifted.P[k, k] - 2 * drifted.P[i, k]
+        assert variance == pytest.approx((contrast.se / fresh.sigma) ** 2, rel=1e-8)

@@ -1,0 +1,146 @@
+"""Multiple comparisons with the best: constants against exact integrals, error rates by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import bdtr, bdtrc, stdtrit
+from scipy.stats import multivariate_t
+
+from tideproof.errors import NotComparable
+from tideproof.estimate import Fit
+from tideproof.stats.comparisons import compare_with_best
+from tideproof.stats.inference import critical_values
+
+FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
+
+
+def covariance(arms, seed):
+    A = np.random.default_rng(seed).normal(size=(arms, arms + 2))
+    return A @ A.T
+
+
+@pytest.mark.parametrize(("arms", "freedom"), [(3, 4), (4, 15)])
+def test_constants_against_the_multivariate_t_of_scipy(arms, freedom):
+    C = covariance(arms, arms)
+    d = critical_values(C, np.full(arms, float(freedom)), 0.9)
+    for i in range(arms):
+        others = [k for k in range(arms) if k != i]
+        B = np.eye(arms)[others] - np.eye(arms)[i]
+        S = B @ C @ B.T
+        R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
+        inside = multivariate_t(shape=R, df=freedom, seed=1).cdf(
+            np.full(arms - 1, d[i]), maxpts=200_000 * arms
+        )
+        assert inside == pytest.approx(0.9, abs=2.5e-3)
+
+
+def test_constants_of_two_arms_are_student_t_and_of_many_bonferroni():
+    assert critical_values(covariance(2, 1), np.full(2, 7.5), 0.95) == pytest.approx([stdtrit(7.5, 0.95)] * 2)
+    many = critical_values(np.eye(501), np.full(501, 100.0), 0.95)
+    assert many == pytest.approx(np.full(501, stdtrit(100.0, 1 - 0.05 / 500)))
+
+
+def test_constants_by_plain_monte_carlo():
+    C, draws, freedom = covariance(8, 3), 200_000, 12
+    random = np.random.default_rng(4)
+    x = random.normal(size=(draws, 8)) @ np.linalg.cholesky(C).T
+    x *= np.sqrt(freedom / random.chisquare(freedom, size=(draws, 1)))
+    d = critical_values(C, np.full(8, float(freedom)), 0.95)
+    for i in range(8):
+        se = np.sqrt(C[i, i] + np.diag(C) - 2 * C[i])
+        se[i] = np.inf
+        inside = np.mean(((x - x[:, [i]]) / se).max(axis=1) <= d[i])
+        assert inside == pytest.approx(0.95, abs=5 * np.sqrt(0.05 * 0.95 / draws) + 1.5e-3)
+
+
+def test_by_hand():
+    """Hsu's rule with d = 2 on three arms."""
+    mu, C = np.array([5.0, 4.0, 0.0]), 0.5 * np.eye(3)  # every se is 1
+    found = compare_with_best(mu, C, np.full(3, 1e9), 0.95)
+    d = critical_values(C, np.full(3, 1e9), 0.95)
+    assert found.estimate.tolist() == [1.0, -1.0, -5.0]
+    assert found.high == pytest.approx([1.0 + d[0], -1.0 + d[1], 0.0])
+    assert found.candidate.tolist() == [True, True, False]
+    assert found.low == pytest.approx([1.0 - d[1], -1.0 - d[0], -5.0 - d[0]])
+    clear = compare_with_best(np.array([9.0, 4.0, 0.0]), C, np.full(3, 1e9), 0.95)
+    assert clear.candidate.tolist() == [True, False, False]
+    assert clear.low[0] == 0.0
+    assert clear.high[1:].tolist() == [0.0, 0.0]
+
+
+def test_without_noise():
+    found = compare_with_best(np.array([1.0, 2.0, 2.0]), np.zeros((3, 3)), np.full(3, 5.0), 0.95)
+    assert found.candidate.tolist() == [False, True, True]
+
+
+def simulated(variance, means, sd, logs, seed, level=0.9):
+    """Return how often all intervals held, and how often arm 0 was a candidate."""
+    random = np.random.default_rng(seed)
+    cells = [(i, j) for i in range(len(means)) for j in range(5) if (i + j) % 4]
+    counts = random.integers(6, 16, size=len(cells))
+    arm, environment = (np.repeat([cell[k] for cell in cells], counts) for k in (0, 1))
+    truth = np.array([means[i] - max(np.delete(means, i)) for i in range(len(means))])
+    held = candidate = 0
+    for _ in range(logs):
+        reward = np.array(means)[arm] + 4.0 * environment + np.array(sd)[arm] * random.normal(size=arm.size)
+        found = Fit.from_arrays(arm, environment, reward, variance=variance, level=level).comparisons
+        rows = sorted(found, key=lambda row: row["arm"])
+        held += all(r["low"] - 1e-12 <= t <= r["high"] + 1e-12 for r, t in zip(rows, truth, strict=True))
+        candidate += rows[0]["candidate"]
+    return held, candidate
+
+
+def check_error_rates(variance, sd, logs):
+    """With equal means an arm is a candidate with probability `level` exactly; else all hold at least so often."""
+    _, candidate = simulated(variance, [0.0] * 4, sd, logs, seed=5)
+    assert bdtr(candidate, logs, 0.9) > FALSE_ALARM / 2
+    assert bdtrc(candidate - 1, logs, 0.9) > FALSE_ALARM / 2
+    held, candidate = simulated(variance, [0.5, 0.0, 0.3, -2.0], sd, logs, seed=6)
+    assert bdtr(held, logs, 0.9) > FALSE_ALARM
+    assert candidate >= held
+
+
+def test_error_rates_under_common_noise(monkeypatch):
+    """The constants depend on the design alone here, so they are computed once."""
+    known = {}
+
+    def once(C, freedom, level):
+        key = np.round(C / C[0, 0], 6).tobytes()
+        return known.setdefault(key, critical_values(C, freedom, level) if key not in known else None)
+
+    monkeypatch.setattr("tideproof.stats.comparisons.critical_values", once)
+    check_error_rates("common", [1, 1, 1, 1], 1500)
+    assert len(known) == 2
+
+
+@pytest.mark.parametrize("variance", ["by-arm", "robust"])
+def test_error_rates_under_unequal_noise(variance):
+    check_error_rates(variance, [1, 2, 3, 1], 300)
+
+
+def test_in_a_fit():
+    arm, environment = np.tile(list("ABC"), 40), np.repeat(np.arange(10), 12)
+    random = np.random.default_rng(8)
+    reward = 3.0 * (arm == "B") + 2.9 * (arm == "C") + random.normal(size=arm.size) + environment
+    up = Fit.from_arrays(arm, environment, reward)
+    down = Fit.from_arrays(arm, environment, -reward, direction="minimize")
+    assert set(up.candidates) == {"B", "C"}
+    assert up.candidates[0] == up.best
+    assert "cannot be excluded (95 %)" in up.verdict
+    for row, mirrored in zip(up.comparisons, down.comparisons, strict=True):
+        assert mirrored["estimate"] == pytest.approx(-row["estimate"])
+        assert (mirrored["low"], mirrored["high"]) == pytest.approx((-row["high"], -row["low"]))
+        assert mirrored["candidate"] == row["candidate"]
+
+
+def test_groups_are_compared_each_by_itself():
+    found = Fit.from_arrays(
+        list("ABABCDCDE"), [1, 1, 2, 2, 3, 3, 4, 4, 5], [1.0, 9.0, 2.0, 9.5, 3, 4, 5, 6.5, 1]
+    )
+    rows = {row["arm"]: row for row in found.comparisons}
+    assert rows["E"] == {"arm": "E", "estimate": None, "low": None, "high": None, "candidate": True}
+    assert not rows["A"]["candidate"] or rows["A"]["high"] > 0
+    assert found.bridge == ["B", "D", "E"]
+    with pytest.raises(NotComparable):
+        _ = found.candidates

@@ -1,0 +1,240 @@
+"""Variance models against statsmodels, pyfixest and dense formulas; coverage by simulation."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import bdtr, bdtrc
+
+import oracles
+from tideproof.errors import InputError
+from tideproof.estimate import Fit, fit
+from tideproof.stats.readout import read_out
+from tideproof.stats.solve import adjusted, shifts, solve
+
+FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
+CLOSE = 1e-9  # relative to sigma, which is about 1
+
+
+def log(arms=4, environments=7, seed=0, by="arm", least=4):
+    """Draw a log with repeated, uneven cells and noise that differs by arm or environment."""
+    random = np.random.default_rng(seed)
+    cells = [(i, j) for i in range(arms) for j in range(environments) if (i + j) % 3 or arms < 3]
+    counts = random.integers(least, 3 * least, size=len(cells))
+    arm = np.repeat([i for i, _ in cells], counts)
+    environment = np.repeat([j for _, j in cells], counts)
+    sd = 0.5 + (arm if by == "arm" else environment % 4)
+    return arm, environment, 10.0 * environment + arm * 0.3 + sd * random.normal(size=arm.size)
+
+
+def ols(arm, environment, reward, **options):
+    import statsmodels.api as sm
+
+    X = oracles.dummies(arm, environment, arm.max() + 1, environment.max() + 1)[:, 1:]
+    return sm.OLS(reward, X).fit(method="qr", **options), X
+
+
+@pytest.mark.parametrize("by", ["arm", "environment"])
+def test_robust_is_hc3_of_statsmodels(by):
+    arm, environment, reward = log(by=by)
+    theirs, _ = ols(arm, environment, reward, cov_type="HC3")
+    ours = Fit.from_arrays(arm, environment, reward, variance="robust")
+    for i in range(1, 4):
+        gap = ours.contrast(i, 0)
+        assert gap.estimate == pytest.approx(theirs.params[i - 1], abs=CLOSE)
+        assert gap.se == pytest.approx(theirs.bse[i - 1], abs=CLOSE)
+    arms, environments = 4, 7
+    for i in range(arms):
+        c = oracles.adjusted_mean(arm, environment, arms, environments, i)[1:]
+        row = ours.arms.to_dicts()[i]
+        assert row["mean"] == pytest.approx(c @ theirs.params, abs=CLOSE)
+        assert row["se"] == pytest.approx(np.sqrt(c @ theirs.cov_params() @ c), abs=CLOSE)
+    for j in range(environments):
+        c = oracles.relative_shift(arm, environment, arms, environments, j)[1:]
+        row = next(row for row in ours.shifts if row["environment"] == j)
+        assert row["shift"] == pytest.approx(c @ theirs.params, abs=CLOSE)
+        assert row["se"] == pytest.approx(np.sqrt(c @ theirs.cov_params() @ c), abs=CLOSE)
+
+
+@pytest.mark.filterwarnings("ignore")  # pyfixest's own
+def test_clustered_is_crv1_of_pyfixest():
+    import pyfixest
+
+    arm, environment, reward = log(environments=12)
+    frame = pd.DataFrame({"arm": arm, "environment": environment, "reward": reward})
+    theirs = pyfixest.feols(
+        "reward ~ C(arm) | environment", frame, vcov={"CRV1": "environment"}, fixef_tol=1e-13
+    )
+    ours = fit(frame, arm="arm", environment="environment", reward="reward", variance="clustered")
+    for i in range(1, 4):
+        gap = ours.contrast(i, 0)
+        name = f"C(arm)[T.{i}]"
+        assert gap.se == pytest.approx(theirs.se()[name], abs=CLOSE)
+        assert gap.p == pytest.approx(theirs.pvalue()[name], abs=CLOSE)
+        low, high = theirs.confint().loc[name]
+        assert (gap.low, gap.high) == pytest.approx((low, high), abs=1e-8)
+
+
+def weights_of(arm, environment, reward, by):
+    """Return the variance inside cells of each arm or environment and its degrees of freedom."""
+    part = arm if by == "by-arm" else environment
+    squares, freedom = np.zeros(part.max() + 1), np.zeros(part.max() + 1)
+    for i in np.unique(arm):
+        for j in np.unique(environment):
+            mine = (arm == i) & (environment == j)
+            if mine.any():
+                p = i if by == "by-arm" else j
+                squares[p] += ((reward[mine] - reward[mine].mean()) ** 2).sum()
+                freedom[p] += mine.sum() - 1
+    return part, squares / freedom, freedom
+
+
+@pytest.mark.parametrize("by", ["by-arm", "by-environment"])
+def test_weighted_estimates_are_those_of_statsmodels(by):
+    import statsmodels.api as sm
+
+    arm, environment, reward = log(by=by[3:])
+    part, s2, _ = weights_of(arm, environment, reward, by)
+    X = oracles.dummies(arm, environment, 4, 7)[:, 1:]
+    theirs = sm.WLS(reward, X, 1.0 / s2[part]).fit(method="qr", cov_type="fixed scale")
+    ours = Fit.from_arrays(arm, environment, reward, variance=by)
+    for i in range(1, 4):
+        assert ours.contrast(i, 0).estimate == pytest.approx(theirs.params[i - 1], abs=CLOSE)
+    for i in range(4):
+        c = oracles.adjusted_mean(arm, environment, 4, 7, i)[1:]
+        assert ours.arms["mean"][i] == pytest.approx(c @ theirs.params, abs=CLOSE)
+    for j in range(7):
+        c = oracles.relative_shift(arm, environment, 4, 7, j)[1:]
+        row = next(row for row in ours.shifts if row["environment"] == j)
+        assert row["shift"] == pytest.approx(c @ theirs.params, abs=CLOSE)
+
+
+@pytest.mark.parametrize("by", ["by-arm", "by-environment"])
+def test_weighted_errors_are_kenward_and_rogers_in_dense_matrices(by):
+    arm, environment, reward = log(by=by[3:])
+    part, s2, freedom = weights_of(arm, environment, reward, by)
+    X = oracles.dummies(arm, environment, 4, 7)[:, 1:]
+    inverse = np.diag(1.0 / s2[part])
+    Phi = np.linalg.inv(X.T @ inverse @ X)
+    total, spent = np.zeros_like(Phi), {}
+    pairs = list(combinations(range(3), 2))  # parameters of arms 1, 2, 3
+    for p in range(s2.size):
+        dV = np.diag((part == p).astype(float))
+        # Kenward and Roger (1997), section 2: P_p, Q_pp and Var(s2_p) = 2 s2_p^2 / freedom_p
+        first = -X.T @ inverse @ dV @ inverse @ X
+        second = X.T @ inverse @ dV @ inverse @ dV @ inverse @ X
+        W = 2.0 * s2[p] ** 2 / freedom[p]
+        total += W * (second - first @ Phi @ first)
+        for a, b in pairs:
+            c = np.eye(len(Phi))[a] - np.eye(len(Phi))[b]
+            spent[a, b] = spent.get((a, b), 0.0) + W * (c @ Phi @ first @ Phi @ c) ** 2
+    adjusted_Phi = Phi + 2.0 * Phi @ total @ Phi
+    ours = Fit.from_arrays(arm, environment, reward, variance=by)
+    for a, b in pairs:
+        c = np.eye(len(Phi))[a] - np.eye(len(Phi))[b]
+        gap = ours.contrast(a + 1, b + 1)
+        assert gap.se == pytest.approx(np.sqrt(c @ adjusted_Phi @ c), abs=CLOSE)
+        assert gap.freedom == pytest.approx(2.0 * (c @ Phi @ c) ** 2 / spent[a, b], rel=1e-8)
+
+
+def test_the_general_readout_is_the_common_one_when_noise_is():
+    for kind in oracles.DESIGNS:
+        random = np.random.default_rng(2)
+        arm, environment = oracles.design(kind, 5, 12, random)
+        c = Fit.from_arrays(arm, environment, oracles.rewards(arm, environment, random)).cells
+        K, J = len(c.arms), len(c.environments)
+        s = solve(c.arm, c.environment, c.n, c.mean, c.squares, K, J)
+        found = read_out(s, s.P, c.arm, c.environment, c.n, c.mean, J, c.n, 1.0 / c.n)
+        want = [*adjusted(s, c.arm, c.n, c.mean), *shifts(s, c.arm, c.environment, c.n, c.mean, J)]
+        for ours, theirs in zip(found, want, strict=True):
+            assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+def within_bounds(covered, logs, level):
+    """Check a coverage against its exact binomial bounds."""
+    assert bdtr(covered, logs, level) > FALSE_ALARM / 2
+    assert bdtrc(covered - 1, logs, level) > FALSE_ALARM / 2
+
+
+@pytest.mark.parametrize(
+    ("variance", "by"),
+    [("common", None), ("by-arm", "arm"), ("by-environment", "environment"), ("robust", "arm"),
+     ("robust", "environment")],
+)  # fmt: skip
+def test_intervals_cover_under_unequal_noise(variance, by):
+    """1,500 logs of 3 arms in 6 environments; cells of 6 to 20 rewards; noise up to five times as large."""
+    random, logs = np.random.default_rng(11), 1500
+    cells = [(i, j) for i in range(3) for j in range(6) if (i + j) % 4]
+    counts = random.integers(6, 20, size=len(cells))
+    arm, environment = (np.repeat([cell[k] for cell in cells], counts) for k in (0, 1))
+    sd = {None: np.ones(arm.size), "arm": 0.5 + arm, "environment": 0.5 + environment % 3}[by]
+    covered = 0
+    for _ in range(logs):
+        reward = 0.7 * arm + 5.0 * environment + sd * random.normal(size=arm.size)
+        gap = Fit.from_arrays(arm, environment, reward, variance=variance).contrast(2, 0)
+        covered += gap.low <= 1.4 <= gap.high
+    within_bounds(covered, logs, 0.95)
+
+
+def test_common_standard_errors_fail_under_unequal_noise():
+    """The negative control: the arm seen least varies most."""
+    random, logs = np.random.default_rng(12), 600
+    arm = np.repeat([0, 1, 0, 1], [60, 6, 60, 6])
+    environment = np.repeat([0, 0, 1, 1], [60, 6, 60, 6])
+    covered = {"common": 0, "robust": 0, "by-arm": 0}
+    for _ in range(logs):
+        reward = np.where(arm == 1, 4.0, 0.5) * random.normal(size=arm.size) + 3.0 * environment
+        for variance in covered:
+            gap = Fit.from_arrays(arm, environment, reward, variance=variance).contrast(1, 0)
+            covered[variance] += gap.low <= 0.0 <= gap.high
+    assert bdtr(covered["common"], logs, 0.95) < FALSE_ALARM
+    within_bounds(covered["by-arm"], logs, 0.95)
+    assert bdtr(covered["robust"], logs, 0.92) > FALSE_ALARM  # twelve rewards: HC3 is a little short of them
+
+
+def test_clustered_covers_where_shifts_differ_between_arms_and_common_does_not():
+    random, logs = np.random.default_rng(13), 500
+    arm, environment = np.tile(np.repeat(np.arange(3), 8), 15), np.repeat(np.arange(15), 24)
+    covered = {"common": 0, "clustered": 0}
+    for _ in range(logs):
+        own = random.normal(size=(3, 15))
+        reward = own[arm, environment] + random.normal(size=arm.size)
+        for variance in covered:
+            gap = Fit.from_arrays(arm, environment, reward, variance=variance).contrast(1, 0)
+            covered[variance] += gap.low <= 0.0 <= gap.high
+    assert bdtr(covered["common"], logs, 0.95) < FALSE_ALARM
+    within_bounds(covered["clustered"], logs, 0.95)
+
+
+def test_what_a_model_cannot_do():
+    with pytest.raises(InputError, match=r"variance must be one of 'common', .* not 'equal'"):
+        Fit.from_arrays(*log(), variance="equal")
+    with pytest.raises(InputError, match="needs a degree of freedom; there is none"):
+        Fit.from_arrays(list("AB"), [1, 1], [0.0, 1.0], variance="robust")
+    few = (list("AABB") * 2, [1] * 4 + [2] * 4, np.arange(8.0) ** 2)
+    with pytest.raises(InputError, match=r"at least 5 degrees of freedom .*; A has 2; use variance='robust'"):
+        Fit.from_arrays(*few, variance="by-arm")
+    still = (list("AB") * 20, [1] * 20 + [2] * 20, [0.0, 1.0] * 10 + [0.0, 2.0] * 10)
+    with pytest.raises(InputError, match="would trust A without limit"):
+        Fit.from_arrays(*still, variance="by-arm")
+    single = (list("AABBC"), [1] * 5, [0.0, 1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(InputError, match="cannot know how much C varies in 1"):
+        Fit.from_arrays(*single, variance="robust")
+    with pytest.raises(InputError, match="at least two environments"):
+        Fit.from_arrays(list("AABB"), [1] * 4, [0.0, 1.0, 2.0, 3.0], variance="clustered")
+
+
+def test_environments_with_one_arm_do_no_harm():
+    arm, environment, reward = log()
+    more = np.append(arm, [1, 1, 2]), np.append(environment, [90, 90, 91]), np.append(reward, [3.0, 5.0, 1.0])
+    for variance in ("by-arm", "by-environment", "robust", "clustered"):
+        base, extended = (
+            Fit.from_arrays(*data, variance=variance) for data in ((arm, environment, reward), more)
+        )
+        if variance != "by-arm":  # two rewards more of arm 1 do change its variance
+            assert extended.contrast(1, 0).estimate == pytest.approx(base.contrast(1, 0).estimate, abs=1e-9)
+        assert np.all(np.isfinite(list(extended.arms["se"])))
+        assert f"standard errors: {variance}" in repr(extended)
