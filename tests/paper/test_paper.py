@@ -400,7 +400,7 @@ def test_the_halves_meet_the_assumptions_of_theorem_1_and_break_its_conclusion()
 
 
 def test_the_documented_run_has_every_figure_and_judges_every_claim():
-    folder = Path(__file__).parent.parent / "docs" / "paper"
+    folder = Path(__file__).parents[2] / "docs" / "paper"
     with open(folder / "claims.csv", newline="", encoding="utf-8") as file:
         assert {row["claim"] for row in csv.DictReader(file)} == {claim.name for claim in CLAIMS}
     ledger = (folder / "ledger.md").read_text(encoding="utf-8")
