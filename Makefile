@@ -23,7 +23,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
-	$(BIN)/python benchmarks/run.py
+	OLD=$(OLD) $(BIN)/python benchmarks/run.py $(ONLY)
 
 docs: $(READY)
 	$(BIN)/python -m tideproof.report.policy_pages docs/policies
