@@ -46,8 +46,8 @@ def told(policy, mean=MEAN, variance=VARIANCE, n=N):
 
 def test_zero_one_vector():
     state = told(zero_one).view.state
-    assert state.apart == pytest.approx([3.622844, 2.070628, 1.496663, 0.894427, 0.904534], abs=5e-7)
-    evi = np.exp(state.worth.values)
+    assert state.distance == pytest.approx([3.622844, 2.070628, 1.496663, 0.894427, 0.904534], abs=5e-7)
+    evi = np.exp(state.pull_values.values)
     assert evi == pytest.approx([0.00758706, 0.04658261, 0.09256024, 0.20039988, 0.19606849], abs=5e-9)
     assert np.argmax(evi) == 3
 
@@ -55,7 +55,7 @@ def test_zero_one_vector():
 def test_the_vector_of_the_sibling_ll1():
     """Psi = (nu + s^2)/(nu - 1) phi_nu(s) - s Phi_nu(-s): our distances and our tail, SciPy's density."""
     state = told(zero_one).view.state
-    s, nu = state.apart.copy(), np.subtract(N, 1.0)
+    s, nu = state.distance.copy(), np.subtract(N, 1.0)
     tail = np.exp([log_tail(a, b) for a, b in zip(s, nu, strict=True)])
     psi = (nu + s**2) / (nu - 1.0) * stats.t.pdf(s, nu) - s * tail
     ll1 = psi / np.sqrt(np.multiply(N, np.add(N, 1)) / np.array(VARIANCE))
@@ -63,7 +63,7 @@ def test_the_vector_of_the_sibling_ll1():
 
 
 def test_knowledge_gradient_vector():
-    gain = np.exp(told(knowledge_gradient).view.state.worth.values)
+    gain = np.exp(told(knowledge_gradient).view.state.pull_values.values)
     assert gain[0] == pytest.approx(4.92e-6, abs=5e-9)
     assert gain[1:] == pytest.approx([0.00118531, 0.00394617, 0.01134369, 0.01101112], abs=5e-9)
 
@@ -74,7 +74,7 @@ def test_ocba_golden_value():
     data, values = memory.view.data, np.zeros(5)
     ocba.lacking(data.moments, data.pulls, 100.0, values)
     assert values == pytest.approx([46.89, 38.18, 11.64, 2.04, 1.25], abs=5e-3)
-    assert memory.view.state.worth.values.sum() == pytest.approx(1.0)
+    assert memory.view.state.pull_values.values.sum() == pytest.approx(1.0)
 
 
 # ---------------------------------------------------------------- second writings
@@ -159,9 +159,9 @@ def test_kept_values_are_those_of_the_present_moments(policy):
         told_, mean = data.moments.told, data.moments.mean
         fresh = told(policy, mean, data.moments.squares / (told_ - 1), told_)
         fresh.view.data.moments.squares[:] = data.moments.squares
-        fresh.view.state.apart[:] = -1.0
+        fresh.view.state.distance[:] = -1.0
         policy.tell(policy.Params(2), fresh.view.state, fresh.view.data, slot, 0, 1, draw())
-        assert fresh.view.state.worth.values.tobytes() == state.worth.values.tobytes()
+        assert fresh.view.state.pull_values.values.tobytes() == state.pull_values.values.tobytes()
 
 
 @pytest.mark.parametrize("name", ["zero-one", "knowledge-gradient", "ocba", "top-two-thompson"])

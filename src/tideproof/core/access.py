@@ -1,4 +1,4 @@
-"""Words for what the memory of a CPU and the registers of a GPU want done differently.
+"""How kernels reach into arrays, where the memory of a CPU and the registers of a GPU want it differently.
 
 A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
 unrolled, and it has registers for half of a symmetric matrix, not for all of it. So kernels on the path of
@@ -72,10 +72,10 @@ def along(P, x, arm, counts, each, out):
             total -= share * x[k]
             for i in range(K):
                 out[i] -= share * P[k, i]
-    spread = out[arm]
+    quadratic = out[arm]
     for k in range(K):
-        spread -= counts[k] * each * out[k]
-    return total, spread
+        quadratic -= counts[k] * each * out[k]
+    return total, quadratic
 
 
 @kernel

@@ -70,7 +70,7 @@ def put(P, i, k, value):
 def along(P, x, arm, counts, each, out):
     """With g = e_arm - each counts: set out = Pg and return g'x and g'Pg."""
     K = x.size
-    total, spread = 0.0, 0.0
+    total, quadratic = 0.0, 0.0
     for i in range(K):
         out[i] = 0.0
     for k in range(K):
@@ -80,8 +80,8 @@ def along(P, x, arm, counts, each, out):
             out[i] += g * entry(P, i, k)
     for k in range(K):
         g = (1.0 if k == arm else 0.0) - counts[k] * each
-        spread += g * out[k]
-    return total, spread
+        quadratic += g * out[k]
+    return total, quadratic
 
 
 @kernel

@@ -58,7 +58,7 @@ class Memory(NamedTuple, Generic[T]):
 
 
 def compose(name: str, **fields: Any) -> Any:
-    """Return a state type made of others, for those who know their parts only when they run."""
+    """Return a state type made of others, for those who know its parts only when they run."""
     return NamedTuple(name, list(fields.items()))
 
 
@@ -109,10 +109,10 @@ def layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
     return tuple(leaves)
 
 
-def parts(kind: Any) -> tuple[Any, ...]:
-    """Return what the fields of the state are: the type of a state inside it, or None for an array."""
+def inner_states(kind: Any) -> tuple[Any, ...]:
+    """Return, for each field, the type of the state inside it, or None for an array."""
     return tuple(hint if _is_state(hint) else None for hint in _hints(kind))
 
 
 def _build(kind: Any, pieces: Iterator[Any]) -> Any:
-    return kind(*(_build(part, pieces) if part else next(pieces) for part in parts(kind)))
+    return kind(*(_build(inner, pieces) if inner else next(pieces) for inner in inner_states(kind)))

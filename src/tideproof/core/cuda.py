@@ -17,7 +17,7 @@ import numpy as np
 from numba import config, cuda
 
 from tideproof.core.access_gpu import REGISTERS
-from tideproof.core.arrays import layout, parts
+from tideproof.core.arrays import inner_states, layout
 from tideproof.core.disk import Packing, keep
 from tideproof.core.link import Kernel, kernel, link
 
@@ -98,7 +98,7 @@ def loop(play: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
-    """Write the loop; the classes of the state's parts are put into its `scope`."""
+    """Write the loop; the classes of the state and those inside it are put into its `scope`."""
     leaves = enumerate(layout(kind, arms))  # CUDA knows no empty arrays: nobody reads them
     arrays = [(f"a{i}", _NARROW[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def loop(params, world, seed, first, budgets, score):"
@@ -118,5 +118,5 @@ def _built(kind: Any, names: Iterator[str], fresh: Iterator[int], scope: dict[st
     """Return the expression that builds a state of `kind` from arrays of these names."""
     label = f"C{next(fresh)}"
     scope[label] = kind
-    inside = [_built(part, names, fresh, scope) if part else next(names) for part in parts(kind)]
+    inside = [_built(inner, names, fresh, scope) if inner else next(names) for inner in inner_states(kind)]
     return f"{label}({', '.join(inside)})"

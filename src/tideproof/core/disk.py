@@ -51,8 +51,8 @@ class Packing(NamedTuple):
 
     Attributes
     ----------
-    pack : (program) -> parts.
-    unpack : (numba's target, types of the arguments, parts) -> program.
+    pack : (program) -> what can be pickled.
+    unpack : (numba's target, types of the arguments, what was pickled) -> program.
     about : what else decides the machine code.
     """
 
@@ -65,10 +65,10 @@ def _pack(result: Any) -> Any:
     return result._reduce()
 
 
-def _unpack(target: Any, arguments: Any, parts: Any) -> Any:
+def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
     from numba.core.compiler import CompileResult
 
-    result = CompileResult._rebuild(target, *parts)
+    result = CompileResult._rebuild(target, *packed)
     # state classes may be made at run time; the live ones are meant, not their unpickled twins
     return result._replace(signature=result.signature.replace(args=tuple(arguments)))
 
@@ -166,7 +166,7 @@ class _Disk:
 
         if result.lifted or result.library.has_dynamic_globals:
             return
-        with contextlib.suppress(Exception):  # numba's inner parts may change: only time is lost
+        with contextlib.suppress(Exception):  # the insides of numba may change: only time is lost
             data = zlib.compress(dumps(self._packing.pack(result)), 1)
             self._folder.mkdir(parents=True, exist_ok=True)
             for old in [*self._folder.glob("*.bin"), *self._folder.glob("*.tmp")]:
@@ -202,6 +202,6 @@ class _Disk:
 def _type(kind: Any) -> str:
     """Describe a numba type; a NamedTuple by its fields, since code finds them by name."""
     if hasattr(kind, "instance_class"):
-        parts = ", ".join(f"{f}: {_type(t)}" for f, t in zip(kind.fields, kind.types, strict=True))
-        return f"{kind.instance_class.__name__}({parts})"
+        fields = ", ".join(f"{f}: {_type(t)}" for f, t in zip(kind.fields, kind.types, strict=True))
+        return f"{kind.instance_class.__name__}({fields})"
     return str(kind)

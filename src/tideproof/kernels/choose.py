@@ -26,12 +26,12 @@ def contend(best, top, ties, i, value, draw):
 @kernel
 def argmax(values, draw):
     """Return the index of the largest value."""
-    return argmax_apart(values, draw, 0)
+    return argmax_in_lane(values, draw, 0)
 
 
 @kernel
-def argmax_apart(values, draw, lane):
-    """Return the index of the largest value; who asks twice with one draw uses two lanes."""
+def argmax_in_lane(values, draw, lane):
+    """Return the index of the largest value; ties use that lane of the draw, so that two asks may use two."""
     best, top, ties = 0, values[0], 1
     for i in range(1, values.size):
         if values[i] > top:

@@ -77,12 +77,12 @@ def _update(fit, slot, arm, n, mean, told):
     P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
     K = mu.size
 
-    fitted, spread = along(P, mu, arm, counts, each, work)  # g'muhat, g'Pg, and work = Pg
+    fitted, quadratic = along(P, mu, arm, counts, each, work)  # g'muhat, g'Pg, and work = Pg
     residual = mean - slot.mean[0] - fitted if told else 0.0
     if fit.joins[0] < K - 1 and not together(fit, arm, slot.arm[0]):
-        _join(fit, arm, slot.arm[0], residual, spread + (size + n) / (n * size))
+        _join(fit, arm, slot.arm[0], residual, quadratic + (size + n) / (n * size))
         return
-    f = n * size / (size + n + n * size * spread)
+    f = n * size / (size + n + n * size * quadratic)
     step = f * residual
     for i in range(K):
         mu[i] += step * work[i]

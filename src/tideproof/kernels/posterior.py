@@ -23,7 +23,7 @@ from tideproof.core.access import at, diagonal, fetch, fetched
 from tideproof.core.arrays import Float1, FloatK, FloatKK, IntK
 from tideproof.core.link import kernel
 from tideproof.kernels.fixed_effects import variance_to
-from tideproof.kernels.random import _32, normal_quantile, threefry, unit
+from tideproof.kernels.random import LANE_BITS, normal_quantile, threefry, unit
 
 _REACH2 = 6.5**2
 
@@ -67,11 +67,11 @@ def find_contenders(posterior, fit, variance):
     fetch(P, leader, leading)
     for i in range(mu.size):
         gap = lead - mu[i]
-        spread = variance * variance_to(P, leader, own, leading, i)
-        if i != leader and gap * gap <= _REACH2 * spread:
+        uncertainty = variance * variance_to(P, leader, own, leading, i)
+        if i != leader and gap * gap <= _REACH2 * uncertainty:
             arms[m] = i
             m += 1
-            nearest = min(nearest, gap * gap / spread if spread > 0.0 else 0.0)
+            nearest = min(nearest, gap * gap / uncertainty if uncertainty > 0.0 else 0.0)
     posterior.size[0] = float(m)
     posterior.settled[0] = math.exp(-0.5 * nearest)
     _factorise(posterior, P, own)  # at once: a GPU's threads would need it first at different draws
@@ -105,7 +105,7 @@ def best_of_draw(posterior, fit, sigma, draw, lane):
     arms, mu, U = posterior.arms, fit.mu, posterior.factor
     uniforms, values = posterior.uniforms, posterior.values
     m = int(posterior.size[0])
-    counter = (draw.purpose << _32) | np.uint64(lane)
+    counter = (draw.purpose << LANE_BITS) | np.uint64(lane)
     product = 1.0
     for j in range(1, m, 2):
         word0, word1 = threefry(draw.step, counter + np.uint64(j // 2), draw.seed, draw.replication)

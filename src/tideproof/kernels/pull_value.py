@@ -1,4 +1,4 @@
-"""What one more pull of an arm is worth: the policies that play the arm of the largest worth share this.
+"""What one more pull of an arm is worth: shared by the policies that play the arm of the largest value.
 
 Each begins with n0 pulls of every arm in a fixed order. While too few of their rewards are told to
 know every variance, the arms go on in randomised round robin.
@@ -16,13 +16,13 @@ from tideproof.kernels.student import FURTHEST
 from tideproof.kernels.turns import all_pulled, all_told, in_turn
 
 
-class Worth(NamedTuple):
-    """The worth of each arm.
+class PullValues(NamedTuple):
+    """What one more pull of each arm is worth.
 
     Attributes
     ----------
     known : (1,) 1 once every arm has one.
-    values : (K,) the worth of one more pull.
+    values : (K,) what one more pull is worth, or its logarithm.
     """
 
     known: Int1
@@ -30,21 +30,21 @@ class Worth(NamedTuple):
 
 
 @kernel
-def worthiest(worth, data, n0, draw):
-    """Return the arm of the largest worth, or the next arm of the beginning."""
-    if worth.known[0] == 1:
-        return argmax(worth.values, draw)
+def most_valuable(pull_values, data, n0, draw):
+    """Return the arm of the largest value, or the next arm of the beginning."""
+    if pull_values.known[0] == 1:
+        return argmax(pull_values.values, draw)
     if not all_pulled(data.pulls, n0):
         return in_turn(data.pulls)
     return least_pulled(data.pulls, draw)
 
 
 @kernel
-def can_judge(worth, data, n0):
+def can_judge(pull_values, data, n0):
     """Tell, and note, whether the beginning is over and every arm has a variance."""
-    if worth.known[0] == 0 and all_pulled(data.pulls, n0) and all_told(data.moments, 2):
-        worth.known[0] = 1
-    return worth.known[0] == 1
+    if pull_values.known[0] == 0 and all_pulled(data.pulls, n0) and all_told(data.moments, 2):
+        pull_values.known[0] = 1
+    return pull_values.known[0] == 1
 
 
 @kernel
@@ -60,15 +60,15 @@ def two_best(mean):
 
 
 @kernel
-def spread(data, i):
+def step_of_mean(data, i):
     """Return how far one more pull is likely to move the mean: sqrt(s2_i/(N_i (N_i + 1)))."""
     moments, pulls = data.moments, data.pulls[i]
     return math.sqrt(moments.squares[i] / ((moments.told[i] - 1.0) * (pulls * (pulls + 1.0))))
 
 
 @kernel
-def distance(data, i, rival, step):
-    """Return how many such steps the means of arm i and its rival are apart."""
+def steps_to_rival(data, i, rival, step):
+    """Return how many such steps lie between the means of arm i and its rival."""
     gap = abs(data.moments.mean[i] - data.moments.mean[rival])
     if gap < step * FURTHEST:
         return gap / step

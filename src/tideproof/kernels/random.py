@@ -17,6 +17,7 @@ import numpy as np
 from tideproof.core.link import kernel
 
 # What a number is for. Purposes occupy the upper half of the second counter word, lanes the lower.
+LANE_BITS = np.uint64(32)
 NOISE = np.uint64(0)
 ENVIRONMENT = np.uint64(1)
 ASK = np.uint64(2)
@@ -25,7 +26,6 @@ SELECT = np.uint64(4)
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _64 = np.uint64(64)
-_32 = np.uint64(32)
 _12 = np.uint64(12)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _R0, _R1, _R2, _R3 = np.uint64(16), np.uint64(42), np.uint64(12), np.uint64(31)
@@ -81,7 +81,7 @@ def unit(word):
 @kernel
 def uniform(draw, lane):
     """Return the uniform number in that lane of this draw."""
-    counter1 = (draw.purpose << _32) | np.uint64(lane)
+    counter1 = (draw.purpose << LANE_BITS) | np.uint64(lane)
     return unit(threefry(draw.step, counter1, draw.seed, draw.replication)[0])
 
 

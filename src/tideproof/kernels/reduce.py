@@ -66,7 +66,7 @@ def adjust(reduction, square, data, slot, arm, n, weight):
     squares are read.
     """
     mean = data.reward[0]
-    _turn_page(reduction, slot)
+    _forget_earlier_epochs(reduction, slot)
     reduction.moments.told[arm] += n
     before = slot.counts[arm]
     gap = mean - slot.means[arm]
@@ -123,7 +123,7 @@ def _offset(slot, arm, n, size, i, k):
 
 
 @kernel
-def _turn_page(reduction, slot):
+def _forget_earlier_epochs(reduction, slot):
     """Forget weighted sums of an earlier epoch, here and in the slot."""
     epoch = reduction.moments.epoch[0]
     K = slot.sums.size

@@ -76,7 +76,7 @@ def fraction(square, inverse):
     over = 1.0 / square
     top, top_before = 0.0, 1.0
     low, low_before = 1.0, 0.0
-    apart = 1.0  # difference of the last two convergents, times both denominators
+    width = 1.0  # difference of the last two convergents, times both denominators
     m = 1.0
     while True:  # two terms at a time
         b = 1.0 + 2.0 * m * inverse
@@ -87,7 +87,7 @@ def fraction(square, inverse):
         then = (m + 1.0) * (1.0 + m * inverse) * over
         top = b * top_before + then * top
         low = b * low_before + then * low
-        apart *= n * then
+        width *= n * then
         m += 2.0
-        if apart <= _BRACKET * (top * low_before):
+        if width <= _BRACKET * (top * low_before):
             return top / low

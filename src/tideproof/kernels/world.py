@@ -13,7 +13,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.core.link import kernel
-from tideproof.kernels.random import ENVIRONMENT, NOISE, _32, normal_quantile, threefry, unit
+from tideproof.kernels.random import ENVIRONMENT, LANE_BITS, NOISE, normal_quantile, threefry, unit
 
 NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of length
 NONE, UNIFORM, NORMAL, WALK, WEEKLY = 0, 1, 2, 3, 4  # kinds of shift
@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
 @kernel
 def environment(world, seed, replication, j, shift):
     """Return length and shift of environment j, given the shift of the one before."""
-    word0, word1 = threefry(np.uint64(j), ENVIRONMENT << _32, seed, replication)
+    word0, word1 = threefry(np.uint64(j), ENVIRONMENT << LANE_BITS, seed, replication)
     u, v = unit(word0), unit(word1)
     length = _FOREVER
     if world.length == BETWEEN:
@@ -76,7 +76,7 @@ def noise(world, seed, replication, t):
     Student-t noise by the polar method of Bailey (1994), Polar generation of random variates with
     the t-distribution: exact for any degrees of freedom.
     """
-    word0, word1 = threefry(np.uint64(t), NOISE << _32, seed, replication)
+    word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
     if world.freedom == 0.0:
         return normal_quantile(unit(word0))
     nu = world.freedom

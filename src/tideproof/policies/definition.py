@@ -13,14 +13,14 @@ from tideproof.policies.selections import Selection
 
 
 @kernel
-def even(params, state, data, arm):
+def weigh_all_alike(params, state, data, arm):
     """Weigh all rewards alike."""
     return 1.0
 
 
 @kernel
-def everywhere(params, state, arm):
-    """Keep all arms."""
+def keep_all_arms(params, state, arm):
+    """Let every arm be played."""
     return True
 
 
@@ -73,8 +73,8 @@ class Policy:
     adaptive: bool = True
     stops: bool = False
     anytime: bool = False
-    weigh: Callable[..., Any] = even
-    active: Callable[..., Any] = everywhere
+    weigh: Callable[..., Any] = weigh_all_alike
+    active: Callable[..., Any] = keep_all_arms
     from_world: Callable[[Any], dict[str, Any]] | None = None
     holes: Mapping[str, Any] = field(default_factory=dict)
 

@@ -74,8 +74,8 @@ def configure(
     high = math.inf if hi is None else finite("hi", hi)
     if low >= high:
         raise InputError(f"lo must be below hi: {low:g} >= {high:g}")
-    spread = arms * horizon
-    return Params(math.sqrt(math.log(arms) / spread), math.sqrt(math.log(arms / delta) / spread), low, high)
+    pulls = arms * horizon  # K T above
+    return Params(math.sqrt(math.log(arms) / pulls), math.sqrt(math.log(arms / delta) / pulls), low, high)
 
 
 def from_world(world: Any) -> dict[str, Any]:

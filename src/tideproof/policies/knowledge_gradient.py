@@ -25,7 +25,14 @@ from tideproof.core.arrays import FloatK
 from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST
 from tideproof.kernels.normal_tail import log_gain
-from tideproof.kernels.pull_value import Worth, can_judge, distance, spread, two_best, worthiest
+from tideproof.kernels.pull_value import (
+    PullValues,
+    can_judge,
+    most_valuable,
+    step_of_mean,
+    steps_to_rival,
+    two_best,
+)
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
 
@@ -37,17 +44,17 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The worth of each arm, and what it was computed from: only what changed is computed again.
+    """What a pull of each arm is worth, and what that was computed from: only what changed is computed again.
 
     Attributes
     ----------
-    worth : log KG.
-    apart : (K,) -zeta_i.
+    pull_values : log KG.
+    distance : (K,) -zeta_i.
     step : (K,) st_i.
     """
 
-    worth: Worth
-    apart: FloatK
+    pull_values: PullValues
+    distance: FloatK
     step: FloatK
 
 
@@ -59,23 +66,23 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) ->
 @kernel
 def ask(params, state, data, slot, draw):
     """Return the arm with the largest KG."""
-    return worthiest(state.worth, data, params.n0, draw)
+    return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
     """Compute the KG of the arms for which it changed."""
-    if not can_judge(state.worth, data, params.n0):
+    if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)
     for i in range(data.pulls.size):
-        step = spread(data, i)
-        apart = distance(data, i, second if i == best else best, step)
+        step = step_of_mean(data, i)
+        distance = steps_to_rival(data, i, second if i == best else best, step)
         if step == 0.0:
-            state.worth.values[i] = LOWEST
-        elif apart != state.apart[i] or step != state.step[i]:
-            state.worth.values[i] = math.log(step) + log_gain(apart)
-        state.apart[i] = apart
+            state.pull_values.values[i] = LOWEST
+        elif distance != state.distance[i] or step != state.step[i]:
+            state.pull_values.values[i] = math.log(step) + log_gain(distance)
+        state.distance[i] = distance
         state.step[i] = step
 
 

@@ -20,7 +20,7 @@ from tideproof.core.access import entry, root_of_ratio
 from tideproof.core.arrays import FloatK, Int1
 from tideproof.core.link import kernel
 from tideproof.errors import InputError
-from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
+from tideproof.kernels.choose import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.policies.definition import Policy
@@ -132,7 +132,7 @@ def _plan(params, state, data, draw):
         bound = fit.mu[i] + root_of_ratio(bonus * variance, pulls[i])
         state.bounds[i] = bound if i != leader else LOWEST
     state.leader[0] = leader
-    state.challenger[0] = argmax_apart(state.bounds, draw, 1)
+    state.challenger[0] = argmax_in_lane(state.bounds, draw, 1)
 
 
 POLICY = Policy(

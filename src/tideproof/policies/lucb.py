@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tideproof.checks import whole
 from tideproof.core.arrays import FloatK, Int1
 from tideproof.core.link import kernel
-from tideproof.kernels.choose import LOWEST, argmax, argmax_apart, least_pulled
+from tideproof.kernels.choose import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.turns import all_pulled, all_told, in_turn
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
@@ -89,7 +89,7 @@ def _plan(state, data, draw):
         state.bounds[i] = upper_bound(data, i, math.log(t))
     state.bounds[leader] = LOWEST
     state.leader[0] = leader
-    state.challenger[0] = argmax_apart(state.bounds, draw, 1)
+    state.challenger[0] = argmax_in_lane(state.bounds, draw, 1)
 
 
 POLICY = Policy(

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tideproof.checks import whole
 from tideproof.core.link import kernel
-from tideproof.kernels.pull_value import Worth, can_judge, two_best, worthiest
+from tideproof.kernels.pull_value import PullValues, can_judge, most_valuable, two_best
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
 
@@ -37,7 +37,7 @@ class Params(NamedTuple):
 class State(NamedTuple):
     """What each arm lacks: its share of all pulls, one more included, minus its own pulls."""
 
-    worth: Worth
+    pull_values: PullValues
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
@@ -48,14 +48,14 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) ->
 @kernel
 def ask(params, state, data, slot, draw):
     """Return the arm that lacks most."""
-    return worthiest(state.worth, data, params.n0, draw)
+    return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
     """Compute what each arm lacks."""
-    if can_judge(state.worth, data, params.n0):
-        lacking(data.moments, data.pulls, 1.0, state.worth.values)
+    if can_judge(state.pull_values, data, params.n0):
+        lacking(data.moments, data.pulls, 1.0, state.pull_values.values)
 
 
 @kernel

@@ -32,7 +32,7 @@ from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
-from tideproof.policies.definition import Policy, even
+from tideproof.policies.definition import Policy, weigh_all_alike
 from tideproof.policies.selections import OLS, Selection
 
 PREFIX = "reduce:"
@@ -109,7 +109,7 @@ def reduced(inner: Policy) -> Policy:
         tell=tell,
         selections=selections,
         reads=frozenset({"fit", "cells"}),
-        shift_aware=inner.weigh is even,  # propensities multiply the first shift, which stays in
+        shift_aware=inner.weigh is weigh_all_alike,  # propensities multiply the first shift, which stays in
         holes={
             "inner_ask": inner.ask,
             "inner_tell": inner.tell,

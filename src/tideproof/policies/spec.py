@@ -121,9 +121,9 @@ def _interpreted(policy: Policy, selection: Selection) -> Program:
 def _run_type(policy: Policy, selection: Selection) -> Any:
     """Return the type of (state, data, slot); statistics nobody reads take no room, nor the compiler."""
     reads = policy.reads | selection.reads
-    parts = get_type_hints(Data, include_extras=True)
+    statistics = get_type_hints(Data, include_extras=True)
     if "fit" in reads and not reads & {"means", "moments", "sums"}:
-        parts["moments"] = Unused
+        statistics["moments"] = Unused
     if not reads & {"period", "control"}:
-        parts["periods"] = Unused
-    return compose("Run", state=policy.State, data=compose("Data", **parts), slot=Slot)
+        statistics["periods"] = Unused
+    return compose("Run", state=policy.State, data=compose("Data", **statistics), slot=Slot)

@@ -23,7 +23,14 @@ from typing import NamedTuple
 from tideproof.checks import whole
 from tideproof.core.arrays import FloatK
 from tideproof.core.link import kernel
-from tideproof.kernels.pull_value import Worth, can_judge, distance, spread, two_best, worthiest
+from tideproof.kernels.pull_value import (
+    PullValues,
+    can_judge,
+    most_valuable,
+    step_of_mean,
+    steps_to_rival,
+    two_best,
+)
 from tideproof.kernels.student import log_tail
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import MEAN
@@ -36,17 +43,17 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The worth of each arm, and what it was computed from: only what changed is computed again.
+    """What a pull of each arm is worth, and what that was computed from: only what changed is computed again.
 
     Attributes
     ----------
-    worth : log EVI.
-    apart : (K,) d_i.
+    pull_values : log EVI.
+    distance : (K,) d_i.
     freedom : (K,) degrees of freedom; 0 before the first value.
     """
 
-    worth: Worth
-    apart: FloatK
+    pull_values: PullValues
+    distance: FloatK
     freedom: FloatK
 
 
@@ -58,22 +65,22 @@ def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) ->
 @kernel
 def ask(params, state, data, slot, draw):
     """Return the arm with the largest EVI."""
-    return worthiest(state.worth, data, params.n0, draw)
+    return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
     """Compute the EVI of the arms for which it changed."""
-    if not can_judge(state.worth, data, params.n0):
+    if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)
     for i in range(data.pulls.size):
-        apart = distance(data, i, second if i == best else best, spread(data, i))
+        distance = steps_to_rival(data, i, second if i == best else best, step_of_mean(data, i))
         freedom = data.moments.told[i] - 1.0
-        if apart != state.apart[i] or freedom != state.freedom[i]:
-            state.apart[i] = apart
+        if distance != state.distance[i] or freedom != state.freedom[i]:
+            state.distance[i] = distance
             state.freedom[i] = freedom
-            state.worth.values[i] = log_tail(apart, freedom)
+            state.pull_values.values[i] = log_tail(distance, freedom)
 
 
 POLICY = Policy(
