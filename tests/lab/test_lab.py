@@ -25,10 +25,11 @@ import tideproof as tp
 from tideproof.cli import main
 from tideproof.core.arrays import Int1
 from tideproof.core.link import kernel
+from tideproof.draw.curves import floor_of
 from tideproof.files import check_picture
 from tideproof.kernels.random import uniform
 from tideproof.lab import engines
-from tideproof.lab.curves import curves, floor_of
+from tideproof.lab.curves import curves
 from tideproof.lab.engines.cpu import BLOCK, run_block
 from tideproof.lab.executors import dask
 from tideproof.lab.intervals import binomial, paired, quantile

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideproof.draw.figure import INK, QUIET, RAW, TIDE, pyplot, save
+from tideproof.draw.figure import pyplot, save
+from tideproof.draw.palette import FAINT, INK, RAW, TIDE
 
 if TYPE_CHECKING:
     from tideproof.demo import Story
@@ -31,7 +32,7 @@ def _tide(axes: Any, story: Story) -> None:
     axes.fill_between(days, tide - error, tide + error, color=TIDE, alpha=0.25, lw=0, label="95 % interval")
     axes.plot(days, tide, color=TIDE, lw=1.8, label="tide estimated by tideproof")
     axes.plot(days, centred, "o", color=INK, ms=3.5, label="the true shift, never shown to it")
-    axes.axhline(0, color=QUIET, lw=0.8)
+    axes.axhline(0, color=FAINT, lw=0.8)
     axes.set(xlabel="day", ylabel="shift, against the average visitor's", xlim=(0.5, len(days) + 0.5))
     axes.set_title("Every day lifts or lowers all prices alike", loc="left", fontweight="bold")
     axes.legend(frameon=False, ncols=3, loc="upper left", fontsize=9)

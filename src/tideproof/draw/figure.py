@@ -1,16 +1,15 @@
-"""What all figures share: one palette that survives a grey printer, and saving."""
+"""What all figures of matplotlib share: how it is set up, and saving."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tideproof.draw.palette import INK, PAPER
 from tideproof.errors import MissingExtra
 
-INK = "#22313f"
-TIDE = "#2a6f97"
-RAW = "#d1495b"
-QUIET = "#9aa5b1"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Figure
 
 
 def pyplot() -> Any:
@@ -43,6 +42,6 @@ def save(figure: Any, *paths: Path, tight: bool = True) -> None:
     for path in paths:
         metadata = {"Date": None} if path.suffix == ".svg" else None
         box = "tight" if tight else None
-        figure.savefig(path, dpi=150, bbox_inches=box, facecolor="white", metadata=metadata)
+        figure.savefig(path, dpi=150, bbox_inches=box, facecolor=PAPER, metadata=metadata)
         figure.set_layout_engine("none")  # what the first drawing arranged stays
     pyplot().close(figure)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.draw.figure import INK, QUIET, RAW, TIDE, pyplot
+from tideproof.draw.figure import pyplot
+from tideproof.draw.palette import FAINT, INK, NOTE, PAPER, RAW, SHADE, TIDE
+from tideproof.draw.styles import ARMS
 from tideproof.table import Table
-
-_MARKS = (("o", "#c8d4e3"), ("s", "#8fa8c8"), ("^", "#5b7fb0"), ("D", "#e6862d"), ("*", "#08306b"))
 
 
 def draw_run(table: Table, means: Sequence[float]) -> Any:
@@ -24,18 +24,17 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
         inside = step[environment == j]
         left, right = inside[0] - 0.5, inside[-1] + 0.5
         if j % 2:
-            axes.axvspan(left, right, color="#f1f3f5", zorder=0)
+            axes.axvspan(left, right, color=SHADE, zorder=0)
         for i, mean in enumerate(means):
             level = mean + shift[environment == j][0]
-            axes.hlines(level, left, right, color=_MARKS[i][1], linewidth=1.2, zorder=1)
-    for i, (marker, colour) in enumerate(_MARKS):
-        size = 62 if marker == "*" else 26
+            axes.hlines(level, left, right, color=ARMS[i][1], linewidth=1.2, zorder=1)
+    for i, (marker, colour, size) in enumerate(ARMS):
         axes.scatter(
             step[arm == i], reward[arm == i], size, colour, marker, label=f"arm {i + 1}",
             edgecolors=INK, linewidths=0.5, zorder=2,
         )  # fmt: skip
     axes.set(xlabel="pull", ylabel="reward", xlim=(-0.5, len(step) + 1.5))
-    axes.set_title("environments alternate in shade", fontsize=9, loc="right", color="0.35")
+    axes.set_title("environments alternate in shade", fontsize=9, loc="right", color=NOTE)
     figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
     return figure
 
@@ -67,11 +66,11 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
     for past, arms in enumerate(played):
         new = past == len(played) - 1
         for a, b in combinations(sorted(set(arms)), 2):
-            style = {"color": INK, "linewidth": 2.2} if new else {"color": QUIET, "linewidth": 1.4}
+            style = {"color": INK, "linewidth": 2.2} if new else {"color": FAINT, "linewidth": 1.4}
             axes.plot(*zip(at[a], at[b], strict=True), zorder=2 if new else 1, **style)
     seen = {arm for arms in played for arm in arms}
     for i, (x, y) in enumerate(at):
-        face, ink = (TIDE, "white") if i in seen else ("white", INK)
+        face, ink = (TIDE, PAPER) if i in seen else (PAPER, INK)
         axes.plot(x, y, "o", markersize=19, color=face, markeredgecolor=INK, zorder=3)
         axes.text(x, y, str(i + 1), color=ink, ha="center", va="center", zorder=4)
     axes.set(xlim=(-1.5, 1.5), ylim=(-1.35, 1.35), aspect="equal")
@@ -79,7 +78,10 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
 
 
 def draw_theorem(table: Table) -> Any:
-    """Draw the variances of a mean and of a difference against the number of environments."""
+    """Draw the variances of a mean and of a difference against the number of environments.
+
+    A row has design, environments, quantity, exact, and where it was simulated: simulated, low, high.
+    """
     names = list(dict.fromkeys(table["design"]))
     figure, grid = pyplot().subplots(1, len(names), figsize=(13.0, 3.9), layout="constrained", sharey=True)
     for axes, name in zip(grid, names, strict=True):
@@ -117,13 +119,13 @@ def draw_conjecture(table: Table) -> Any:
 def _growth(
     axes: Any, table: Table, name: str, quantity: str, colour: str, line: str, marker: str, label: str
 ) -> None:
-    """Draw a quantity by formula, and by simulation where there is one."""
+    """Draw a quantity by formula, and by simulation with its interval where there is one."""
     x, exact = _series(table, name, quantity, "exact")
     axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.6, label=label)
     _, simulated = _series(table, name, quantity, "simulated")
     if marker and simulated[-1] is not None:
-        _, stderr = _series(table, name, quantity, "stderr")
-        reach = 1.96 * np.array(stderr, float)
+        low, high = (np.array(_series(table, name, quantity, end)[1], float) for end in ("low", "high"))
+        reach = simulated - low, high - simulated
         axes.errorbar(
             x, simulated, reach, fmt=marker, color=colour, markersize=4.5, capsize=2, markeredgecolor=INK,
             markeredgewidth=0.4, label=f"{label}, simulated",

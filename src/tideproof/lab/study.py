@@ -20,7 +20,7 @@ from tideproof.table import Table
 from tideproof.worlds import World
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from tideproof.draw.figure import Figure
 
 FORMAT = 1
 
@@ -183,10 +183,11 @@ class Study:
         The suffix of the path decides the format: png, svg, pdf. On a log scale a value of zero is
         drawn hollow at the lower edge.
         """
-        from tideproof.lab.curves import curves, draw
+        from tideproof.draw.curves import draw_study
+        from tideproof.lab.curves import curves
 
         _check(of, "pics", "eoc", "samples")
-        return draw(curves(self, of, level), of, self.replications, log, path)
+        return draw_study(curves(self, of, level), of, self.replications, log, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the study to a JSON file; a crash leaves the old file or the new one."""

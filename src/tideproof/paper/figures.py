@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tideproof.draw.curves import draw_facets
 from tideproof.draw.paper import draw_conjecture, draw_graph, draw_run, draw_theorem
+from tideproof.lab.intervals import quantile
 from tideproof.paper import panels as named
-from tideproof.paper.curves import curve_table, draw_curves
+from tideproof.paper.curves import curve_table, facets
 from tideproof.paper.measured import Of
 from tideproof.table import Table
 from tideproof.worlds import mdm
@@ -61,6 +63,15 @@ def _only(table: Table, *quantities: str) -> Table:
     return Table({name: [row[name] for row in rows] for name in table.columns})
 
 
+def _with_limits(table: Table, level: float = 0.95) -> Table:
+    """Return the table with the ends of the interval of what was simulated."""
+    reach = [None if stderr is None else quantile(level) * stderr for stderr in table["stderr"]]
+    both = list(zip(table["simulated"], reach, strict=True))
+    low = [None if r is None else x - r for x, r in both]
+    high = [None if r is None else x + r for x, r in both]
+    return Table({**{name: table[name] for name in table.columns}, "low": low, "high": high})
+
+
 def _swept(worlds: tuple[str, ...]) -> tuple[str, ...]:
     return (*worlds, *(named.ser3(world) for world in worlds))
 
@@ -73,7 +84,7 @@ def _existing(name: str, of: Of, title: str) -> Figure:
         f"MDM, 5 arms, environments of 2 to 50 pulls, shifts uniform between 0 and 20. {_POINTS}",
         ("existing", named.ser3("mdm-5-general")),
         lambda found: curve_table(found, wanted, of),
-        lambda table: draw_curves(table, of, 1, (7.2, 5.6), 4),
+        lambda table: draw_facets(facets(table, of), of.upper(), 1, (7.2, 5.6), 4),
     )
 
 
@@ -85,7 +96,7 @@ def _compared(name: str, of: Of, worlds: tuple[str, ...], size: tuple[float, flo
         f"LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. {_POINTS}",
         _swept(worlds),
         lambda found: curve_table(found, wanted, of),
-        lambda table: draw_curves(table, of, 2 if len(worlds) == 4 else 4, size, 4),
+        lambda table: draw_facets(facets(table, of), of.upper(), 2 if len(worlds) == 4 else 4, size, 4),
     )
 
 
@@ -119,7 +130,7 @@ FIGURES = (
         f"the policy where there are no shifts. {_BANDS}",
         (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
-        lambda table: draw_curves(table, "pics", 2, (8.4, 6.6), 3),
+        lambda table: draw_facets(facets(table, "pics"), "PICS", 2, (8.4, 6.6), 3),
     ),
     _compared("appendix-pics", "pics", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, PICS"),
     _compared("appendix-eoc", "eoc", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, EOC"),
@@ -131,7 +142,7 @@ FIGURES = (
         "the assumptions of part 2 and breaks its conclusion.",
         ("designs",),
         lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
-        draw_theorem,
+        lambda table: draw_theorem(_with_limits(table)),
     ),
     Figure(
         "conjecture",
@@ -141,6 +152,6 @@ FIGURES = (
         "1/m_1 wherever the arms keep meeting, and need not where they do not.",
         ("designs",),
         lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
-        draw_conjecture,
+        lambda table: draw_conjecture(_with_limits(table)),
     ),
 )

@@ -1,0 +1,59 @@
+"""Every colour there is, once: by name for matplotlib, as CSS variables for pages, light and dark.
+
+A role such as "tide" means the same everywhere. Pictures of matplotlib lie on white and take LIGHT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# What a role is for: ink, quiet: words; line: grids, frames; paper, card: grounds; tide, band: what is
+# estimated, and its interval; raw: what is not adjusted; good, half, bad: how something came out.
+LIGHT: Mapping[str, str] = {
+    "ink": "#22313f",
+    "quiet": "#66727f",
+    "line": "#dde3e8",
+    "paper": "#ffffff",
+    "card": "#f7f9fa",
+    "tide": "#2a6f97",
+    "band": "#2a6f9733",
+    "raw": "#d1495b",
+    "good": "#1b7f5c",
+    "half": "#a86400",
+    "bad": "#b3303f",
+}
+DARK: Mapping[str, str] = {
+    "ink": "#e6ebef",
+    "quiet": "#9aa5b1",
+    "line": "#34414d",
+    "paper": "#14191e",
+    "card": "#1b2229",
+    "tide": "#6db3d8",
+    "band": "#6db3d833",
+    "raw": "#f07f8d",
+    "good": "#58c79b",
+    "half": "#e0a458",
+    "bad": "#f07f8d",
+}
+
+INK, TIDE, RAW, PAPER = (LIGHT[role] for role in ("ink", "tide", "raw", "paper"))
+FAINT = "#9aa5b1"  # lines that stand back, on white
+NOTE = "#595959"  # small print in a corner
+SHADE = "#f1f3f5"  # every other environment
+
+# Hues that tell curves and arms apart, also by their lightness.
+BLACK, NAVY, BLUE, SKY = "#111111", "#08306b", "#5b7fb0", "#3b8bc4"
+STEEL, PALE, GREY, SILVER = "#8fa8c8", "#c8d4e3", "#6b6b6b", "#9a9a9a"
+RED, ORANGE, OCHRE, GREEN, VIOLET, PINK = "#c2332d", "#e6862d", "#b59a00", "#1a9e77", "#7b4ea3", "#d46a9f"
+# Okabe and Ito's, from dark to light, so that they survive colour blindness and grey print.
+SERIES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def css() -> str:
+    """Return the roles as variables of a page that follows its reader's choice of light or dark."""
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}"
+    return f":root {{ color-scheme: light dark; {_variables(LIGHT)} }}\n{dark}\n"
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return " ".join(f"--{role}: {colour};" for role, colour in colours.items())
