@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from tideproof.errors import (
         UnknownName as UnknownName,
     )
-    from tideproof.estimate import Contrast as Contrast
-    from tideproof.estimate import Fit as Fit
-    from tideproof.estimate import fit as fit
+    from tideproof.estimate.contrast import Contrast as Contrast
+    from tideproof.estimate.fitted import Fit as Fit
+    from tideproof.estimate.log import fit as fit
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulate import simulate as simulate
     from tideproof.lab.study import Study as Study
@@ -98,7 +98,9 @@ if TYPE_CHECKING:
 _HOME = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError MissingExtra MissingFile NotComparable "
     "TideproofError UnknownName",
-    "estimate": "Contrast Fit fit",
+    "estimate.contrast": "Contrast",
+    "estimate.fitted": "Fit",
+    "estimate.log": "fit",
     "live.experiment": "Experiment Pull Recommendation",
     "lab.replay": "replay",
     "lab.simulate": "simulate",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from tideproof.errors import InputError
+from tideproof.words import listed
+
+Direction = Literal["maximize", "minimize"]  # of rewards: is a high one good, or a low one?
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -39,3 +42,27 @@ def finite(name: str, value: Any, low: float | None = None) -> float:
         limit = "" if low is None else f" of at least {low:g}"
         raise InputError(f"{name} must be a finite number{limit}, not {value!r}")
     return number
+
+
+def level(value: Any) -> float:
+    """Return a level of confidence, strictly between 0 and 1.
+
+    >>> level(95)
+    Traceback (most recent call last):
+    tideproof.errors.InputError: level must be between 0 and 1, such as 0.95, not 95
+    """
+    if not 0.0 < finite("level", value) < 1.0:
+        raise InputError(f"level must be between 0 and 1, such as 0.95, not {value!r}")
+    return float(value)
+
+
+def direction(value: Any) -> Direction:
+    """Return which rewards are good.
+
+    >>> direction("up")
+    Traceback (most recent call last):
+    tideproof.errors.InputError: direction must be 'maximize' or 'minimize', not 'up'
+    """
+    if value not in get_args(Direction):
+        raise InputError(f"direction must be {listed(map(repr, get_args(Direction)), 'or')}, not {value!r}")
+    return cast(Direction, value)

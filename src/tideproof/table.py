@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
+from tideproof.words import decimals
 
 _LONG = 20  # rows shown before the middle is left out
 _GAP = "…"
@@ -126,7 +127,7 @@ class Table:
 
     def _texts(self, values: list[Any]) -> list[str]:
         rows = self._shown()
-        digits = _decimals([values[row] for row in rows if row is not None and _is_number(values[row])])
+        digits = _digits([values[row] for row in rows if row is not None and _is_number(values[row])])
         return [_GAP if row is None else _text(values[row], digits) for row in rows]
 
 
@@ -149,12 +150,12 @@ def _side(values: list[Any]) -> str:
     return "right" if _is_numeric(values) else "left"
 
 
-def _decimals(numbers: list[float]) -> int | None:
+def _digits(numbers: list[float]) -> int | None:
     """Return how many decimals show a column: four digits of its largest number, two of its spread.
 
     None stands for scientific notation, where the largest is below 1e-4 or above 1e9.
 
-    >>> _decimals([0.1234, 12.5]), _decimals([1_000_012.31, 1_000_012.87]), _decimals([3e-7])
+    >>> _digits([0.1234, 12.5]), _digits([1_000_012.31, 1_000_012.87]), _digits([3e-7])
     (2, 2, None)
     """
     finite = [x for x in numbers if math.isfinite(x)]
@@ -164,12 +165,8 @@ def _decimals(numbers: list[float]) -> int | None:
     if not 1e-4 <= largest < 1e9:
         return None
     spread = max(finite) - min(finite)
-    for_spread = 1 - _magnitude(spread) if spread > 1e-8 * largest else 0  # less is rounding
-    return max(3 - _magnitude(largest), for_spread, 0)
-
-
-def _magnitude(x: float) -> int:
-    return math.floor(math.log10(x))
+    for_spread = decimals(spread, 2) if spread > 1e-8 * largest else 0  # less is rounding
+    return max(decimals(largest, 4), for_spread)
 
 
 def _text(value: Any, digits: int | None) -> str:

@@ -18,6 +18,7 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.kernels import world as kinds
 from tideproof.kernels.world import Numbers
+from tideproof.words import listed
 
 
 def _set(made: object, **values: Any) -> None:
@@ -201,7 +202,8 @@ class World:
         if len(means) < 2:
             raise InputError(f"a world needs at least two arms, not {len(means)}")
         if not isinstance(self.shifts, Shifts):
-            raise InputError(f"shifts must be {_names(Shifts.__args__)}, not {self.shifts!r}")
+            allowed = listed((f"{each.__name__}(...)" for each in Shifts.__args__), "or")
+            raise InputError(f"shifts must be {allowed}, not {self.shifts!r}")
         if self.noise != "normal" and not isinstance(self.noise, StudentT):
             raise InputError(f"noise must be 'normal' or StudentT(...), not {self.noise!r}")
         _set(self, means=means, sigma=_sigma(self.sigma, len(means)), lengths=_lengths(self.lengths))
@@ -345,11 +347,6 @@ def _lengths(given: Any) -> LengthsLike:
         raise InputError(f"lengths must be a pair, Geometric(...), Lengths(...) or None, not {given!r}")
     shortest = whole("the shortest length", given[0], 1)
     return shortest, whole(f"the longest length (the shortest is {shortest})", given[1], shortest)
-
-
-def _names(classes: Iterable[type[Any]]) -> str:
-    names = [f"{each.__name__}(...)" for each in classes]
-    return ", ".join(names[:-1]) + f" or {names[-1]}"
 
 
 _PARTS: dict[str, type[Any]] = {

@@ -15,8 +15,9 @@ from scipy.special import bdtr, bdtrc, stdtr
 
 import oracles
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.estimate import NOMINAL, Fit, chance_of_best, fit
+from tideproof.estimate import NOMINAL, Fit, fit
 from tideproof.stats.cells import Cells
+from tideproof.stats.inference import chance_of_best
 
 TIGHT = 1e-10  # relative to sigma, which is 1: rounding in well conditioned designs
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed

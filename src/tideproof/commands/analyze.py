@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.numbers import number
+from tideproof.words import decimals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tideproof.report.analysis import Analysis
 
-CODES = {"winner": 0, "open": 3, "apart": 4}
+CODES = {"winner": 0, "open": 3, "not_comparable": 4}
 
 
 def analyze_command(
@@ -106,7 +107,7 @@ def show(console: Console, analysis: Analysis) -> None:
     """Print the verdict, the table of arms, warnings and notes."""
     from rich.text import Text
 
-    colour = {"winner": "bold green", "open": "bold yellow", "apart": "bold red"}[analysis.standing]
+    colour = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}[analysis.standing]
     console.print(Text(f"{analysis.verdict}.", style=colour))
     console.print()
     for table in _arms(analysis, console.width):
@@ -134,7 +135,7 @@ def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]
         "raw mean": [_number(row["raw_mean"], digits) for row in shown],
         "bias": [_number(row["bias"], digits, "+") for row in shown],
     }
-    if analysis.standing == "apart":  # nobody is best of all
+    if analysis.standing == "not_comparable":  # nobody is best of all
         columns["group"] = [str(row["group"]) for row in shown]
     else:
         columns["p_best"] = [_number(row["p_best"], 3) for row in shown]
@@ -155,11 +156,9 @@ def _digits(limits: list[float | None]) -> int:
     >>> _digits([1.0, 1.5, 2.0, 2.01]), _digits([1e6, 1e6 + 1e-7]), _digits([None, None]), _digits([])
     (2, 8, 3, 3)
     """
-    import math
-
     known = [x for x in limits if x is not None]
     widths = [high - low for low, high in zip(known[::2], known[1::2], strict=True) if high > low]
-    return min(9, max(0, 1 - math.floor(math.log10(max(widths))))) if widths else 3
+    return min(9, decimals(max(widths), 2)) if widths else 3
 
 
 def _number(x: float | None, digits: int, sign: str = "") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,7 @@ import typer
 from tideproof.commands.numbers import number, read_budgets, whole
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_folder, check_picture
-from tideproof.words import counted
+from tideproof.words import counted, decimals
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -180,8 +179,8 @@ def _cell(pics: float, error: float, high: float) -> str:
     ('0.01489 ± 0.00038', '< 0.000037', '1')
     """
     if pics == 0.0:
-        return f"< {high:.{1 - math.floor(math.log10(high))}f}"
+        return f"< {high:.{decimals(high, 2)}f}"
     if not error > 0.0:
         return f"{pics:g}"
-    digits = 1 - math.floor(math.log10(error))
+    digits = decimals(error, 2)
     return f"{pics:.{digits}f} ± {error:.{digits}f}"

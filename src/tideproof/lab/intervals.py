@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.checks import finite
+from tideproof import checks
 from tideproof.core.arrays import Floats, Ints
-from tideproof.errors import InputError
 
 
 class Interval(NamedTuple):
@@ -26,18 +25,11 @@ class Ratio(NamedTuple):
     high: Floats
 
 
-def checked_level(level: float) -> float:
-    """Return the confidence level, strictly between 0 and 1."""
-    if not 0.0 < finite("level", level) < 1.0:
-        raise InputError(f"level must be between 0 and 1, such as 0.95, not {level!r}")
-    return float(level)
-
-
 def quantile(level: float) -> float:
     """Return z with P(|Z| < z) = level for a standard normal Z."""
     from scipy.special import ndtri
 
-    return float(ndtri(0.5 + 0.5 * checked_level(level)))
+    return float(ndtri(0.5 + 0.5 * checks.level(level)))
 
 
 def binomial(events: Ints, n: int, level: float) -> Interval:
@@ -51,7 +43,7 @@ def binomial(events: Ints, n: int, level: float) -> Interval:
     """
     from scipy.special import betaincinv
 
-    tail = 0.5 - 0.5 * checked_level(level)
+    tail = 0.5 - 0.5 * checks.level(level)
     none, all_ = events == 0, events == n
     low = np.where(none, 0.0, betaincinv(np.maximum(events, 1), n - events + 1, tail))
     high = np.where(all_, 1.0, betaincinv(events + 1, np.maximum(n - events, 1), 1.0 - tail))

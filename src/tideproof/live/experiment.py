@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
+from tideproof import checks
 from tideproof._version import __version__
-from tideproof.checks import finite, whole
+from tideproof.checks import Direction, finite, whole
 from tideproof.core.arrays import Memory, allocate
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
 from tideproof.estimate import Fit
@@ -31,9 +32,9 @@ from tideproof.policies.spec import PolicySpec
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve import solve
 from tideproof.table import Table
+from tideproof.words import listed_groups
 
 Label = str | int
-Direction = Literal["maximize", "minimize"]
 
 FORMAT = 2
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
@@ -93,8 +94,7 @@ class Recommendation:
                 f" (95 % interval {self.low:.4g} to {self.high:.4g}), best with probability {self.p_best:.3f}"
             )
         if len(self.groups) > 1:
-            shown = " | ".join(", ".join(group) for group in self.groups)
-            text += f"; not comparable yet: {shown}"
+            text += f"; not comparable yet: {listed_groups(self.groups)}"
         return text
 
 
@@ -160,12 +160,10 @@ class Experiment:
         self.arms = _checked_arms(arms)
         if budget is not None:
             budget = whole("budget", budget, 1)
-        if direction not in ("maximize", "minimize"):
-            raise InputError(f"direction must be 'maximize' or 'minimize', not {direction!r}")
         self.budget = budget
         self.policy = as_policy(policy)
         self.seed = whole("seed", seed, 0, 2**64 - 1)
-        self.direction: Direction = direction
+        self.direction = checks.direction(direction)
 
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._index = {arm: i for i, arm in enumerate(self.arms)}
@@ -434,14 +432,10 @@ class Experiment:
         draw = self._draw(SELECT, self._batches)
         arm = self.arms[int(self._program.select(self._params, run.state, run.data, draw))]
         fit = self.fit()
-        rows = {row["arm"]: row for row in fit.arms}
-        group = next(g for g in fit.groups if arm in g)
-        others = [a for a in group if a != arm]
         groups = tuple(tuple(g) for g in fit.groups)
-        p_best = rows[arm]["p_best"]
-        if not others:
+        p_best, runner_up = fit.p_best[arm], fit.rival(arm)
+        if runner_up is None:
             return Recommendation(arm, None, None, None, None, p_best, groups, adaptive)
-        runner_up = max(others, key=lambda a: self._sign * rows[a]["mean"])
         gap = fit.contrast(arm, runner_up)
         low, high = (gap.low, gap.high) if self._sign > 0 else (_minus(gap.high), _minus(gap.low))
         return Recommendation(arm, runner_up, self._sign * gap.estimate, low, high, p_best, groups, adaptive)

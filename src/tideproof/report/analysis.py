@@ -6,14 +6,13 @@ Data only: the terminal, the HTML report and the JSON all show this.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
+from tideproof.estimate.decision import Standing
 from tideproof.table import Table
-from tideproof.words import counted
-
-Standing = Literal["winner", "open", "apart"]
+from tideproof.words import counted, listed
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
 
@@ -25,10 +24,10 @@ class Analysis:
     Attributes
     ----------
     fit : what it is about.
-    standing : "winner" (one arm can be the best), "open" (several can), "apart" (not comparable).
+    standing : "winner" (one arm can be the best), "open" (several can), "not_comparable".
     verdict : one sentence.
-    arms : one row an arm, the best first: whether it can be the best and p_best, or its group if "apart";
-        adjusted mean, low, high, raw mean, bias, n.
+    arms : one row an arm, the best first: whether it can be the best and p_best, or its group if they
+        cannot be compared; adjusted mean, low, high, raw mean, bias, n.
     notes : sentences about the data, none of them alarming.
     warnings : sentences about assumptions that fail.
     """
@@ -43,19 +42,20 @@ class Analysis:
 
 def analyse(fit: Fit) -> Analysis:
     """Put a fit into words."""
-    apart = len(fit.groups) > 1
-    standing: Standing = "apart" if apart else "winner" if _clear(fit) else "open"
-    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), [] if apart else _warnings(fit))
+    standing = fit.decision.standing
+    warnings = [] if standing == "not_comparable" else _warnings(fit)
+    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings)
 
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
     """Return the analysis as plain values, for JSON."""
-    fit = analysis.fit
+    fit, decision = analysis.fit, analysis.fit.decision
     return {
         "verdict": analysis.verdict,
-        "standing": analysis.standing,
-        "best": None if analysis.standing == "apart" else fit.best,
-        "candidates": None if analysis.standing == "apart" else fit.candidates,
+        "standing": decision.standing,
+        "doubt": decision.doubt,
+        "best": decision.best,
+        "candidates": list(decision.candidates) or None,
         "level": fit.level,
         "direction": fit.direction,
         "variance": fit.variance,
@@ -72,10 +72,6 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
         "notes": analysis.notes,
         "warnings": analysis.warnings,
     }
-
-
-def _clear(fit: Fit) -> bool:
-    return bool(fit.freedom) and not fit.exact and len(fit.candidates) == 1
 
 
 def _arms(fit: Fit) -> Table:
@@ -107,7 +103,7 @@ def _notes(fit: Fit) -> list[str]:
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = counted(fit.uninformative, "environment")
-        notes.append(f"Nothing is learned from {where} with a single arm: {_few(single)}.")
+        notes.append(f"Nothing is learned from {where} with a single arm: {listed(single)}.")
     if c.dropped:
         notes.append(f"Left out because a value was missing: {counted(c.dropped, 'row')}.")
     return notes
@@ -161,7 +157,7 @@ def _spread(fit: Fit) -> list[str]:
 
 
 def _influence(fit: Fit) -> list[str]:
-    if not _clear(fit):  # an open race is open without this
+    if fit.decision.standing != "winner":  # an open race is open without this
         return []
     rows = [row for row in fit.influence() if row["best"] not in (None, fit.best)]
     if not rows:
@@ -169,7 +165,7 @@ def _influence(fit: Fit) -> list[str]:
     first = rows[0]
     if len(rows) == 1:
         return [f"Without {first['environment']} alone, {first['best']} would lead."]
-    names = _few([row["environment"] for row in rows])
+    names = listed((row["environment"] for row in rows), "or")
     return [f"The winner hangs on single environments: without any one of {names} another arm would lead."]
 
 
@@ -185,8 +181,3 @@ def _drift(fit: Fit) -> list[str]:
 
 def _p(p: float) -> str:
     return "p < 1e-6" if p < 1e-6 else f"p = {p:.2g}"
-
-
-def _few(names: list[Any], most: int = 5) -> str:
-    shown = ", ".join(str(name) for name in names[:most])
-    return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")

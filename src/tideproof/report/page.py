@@ -28,7 +28,7 @@ def page(analysis: Analysis, source: str, columns: str) -> str:
             plots.tide(fit),
         ),
     ]
-    if analysis.standing != "apart":
+    if analysis.standing != "not_comparable":
         best, second = _pair(analysis)
         cards.append(
             _card(
@@ -92,7 +92,7 @@ def _legend(analysis: Analysis) -> str:
     level = f"{100 * analysis.fit.level:g} %"
     who = (
         "group: arms can be compared only with arms of the same group."
-        if analysis.standing == "apart"
+        if analysis.standing == "not_comparable"
         else f"can be best: the best arm is among those with “yes” with probability {level} at least "
         "(multiple comparisons with the best)."
     )
@@ -106,7 +106,7 @@ def _more(analysis: Analysis) -> str:
     """Return the tables that few will open."""
     fit = analysis.fit
     tables: dict[str, Table] = {"What other averages say": fit.averages, "Shifts": fit.shifts}
-    if analysis.standing != "apart":
+    if analysis.standing != "not_comparable":
         tables["Each arm against the best of the others, simultaneous intervals"] = fit.comparisons
         tables["Environments by influence: what if one were left out?"] = fit.influence()
     return "".join(

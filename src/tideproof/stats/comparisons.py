@@ -19,7 +19,7 @@ class Comparisons(NamedTuple):
     estimate : (K,) muhat_i - max_{k != i} muhat_k.
     low, high : (K,) simultaneous limits of mu_i - max_{k != i} mu_k; one of them is 0 unless the data
         leave open on which side the arm is.
-    candidate : (K,) whether the arm may be the best: its upper limit is above 0.
+    candidate : (K,) whether the arm may be the best: it leads, or its upper limit is above 0.
     """
 
     estimate: Floats
@@ -56,7 +56,7 @@ def compare_with_best(mu: Floats, C: Floats, freedom: Floats, level: float) -> C
         return Comparisons(estimate, unknown, unknown, np.ones(mu.size, bool))
     d = critical_values(C, freedom, level)
     high = np.maximum(0.0, (gap + d[:, None] * se).min(axis=1))
-    candidate = (gap + d[:, None] * se).min(axis=1) >= 0.0 if not se.any() else high > 0.0
+    candidate = (high > 0.0) | (estimate >= 0.0)  # the leader always is
     reach = np.where(candidate, gap - d * se, np.inf)
     np.fill_diagonal(reach, np.inf)
     low = reach.min(axis=1)

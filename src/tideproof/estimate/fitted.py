@@ -1,131 +1,38 @@
 """Fit: which arm is best once the shifts are estimated away, and how sure that is.
 
-Names over numbers: estimates come from `kernels.solve`, their variances from `noise`, intervals and
-probabilities from `inference` and `comparisons`, tests of the assumptions from `diagnostics`.
+Names over numbers: estimates and variances come from `stats`, who wins from `decision`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from tideproof.checks import finite
+from tideproof import checks
+from tideproof.checks import Direction
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.frames import Missing, cells, cells_from_arrays
+from tideproof.estimate.contrast import Contrast, contrast, known
+from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
+from tideproof.estimate.verdict import strangers, verdict
+from tideproof.frames import cells_from_arrays
 from tideproof.stats import diagnostics
 from tideproof.stats import solve as least_squares
 from tideproof.stats.cells import Cells
 from tideproof.stats.comparisons import Comparisons, compare_with_best
 from tideproof.stats.diagnostics import Additivity, SampleRatio, Spread
-from tideproof.stats.inference import chance_of_best, t_quantile, two_sided_p
+from tideproof.stats.inference import chance_of_best, t_quantile
 from tideproof.stats.noise import Variance, estimate, parts, sigma2
 from tideproof.stats.solve import sums
 from tideproof.table import Table
-from tideproof.words import counted
-
-Direction = Literal["maximize", "minimize"]
+from tideproof.words import counted, rounded
 
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
 NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """How much higher the mean reward of arm `a` is than that of arm `b`.
-
-    Attributes
-    ----------
-    a, b : the two arms.
-    estimate : mean of `a` minus mean of `b`, in units of the reward.
-    se : its standard error.
-    low, high : its Student-t interval, at the level of the fit.
-    p : two-sided p-value of no difference.
-    freedom : degrees of freedom behind `se`, a fraction where variances are unequal; with 0, all of the
-        above but the estimate are None.
-    adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
-    """
-
-    a: Any
-    b: Any
-    estimate: float
-    se: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    freedom: float
-    adaptive: bool
-
-
-def fit(
-    data: Any,
-    *,
-    arm: str,
-    environment: str,
-    reward: str,
-    direction: Direction = "maximize",
-    level: float = 0.95,
-    variance: Variance = "common",
-    n: str | None = None,
-    sample_variance: str | None = None,
-    sd: str | None = None,
-    table: str | None = None,
-    missing: Missing = "refuse",
-) -> Fit:
-    """Estimate the arms of a log, the shift of each environment taken out.
-
-    Use it when you have all the data: which variant, on which day, earned how much.
-
-    Parameters
-    ----------
-    data
-        One row an observation: a mapping of columns; any frame that narwhals knows (pandas, polars,
-        pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
-        lines file, compressed or not, or a glob of them; the URL of a PostgreSQL database or of a
-        DuckDB file. Rows are grouped where they are.
-    arm, environment, reward
-        The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
-        timestamp column `ts`; times with a zone count in UTC.
-    direction
-        Whether a high reward is good ("maximize") or bad ("minimize").
-    level
-        Coverage of the intervals.
-    variance
-        What is known of the noise: the same for all ("common"), "by-arm", "by-environment", nothing
-        ("robust"), or not even that shifts are the same for all arms ("clustered").
-    n, sample_variance, sd
-        For rows that are aggregated already: the columns of their count and of their variance (divisor
-        n - 1) or standard deviation; `reward` then holds means.
-    table
-        In a database: a table's name, or a query that begins with `select` or `with`.
-    missing
-        "refuse" rows that lack a value, or "drop" and count them.
-
-    Examples
-    --------
-    B looks worse on average, because it ran on the bad day. Side by side it wins:
-
-    >>> log = {
-    ...     "variant": ["A", "A", "A", "B", "A", "B", "B", "B"],
-    ...     "day": ["sun", "sun", "sun", "sun", "rain", "rain", "rain", "rain"],
-    ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
-    ... }
-    >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best (95 %): +1.1 over A, the runner-up; best with probability > 0.99
-    arm  n  raw_mean   mean       se    low   high  p_best
-    A    4     7.225  5.475  0.07444  5.284  5.666  0.0001
-    B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
-    8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
-    """
-    found = cells(
-        data, arm, environment, reward, n=n, variance=sample_variance, sd=sd, table=table, missing=missing
-    )
-    return Fit(found, direction=direction, level=level, variance=variance)
 
 
 class Fit:
@@ -162,14 +69,10 @@ class Fit:
         level: float = 0.95,
         variance: Variance = "common",
     ) -> None:
-        if direction not in ("maximize", "minimize"):
-            raise InputError(f"direction must be 'maximize' or 'minimize', not {direction!r}")
-        if not 0.0 < finite("level", level) < 1.0:
-            raise InputError(f"level must lie between 0 and 1, such as 0.95, not {level!r}")
         self.cells = cells
-        self.direction = direction
+        self.direction = checks.direction(direction)
         self.adaptive = adaptive
-        self.level = level
+        self.level = checks.level(level)
         self.variance = variance
 
         K, J = len(cells.arms), len(cells.environments)
@@ -180,7 +83,7 @@ class Fit:
         self.freedom = self._solution.freedom
         self._sigma = math.sqrt(sigma2(self._solution))
         self._estimate = estimate(cells, self._solution, variance)
-        self.sigma = _known(self._sigma)
+        self.sigma = known(self._sigma)
         self._groups = _members(self._solution.group)
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         self._arms_seen = np.bincount(cells.environment, minlength=J)
@@ -211,9 +114,7 @@ class Fit:
         NotComparable
             If no chain of shared environments connects all arms.
         """
-        if len(self.groups) > 1:
-            raise NotComparable(self._apart())
-        return self.cells.arms[self._ranked(self._groups[0])[0]]
+        return self._ranking()[0]
 
     @property
     def exact(self) -> bool:
@@ -229,12 +130,12 @@ class Fit:
         numerically with the standard error `p_best_error`. None for an arm that met no other, and
         without a degree of freedom.
         """
-        return {arm: _known(p) for arm, p in zip(self.cells.arms, self._chances[0].tolist(), strict=True)}
+        return {arm: known(p) for arm, p in zip(self.cells.arms, self._chances[0].tolist(), strict=True)}
 
     @property
     def p_best_error(self) -> float | None:
         """The standard error of the integration behind `p_best`, the largest over arms."""
-        return _known(self._chances[1])
+        return known(self._chances[1])
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
@@ -332,11 +233,27 @@ class Fit:
     @property
     def candidates(self) -> list[Any]:
         """The arms that may be the best: it is among them with probability `level` at least."""
+        ranking, rows = self._ranking(), self.comparisons
+        may = dict(zip(rows["arm"], rows["candidate"], strict=True))
+        return [arm for arm in ranking if may[arm]]
+
+    @cached_property
+    def decision(self) -> Decision:
+        """Who wins, whether that is sure, and if not, why: what verdicts, reports and exit codes show."""
         if len(self.groups) > 1:
-            raise NotComparable(self._apart())
-        ranked = self._ranked(self._groups[0])
-        may = self.comparisons["candidate"]
-        return [self.cells.arms[i] for i in ranked if may[i]]
+            return NOT_COMPARABLE
+        return decide(self._ranking(), self.candidates, self.freedom, self.exact)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: the winner, by how much, and how sure."""
+        return verdict(self)
+
+    def rival(self, arm: Any) -> Any:
+        """Return the best of the other arms that `arm` can be compared with; None if there is none."""
+        i = self._position(arm)
+        group = next(group for group in self._groups if i in group)
+        return next((self.cells.arms[k] for k in self._ranked(group) if k != i), None)
 
     @cached_property
     def shifts(self) -> Table:
@@ -368,23 +285,11 @@ class Fit:
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if math.isnan(least_squares.contrast(self._solution, i, k)[0]):
-            raise NotComparable(f"{a} and {b} cannot be compared: {self._apart()}")
+            raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
         mu, C = self._estimate.mu, self._estimate.covariance
-        estimate, freedom = float(mu[i] - mu[k]), _plain(float(self._estimate.freedom[i, k]))
         variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
-        se = math.nan if math.isnan(variance) else math.sqrt(max(variance, 0.0))
-        reach = t_quantile(self.level, freedom) * se
-        return Contrast(
-            a=a,
-            b=b,
-            estimate=estimate,
-            se=_known(se),
-            low=_known(estimate - reach),
-            high=_known(estimate + reach),
-            p=_known(two_sided_p(estimate, se, freedom)),
-            freedom=freedom,
-            adaptive=self.adaptive,
-        )
+        freedom = float(self._estimate.freedom[i, k])
+        return contrast(a, b, float(mu[i] - mu[k]), variance, freedom, self.level, self.adaptive)
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
@@ -414,8 +319,7 @@ class Fit:
         NotComparable
             If no chain of shared environments connects all arms.
         """
-        if len(self.groups) > 1:
-            raise NotComparable(self._apart())
+        self._check_comparable()
         c, mu = self.cells, self._sign * self._solution.mu
         best = int(np.argmax(mu))
         without = self._sign * diagnostics.without_each(c, self._solution)
@@ -438,32 +342,9 @@ class Fit:
         """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
         return diagnostics.sample_ratio(self.cells, expected)
 
-    @property
-    def verdict(self) -> str:
-        """One sentence: the winner, by how much, and how sure."""
-        if len(self.groups) > 1:
-            return f"no best arm: {self._apart()}"
-        first, then = self._ranked(self._groups[0])[:2]
-        best, second = self.cells.arms[first], self.cells.arms[then]
-        gap = self._estimate.mu[first] - self._estimate.mu[then]
-        if self._sign > 0.0:
-            lead = f"+{_short(abs(gap))} over {second}, the runner-up"
-        else:
-            lead = f"{_short(abs(gap))} below {second}, the runner-up"
-        if not self.freedom:
-            return f"{best} leads: {lead}; no degree of freedom is left to say how sure that is"
-        if self.exact:
-            return f"{best} leads: {lead}; the fit is exact, so that nothing says how sure that is"
-        chance, sure = self.p_best[best] or 0.0, f"{100 * self.level:g} %"
-        p_best = f"best with probability {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
-        others = [arm for arm in self.candidates if arm != best]
-        if not others:
-            return f"{best} is best ({sure}): {lead}; {p_best}"
-        return f"{best} leads: {lead}, but {_listed(others)} cannot be excluded ({sure}); {p_best}"
-
     def __repr__(self) -> str:
         s = self._solution
-        noise = f"sigma {_short(self._sigma)} on {counted(self.freedom, 'degree')} of freedom"
+        noise = f"sigma {rounded(self._sigma)} on {counted(self.freedom, 'degree')} of freedom"
         lines = [
             self.verdict,
             repr(self.arms),
@@ -490,13 +371,14 @@ class Fit:
         order = np.argsort(-self._sign * self._estimate.mu[group], kind="stable")
         return [int(i) for i in group[order]]
 
-    def _apart(self) -> str:
-        """Say which arms do not meet, and which pulls would change that."""
-        groups = " | ".join(", ".join(map(str, group)) for group in self.groups)
-        return (
-            f"{len(self.groups)} groups of arms share no environment: {groups}; "
-            f"pull {_listed(self.bridge)} in one environment"
-        )
+    def _ranking(self) -> list[Any]:
+        """Return all arms, the best first."""
+        self._check_comparable()
+        return [self.cells.arms[i] for i in self._ranked(self._groups[0])]
+
+    def _check_comparable(self) -> None:
+        if len(self.groups) > 1:
+            raise NotComparable(strangers(self))
 
     @property
     def bridge(self) -> list[Any]:
@@ -519,27 +401,3 @@ def _fewest(freedom: Floats) -> Floats:
     found = freedom.copy()
     np.fill_diagonal(found, np.inf)
     return found
-
-
-def _plain(freedom: float) -> float:
-    return int(freedom) if freedom.is_integer() else freedom
-
-
-def _listed(names: Iterable[Any], most: int = 6) -> str:
-    """Join names in words.
-
-    >>> _listed("AB"), _listed("A"), _listed(range(20))
-    ('A and B', 'A', '0, 1, 2, 3, 4, 5 and 14 more')
-    """
-    *few, last = map(str, names)
-    if len(few) >= most:
-        return f"{', '.join([*few, last][:most])} and {len(few) + 1 - most} more"
-    return f"{', '.join(few)} and {last}" if few else last
-
-
-def _known(x: float) -> float | None:
-    return None if math.isnan(x) else x
-
-
-def _short(x: float) -> str:
-    return f"{x:.0f}" if abs(x) >= 1000.0 else f"{x:.3g}"

@@ -1,0 +1,7 @@
+"""From cells to answers: the fit, its contrasts, and the one decision that everything else shows."""
+
+from tideproof.estimate.contrast import Contrast as Contrast
+from tideproof.estimate.decision import Decision as Decision
+from tideproof.estimate.fitted import NOMINAL as NOMINAL
+from tideproof.estimate.fitted import Fit as Fit
+from tideproof.estimate.log import fit as fit

@@ -1,0 +1,76 @@
+"""`fit`: from a log, wherever it is, to a `Fit`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tideproof.checks import Direction
+from tideproof.estimate.fitted import Fit
+from tideproof.frames import Missing, cells
+from tideproof.stats.noise import Variance
+
+
+def fit(
+    data: Any,
+    *,
+    arm: str,
+    environment: str,
+    reward: str,
+    direction: Direction = "maximize",
+    level: float = 0.95,
+    variance: Variance = "common",
+    n: str | None = None,
+    sample_variance: str | None = None,
+    sd: str | None = None,
+    table: str | None = None,
+    missing: Missing = "refuse",
+) -> Fit:
+    """Estimate the arms of a log, the shift of each environment taken out.
+
+    Use it when you have all the data: which variant, on which day, earned how much.
+
+    Parameters
+    ----------
+    data
+        One row an observation: a mapping of columns; any frame that narwhals knows (pandas, polars,
+        pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
+        lines file, compressed or not, or a glob of them; the URL of a PostgreSQL database or of a
+        DuckDB file. Rows are grouped where they are.
+    arm, environment, reward
+        The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
+        timestamp column `ts`; times with a zone count in UTC.
+    direction
+        Whether a high reward is good ("maximize") or bad ("minimize").
+    level
+        Coverage of the intervals.
+    variance
+        What is known of the noise: the same for all ("common"), "by-arm", "by-environment", nothing
+        ("robust"), or not even that shifts are the same for all arms ("clustered").
+    n, sample_variance, sd
+        For rows that are aggregated already: the columns of their count and of their variance (divisor
+        n - 1) or standard deviation; `reward` then holds means.
+    table
+        In a database: a table's name, or a query that begins with `select` or `with`.
+    missing
+        "refuse" rows that lack a value, or "drop" and count them.
+
+    Examples
+    --------
+    B looks worse on average, because it ran on the bad day. Side by side it wins:
+
+    >>> log = {
+    ...     "variant": ["A", "A", "A", "B", "A", "B", "B", "B"],
+    ...     "day": ["sun", "sun", "sun", "sun", "rain", "rain", "rain", "rain"],
+    ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
+    ... }
+    >>> fit(log, arm="variant", environment="day", reward="sales")
+    B is best (95 %): +1.1 over A, the runner-up; best with probability > 0.99
+    arm  n  raw_mean   mean       se    low   high  p_best
+    A    4     7.225  5.475  0.07444  5.284  5.666  0.0001
+    B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
+    8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
+    """
+    found = cells(
+        data, arm, environment, reward, n=n, variance=sample_variance, sd=sd, table=table, missing=missing
+    )
+    return Fit(found, direction=direction, level=level, variance=variance)

@@ -1,0 +1,39 @@
+"""The decision in one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideproof.words import listed, listed_groups, rounded
+
+if TYPE_CHECKING:
+    from tideproof.estimate.fitted import Fit
+
+
+def verdict(fit: Fit) -> str:
+    """Say who is best, by how much, and how sure that is."""
+    decision = fit.decision
+    if decision.doubt == "groups":
+        return f"no best arm: {strangers(fit)}"
+    best, second = decision.best, decision.runner_up
+    gap = rounded(abs(fit.contrast(best, second).estimate))
+    lead = f"+{gap} over {second}" if fit.direction == "maximize" else f"{gap} below {second}"
+    leads = f"{best} leads: {lead}, the runner-up"
+    if decision.doubt == "no freedom":
+        return f"{leads}; no degree of freedom is left to say how sure that is"
+    if decision.doubt == "exact":
+        return f"{leads}; the fit is exact, so that nothing says how sure that is"
+    chance, sure = fit.p_best[best] or 0.0, f"{100 * fit.level:g} %"
+    p_best = f"best with probability {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
+    if decision.doubt is None:
+        return f"{best} is best ({sure}): {lead}, the runner-up; {p_best}"
+    others = [arm for arm in decision.candidates if arm != best]
+    return f"{leads}, but {listed(others)} cannot be excluded ({sure}); {p_best}"
+
+
+def strangers(fit: Fit) -> str:
+    """Say which arms never met, and which pulls would change that."""
+    return (
+        f"{len(fit.groups)} groups of arms share no environment: {listed_groups(fit.groups)}; "
+        f"pull {listed(fit.bridge)} in one environment"
+    )
