@@ -19,7 +19,7 @@ import tideproof as tp
 from lab import ARMS, processor, table, timed
 from tideproof.errors import TideproofError
 from tideproof.lab.engines import find_engine
-from tideproof.lab.engines.cpu import play_all
+from tideproof.lab.engines.cpu import score_on_all_cores, score_policy
 from tideproof.lab.executors import processes
 from tideproof.lab.plan import Plan
 
@@ -85,7 +85,7 @@ def _compile(each: tuple[str, int]) -> None:
 
     plan = _plan(*each)
     run_chunk(plan, 0, 1)
-    play_all(plan, plan.policies[0], 0, 1)
+    score_policy(plan, plan.policies[0], 0, 1)
 
 
 def _measure(name: str, arms: int) -> dict[str, Any]:
@@ -94,11 +94,11 @@ def _measure(name: str, arms: int) -> dict[str, Any]:
     plan, count = _plan(name, arms), REPLICATIONS[arms]
     gpu.run_chunk(plan, 0, 1)
     fast = count * STEPS[arms] / timed(lambda: gpu.run_chunk(plan, 0, count))
-    play_all(plan, plan.policies[0], 0, 1)
+    score_policy(plan, plan.policies[0], 0, 1)
     few, took = 10, 0.0
     while took < CPU_SECONDS:  # a call costs up to a millisecond: let it be lost among many replications
         few *= 2
-        took = timed(partial(play_all, plan, plan.policies[0], 0, few))
+        took = timed(partial(score_policy, plan, plan.policies[0], 0, few))
     slow = few * STEPS[arms] / took
     program = next(iter(gpu._program(plan.policies[0], arms).overloads.values()))
     registers = -(-program.regs_per_thread // 8) * 8
@@ -160,8 +160,8 @@ def _same(name: str) -> list[str]:
 
     spec, world = tp.policy(name), tp.mdm(5)
     plan = Plan(world, (spec,), (60, 120), 7)
-    here = gpu._score(plan, spec, gpu._on_gpu(world.numbers()), 0, SAME)
-    there = gpu.on_all_cores(plan, spec, 0, SAME)
+    here = gpu.score_policy(plan, spec, gpu.tuple_to_gpu(world.numbers()), 0, SAME)
+    there = score_on_all_cores(plan, spec, 0, SAME)
     apart = np.count_nonzero(here.selected.copy_to_host() != there.selected)
     moved = np.abs(here.counts - there.counts)[:, -world.arms :].sum() // 2
     return [str(apart), str(moved)]

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tideproof as tp
-from tideproof.lab.engines.cpu import BLOCK, compiled, play, run_block
+from tideproof.lab.engines.cpu import CHUNK, compiled_loop, run_chunk, run_loop
 from tideproof.lab.plan import Plan
 from tideproof.lab.replay import Replay
 
@@ -92,15 +92,15 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
     spec = tp.policy(name)
     first = next(t for t in range(1, T + 1) if affordable(spec, world, t))
     budgets = [T] if spec.policy.needs_horizon else range(first, T + 1)
-    loop = compiled(spec)
+    loop = compiled_loop(spec)
 
     def task(replications: int) -> Task:
-        return lambda: play(loop, spec, world, budgets, 1, 0, replications)
+        return lambda: run_loop(loop, spec, world, budgets, 1, 0, replications)
 
     task(1)()  # compile
     few, more = (min(timed(task(count)) for _ in range(5)) for count in (2, 12))
     replications = max(
-        min(int(10 * ROUND / max(more - few, 1e-9)), BLOCK), 2
+        min(int(10 * ROUND / max(more - few, 1e-9)), CHUNK), 2
     )  # a call costs up to 1 ms itself
     ours, theirs = fastest(task(replications), normals())
     step = ours / replications / T
@@ -174,7 +174,7 @@ def whole_runs() -> Iterator[list[str]]:
     plan = Plan(tp.mdm(5), (tp.policy("linlucb"), tp.policy("round-robin+ols")), (T,), 1)
 
     def on(pool: ThreadPoolExecutor) -> Task:
-        return lambda: list(pool.map(lambda block: run_block(plan, 500 * block, 500), range(8)))
+        return lambda: list(pool.map(lambda part: run_chunk(plan, 500 * part, 500), range(8)))
 
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
         alone, together = fastest(on(one), on(two))

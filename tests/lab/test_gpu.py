@@ -19,8 +19,8 @@ import tideproof as tp
 from tideproof.core.access_gpu import REGISTERS
 from tideproof.core.link import interpreted, kernel, link
 from tideproof.kernels.fixed_effects import anchor
-from tideproof.lab.engines import compile_pool as ahead
-from tideproof.lab.engines.cpu import run_block
+from tideproof.lab.engines import compile_pool
+from tideproof.lab.engines.cpu import run_chunk
 from tideproof.lab.plan import Plan
 from tideproof.paper.panels import panels
 from tideproof.policies.registry import policy_names
@@ -34,7 +34,7 @@ import sys
 import numpy as np
 import tideproof as tp
 from tideproof.lab.engines import cuda as gpu
-from tideproof.lab.engines.cpu import run_block
+from tideproof.lab.engines.cpu import run_chunk
 from tideproof.lab.plan import Plan
 
 gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 3, 2, 40
@@ -47,7 +47,7 @@ worlds = {
 for name in sys.argv[1:]:
     world = worlds.get(name, tp.mdm(3))
     plan = Plan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5)
-    for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 7), run_block(plan, 2, 7)):
+    for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 7), run_chunk(plan, 2, 7)):
         if not np.array_equal(here, there):
             print(name, field, here.tolist(), there.tolist())
 """
@@ -65,8 +65,8 @@ def test_many_budgets_make_chunks_small():
 
     policies = tuple(tp.policy(name) for name in ("linlucb", "lucb"))
     few, many = (Plan(tp.mdm(5), policies, budgets, 1) for budgets in ((40,), tuple(range(40, 1040))))
-    assert gpu.chunk(few) == 10_000_000
-    assert gpu.chunk(many) * len(many.budgets) * 2 == gpu.SELECTIONS
+    assert gpu.chunk_size(few) == 10_000_000
+    assert gpu.chunk_size(many) * len(many.budgets) * 2 == gpu.SELECTIONS
 
 
 @pytest.mark.parametrize("arms", [1, 2, 5])
@@ -125,7 +125,7 @@ def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
     for fill in ({}, REGISTERS, {}):
         linked = link(connects, named, fill)
         words = linked.__globals__["anchor"].__globals__["times"].__globals__["__name__"]
-        assert words.endswith("access_gpu" if fill else "access")
+        assert words == ("tideproof.core.access_gpu" if fill else "tideproof.core.access")
 
 
 @kernel
@@ -149,46 +149,46 @@ plan = pickle.load(sys.stdin.buffer)
 with open({str(note)!r}, "a") as file:
     print(plan.policies[0].policy.name, file=file)
 """
-    monkeypatch.setattr(ahead, "_COMMAND", (sys.executable, "-c", program))
-    monkeypatch.setattr(ahead, "side_by_side", lambda: 1)
-    monkeypatch.setattr(ahead, "_underway", {})
+    monkeypatch.setattr(compile_pool, "_COMMAND", (sys.executable, "-c", program))
+    monkeypatch.setattr(compile_pool, "side_by_side", lambda: 1)
+    monkeypatch.setattr(compile_pool, "_underway", {})
     return lambda: note.read_text().split()
 
 
 def test_programs_are_compiled_by_other_processes_in_order(noted, plans):
-    ahead.compile_ahead(plans)
-    ahead.compile_ahead(plans)  # underway: not begun again
+    compile_pool.compile_ahead(plans)
+    compile_pool.compile_ahead(plans)  # underway: not begun again
     for number, name in enumerate(plans, 1):
-        ahead.wait_for(name)
+        compile_pool.wait_for(name)
         assert noted()[:number] == list(plans)[:number]
-    ahead.wait_for("unknown")
+    compile_pool.wait_for("unknown")
     assert noted() == list(plans)
 
 
 @pytest.mark.parametrize("command", [("no such program",), (sys.executable, "-c", "raise SystemExit(3)")])
 def test_nobody_waits_for_a_process_that_fails(noted, plans, command, monkeypatch):
-    monkeypatch.setattr(ahead, "_COMMAND", command)
-    ahead.compile_ahead(plans)
+    monkeypatch.setattr(compile_pool, "_COMMAND", command)
+    compile_pool.compile_ahead(plans)
     for name in plans:
-        ahead.wait_for(name)
+        compile_pool.wait_for(name)
 
 
 def test_ctrl_c_ends_the_others_too(noted, plans, monkeypatch):
     killed = (
         "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)"
     )
-    monkeypatch.setattr(ahead, "_COMMAND", (sys.executable, "-c", killed))
-    ahead.compile_ahead(plans)
+    monkeypatch.setattr(compile_pool, "_COMMAND", (sys.executable, "-c", killed))
+    compile_pool.compile_ahead(plans)
     for name in plans:
         with pytest.raises(KeyboardInterrupt):
-            ahead.wait_for(name)
-    ahead.compile_ahead({"linlucb": plans["linlucb"]})  # the next run is not interrupted by that
-    ahead.wait_for("linlucb")
+            compile_pool.wait_for(name)
+    compile_pool.compile_ahead({"linlucb": plans["linlucb"]})  # the next run is not interrupted by that
+    compile_pool.wait_for("linlucb")
 
 
 def test_one_program_is_compiled_here(noted, plans):
-    ahead.compile_ahead({"linlucb": plans["linlucb"]})
-    ahead.wait_for("linlucb")
+    compile_pool.compile_ahead({"linlucb": plans["linlucb"]})
+    compile_pool.wait_for("linlucb")
     assert noted() == []
 
 
@@ -198,22 +198,23 @@ import warnings
 import numpy as np
 import tideproof as tp
 from tideproof.lab.engines import cuda as gpu
-from tideproof.lab.engines.cpu import BLOCK, run_block
+from tideproof.lab.engines.cpu import run_chunk
 from tideproof.lab.plan import Plan
 
 class Refused:
     def __getitem__(self, launch):
         raise ValueError("several lines\\nno room for 900 arms")
 
-real = gpu.loop
-def loop(play, layout, arms, fill):
-    return Refused() if "round_robin" in fill["ask"].__module__ else real(play, layout, arms, fill)
-gpu.loop = loop
+real = gpu.thread_program
+def thread_program(play_one, layout, arms, fill):
+    refused = "round_robin" in fill["ask"].__module__
+    return Refused() if refused else real(play_one, layout, arms, fill)
+gpu.thread_program = thread_program
 plan = Plan(tp.mdm(3), (tp.policy("round-robin"), tp.policy("linlucb")), (20,), 1)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)
     for _ in range(2):
-        same = [np.array_equal(a, b) for a, b in zip(gpu.run_chunk(plan, 0, 5), run_block(plan, 0, 5))]
+        same = [np.array_equal(a, b) for a, b in zip(gpu.run_chunk(plan, 0, 5), run_chunk(plan, 0, 5))]
 print(all(same), [str(w.message) for w in caught if w.category is UserWarning])
 """
     done = _simulated(program)
@@ -256,7 +257,7 @@ def test_a_real_gpu_plays_what_the_cpu_plays(name):
     from tideproof.lab.engines import cuda as gpu
 
     plan = Plan(tp.mdm(5), (tp.policy(name), tp.policy("linlucb")), (60, 120), 11)
-    here, there = gpu.run_chunk(plan, 0, 20_000), run_block(plan, 0, 20_000)
+    here, there = gpu.run_chunk(plan, 0, 20_000), run_chunk(plan, 0, 20_000)
     assert np.abs(here.chosen - there.chosen).sum() <= 4
     assert np.abs(here.pulls - there.pulls).sum() <= 4 * 120
 

@@ -30,7 +30,7 @@ from tideproof.files import check_picture
 from tideproof.kernels.random import uniform
 from tideproof.lab import engines
 from tideproof.lab.curves import curves
-from tideproof.lab.engines.cpu import BLOCK, run_block
+from tideproof.lab.engines.cpu import CHUNK, run_chunk
 from tideproof.lab.executors import dask
 from tideproof.lab.intervals import binomial, paired, quantile
 from tideproof.lab.plan import Plan
@@ -99,12 +99,12 @@ def test_a_plan_travels_as_plain_names():
     plan = Plan(WORLD, (tp.policy("linlucb", n0=3, label="L"), tp.policy("round-robin+ols")), (40, 60), 3)
     there = pickle.loads(pickle.dumps(plan))
     assert [spec.label for spec in there.policies] == ["L", "round-robin+ols"]
-    for here, sent in zip(run_block(plan, 0, 50), run_block(there, 0, 50), strict=True):
+    for here, sent in zip(run_chunk(plan, 0, 50), run_chunk(there, 0, 50), strict=True):
         assert here.tobytes() == sent.tobytes()
 
 
 def test_more_work_than_is_handed_out_at_once(monkeypatch, study):
-    monkeypatch.setattr("tideproof.lab.simulate._AHEAD", 2)
+    monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 2)
     assert same(study, tp.simulate(WORLD, POLICIES, BUDGETS, replications=3500, seed=7, executor=Inline()))
 
 
@@ -473,7 +473,7 @@ def test_loading_a_later_version_or_nothing(tmp_path, study):
     path = tmp_path / "study.json"
     study.save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 1"):
+    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 2"):
         tp.Study.load(path)
     with pytest.raises(tp.InputError, match=r"cannot read .*none.json': there is no such file"):
         tp.Study.load(tmp_path / "none.json")
@@ -552,10 +552,10 @@ class Interrupting(Inline):
 
 def test_ctrl_c_keeps_finished_work(capsys):
     pool = Interrupting(at=2)
-    kept = tp.simulate(WORLD, "round-robin", [30], replications=10 * BLOCK, seed=7, executor=pool)
+    kept = tp.simulate(WORLD, "round-robin", [30], replications=10 * CHUNK, seed=7, executor=pool)
     assert kept.interrupted
-    assert kept.replications == 2 * BLOCK
-    assert same(kept, tp.simulate(WORLD, "round-robin", [30], replications=2 * BLOCK, seed=7))
+    assert kept.replications == 2 * CHUNK
+    assert same(kept, tp.simulate(WORLD, "round-robin", [30], replications=2 * CHUNK, seed=7))
     assert capsys.readouterr().err == "interrupted after 2,000 of 10,000 replications\n"
     assert all(future.cancelled() for future in pool.futures[3:])
     assert "interrupted" in repr(kept)
@@ -757,10 +757,10 @@ def test_command_ends_with_130_when_interrupted(monkeypatch, capsys):
 def test_a_run_compiles_in_the_thread_that_hears_ctrl_c(monkeypatch):
     played = []
 
-    def play(plan, first, count):
+    def noted(plan, first, count):
         played.append((threading.current_thread() is threading.main_thread(), count))
-        return run_block(plan, first, count)
+        return run_chunk(plan, first, count)
 
-    monkeypatch.setattr(engines, "CPU", engines.CPU._replace(play=play))
+    monkeypatch.setattr(engines, "CPU", engines.CPU._replace(run_chunk=noted))
     assert tp.simulate(tp.mdm(3), "round-robin", 30, 10, seed=1, engine="cpu").replications == 10
     assert played == [(True, 1), (False, 10)]

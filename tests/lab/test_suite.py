@@ -15,7 +15,7 @@ import tideproof as tp
 from tideproof.cli import app
 from tideproof.lab.collection import COLLECTION
 from tideproof.lab.intervals import paired_ratio
-from tideproof.lab.simulate import planned
+from tideproof.lab.plan import make_plan
 from tideproof.lab.study import Recipe, Study
 from tideproof.lab.suite import POLICIES, geometric_mean
 from tideproof.lab.tally import Tally
@@ -58,7 +58,7 @@ def test_worlds_are_diverse():
 @pytest.mark.parametrize("name", [*POLICIES, "sequential-halving", "pss", "ocba"])
 def test_policies_accept_every_budget(name):
     for case in COLLECTION:
-        planned(case.world, name, case.budget, 0)
+        make_plan(case.world, name, case.budget, 0)
 
 
 # ---------------------------------------------------------------- the paired ratio
@@ -172,7 +172,7 @@ def test_it_is_what_simulate_finds(tiny):
 
 def test_the_default_policy_is_not_its_own_rival(monkeypatch):
     met = []
-    monkeypatch.setattr("tideproof.lab.suite.carry_out", lambda plan, *rest: met.append(plan) or tiny_study())
+    monkeypatch.setattr("tideproof.lab.suite.run_plan", lambda plan, *rest: met.append(plan) or tiny_study())
     assert tp.suite("contrast").policies == POLICIES
     assert tp.suite(["reduce:lucb", "linlucb"]).policies == ("reduce:lucb", "linlucb")
     assert all(plan.policies[0].label == "reduce:lucb" for plan in met[len(COLLECTION) :])  # never left out
@@ -185,7 +185,7 @@ def tiny_study():
 def test_each_world_has_its_own_replications(monkeypatch):
     counts = []
     monkeypatch.setattr(
-        "tideproof.lab.suite.carry_out", lambda plan, n, *rest: counts.append(n) or tiny_study()
+        "tideproof.lab.suite.run_plan", lambda plan, n, *rest: counts.append(n) or tiny_study()
     )
     tp.suite()
     assert counts == [case.replications for case in COLLECTION]
@@ -199,7 +199,7 @@ def test_ctrl_c_keeps_the_worlds_that_are_done(monkeypatch):
             raise KeyboardInterrupt
         return studies.pop()
 
-    monkeypatch.setattr("tideproof.lab.suite.carry_out", stop)
+    monkeypatch.setattr("tideproof.lab.suite.run_plan", stop)
     found = tp.suite()
     assert len(found.studies) == 2
     assert found.interrupted
@@ -219,7 +219,7 @@ def test_ctrl_c_keeps_the_worlds_that_are_done(monkeypatch):
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(monkeypatch, arguments, message):
-    monkeypatch.setattr("tideproof.lab.suite.carry_out", None)
+    monkeypatch.setattr("tideproof.lab.suite.run_plan", None)
     with pytest.raises(tp.InputError, match=message):
         tp.suite(**arguments)
 

@@ -9,7 +9,7 @@ import pytest
 import tideproof as tp
 from tideproof.kernels.random import ASK, SELECT, Draw, uniform
 from tideproof.kernels.replicate import SAMPLES
-from tideproof.lab.engines.cpu import empty_trace, play
+from tideproof.lab.engines.cpu import empty_trace, run_loop
 from tideproof.policies import exp4p, p1, pss, sequential_halving, successive_rejects
 from tideproof.policies.spec import PolicySpec
 
@@ -20,7 +20,7 @@ def traced(policy, world, budget, replication=0):
     """Return arms and rewards of one interpreted replication, the memory it left and the selection."""
     spec = policy if isinstance(policy, PolicySpec) else tp.policy(policy)
     trace = empty_trace(budget, world.arms)
-    score, memory = play(spec.program().replicate, spec, world, [budget], SEED, replication, 1, trace)
+    score, memory = run_loop(spec.program().replicate, spec, world, [budget], SEED, replication, 1, trace)
     n = score.counts[0, SAMPLES]
     return trace.arm[:n].tolist(), trace.reward[:n], memory.view, int(score.selected[0, 0])
 

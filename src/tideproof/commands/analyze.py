@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tideproof.commands.numbers import number
+from tideproof.progress import is_watched, progress_bar
 from tideproof.words import decimals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
     from rich.table import Table as RichTable
 
@@ -76,7 +75,7 @@ def analyze_command(
     if found.guessed:
         said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
         messages.print(said, style="dim", highlight=False, markup=False)
-    with _progress(messages, progress) as report:
+    with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
         data = cells(
             source,
             found.arm,
@@ -177,20 +176,3 @@ def _public(source: str) -> str:
         return source
     parts = urlsplit(source)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-
-
-@contextmanager
-def _progress(console: Console, wanted: bool) -> Iterator[Callable[[float], None] | None]:
-    """Show a bar while a file is read, on a terminal and if it takes long enough to be seen."""
-    if not wanted or not console.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        TextColumn("reading"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn(),
-        console=console, transient=True,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("reading", total=100.0)
-        yield lambda percent: bar.update(task, completed=min(percent, 100.0))

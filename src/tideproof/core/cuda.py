@@ -1,6 +1,6 @@
-"""The same kernels on a GPU: every thread plays replications, its state in local arrays of its own.
+"""A GPU as a target: compiling for it, its memory, launching; every thread has a state of its own.
 
-A GPU has no room to hand each of a million threads a state from outside, so the loop around `play` is
+A GPU has no room to hand each of a million threads a state from outside, so the program of a thread is
 written here, as text, with the sizes of all arrays in it: the number of arms is then a constant to the
 compiler. Importing this module imports numba's CUDA target; without a GPU it may be numba's simulator.
 """
@@ -8,6 +8,7 @@ compiler. Importing this module imports numba's CUDA target; without a GPU it ma
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import count as numbers
@@ -20,6 +21,28 @@ from tideproof.core.access_gpu import REGISTERS
 from tideproof.core.arrays import inner_states, layout
 from tideproof.core.disk import Packing, keep
 from tideproof.core.link import Kernel, kernel, link
+
+
+def why_no_gpu() -> str | None:
+    """Return why no GPU can be used, or None if one can."""
+    if cuda.is_available():
+        return None
+    return " ".join(str(cuda.cuda_error() or "no driver answers").split())
+
+
+def to_gpu(array: Any) -> Any:
+    """Copy an array to the GPU, which knows no empty ones: those become one zero that nobody reads."""
+    return cuda.to_device(array if array.size else np.zeros(1, array.dtype))
+
+
+def tuple_to_gpu(values: Any) -> Any:
+    """Return the NamedTuple with its arrays on the GPU."""
+    return type(values)(*(to_gpu(v) if isinstance(v, np.ndarray) else v for v in values))
+
+
+def room_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return an array on the GPU, with whatever was there before."""
+    return cuda.device_array(shape, dtype)
 
 
 def gpu(f: Kernel, entry: bool) -> Kernel:
@@ -35,6 +58,13 @@ def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] 
         about = f"{sorted(program.targetoptions.items())} {version('numba-cuda')}"
         keep(program, f, gpu, fill or {}, Packing(_pack, _unpack, about))
     return program
+
+
+def launch(program: Any, blocks: Any, threads: Any, arguments: tuple[Any, ...]) -> None:
+    """Run the program in that many blocks of that many threads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*under-utilization")  # a few replications are no mistake
+        program[blocks, threads](*arguments)
 
 
 def _known(**options: Any) -> dict[str, Any]:
@@ -58,23 +88,15 @@ def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
 
 
 @kernel
-def counted_apart(counts, b, column, n):
+def add_shared(counts, b, column, n):
     """Add to a count that some blocks of threads share; the caller adds the tables."""
     cuda.atomic.add(counts, (cuda.blockIdx.x % counts.shape[0], b, column), n)
 
 
 @kernel
-def differ(mine, theirs, gaps, both, apart):
-    """Compare two selections at each budget, a row of blocks; each thread writes sums of its own."""
-    thread, row = cuda.grid(2)
-    wrong, square = 0, 0.0
-    for r in range(thread, mine.shape[1], both.shape[1]):
-        a, b = gaps[mine[row, r]], gaps[theirs[row, r]]
-        if a > 0.0 and b > 0.0:
-            wrong += 1
-        square += (a - b) * (a - b)
-    both[row, thread] = wrong
-    apart[row, thread] = square
+def thread_and_row():
+    """Return the number of this thread in its row of blocks, and that of the row."""
+    return cuda.grid(2)
 
 
 VERY_FEW = 6  # arms whose state fits into 128 registers: twice the threads hide each other's waits
@@ -84,24 +106,25 @@ FEW = 12  # ... into all registers of a thread, or nearly
 _NARROW = {np.float64: "float64", np.int64: "int32"}
 
 
-def loop(play: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
-    """Return the program that calls `play` for all replications `score` has room for, with state `kind`.
+def thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
+    """Return the program that plays all replications `score` has room for, with a state of `kind` a thread.
 
-    It takes (params, world, seed, first, budgets, score), the arrays on the GPU.
+    It takes (params, world, seed, first, budgets, score), the arrays on the GPU, and calls `play_one` for
+    each replication.
     """
-    scope: dict[str, Any] = {"cuda": cuda, "np": np, "play": play}
+    scope: dict[str, Any] = {"cuda": cuda, "np": np, "play_one": play_one}
     text = "\n".join(_lines(kind, arms, scope))
-    exec(compile(text, f"<the loop of {arms} arms>", "exec"), scope)
+    exec(compile(text, f"<a thread's program for {arms} arms>", "exec"), scope)
     access: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
-    filled = {**fill, **access, "rsqrt": _rsqrt(), "count": counted_apart, "TRACE": False}
-    return launchable(kernel(scope["loop"]), 128 if arms <= VERY_FEW else None, filled)
+    filled = {**fill, **access, "rsqrt": _rsqrt(), "add_to_count": add_shared, "TRACE": False}
+    return launchable(kernel(scope["thread"]), 128 if arms <= VERY_FEW else None, filled)
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
-    """Write the loop; the classes of the state and those inside it are put into its `scope`."""
+    """Write the program; the classes of the state and those inside it are put into its `scope`."""
     leaves = enumerate(layout(kind, arms))  # CUDA knows no empty arrays: nobody reads them
     arrays = [(f"a{i}", _NARROW[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
-    yield "def loop(params, world, seed, first, budgets, score):"
+    yield "def thread(params, world, seed, first, budgets, score):"
     for name, dtype, shape in arrays:
         yield f"    {name} = cuda.local.array({shape}, np.{dtype})"
     yield f"    run = {_built(kind, iter([name for name, _, _ in arrays]), numbers(), scope)}"
@@ -111,7 +134,7 @@ def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
         for axis, side in enumerate(shape):
             yield f"        {'    ' * axis}for {index[axis]} in range({side}):"
         yield f"        {'    ' * len(shape)}{name}[{', '.join(index)}] = 0"
-    yield "        play(params, run, world, seed, first, budgets, score, r, 0)"
+    yield "        play_one(params, run, world, seed, first, budgets, score, r, 0)"
 
 
 def _built(kind: Any, names: Iterator[str], fresh: Iterator[int], scope: dict[str, Any]) -> str:

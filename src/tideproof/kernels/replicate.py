@@ -19,7 +19,7 @@ select = hole("select")
 identified = hole("identified")
 FIT = hole("FIT")
 TRACE = hole("TRACE")
-count = hole("count")
+add_to_count = hole("add_to_count")
 
 
 # Columns of the counts; from ARMS on, how often each arm was selected, then its pulls.
@@ -68,11 +68,11 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
             floats[i] = 0.0
         for i in range(ints.size):
             ints[i] = 0
-        play(params, run, world, seed, first, budgets, score, r, trace)
+        play_one(params, run, world, seed, first, budgets, score, r, trace)
 
 
 @kernel
-def play(params, run, world, seed, first, budgets, score, r, trace):
+def play_one(params, run, world, seed, first, budgets, score, r, trace):
     """Play replication first + r in a zeroed `run`; `budgets` are the checkpoints in ascending order."""
     state, data, slot = run.state, run.data, run.slot
     K = data.pulls.size
@@ -104,18 +104,18 @@ def play(params, run, world, seed, first, budgets, score, r, trace):
         # a policy that stopped keeps its selection at later checkpoints
         arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
         score.selected[b, r] = arm
-        count(score.counts, b, ARMS + arm, 1)
+        add_to_count(score.counts, b, ARMS + arm, 1)
         for i in range(K):
-            count(score.counts, b, ARMS + K + i, data.pulls[i])
-        count(score.counts, b, SAMPLES, t)
-        count(score.counts, b, SQUARES, t * t)
+            add_to_count(score.counts, b, ARMS + K + i, data.pulls[i])
+        add_to_count(score.counts, b, SAMPLES, t)
+        add_to_count(score.counts, b, SQUARES, t * t)
         if t < budgets[b]:
-            count(score.counts, b, STOPPED, 1)
+            add_to_count(score.counts, b, STOPPED, 1)
         if not identified(data):
-            count(score.counts, b, UNIDENTIFIED, 1)
+            add_to_count(score.counts, b, UNIDENTIFIED, 1)
 
 
 @kernel
-def counted(counts, b, column, n):
+def add_alone(counts, b, column, n):
     """Add to a count that nobody else adds to."""
     counts[b, column] += n

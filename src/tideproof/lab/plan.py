@@ -2,35 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from tideproof.policies.registry import policy
+from tideproof.checks import whole
+from tideproof.errors import InputError
+from tideproof.policies.registry import as_policies, policy
 from tideproof.policies.spec import PolicySpec
-from tideproof.worlds import World
+from tideproof.worlds import World, as_world
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run, apart from how often; already checked. Travels to other processes as plain names."""
+    """What to run, already checked. Travels to other processes as plain names.
+
+    Attributes
+    ----------
+    world : the world the policies meet.
+    policies : the policies, each label once.
+    budgets : the checkpoints, in ascending order.
+    seed : 0 to 2**64 - 1.
+    """
 
     world: World
     policies: tuple[PolicySpec, ...]
     budgets: tuple[int, ...]
     seed: int
 
+    def budgets_by_run(self, spec: PolicySpec) -> list[tuple[int, ...]]:
+        """Return the checkpoints of each run that a policy needs.
+
+        An anytime policy runs once for all budgets, one that needs the horizon once for each.
+        """
+        return [(budget,) for budget in self.budgets] if spec.policy.needs_horizon else [self.budgets]
+
     def __reduce__(self) -> tuple[Any, ...]:
         named = tuple((spec.name, dict(spec.options), spec.label) for spec in self.policies)
-        return _plan, (self.world, named, self.budgets, self.seed)
+        return _unpickled, (self.world, named, self.budgets, self.seed)
 
 
-def _plan(
+def _unpickled(
     world: World, named: tuple[tuple[str, dict[str, Any], str], ...], budgets: tuple[int, ...], seed: int
 ) -> Plan:
     specs = tuple(policy(name, label=label, **options) for name, options, label in named)
     return Plan(world, specs, budgets, seed)
 
 
-def runs(plan: Plan, spec: PolicySpec) -> list[tuple[int, ...]]:
-    """Run an anytime policy once for all budgets, one that needs the horizon once for each."""
-    return [(budget,) for budget in plan.budgets] if spec.policy.needs_horizon else [plan.budgets]
+def make_plan(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
+    """Return the plan, or say what is wrong with it before anything runs."""
+    arms = as_world(world).arms
+    specs = as_policies(policies)
+    if not specs:
+        raise InputError("policies must not be empty")
+    labels = [spec.label for spec in specs]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError(f"two policies are labelled {label!r}; give one tp.policy(..., label=...)")
+    points = _checkpoints(budgets)
+    for spec in specs:
+        for budget in points if spec.policy.needs_horizon else points[:1]:
+            spec.within(world).params(arms, budget)
+    return Plan(world, specs, points, whole("seed", seed, 0, 2**64 - 1))
+
+
+def _checkpoints(budgets: Any) -> tuple[int, ...]:
+    given = tuple(budgets) if isinstance(budgets, Iterable) else (budgets,)
+    points = tuple(whole("a budget", budget, 1) for budget in given)
+    if not points:
+        raise InputError("budgets must not be empty")
+    for before, after in pairwise(points):
+        if after <= before:
+            raise InputError(f"budgets must be in ascending order, each once; {after} comes after {before}")
+    return points

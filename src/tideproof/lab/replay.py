@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tideproof.checks import whole
 from tideproof.core.arrays import Floats, Ints
 from tideproof.kernels.replicate import SAMPLES, UNIDENTIFIED
-from tideproof.lab.engines.cpu import empty_trace, play
+from tideproof.lab.engines.cpu import empty_trace, run_loop
 from tideproof.policies.registry import as_policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.table import Table
@@ -87,7 +87,7 @@ def replay(
     budget = whole("budget", budget, 1)
     seed, replication = whole("seed", seed, 0, 2**64 - 1), whole("replication", replication, 0, 2**64 - 1)
     trace = empty_trace(budget, arms)
-    score, _ = play(spec.program().replicate, spec, world, [budget], seed, replication, 1, trace)
+    score, _ = run_loop(spec.program().replicate, spec, world, [budget], seed, replication, 1, trace)
     steps = score.counts[0, SAMPLES]
     return Replay(
         arm=trace.arm[:steps],

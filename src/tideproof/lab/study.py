@@ -22,7 +22,8 @@ from tideproof.worlds import World
 if TYPE_CHECKING:
     from tideproof.draw.figure import Figure
 
-FORMAT = 1
+FORMAT = 2
+_RENAMED = {"apart": "cost_gap_squares"}  # parts of the tally in format 1
 
 Measure = Literal["pics", "eoc", "samples"]
 
@@ -136,8 +137,8 @@ class Study:
             only_a, only_b = self.errors(a) - both, self.errors(b) - both
             stderr = _stderr((only_a + only_b) / n - estimate**2, n)
             return Difference(estimate, stderr, *paired(only_a, only_b, n, level))
-        apart = self._pair(self.tally.apart, i, j, same=np.zeros(len(self.budgets)))
-        stderr = _stderr(apart / n - estimate**2, n)
+        squares = self._pair(self.tally.cost_gap_squares, i, j, same=np.zeros(len(self.budgets)))
+        stderr = _stderr(squares / n - estimate**2, n)
         reach = quantile(level) * stderr
         return Difference(estimate, stderr, estimate - reach, estimate + reach)
 
@@ -219,10 +220,10 @@ class Study:
                 f"{os.fspath(path)!r} has version {plain['version']}; this tideproof reads up to {FORMAT}"
             )
         pairs = len(list(combinations(plain["policies"], 2)))
-        tally = {name: np.array(sums) for name, sums in plain["tally"].items()}
+        tally = {_RENAMED.get(name, name): np.array(sums) for name, sums in plain["tally"].items()}
         shape = pairs, len(plain["budgets"])
         tally["both"] = tally["both"].astype(np.int64).reshape(shape)  # no pairs, no numbers to tell from
-        tally["apart"] = tally["apart"].astype(np.float64).reshape(shape)
+        tally["cost_gap_squares"] = tally["cost_gap_squares"].astype(np.float64).reshape(shape)
         return cls(
             world=World.from_dict(plain["world"]),
             recipes=tuple(Recipe(**recipe) for recipe in plain["policies"]),

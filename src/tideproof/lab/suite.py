@@ -14,10 +14,12 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import UnknownName
 from tideproof.lab.collection import COLLECTION, Case
 from tideproof.lab.engines import find_engine
-from tideproof.lab.simulate import carry_out, planned
+from tideproof.lab.plan import make_plan
+from tideproof.lab.run import run_plan
 from tideproof.lab.study import Study
 from tideproof.policies.registry import as_policies
 from tideproof.policies.spec import PolicySpec
+from tideproof.progress import progress_bar
 from tideproof.table import Table
 
 POLICIES = (
@@ -71,13 +73,15 @@ def suite(
         specs += tuple(rival for rival in as_policies(POLICIES) if rival != specs[0])
     if replications is not None:
         replications = whole("replications", replications, 1)
-    plans = [planned(case.world, _able(specs, case), case.budget, seed) for case in COLLECTION]
+    plans = [make_plan(case.world, _able(specs, case), case.budget, seed) for case in COLLECTION]
     studies: dict[str, Study] = {}
     find_engine(engine, executor).prepare(plans)
     try:
         for number, (case, plan) in enumerate(zip(COLLECTION, plans, strict=True), 1):
-            doing = f"{case.name}, world {number} of {len(COLLECTION)}" if progress else None
-            study = carry_out(plan, replications or case.replications, executor, doing, engine)
+            count = replications or case.replications
+            doing = f"{case.name}, world {number} of {len(COLLECTION)}"
+            watch = progress_bar(doing, count, "replications", first="compiling") if progress else None
+            study = run_plan(plan, count, executor, engine, watch)
             studies[case.name] = study
             if study.interrupted:
                 break

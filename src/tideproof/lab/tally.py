@@ -21,7 +21,7 @@ class Tally(NamedTuple):
     samples, squares : (P, B) pulls in all, and their squares.
     stopped : (P, B) how often the policy had stopped by itself.
     both : (pairs, B) how often both policies of a pair were wrong.
-    apart : (pairs, B) squared difference of what the two selections of a pair cost.
+    cost_gap_squares : (pairs, B) squared difference of what the two selections of a pair cost.
     """
 
     chosen: Ints
@@ -31,23 +31,23 @@ class Tally(NamedTuple):
     squares: Ints
     stopped: Ints
     both: Ints
-    apart: Floats
+    cost_gap_squares: Floats
+
+    @classmethod
+    def of_counts(cls, counts: Ints, both: Ints, cost_gap_squares: Floats) -> Tally:
+        """Name the columns of (P, B, columns) counts, and add what is known of pairs."""
+        chosen, pulls = np.split(counts[..., ARMS:], 2, axis=-1)
+        return cls(
+            chosen=chosen,
+            unidentified=counts[..., UNIDENTIFIED],
+            pulls=pulls,
+            samples=counts[..., SAMPLES],
+            squares=counts[..., SQUARES],
+            stopped=counts[..., STOPPED],
+            both=both,
+            cost_gap_squares=cost_gap_squares,
+        )
 
     def plus(self, other: Tally) -> Tally:
         """Return the sums over both sets of replications."""
         return Tally._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
-
-
-def tally(counts: Ints, both: Ints, apart: Floats) -> Tally:
-    """Name the columns of (P, B, columns) counts."""
-    chosen, pulls = np.split(counts[..., ARMS:], 2, axis=-1)
-    return Tally(
-        chosen=chosen,
-        unidentified=counts[..., UNIDENTIFIED],
-        pulls=pulls,
-        samples=counts[..., SAMPLES],
-        squares=counts[..., SQUARES],
-        stopped=counts[..., STOPPED],
-        both=both,
-        apart=apart,
-    )

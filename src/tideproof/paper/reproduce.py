@@ -19,7 +19,7 @@ from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.ledger import claim_table, markdown
 from tideproof.paper.page import page
 from tideproof.paper.panels import Panel, panels
-from tideproof.paper.runs import missing, progress, run_panels
+from tideproof.paper.runs import missing, panels_bar, run_panels
 from tideproof.paper.side_studies import PROBES
 from tideproof.paper.verdicts import Judged, judge
 from tideproof.table import Table
@@ -107,7 +107,7 @@ def _run(
 ) -> dict[str, Any]:
     if not show:
         return run_panels(wanted, replications, seed, folder, executor, engine)
-    with progress(missing(wanted, replications, seed, folder, engine), replications) as shown:
+    with panels_bar(missing(wanted, replications, seed, folder, engine), replications) as shown:
         return run_panels(wanted, replications, seed, folder, executor, engine, shown)
 
 

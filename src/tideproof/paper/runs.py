@@ -13,9 +13,11 @@ from pathlib import Path
 
 from tideproof.errors import InputError
 from tideproof.lab.engines import find_engine
-from tideproof.lab.simulate import planned, simulate
+from tideproof.lab.plan import make_plan
+from tideproof.lab.simulate import simulate
 from tideproof.lab.study import Study
 from tideproof.paper.panels import Panel
+from tideproof.progress import progress_bar
 
 KEPT = "panels"
 
@@ -39,7 +41,7 @@ def run_panels(
     wanted, studies = list(wanted), {}
     left = missing(wanted, replications, seed, folder, engine)
     find_engine(engine, executor).prepare(
-        [planned(panel.world, panel.policies, panel.budgets, seed) for panel in left]
+        [make_plan(panel.world, panel.policies, panel.budgets, seed) for panel in left]
     )
     for panel in wanted:
         path = folder / KEPT / panel.file(replications, seed, engine)
@@ -80,27 +82,16 @@ def _kept(path: Path) -> Study | None:
 
 
 @contextmanager
-def progress(left: list[Panel], replications: int) -> Iterator[Show]:
-    """Show how much of the panels left to run is done and the time left; yields what `run_panels` calls."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
+def panels_bar(left: list[Panel], replications: int) -> Iterator[Show]:
+    """Show how much of the panels left to run is done; yields what `run_panels` calls."""
     before = {panel.name: sum(each.work for each in left[:i]) for i, panel in enumerate(left)}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("time left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as bar:
-        task = bar.add_task("compiling", total=replications * sum(panel.work for panel in left))
+    total = replications * sum(panel.work for panel in left)
+    with progress_bar("", total, first="compiling") as bar:
 
         def show(panel: Panel, done: int) -> None:
             if panel.name not in before:  # kept, but damaged
                 return
             number = f"{list(before).index(panel.name) + 1} of {len(before)}"
-            at = before[panel.name] * replications + panel.work * done
-            bar.update(task, completed=at, description=f"{number}: {panel.title}")
+            bar(before[panel.name] * replications + panel.work * done, f"{number}: {panel.title}")
 
         yield show

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
-from tideproof.lab.engines.cpu import compiled, play
+from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.replay import replay
 from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, ROUND_ROBIN, panels
 from tideproof.policies.registry import policy
@@ -190,11 +190,11 @@ def bounds(seed: int, replications: int) -> Table:
         world = panels()[name].world
         for label, called in {LINLUCB: "linlucb", REDUCED: "reduce:linlucb"}.items():
             spec = policy(called)
-            loop = compiled(spec)
+            loop = compiled_loop(spec)
             for budget in BOUND_BUDGETS:
                 states = []
                 for replication in range(count):
-                    _, memory = play(loop, spec, world, [budget], seed, replication, 1)
+                    _, memory = run_loop(loop, spec, world, [budget], seed, replication, 1)
                     states.append(_bound(memory.view.data))
                 for quantity, values in zip(
                     ("unbiased", "pooled", "exploration"), np.transpose(states), strict=True

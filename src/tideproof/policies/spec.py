@@ -12,7 +12,7 @@ from tideproof.core.link import interpreted, link, quietly
 from tideproof.errors import BudgetTooSmall, InputError
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
-from tideproof.kernels.replicate import counted, replicate
+from tideproof.kernels.replicate import add_alone, replicate
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import Selection
 
@@ -106,7 +106,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "CONTROL": "control" in reads,
         "CELLS": bool(reads & {"cells", "period", "control"}),
         "TRACE": trace,
-        "count": counted,
+        "add_to_count": add_alone,
     }
 
 

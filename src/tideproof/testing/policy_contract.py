@@ -13,7 +13,7 @@ import numpy as np
 from tideproof.core.arrays import Memory, Scratch
 from tideproof.kernels.random import SELECT, Draw
 from tideproof.kernels.replicate import SAMPLES, Trace
-from tideproof.lab.engines.cpu import compiled, empty_trace, play
+from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
 from tideproof.live.experiment import Experiment
 from tideproof.policies.registry import as_policy
 from tideproof.policies.spec import PolicySpec
@@ -59,7 +59,7 @@ def _traced(
 ) -> tuple[Trace, Memory[Any]]:
     """Play one replication through `loop`; return what happened and the memory it left."""
     trace = empty_trace(BUDGET, ARMS)
-    score, memory = play(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
+    score, memory = run_loop(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
     steps = score.counts[0, SAMPLES]
     return Trace._make(column[:steps] for column in trace), memory
 
@@ -67,7 +67,7 @@ def _traced(
 def compiled_equals_interpreted(spec: PolicySpec) -> None:
     """Compiled and interpreted runs give the same arms and bitwise the same state."""
     for replication in range(3):
-        fast, fast_memory = _traced(spec, compiled(spec, trace=True), replication=replication)
+        fast, fast_memory = _traced(spec, compiled_loop(spec, trace=True), replication=replication)
         slow, slow_memory = _traced(spec, spec.program().replicate, replication=replication)
         assert fast.arm.tolist() == slow.arm.tolist()
         assert fast.reward.tobytes() == slow.reward.tobytes()

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
-from tideproof.lab.engines.cpu import BLOCK, run_block
+from tideproof.lab.engines.cpu import CHUNK, run_chunk
 from tideproof.lab.executors import threads
 from tideproof.lab.plan import Plan
 from tideproof.lab.tally import Tally
@@ -22,20 +22,20 @@ class Engine(NamedTuple):
     Attributes
     ----------
     name : cpu or cuda.
-    play : (plan, first, count) -> sums over these replications.
-    size : (plan) -> how many replications to play at a time.
+    run_chunk : (plan, first, count) -> sums over these replications.
+    chunk_size : (plan) -> how many replications to play at a time.
     workers : () -> a pool for them, where the caller brings none.
     prepare : (plans) -> begin to compile what they need.
     """
 
     name: str
-    play: Callable[[Plan, int, int], Tally]
-    size: Callable[[Plan], int]
+    run_chunk: Callable[[Plan, int, int], Tally]
+    chunk_size: Callable[[Plan], int]
     workers: Callable[[], Executor]
     prepare: Callable[[Iterable[Plan]], None]
 
 
-CPU = Engine("cpu", run_block, lambda plan: BLOCK, threads, lambda plans: None)
+CPU = Engine("cpu", run_chunk, lambda plan: CHUNK, threads, lambda plans: None)
 
 
 def find_engine(name: str, executor: Executor | None) -> Engine:
@@ -46,21 +46,19 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
         raise InputError("engine='cuda' plays on the GPU of this machine: give it no executor or scheduler")
     if name == "cpu" or executor is not None or (name == "auto" and find_spec("numba_cuda") is None):
         return CPU
-    try:
-        from numba import cuda
+    if find_spec("numba") is None:
+        raise MissingExtra.of("numba", "gpu", "simulation on a GPU")
+    from tideproof.core.cuda import why_no_gpu
 
-        ready = cuda.is_available()
-    except ImportError:
-        raise MissingExtra.of("numba", "gpu", "simulation on a GPU") from None
-    if ready:
+    reason = why_no_gpu()
+    if reason is None:
         from tideproof.lab.engines import cuda as gpu
 
-        return Engine("cuda", gpu.run_chunk, gpu.chunk, _one_at_a_time, gpu.prepare)
+        return Engine("cuda", gpu.run_chunk, gpu.chunk_size, _one_at_a_time, gpu.prepare)
     if name == "auto":
         return CPU
     if find_spec("numba_cuda") is None:
         raise MissingExtra.of("numba-cuda", "gpu", "simulation on a GPU")
-    reason = " ".join(str(cuda.cuda_error() or "no driver answers").split())
     raise InputError(f"engine='cuda' finds no GPU: {reason}")
 
 

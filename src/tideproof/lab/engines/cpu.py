@@ -1,6 +1,6 @@
-"""A block of replications on the CPU: every policy of a plan meets the same worlds, and only sums come back.
+"""A chunk of replications on the CPU: every policy of a plan meets the same worlds, and only sums come back.
 
-A block is a pure function of the plan and its first replication. Blocks have one fixed size and are
+A chunk is a pure function of the plan and its first replication. Chunks have one fixed size and are
 added in one order, so the numbers do not depend on who computes them.
 """
 
@@ -19,19 +19,20 @@ from tideproof.core.cpu import cpu
 from tideproof.core.disk import keep
 from tideproof.core.link import link
 from tideproof.kernels.replicate import ARMS, Score, Trace, replicate
-from tideproof.lab.plan import Plan, runs
-from tideproof.lab.tally import Tally, tally
+from tideproof.lab.executors import threads
+from tideproof.lab.plan import Plan
+from tideproof.lab.tally import Tally
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import Selection
 from tideproof.policies.spec import PolicySpec
 from tideproof.worlds import World
 
-BLOCK = 1000  # replications
+CHUNK = 1000  # replications
 
 _linking = Lock()
 
 
-def compiled(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
+def compiled_loop(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
     """Return the compiled replication loop; compiled once for any number of arms, whatever the options."""
     return _compiled(spec.policy, spec.selection, trace)
 
@@ -42,29 +43,44 @@ def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[...
     return keep(link(replicate, cpu, fill), replicate, cpu, fill)
 
 
-def run_block(plan: Plan, first: int, count: int) -> Tally:
+def run_chunk(plan: Plan, first: int, count: int) -> Tally:
     """Play replications first, ..., first + count - 1 of the plan. Needs numba."""
-    scores = [play_all(plan, spec, first, count) for spec in plan.policies]
+    scores = [score_policy(plan, spec, first, count) for spec in plan.policies]
     costs = [plan.world.gaps[score.selected] for score in scores]
     shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
-    both, apart = np.zeros(shape, np.int64), np.zeros(shape)
+    both, squares = np.zeros(shape, np.int64), np.zeros(shape)
     for pair, (a, b) in enumerate(combinations(costs, 2)):
         both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=1)
-        apart[pair] = np.square(a - b).sum(axis=1)
-    return tally(np.stack([score.counts for score in scores]), both, apart)
+        squares[pair] = np.square(a - b).sum(axis=1)
+    return Tally.of_counts(np.stack([score.counts for score in scores]), both, squares)
 
 
-def play_all(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+def score_policy(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
     """Play replications first, ..., first + count - 1 of the plan's world with one policy, at all budgets."""
     with _linking:
-        loop = compiled(spec)
+        loop = compiled_loop(spec)
     scores = [
-        play(loop, spec, plan.world, budgets, plan.seed, first, count)[0] for budgets in runs(plan, spec)
+        run_loop(loop, spec, plan.world, budgets, plan.seed, first, count)[0]
+        for budgets in plan.budgets_by_run(spec)
     ]
     return Score(np.vstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
 
 
-def play(
+def score_on_all_cores(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Do the same in chunks, on as many threads as there are cores."""
+    with threads() as pool:
+        parts = list(
+            pool.map(
+                lambda start: score_policy(plan, spec, start, min(CHUNK, first + count - start)),
+                range(first, first + count, CHUNK),
+            )
+        )
+    return Score(
+        np.hstack([part.selected for part in parts]), np.sum([part.counts for part in parts], axis=0)
+    )
+
+
+def run_loop(
     loop: Callable[..., Any],
     spec: PolicySpec,
     world: World,

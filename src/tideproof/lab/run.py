@@ -1,0 +1,106 @@
+"""Carrying a plan out: cut the replications into chunks, let an executor play them, add up the sums."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from typing import Any
+
+from tideproof._version import __version__
+from tideproof.checks import whole
+from tideproof.errors import InputError
+from tideproof.lab.engines import Engine, find_engine
+from tideproof.lab.plan import Plan
+from tideproof.lab.study import Recipe, Study
+from tideproof.lab.tally import Tally
+
+_MOST_HANDED_OUT = 1000  # chunks, before the first is awaited: bounds memory, not speed
+
+Watch = AbstractContextManager[Callable[[int], None]]
+
+
+def run_plan(
+    plan: Plan,
+    replications: int,
+    executor: Executor | None = None,
+    engine: str = "auto",
+    watch: Watch | None = None,
+) -> Study:
+    """Run a plan that often on that engine.
+
+    `watch` is entered once it begins, and gives what to call with the replications done.
+    """
+    replications = whole("replications", replications, 1)
+    if executor is not None and not hasattr(executor, "submit"):
+        raise InputError(f"executor must be a concurrent.futures.Executor, not {executor!r}")
+    chosen = find_engine(engine, executor)
+    start = time.perf_counter()
+    total: Tally | None = None
+    done = 0
+    try:
+        with ExitStack() as stack:
+            pool = stack.enter_context(chosen.workers()) if executor is None else executor
+            show = stack.enter_context(watch or nullcontext(_nothing))
+            chosen.prepare([plan])
+            if executor is None:
+                chosen.run_chunk(plan, 0, 1)  # compiles in this thread, where Ctrl-C is heard
+            for count, tally in _tallies(chosen, plan, replications, pool):
+                total = tally if total is None else total.plus(tally)
+                done += count
+                show(done)
+    except KeyboardInterrupt:
+        if total is None:
+            raise
+        print(f"interrupted after {done:,} of {replications:,} replications", file=sys.stderr)
+    assert total is not None
+    return Study(
+        world=plan.world,
+        recipes=tuple(Recipe(spec.name, dict(spec.options), spec.label) for spec in plan.policies),
+        budgets=plan.budgets,
+        replications=done,
+        seed=plan.seed,
+        tally=total,
+        interrupted=done < replications,
+        made=_versions() | {"engine": chosen.name, "seconds": round(time.perf_counter() - start, 3)},
+    )
+
+
+def _tallies(chosen: Engine, plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[int, Tally]]:
+    """Yield size and sums of each chunk, in order: floating-point sums depend on it."""
+    size = chosen.chunk_size(plan)
+    firsts = iter(range(0, replications, size))
+    waiting: deque[tuple[int, Future[Tally]]] = deque()
+    try:
+        while True:
+            for first in islice(firsts, _MOST_HANDED_OUT - len(waiting)):
+                count = min(size, replications - first)
+                waiting.append((count, pool.submit(chosen.run_chunk, plan, first, count)))
+            if not waiting:
+                return
+            count, future = waiting[0]
+            yield count, future.result()
+            waiting.popleft()
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
+def _versions() -> dict[str, Any]:
+    made: dict[str, Any] = {"tideproof": __version__, "python": platform.python_version()}
+    for package in ("numpy", "numba"):
+        try:
+            made[package] = version(package)
+        except PackageNotFoundError:
+            made[package] = None
+    return made
+
+
+def _nothing(done: int) -> None:
+    pass

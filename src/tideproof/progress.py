@@ -1,0 +1,70 @@
+"""Progress on the screen: one bar for all that takes long, on stderr, gone at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Show(Protocol):
+    """What a bar gives to those who work."""
+
+    def __call__(self, done: float, doing: str | None = None, /) -> None:
+        """Say how much is done in all and, if that changes, what is being done."""
+
+
+def is_watched() -> bool:
+    """Tell whether somebody may look at stderr: it is a terminal or a notebook."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console.is_terminal or console.is_jupyter
+
+
+@contextmanager
+def progress_bar(doing: str, total: float, unit: str = "", first: str | None = None) -> Iterator[Show]:
+    """Show a bar and the time left, if somebody looks.
+
+    Parameters
+    ----------
+    doing
+        What is being done, as the bar says it.
+    total
+        How much there is to do.
+    unit
+        Of what: the bar then says how many of how many, else the percentage.
+    first
+        What the bar says until something is done.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn() if unit else TaskProgressColumn(),
+        TextColumn(f"{unit}, time left" if unit else "time left"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not is_watched(),
+        speed_estimate_period=300,  # parts of one run may be of very different speed
+    )
+    with bar:
+        task = bar.add_task(doing if first is None else first, total=total)
+
+        def show(done: float, now: str | None = None, /) -> None:
+            bar.update(task, completed=min(done, total), description=doing if now is None else now)
+
+        yield show
