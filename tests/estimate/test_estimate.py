@@ -320,7 +320,7 @@ def test_tables():
     assert found.arms.columns == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
     assert (found.arms["arm"], found.arms["n"]) == (["A", "B"], [6, 6])
     assert found.arms["raw_mean"] == pytest.approx([6.05, 44.3 / 6])
-    assert found.shifts.columns == ["environment", "n", "arms", "shift", "se"]
+    assert found.shifts.columns == ["environment", "n", "arms", "shift", "se", "low", "high"]
     assert found.shifts["n"] == [4, 2, 5, 1]
     assert found.shifts["arms"] == [2, 2, 2, 1]
     assert np.dot(found.shifts["n"], found.shifts["shift"]) == pytest.approx(0.0, abs=1e-12)
@@ -431,7 +431,9 @@ def test_an_arm_nobody_saw_is_a_group_of_its_own():
     found = Fit(Cells([*c.arms, "C"], [*c.environments, 3], c.arm, c.environment, c.n, c.mean, c.squares))
     assert found.groups == [["A", "B"], ["C"]]
     assert found.arms.to_dicts()[2] == {"arm": "C", "n": 0} | dict.fromkeys(found.arms.columns[2:])
-    assert found.shifts.to_dicts()[2] == {"environment": 3, "n": 0, "arms": 0, "shift": None, "se": None}
+    assert found.shifts.to_dicts()[2] == {"environment": 3, "n": 0, "arms": 0} | dict.fromkeys(
+        found.shifts.columns[3:]
+    )
     with pytest.raises(NotComparable, match="pull B and C in one environment"):
         _ = found.best
 

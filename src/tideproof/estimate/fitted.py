@@ -25,6 +25,7 @@ from tideproof.stats import solve as least_squares
 from tideproof.stats.cells import Cells
 from tideproof.stats.comparisons import Comparisons, compare_with_best
 from tideproof.stats.diagnostics import Additivity, SampleRatio, Spread
+from tideproof.stats.gaps import gaps as gaps_of
 from tideproof.stats.inference import chance_of_best, t_quantile
 from tideproof.stats.noise import Variance, estimate, parts, sigma2
 from tideproof.stats.solve import sums
@@ -260,16 +261,20 @@ class Fit:
         """One row an environment.
 
         Columns: environment, n, arms (how many were seen), shift (relative to the average over the
-        traffic of its group of arms), se.
+        traffic of its group of arms), se, low, high.
         """
         c, read = self.cells, self._estimate.readout
+        se = np.sqrt(read.shift_variance)
+        reach = t_quantile(self.level, self._estimate.overall) * se
         return Table(
             {
                 "environment": c.environments,
                 "n": sums(c.environment, c.n, len(c.environments)).astype(np.int64),
                 "arms": self._arms_seen,
                 "shift": read.shift,
-                "se": np.sqrt(read.shift_variance),
+                "se": se,
+                "low": read.shift - reach,
+                "high": read.shift + reach,
             }
         )
 
@@ -290,6 +295,30 @@ class Fit:
         variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
         freedom = float(self._estimate.freedom[i, k])
         return contrast(a, b, float(mu[i] - mu[k]), variance, freedom, self.level, self.adaptive)
+
+    def gaps(self, a: Any, b: Any) -> Table:
+        """Compare two arms in each environment that saw both: mean of `a` minus mean of `b` there.
+
+        If one shift for all arms describes the data, all estimate the contrast. Columns: environment,
+        estimate, se, low, high, in the order of the environments. The variances are those of `variance`;
+        if that is "clustered", intervals are for the difference in that environment, and allow for the
+        noise inside cells only.
+        """
+        i, k = self._position(a), self._position(b)
+        if i == k:
+            raise InputError(f"gaps need two different arms, not {a!r} twice")
+        found = gaps_of(self.cells, self._solution, self.variance, i, k)
+        se = np.sqrt(found.variance)
+        reach = np.array([t_quantile(self.level, freedom) for freedom in found.freedom.tolist()]) * se
+        return Table(
+            {
+                "environment": [self.cells.environments[j] for j in found.environment],
+                "estimate": found.estimate,
+                "se": se,
+                "low": found.estimate - reach,
+                "high": found.estimate + reach,
+            }
+        )
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
