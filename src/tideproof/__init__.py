@@ -9,36 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tideproof._version import __version__
+from tideproof._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tideproof.errors import (
-        BudgetTooSmall as BudgetTooSmall,
-    )
-    from tideproof.errors import (
-        ConflictingReward as ConflictingReward,
-    )
-    from tideproof.errors import (
-        Finished as Finished,
-    )
-    from tideproof.errors import (
-        InputError as InputError,
-    )
-    from tideproof.errors import (
-        MissingExtra as MissingExtra,
-    )
-    from tideproof.errors import (
-        MissingFile as MissingFile,
-    )
-    from tideproof.errors import (
-        NotComparable as NotComparable,
-    )
-    from tideproof.errors import (
-        TideproofError as TideproofError,
-    )
-    from tideproof.errors import (
-        UnknownName as UnknownName,
-    )
+    from tideproof.errors import *  # noqa: F403
     from tideproof.estimate.contrast import Contrast as Contrast
     from tideproof.estimate.fitted import Fit as Fit
     from tideproof.estimate.log import fit as fit
@@ -61,39 +35,7 @@ if TYPE_CHECKING:
     from tideproof.policies.registry import policy_names as policy_names
     from tideproof.policies.spec import PolicySpec as PolicySpec
     from tideproof.table import Table as Table
-    from tideproof.worlds import (
-        Geometric as Geometric,
-    )
-    from tideproof.worlds import (
-        Lengths as Lengths,
-    )
-    from tideproof.worlds import (
-        Normal as Normal,
-    )
-    from tideproof.worlds import (
-        NoShift as NoShift,
-    )
-    from tideproof.worlds import (
-        RandomWalk as RandomWalk,
-    )
-    from tideproof.worlds import (
-        StudentT as StudentT,
-    )
-    from tideproof.worlds import (
-        Uniform as Uniform,
-    )
-    from tideproof.worlds import (
-        Weekly as Weekly,
-    )
-    from tideproof.worlds import (
-        World as World,
-    )
-    from tideproof.worlds import (
-        mdm as mdm,
-    )
-    from tideproof.worlds import (
-        slippage as slippage,
-    )
+    from tideproof.worlds import *  # noqa: F403
 
 _HOME = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError MissingExtra MissingFile NotComparable "
@@ -110,20 +52,25 @@ _HOME = {
     "policies.spec": "PolicySpec",
     "policies.registry": "policy policy_names",
     "table": "Table",
-    "worlds": "Geometric Lengths Normal NoShift RandomWalk StudentT Uniform Weekly World mdm slippage",
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = ["__version__", *sorted(_MODULE)]
+
+def _modules() -> dict[str, str]:
+    """Return the module of every public name; those of worlds name their kinds themselves."""
+    return _MODULE | dict.fromkeys(import_module("tideproof.worlds").__all__, "worlds")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE:
+    if name == "__all__":
+        return ["__version__", *sorted(_modules())]
+    known = _MODULE if name in _MODULE or name.startswith("_") else _modules()
+    if name not in known:
         raise AttributeError(f"module 'tideproof' has no attribute {name!r}")
-    value = getattr(import_module(f"tideproof.{_MODULE[name]}"), name)
+    value = getattr(import_module(f"tideproof.{known[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return ["__version__", *sorted(_modules())]

@@ -5,8 +5,10 @@ Statistical tests as in test_random: fixed seeds, false-alarm rate ALARM each.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -15,8 +17,11 @@ from scipy import special, stats
 import tideproof as tp
 from tideproof.core.cpu import cpu
 from tideproof.core.link import kernel, link, quietly
-from tideproof.kernels.world import environment, noise
+from tideproof.kernels.world import UNIFORM, environment, noise
 from tideproof.worlds import SCENARIOS
+from tideproof.worlds.lengths import Length
+from tideproof.worlds.part import Part
+from tideproof.worlds.shifts import Shift
 
 ALARM = 1e-6
 N = 50_000
@@ -228,3 +233,49 @@ def test_bad_worlds_say_what_is_allowed(make, message):
 def test_unknown_scenario():
     with pytest.raises(tp.UnknownName, match="unknown scenario 'generel'; did you mean 'general'"):
         tp.mdm(5, "generel")
+
+
+def test_a_kind_is_known_once_it_is_defined():
+    """What a new kind of shift needs is its class (and its branch in the kernel): names follow."""
+
+    @dataclass(frozen=True)
+    class Tide(Shift):
+        height: float
+
+        def _numbers(self):
+            return {"shift": UNIFORM, "shift_a": -self.height, "shift_b": self.height}
+
+    try:
+        world = tp.World([0, 1], shifts=Tide(3.0))
+        assert world.to_dict()["shifts"] == {"kind": "Tide", "height": 3.0}
+        assert tp.World.from_dict(world.to_dict()) == world
+        assert np.array_equal(
+            tp.replay(world, "round-robin").shift,
+            tp.replay(tp.World([0, 1], shifts=tp.Uniform(-3, 3)), "round-robin").shift,
+        )
+        with pytest.raises(tp.InputError, match=r"NoShift\(...\) or Tide\(...\), not 5"):
+            tp.World([0, 1], shifts=5)
+    finally:
+        del Tide, world
+        gc.collect()  # a class that nobody holds is no kind any more
+    assert "Tide" not in Shift.kinds()
+
+
+def test_public_kinds_are_all_kinds():
+    kinds = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift", "Geometric", "Lengths", "StudentT"}
+    assert set(Part.kinds()) == kinds
+    assert kinds < set(tp.__all__)
+    assert all(getattr(tp, name) is kind for name, kind in Part.kinds().items())
+
+
+def test_each_kind_has_a_number_of_its_own():
+    """Two with the same would be drawn alike."""
+    shifts = [
+        w._numbers()["shift"]
+        for w in (tp.Uniform(0, 1), tp.Normal(0, 1), tp.RandomWalk(1), tp.Weekly([1]), tp.NoShift())
+    ]
+    assert len(set(shifts)) == len(Shift.kinds())
+    lengths = [
+        tp.World([0, 1], lengths=w).numbers().length for w in (None, (2, 3), tp.Geometric(2), tp.Lengths([1]))
+    ]
+    assert len(set(lengths)) == len(Length.kinds()) + 2

@@ -1,7 +1,7 @@
 """Drawing a world: the length and shift of environment j, the noise of step t.
 
 Each is a function of (seed, replication) and its own index, so every policy meets the same world
-and any replication can be drawn alone. `worlds.py` fills in the numbers.
+and any replication can be drawn alone. `worlds` fills in the numbers.
 """
 
 from __future__ import annotations

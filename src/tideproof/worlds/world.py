@@ -1,0 +1,174 @@
+"""A world: arms, noise, how long environments last and how they shift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from tideproof.checks import finite, whole
+from tideproof.core.arrays import Floats
+from tideproof.errors import InputError, UnknownName
+from tideproof.kernels import world as kernel
+from tideproof.kernels.world import Numbers
+from tideproof.words import listed
+from tideproof.worlds.lengths import Length
+from tideproof.worlds.noise import Noise
+from tideproof.worlds.part import Part, as_tuple, set_fields
+from tideproof.worlds.shifts import Shift, Uniform
+
+Lasting = tuple[int, int] | Length | None
+
+
+@dataclass(frozen=True)
+class World:
+    """Arms whose rewards all move together: r = means[arm] + shift + sigma * noise.
+
+    Parameters
+    ----------
+    means
+        One for each arm. Arms may tie for the best: selecting any of them is right.
+    sigma
+        Standard deviation of the noise: one number, or one for each arm.
+    lengths
+        Steps an environment lasts: a pair (each length between them equally likely), `Geometric`,
+        `Lengths`, or None for one environment for ever.
+    shifts
+        `Uniform`, `Normal`, `RandomWalk`, `Weekly` or `NoShift`.
+    noise
+        `"normal"` or `StudentT`.
+
+    Examples
+    --------
+    >>> world = World(means=[1.0, 1.2, 0.9], sigma=0.5, lengths=(5, 9), shifts=Uniform(0, 3))
+    >>> world.arms, world.best
+    (3, (1,))
+    >>> World(means=[1.0])
+    Traceback (most recent call last):
+    tideproof.errors.InputError: a world needs at least two arms, not 1
+    """
+
+    means: Sequence[float]
+    sigma: float | Sequence[float] = 1.0
+    lengths: Lasting = (2, 50)
+    shifts: Shift = Uniform(0.0, 20.0)  # noqa: RUF009  (frozen)
+    noise: Literal["normal"] | Noise = "normal"
+
+    def __post_init__(self) -> None:
+        means = tuple(finite("a mean", mean) for mean in as_tuple("means", self.means))
+        if len(means) < 2:
+            raise InputError(f"a world needs at least two arms, not {len(means)}")
+        if not isinstance(self.shifts, Shift):
+            raise InputError(f"shifts must be {_either(Shift)}, not {self.shifts!r}")
+        if self.noise != "normal" and not isinstance(self.noise, Noise):
+            raise InputError(f"noise must be {_either(Noise, before=repr('normal'))}, not {self.noise!r}")
+        set_fields(self, means=means, sigma=_sigma(self.sigma, len(means)), lengths=_lengths(self.lengths))
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+        return len(self.means)
+
+    @property
+    def gaps(self) -> Floats:
+        """What selecting each arm costs, (K,): the best mean minus its own."""
+        means = np.array(self.means)
+        gaps: Floats = means.max() - means
+        return gaps
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The best arm; several if they tie."""
+        return tuple(np.flatnonzero(self.gaps == 0.0).tolist())
+
+    def numbers(self) -> Numbers:
+        """Return the world as the kernels read it."""
+        blank = Numbers(
+            means=np.array(self.means),
+            sigmas=np.full(self.arms, self.sigma),
+            freedom=0.0,
+            length=kernel.NEVER,
+            length_a=0.0,
+            length_b=0.0,
+            lengths=np.zeros(0, np.int64),
+            shift=kernel.NONE,
+            shift_a=0.0,
+            shift_b=0.0,
+            pattern=np.zeros(0),
+        )
+        chosen = self.shifts._numbers()
+        if isinstance(self.lengths, tuple):
+            low, high = map(float, self.lengths)
+            chosen |= {"length": kernel.BETWEEN, "length_a": low, "length_b": high}
+        elif self.lengths is not None:
+            chosen |= self.lengths._numbers()
+        if isinstance(self.noise, Noise):
+            chosen |= self.noise._numbers()
+        return blank._replace(**chosen)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the world as numbers, strings, lists and dicts.
+
+        >>> world = World([1.0, 2.0], shifts=Uniform(0, 3))
+        >>> world.to_dict()["shifts"]
+        {'kind': 'Uniform', 'low': 0.0, 'high': 3.0}
+        >>> World.from_dict(world.to_dict()) == world
+        True
+        """
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> World:
+        """Return the world that `to_dict` wrote."""
+        for name in plain:
+            if name not in cls.__dataclass_fields__:
+                raise UnknownName.among("part of a world", name, cls.__dataclass_fields__)
+        return cls(**{name: _part(value) for name, value in plain.items()})
+
+
+def as_world(given: Any) -> World:
+    """Return `given` if it is a world."""
+    if not isinstance(given, World):
+        raise InputError(f"world must be tp.mdm(...), tp.slippage(...) or tp.World(...), not {given!r}")
+    return given
+
+
+def _sigma(given: Any, arms: int) -> float | tuple[float, ...]:
+    if np.ndim(given) == 0:
+        return finite("sigma", given, 0.0)
+    if len(given) != arms:
+        raise InputError(f"sigma must be one number or one for each of the {arms} arms, not {len(given)}")
+    return tuple(finite("sigma", sigma, 0.0) for sigma in given)
+
+
+def _lengths(given: Any) -> Lasting:
+    if given is None or isinstance(given, Length):
+        return given
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise InputError(f"lengths must be {_either(Length, 'a pair', 'None')}, not {given!r}")
+    shortest = whole("the shortest length", given[0], 1)
+    return shortest, whole(f"the longest length (the shortest is {shortest})", given[1], shortest)
+
+
+def _either(part: type[Part], before: str | None = None, after: str | None = None) -> str:
+    """Name all kinds of a part, and what is allowed besides."""
+    names = [before, *(f"{kind}(...)" for kind in part.kinds()), after]
+    return listed([name for name in names if name is not None], "or", most=len(names))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Part):
+        return {"kind": type(value).__name__} | {name: _plain(each) for name, each in vars(value).items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _part(plain: Any) -> Any:
+    if not isinstance(plain, Mapping):
+        return plain
+    rest, known = dict(plain), Part.kinds()
+    kind = rest.pop("kind", None)
+    if kind not in known:
+        raise UnknownName.among("part of a world", kind, known)
+    return known[kind](**rest)
