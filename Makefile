@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check bench docs format clean
+.PHONY: demo test test-gpu check mutants bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -20,6 +20,9 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutants: $(READY)
+	$(BIN)/python tools/mutants $(MUTANTS)
 
 bench: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
@@ -41,4 +44,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist demo.png
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .mutants build dist demo.png

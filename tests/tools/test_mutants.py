@@ -1,0 +1,148 @@
+"""The tool that counts what tests do not notice, on a module so small that the answer is known."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+TOOL = ROOT / "tools" / "mutants"
+
+SOURCE = """
+def area(width, height):
+    if width < 0:
+        raise ValueError(0 + 1)
+    return width * height
+
+
+def unseen(x: int | None, y):
+    return max(x, y)
+
+
+def total(row):
+    out = [0.0]
+    for i in range(len(row)):
+        out[0] += row[i]
+    return out[0]
+
+
+def count(n):
+    while n != 0:
+        n -= 1
+    return n
+"""
+
+TESTS = """
+from tiny.arithmetic import area, count, total
+
+def test_area():
+    assert area(2, 2) == 4
+    assert area(-1 + 1, 3) == 0
+
+def test_total():
+    assert total([1.0, 2.0]) == 3.0
+
+def test_count():
+    assert count(3) == 0
+"""
+
+TARGETS = """
+[tiny]
+files = ["src/tiny/*.py"]
+tests = ["tests"]
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    for name, text in {
+        "src/tiny/__init__.py": "",
+        "src/tiny/arithmetic.py": SOURCE,
+        "tests/test_tiny.py": TESTS,
+        "targets.toml": TARGETS,
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def run(tiny, *options):
+    command = [sys.executable, TOOL, "--root", tiny, "--targets", tiny / "targets.toml"]
+    command += ["--equivalent", tiny / "equivalent.toml", "--jobs", "2", *options]
+    return subprocess.run(command, capture_output=True, text=True, cwd=tiny)
+
+
+def survivors(shown):
+    listed = shown.split("Survived:")[1].split("room ")[0]
+    return {line.split("  ", 2)[-1].strip() for line in listed.splitlines() if "arithmetic.py:" in line}
+
+
+def test_what_can_be_changed_is_listed(tiny):
+    shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
+    assert shown[-1] == "17 of 17 mutants"
+    assert sorted(line.split("  ", 1)[1] for line in shown[:-1]) == sorted(
+        [
+            "width < 0  ->  width <= 0",
+            "width < 0  ->  width >= 0",
+            "width < 0  ->  width < 1",
+            "width * height  ->  width / height",
+            "max(x, y)  ->  min(x, y)",
+            "[0.0]  ->  [1.0]",
+            "range(len(row))  ->  range(len(row) - 1)",
+            "out[0] += row[i]  ->  (nothing)",
+            "out[0] += row[i]  ->  out[0] -= row[i]",
+            "row[i]  ->  row[i - 1]",
+            "out[0]  ->  out[1]",
+            "out[0]  ->  out[1]",
+            "n != 0  ->  n == 0",
+            "n != 0  ->  n != 1",
+            "n -= 1  ->  (nothing)",
+            "n -= 1  ->  n += 1",
+            "n -= 1  ->  n -= 2",
+        ]
+    )
+
+
+def test_a_sample_is_the_same_each_time_and_leaves_no_file_out(tiny):
+    (tiny / "src/tiny/other.py").write_text("def half(x):\n    return x / 2\n")
+    shown = [run(tiny, "--list", "--count", "5").stdout for _ in range(2)]
+    assert shown[0] == shown[1]
+    assert "other.py" in shown[0]
+    assert len(shown[0].splitlines()) < 10
+
+
+ENTRY = """
+[[mutant]]
+file = "src/tiny/arithmetic.py"
+line = "{}"
+change = "{}"
+why = "because"
+"""
+
+
+def test_what_no_test_notices_survives_unless_it_is_explained(tiny):
+    explained = ENTRY.format("out[0] += row[i]", "row[i] -> row[i - 1]")  # a sum in another order
+    wrong = ENTRY.format("return width * height", "width * height -> width / height") + ENTRY.format("x", "y")
+    (tiny / "equivalent.toml").write_text(explained + wrong)
+    done = run(tiny, "--count", "0", "--patience", "0.5")  # three of them never end
+    assert survivors(done.stdout) == {
+        "max(x, y)  ->  min(x, y)",  # no test calls it
+        "row[i]  ->  row[i - 1]",
+    }, done.stdout + done.stderr
+    assert "2 survived (11.8%), 1 of them unexplained (5.9%)" in done.stdout
+    assert "but killed: src/tiny/arithmetic.py | return width * height" in done.stdout
+    assert "no longer there: src/tiny/arithmetic.py | x | y" in done.stdout
+    assert done.returncode == 1
+    assert (tiny / "src/tiny/arithmetic.py").read_text() == SOURCE
+
+    (tiny / "equivalent.toml").write_text(explained)
+    done = run(tiny, "--files", "arithmetic.py", "--only", *ids(tiny, "row[i]  ->  row[i - 1]"))
+    assert "because" in done.stdout
+    assert done.returncode == 0
+
+
+def ids(tiny, change):
+    shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
+    return [line.split()[0] for line in shown if line.endswith(change)]

@@ -1,0 +1,313 @@
+"""Change the arithmetic, one small slip at a time, and see whether a test notices: `python tools/mutants`.
+
+The tests that run a changed line are played against it, quickest first; one that fails, or never ends, kills
+the mutant. Which tests run which line is found first, by playing them once (and kept in `.mutants/` until a
+source changes).
+Exit code: 0 when at most 5 % survive without an entry in `equivalent.toml`, otherwise 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import mutations
+import trial
+from mutations import Mutant
+
+ALLOWED = 0.05
+LEAST = 3  # mutants of every file that has any
+
+
+def main() -> int:
+    """Parse, sample, play, report."""
+    options = _options()
+    root: Path = options.root.resolve()
+    rooms = tomllib.loads(options.targets.read_text())
+    heavy = rooms.pop("heavy", [])
+    everyone = {room: _mutants(root, table["files"], options.seed) for room, table in rooms.items()}
+    chosen = list(_chosen(everyone, options))
+    if options.list:
+        for mutant in chosen:
+            print(_line(mutant))
+        print(f"{len(chosen)} of {sum(map(len, everyone.values()))} mutants")
+        return 0
+    begun = time.monotonic()
+    trial.prepare(root, heavy)
+    needed = {room for room in rooms if any(m in chosen for m in everyone[room])}
+    maps = _maps(root, {test for room in needed for test in rooms[room]["tests"]}, options.jobs)
+    home = {m.file: room for room, found in everyone.items() for m in found}
+    results = _play(root, chosen, {r: rooms[r]["tests"] for r in rooms}, home, maps, options)
+    known = [
+        e for e in _equivalents(options.equivalent) if not options.files or _matches(e["file"], options.files)
+    ]
+    return _report(root, everyone, results, home, known, time.monotonic() - begun, bool(options.only))
+
+
+def _options() -> argparse.Namespace:
+    here = Path(__file__).parent
+    parser = argparse.ArgumentParser(prog="python tools/mutants", description=__doc__.split("\n")[0])
+    parser.add_argument("--files", nargs="+", default=[], help="only these, e.g. stats/* solve.py")
+    parser.add_argument("--count", type=int, default=400, help="how many mutants (0: all)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="ID", help="only these, as --list names them"
+    )
+    parser.add_argument("--list", action="store_true", help="name the mutants and stop")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument(
+        "--timeout", type=float, default=300.0, help="seconds until a mutant that waits is killed"
+    )
+    parser.add_argument("--patience", type=float, default=10.0, help="seconds a test may take beyond its own")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="play no more than so many seconds of tests"
+    )
+    parser.add_argument("--root", type=Path, default=here.parent.parent)
+    parser.add_argument("--targets", type=Path, default=here / "targets.toml")
+    parser.add_argument("--equivalent", type=Path, default=here / "equivalent.toml")
+    return parser.parse_args()
+
+
+def _mutants(root: Path, files: list[str], seed: int) -> list[Mutant]:
+    paths = sorted(path for pattern in files for path in root.glob(pattern))
+    return [
+        m for path in paths for m in mutations.mutants(path.read_text(), str(path.relative_to(root)), seed)
+    ]
+
+
+def _chosen(everyone: dict[str, list[Mutant]], options: argparse.Namespace) -> Iterator[Mutant]:
+    """Sample: every file in proportion to what can be changed in it, none left out."""
+    everything = [m for found in everyone.values() for m in found]
+    if options.only:
+        yield from (m for m in everything if m.id in options.only)
+        return
+    if options.files:
+        everything = [m for m in everything if _matches(m.file, options.files)]
+    counts = Counter(m.file for m in everything)
+    share = 1.0 if not options.count else min(1.0, options.count / max(1, len(everything)))
+    for file, count in sorted(counts.items()):
+        of_file = sorted((m for m in everything if m.file == file), key=lambda m: m.rank)
+        yield from sorted(of_file[: max(LEAST, round(share * count))], key=lambda m: m.number)
+
+
+def _matches(file: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatch(file, p) or fnmatch.fnmatch(file, f"*/{p}") for p in patterns)
+
+
+def _maps(root: Path, tests: set[str], jobs: int) -> dict[str, Any]:
+    """Return, for each test file, what `trial.reach` found."""
+    sources = sorted([*root.glob("src/**/*.py"), *root.glob("tests/*.py"), root / "pyproject.toml"])
+    common = "".join(p.read_text() for p in sources if p.exists())
+    kept = root / ".mutants"
+    kept.mkdir(exist_ok=True)
+    maps: dict[str, Any] = {}
+    missing: list[tuple[str, Path]] = []
+    for file in _files(root, tests):
+        own = (root / file).read_text() if file.endswith(".py") else ""
+        name = hashlib.sha256((common + file + own).encode()).hexdigest()[:32]
+        path = kept / f"{name}.json"
+        if path.exists():
+            maps[file] = json.loads(path.read_text())
+        else:
+            missing.append((file, path))
+    if missing:
+        print(f"Playing {len(missing)} test files once, to see which lines they run ...", flush=True)
+
+    def ended(item: tuple[str, Path], found: Any, _: float, folder: Path) -> None:
+        file, path = item
+        if found is None:
+            print(f"  {file} could not be played:\n{(folder / 'log').read_text()[-2000:]}")
+            found = {"seconds": {}, "failed": [], "lines": {}}
+        else:
+            path.write_text(json.dumps(found))
+        if found["failed"]:
+            print(f"  not used, since they fail or are skipped here: {' '.join(found['failed'])}")
+        maps[file] = found
+
+    _side_by_side(
+        missing, lambda item: lambda folder: trial.reach(root, item[0], folder), ended, jobs, 1800.0
+    )
+    for old in sorted(kept.glob("*.json"), key=os.path.getmtime)[:-300]:
+        old.unlink()
+    return maps
+
+
+def _files(root: Path, tests: Iterable[str]) -> list[str]:
+    """Return what is played as one: a test file, or a folder of sources with examples."""
+    found = set()
+    for test in tests:
+        if test.startswith("tests") and (root / test).is_dir():
+            found |= {str(path.relative_to(root)) for path in (root / test).glob("test_*.py")}
+        elif (root / test).exists():
+            found.add(test)
+    return sorted(found)
+
+
+def _stages(
+    root: Path, mutant: Mutant, tests: list[str], maps: dict[str, Any], limit: float
+) -> list[dict[str, float]]:
+    """Return the tests to play: those that run the line, by nearness; then those that run the file."""
+    stages: list[dict[str, float]] = []
+    touching: dict[str, float] = {}
+    for place in tests:
+        here: dict[str, float] = {}
+        for file in _files(root, [place]):
+            found = maps[file]
+            lines = found["lines"].get(mutant.file, {})
+            usable = {t: s for t, s in found["seconds"].items() if t not in found["failed"]}
+            who = {w for n in range(mutant.line, mutant.last + 1) for w in lines.get(str(n), [])}
+            if any(w.startswith("setup ") for w in who):  # a fixture that others of the file may share
+                here |= usable
+            here |= {t: usable[t] for t in who if t in usable}
+            anywhere = {w.removeprefix("setup ") for ws in lines.values() for w in ws}
+            touching |= {t: usable[t] for t in anywhere if t in usable}
+        stages.append(here)
+    done = {t for stage in stages for t in stage}
+    stages.append({t: s for t, s in touching.items() if t not in done})
+    return list(_within(stages, limit))
+
+
+def _within(stages: list[dict[str, float]], limit: float) -> Iterator[dict[str, float]]:
+    spent = 0.0
+    for stage in stages:
+        kept = {}
+        for test, seconds in sorted(stage.items(), key=lambda pair: pair[1]):
+            if spent + seconds > limit:
+                break
+            spent += seconds
+            kept[test] = seconds
+        yield kept
+
+
+def _play(
+    root: Path,
+    chosen: list[Mutant],
+    tests: dict[str, list[str]],
+    home: dict[str, str],
+    maps: dict[str, Any],
+    options: argparse.Namespace,
+) -> dict[Mutant, dict[str, Any]]:
+    results: dict[Mutant, dict[str, Any]] = {}
+
+    def begin(mutant: Mutant) -> Callable[[Path], Any]:
+        stages = _stages(root, mutant, tests[home[mutant.file]], maps, options.limit)
+        return lambda folder: trial.trial(root, mutant, stages, options.patience, folder)
+
+    def ended(mutant: Mutant, found: Any, seconds: float, _: Path) -> None:
+        results[mutant] = found or {"by": "(crash or time)", "played": 0}
+        by = results[mutant]["by"]
+        after = f"survived {results[mutant]['played']} tests" if by is None else f"killed by {by}"
+        print(f"{len(results):4}/{len(chosen)} {seconds:5.1f} s  {_line(mutant)}\n{'':16}{after}", flush=True)
+
+    _side_by_side(chosen, begin, ended, options.jobs, options.timeout)
+    return results
+
+
+def _side_by_side(
+    items: Iterable[Any],
+    begin: Callable[[Any], Callable[[Path], Any]],
+    ended: Callable[[Any, Any, float, Path], None],
+    jobs: int,
+    timeout: float,
+) -> None:
+    """Fork a process for each item, so many at once; hand over what each says, end what takes too long."""
+    waiting, running = list(items)[::-1], {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                item = waiting.pop()
+                child, folder = trial.fork(begin(item))
+                running[child] = item, folder, time.monotonic()
+            child, _ = os.waitpid(-1, os.WNOHANG)
+            late = [c for c, (_, _, begun) in running.items() if time.monotonic() - begun > timeout]
+            if child in running:
+                item, folder, begun = running.pop(child)
+                _end_group(child)
+                ended(item, trial.answer(folder), time.monotonic() - begun, folder)
+                shutil.rmtree(folder, ignore_errors=True)
+            elif late:
+                for one in late:
+                    _end_group(one)
+                time.sleep(0.2)
+            else:
+                time.sleep(0.02)
+    finally:
+        for child in running:
+            _end_group(child)
+
+
+def _end_group(child: int) -> None:
+    """End a child of ours and all it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def _equivalents(path: Path) -> list[dict[str, str]]:
+    return tomllib.loads(path.read_text()).get("mutant", []) if path.exists() else []
+
+
+def _report(
+    root: Path,
+    everyone: dict[str, list[Mutant]],
+    results: dict[Mutant, dict[str, Any]],
+    home: dict[str, str],
+    known: list[dict[str, str]],
+    seconds: float,
+    partial: bool,
+) -> int:
+    explained = {(e["file"], e["line"], e["change"]): e["why"] for e in known}
+    alive = [m for m in results if results[m]["by"] is None]
+    unexplained = [m for m in alive if _key(m) not in explained]
+    print("\nSurvived:" if alive else "\nNone survived.")
+    for m in alive:
+        print(
+            f"  {_line(m)}" + (f"\n{'':11}equivalent: {explained[_key(m)]}" if _key(m) in explained else "")
+        )
+    there = {_key(m) for found in everyone.values() for m in found}
+    killed = {_key(m) for m in results if results[m]["by"] is not None}
+    wrong = 0
+    for key in explained:
+        if key not in there and not partial:
+            wrong += 1
+            print(f"  listed as equivalent, but no longer there: {' | '.join(key)}")
+        elif key in killed and key not in {_key(m) for m in alive}:
+            wrong += 1
+            print(f"  listed as equivalent, but killed: {' | '.join(key)}")
+    print(f"\n{'room':12}{'mutants':>8}{'survived':>9}{'explained':>10}")
+    for room in everyone:
+        here = [m for m in results if home[m.file] == room]
+        left = [m for m in here if m in alive]
+        if here:
+            print(f"{room:12}{len(here):8}{len(left):9}{len([m for m in left if m not in unexplained]):10}")
+    rate = len(unexplained) / max(1, len(results))
+    print(
+        f"\n{len(results)} mutants, {len(results) - len(alive)} killed, {len(alive)} survived "
+        f"({len(alive) / max(1, len(results)):.1%}), {len(unexplained)} of them unexplained ({rate:.1%}), "
+        f"in {seconds:.0f} s"
+    )
+    return int(rate > ALLOWED or wrong > 0)
+
+
+def _key(mutant: Mutant) -> tuple[str, str, str]:
+    return mutant.file, mutant.text, f"{mutant.before} -> {mutant.after}"
+
+
+def _line(m: Mutant) -> str:
+    return f"{m.id} {m.file}:{m.line}  {m.before}  ->  {m.after}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
