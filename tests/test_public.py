@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
-from tideproof.report.policy_pages import pages
+from tideproof.report.policy_pages import policy_pages
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ["analyze", "demo", "simulate", "reproduce", "policies"]
@@ -61,7 +61,7 @@ def test_every_public_name_is_documented(name):
 
 def test_every_policy_has_a_page_made_from_its_docstring():
     written = {path.name: path.read_text() for path in (ROOT / "docs" / "policies").iterdir()}
-    assert written == pages(), "run: make docs"
+    assert written == policy_pages(), "run: make docs"
 
 
 @pytest.mark.parametrize(

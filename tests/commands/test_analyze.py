@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tideproof.cli import app
-from tideproof.draw.svg import ticks
+from tideproof.draw.axes import ticks
 from tideproof.errors import InputError, TideproofError
 from tideproof.estimate import Fit, fit
 from tideproof.frames.guess import guess
 from tideproof.report.analysis import analyse
-from tideproof.report.page import page
+from tideproof.report.html_report import html_report
 
 COLUMNS = {"arm": "variant", "environment": "day", "reward": "sales"}
 NAMES = [word for name, column in COLUMNS.items() for word in (f"--{name}", column)]
@@ -143,7 +143,7 @@ def test_exit_codes(tmp_path, log):
     assert "no best arm: 2 groups of arms share no environment: A, B | C, D; pull" in said
     assert [line.split()[-1] for line in result.stdout.splitlines() if line[:2] in {" A", " C"}] == ["1", "2"]
     assert "can be best" not in said
-    assert "can be best" not in page(analyse(fit(str(apart), **COLUMNS)), "apart.csv", "")
+    assert "can be best" not in html_report(analyse(fit(str(apart), **COLUMNS)), "apart.csv", "")
     assert isinstance(run(tmp_path / "none.csv").exception, FileNotFoundError)
     assert run(tmp_path / "none.csv").exit_code == 1  # the runner sees the error; `main` makes it 2
     for arguments, message in {
@@ -257,7 +257,7 @@ def test_reports_of_odd_data(kind):
     elif kind == "one environment":
         environment = np.zeros(16, int)
     found = Fit.from_arrays(arm, environment, random.normal(size=arm.size))
-    text = page(analyse(found), "<here>", "arm = <b>")
+    text = html_report(analyse(found), "<here>", "arm = <b>")
     assert "<script" not in text
     assert "<here>" not in text
     parser = Outside()

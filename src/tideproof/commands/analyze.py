@@ -64,7 +64,7 @@ def analyze_command(
     from tideproof.frames import cells
     from tideproof.frames.guess import columns_of, guess
     from tideproof.report.analysis import analyse, as_dict
-    from tideproof.report.page import page
+    from tideproof.report.html_report import html_report
 
     check_folder(html)
     console, messages = Console(), Console(stderr=True)
@@ -96,7 +96,7 @@ def analyze_command(
     else:
         show(console, analysis)
     if html is not None:
-        write_whole(html, page(analysis, _public(source), columns))
+        write_whole(html, html_report(analysis, _public(source), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)

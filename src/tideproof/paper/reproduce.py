@@ -16,8 +16,8 @@ from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
 from tideproof.paper.claims import CLAIMS
 from tideproof.paper.figures import FIGURES, Figure
+from tideproof.paper.index_page import index_page
 from tideproof.paper.ledger import claim_table, markdown
-from tideproof.paper.page import page
 from tideproof.paper.panels import Panel, panels
 from tideproof.paper.runs import missing, panels_bar, run_panels
 from tideproof.paper.side_studies import PROBES
@@ -77,7 +77,7 @@ def reproduce(
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
     write_whole(folder / "ledger.md", markdown(judged, facts))
-    write_whole(folder / "index.html", page(figures, judged, wanted, found, facts, folder))
+    write_whole(folder / "index.html", index_page(figures, judged, wanted, found, facts, folder))
     return Reproduction(folder, figures, judged, facts)
 
 

@@ -34,7 +34,7 @@ def overview() -> Table:
     )
 
 
-def page(p: Policy) -> str:
+def policy_page(p: Policy) -> str:
     """Return the page of a policy as Markdown."""
     facts = {
         "needs the horizon": "yes" if p.needs_horizon else "no",
@@ -61,9 +61,9 @@ def _smallest(p: Policy) -> int:
     return next(budget for budget in count(1) if least(budget) <= budget)
 
 
-def pages() -> dict[str, str]:
+def policy_pages() -> dict[str, str]:
     """Return file name and text of every page."""
-    made = {f"{p.name}.md": page(p) for p in policies()}
+    made = {f"{p.name}.md": policy_page(p) for p in policies()}
     made["reduce.md"] = f"# `reduce:`\n\n{(reduce.__doc__ or '').strip()}\n"
     links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in policies()]
     links.append("* [`reduce:`](reduce.md): a prefix; any of them on rewards with the shifts taken out.")
@@ -74,7 +74,7 @@ def pages() -> dict[str, str]:
 def write(folder: Path) -> None:
     """Write all pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
+    for name, text in policy_pages().items():
         (folder / name).write_text(text, encoding="utf-8")
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tideproof.draw.palette import css
 from tideproof.paper.figures import Figure
 from tideproof.paper.ledger import RULES, against, shown, summary, worst
 from tideproof.paper.panels import Panel
@@ -16,7 +17,7 @@ from tideproof.paper.verdicts import Judged, Part
 _SIGNS = {"holds": "●", "holds in part": "◐", "does not hold": "○", "not decided": "?"}
 
 
-def page(
+def index_page(
     figures: list[Figure],
     judged: list[Judged],
     wanted: list[Panel],
@@ -25,7 +26,7 @@ def page(
     folder: Path,
 ) -> str:
     """Return the page; pictures are read from the folder and put into it."""
-    style = files("tideproof.paper").joinpath("page.css").read_text(encoding="utf-8")
+    style = css() + files("tideproof.paper").joinpath("index_page.css").read_text(encoding="utf-8")
     made = " · ".join(f"{name} {value}" for name, value in facts.items())
     return f"""<!doctype html>
 <html lang="en">

@@ -1,0 +1,47 @@
+"""Arms below each other: adjusted means with intervals, and where raw means stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tideproof.draw.axes import grid_below, name_room, padded, scale
+from tideproof.draw.svg import WIDTH, drawing, element, hint, line, short, text
+
+_TOP, _LINE = 10.0, 26.0  # where the first arm begins, and the height of each
+
+
+class ArmInfo(NamedTuple):
+    """One arm: adjusted mean, its interval if there is one, raw mean, whether it can be the best."""
+
+    name: str
+    mean: float
+    low: float | None
+    high: float | None
+    raw_mean: float
+    candidate: bool
+
+
+def draw_arms(arms: Sequence[ArmInfo]) -> str:
+    """Draw the arms in their order."""
+    names = [short(arm.name, 16) for arm in arms]
+    ends = [x for arm in arms for x in (arm.low, arm.high, arm.mean, arm.raw_mean) if x is not None]
+    left, bottom = name_room(names), _TOP + _LINE * len(arms)
+    low, high = padded(ends)
+    x = scale(low, high, left, WIDTH - 14.0)
+    elements = grid_below(x, low, high, 6.0, bottom)
+    for i, (name, arm) in enumerate(zip(names, arms, strict=True)):
+        y = _TOP + _LINE * (i + 0.5)
+        kind = "candidate" if arm.candidate else "arm"
+        elements.append(text(name, left - 10.0, y + 4.5, "end", "name"))
+        if arm.low is not None and arm.high is not None:
+            elements.append(line(x(arm.low), y, x(arm.high), y, f"bar {kind}"))
+        dot = element("circle", hint(_said(arm)), cx=x(arm.mean), cy=y, r=5.0, class_=f"dot {kind}")
+        cross = f"M{x(arm.raw_mean) - 4.0:.1f} {y - 4.0:.1f}l8 8m0 -8l-8 8"
+        elements += [dot, element("path", d=cross, class_="raw")]
+    return drawing(elements, bottom + 28.0, "adjusted means with intervals, raw means as crosses")
+
+
+def _said(arm: ArmInfo) -> str:
+    said = f"{arm.name}: adjusted {arm.mean:.4g}, raw {arm.raw_mean:.4g}"
+    return said if arm.low is None else f"{said}, interval {arm.low:.4g} to {arm.high:.4g}"

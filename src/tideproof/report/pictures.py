@@ -1,0 +1,84 @@
+"""What the pictures of a report show: numbers of the fit and of its table, chosen and named. No drawing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tideproof.draw.arms import ArmInfo
+from tideproof.draw.gaps import GapInfo, GapsInfo
+from tideproof.draw.meetings import MeetingsInfo
+from tideproof.draw.tide import ShiftInfo
+from tideproof.estimate import Fit
+from tideproof.report.analysis import Analysis
+from tideproof.stats.solve import sums
+
+MOST = 30  # arms in a picture
+
+
+def arms_info(analysis: Analysis) -> list[ArmInfo]:
+    """Return the first arms of the analysis that were seen, with the numbers of its table."""
+    return [
+        ArmInfo(str(row["arm"]), row["mean"], row["low"], row["high"], row["raw_mean"], _can_be_best(row))
+        for row in analysis.arms.to_dicts()[:MOST]
+        if row["mean"] is not None
+    ]
+
+
+def tide_info(fit: Fit) -> list[ShiftInfo]:
+    """Return the shifts of environments that were seen, with the limits of the fit.
+
+    None at all where each group of arms has a single environment: its shift is 0, but for rounding.
+    """
+    shifts = [
+        ShiftInfo(str(row["environment"]), row["n"], row["shift"], row["low"], row["high"])
+        for row in fit.shifts
+        if row["shift"] is not None
+    ]
+    pulls = dict(zip(fit.arms["arm"], fit.arms["n"], strict=True))
+    groups = sum(any(pulls[arm] for arm in group) for group in fit.groups)
+    return shifts if len(shifts) > groups else []
+
+
+def gaps_info(fit: Fit) -> GapsInfo | None:
+    """Return the best arm against its runner-up by environment; None where no interval is known."""
+    a, b = fit.decision.best, fit.decision.runner_up
+    if fit.decision.standing == "not_comparable":
+        return None
+    gaps = [
+        GapInfo(str(row["environment"]), row["estimate"], row["low"], row["high"]) for row in fit.gaps(a, b)
+    ]
+    if not any(gap.low is not None for gap in gaps):
+        return None
+    overall = fit.contrast(a, b)
+    return GapsInfo(
+        str(a), str(b), gaps, GapInfo("all environments", overall.estimate, overall.low, overall.high)
+    )
+
+
+def meetings_info(analysis: Analysis) -> MeetingsInfo:
+    """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j."""
+    rows, c = analysis.arms.to_dicts()[:MOST], analysis.fit.cells
+    number = {c.arms.index(row["arm"]): i for i, row in enumerate(rows)}
+    size = sums(c.environment, c.n, len(c.environments))
+    known = np.zeros((len(c.arms), len(c.arms)))
+    by = np.argsort(c.environment, kind="stable")
+    bounds = np.searchsorted(c.environment[by], np.arange(len(c.environments) + 1))
+    for j in range(len(c.environments)):
+        cells = by[bounds[j] : bounds[j + 1]]
+        share = c.n[cells] / math.sqrt(size[j]) if size[j] else c.n[cells]
+        known[np.ix_(c.arm[cells], c.arm[cells])] += np.outer(share, share)
+    order = list(number)
+    evidence = {
+        (i, k): float(known[order[i], order[k]])
+        for i in range(len(order))
+        for k in range(i + 1, len(order))
+        if known[order[i], order[k]] > 0.0
+    }
+    return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
+
+
+def _can_be_best(row: dict[str, Any]) -> bool:
+    return row.get("can be best") == "yes"
