@@ -53,15 +53,15 @@ def demo(
     from rich.console import Console
 
     from tideproof.checks import finite
-    from tideproof.demo import run_demo
-    from tideproof.draw.demo import draw
+    from tideproof.demo import picture_info, run_demo
+    from tideproof.draw.demo import draw_demo
     from tideproof.files import check_picture
 
     finite("pace", pace, 0.0)
     check_picture(picture)
     console = Console()
     story = run_demo(console, pace=pace)
-    draw(story, picture)
+    draw_demo(picture_info(story), picture)
     console.print(f"Picture: {picture}")
 
 

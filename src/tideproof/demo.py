@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console, Group
@@ -20,6 +20,8 @@ from rich.live import Live
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo
+from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.live.experiment import Experiment
 from tideproof.report.screen import Column, tables
@@ -39,24 +41,19 @@ class Day(NamedTuple):
 
 @dataclass
 class Story:
-    """A finished run, ready to be drawn.
+    """A run as it goes.
 
     Attributes
     ----------
     truth : mean revenue of each price on an average day.
-    raw, adjusted, error : what was measured: raw mean, adjusted mean and its standard error.
     days : the days as they were.
-    tide, tide_error : estimated shift of each day, relative to the average visitor's, and its error.
-    raw_leader, leader : which price each way of averaging led with, day by day.
+    fit : what the data say, once they connect all prices.
+    raw_leader, leader : which price each way of averaging led with, day by day from then on.
     """
 
     truth: dict[str, float]
-    raw: dict[str, float] = field(default_factory=dict)
-    adjusted: dict[str, float] = field(default_factory=dict)
-    error: dict[str, float] = field(default_factory=dict)
-    days: list[Day] = field(default_factory=list)
-    tide: list[float] = field(default_factory=list)
-    tide_error: list[float] = field(default_factory=list)
+    days: list[Day]
+    fit: Fit | None = None
     raw_leader: list[str] = field(default_factory=list)
     leader: list[str] = field(default_factory=list)
 
@@ -85,7 +82,7 @@ def calendar(random: np.random.Generator) -> list[Day]:
 def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> Story:
     """Run the experiment on `console`, `pace` seconds a day, and return what happened."""
     random = np.random.default_rng(seed)
-    story = Story(TRUTH, days=calendar(random))
+    story = Story(TRUTH, calendar(random))
     budget = sum(day.visitors for day in story.days)
     run = Experiment(TRUTH, budget=budget, policy="linlucb", seed=seed)
     with Live(console=console, auto_refresh=False) as live:
@@ -94,24 +91,38 @@ def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> Story
                 pull = run.ask(environment=day.name)
                 run.tell(pull, TRUTH[pull.arm] + day.shift + random.standard_normal())
             fit = run.fit()
-            if len(fit.groups) == 1:
+            if len(fit.groups) == 1 and fit.freedom:
                 _note(story, fit)
                 standings = _standings(story, fit, d + 1, console.width)
                 live.update(Group(_headline(story, d), *standings), refresh=True)
                 time.sleep(pace if console.is_terminal else 0.0)
-    story.tide, story.tide_error = fit.shifts["shift"], fit.shifts["se"]
     console.print(verdict(story, fit))
     return story
 
 
 def _note(story: Story, fit: Fit) -> None:
     """Note what the day's data say, and which price each way of averaging leads with."""
-    prices = fit.arms["arm"]
-    story.raw = dict(zip(prices, fit.arms["raw_mean"], strict=True))
-    story.adjusted = dict(zip(prices, fit.arms["mean"], strict=True))
-    story.error = dict(zip(prices, fit.arms["se"], strict=True))
-    story.raw_leader.append(max(prices, key=lambda price: story.raw[price]))
+    story.fit = fit
+    story.raw_leader.append(max(fit.arms, key=lambda row: row["raw_mean"])["arm"])
     story.leader.append(fit.best)
+
+
+def picture_info(story: Story) -> DemoInfo:
+    """Return what the picture of a finished run shows: means contain the tide, and so does their truth."""
+    fit = story.fit
+    if fit is None:
+        raise InputError("a story without a fit cannot be drawn: no environment connects all prices yet")
+    level = story.level(len(story.days))
+    days = [
+        DayInfo(day.shift - level, row["shift"], row["low"], row["high"])
+        for day, row in zip(story.days, fit.shifts, strict=True)
+    ]
+    rows = {row["arm"]: row for row in fit.arms}
+    prices = [
+        PriceInfo(price, truth + level, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
+        for price, truth in story.truth.items()
+    ]
+    return DemoInfo(days, prices, fit.level, story.best, story.raw_leader[-1], story.leader[-1])
 
 
 def _headline(story: Story, d: int) -> Text:
@@ -122,18 +133,22 @@ def _headline(story: Story, d: int) -> Text:
 
 def _standings(story: Story, fit: Fit, days: int, width: int) -> Iterator[RichTable]:
     """Yield the prices as they stand; means contain the tide so far, and so does the truth beside them."""
-    prices = fit.arms["arm"]
-    level = story.level(days)
-    raw = [f"{_leads(p, story.raw_leader)}{story.raw[p]:.2f}" for p in prices]
-    ours = [f"{_leads(p, story.leader)}{story.adjusted[p]:.2f} ± {1.96 * story.error[p]:.2f}" for p in prices]
+    rows, level = fit.arms.to_dicts(), story.level(days)
+    prices = [row["arm"] for row in rows]
+    raw = [f"{_leads(row['arm'], story.raw_leader)}{row['raw_mean']:.2f}" for row in rows]
+    ours = [f"{_leads(row['arm'], story.leader)}{row['mean']:.2f} ± {_reach(row):.2f}" for row in rows]
     truth = [f"{'best ' if p == story.best else ''}{story.truth[p] + level:.2f}" for p in prices]
     columns = [
-        Column("shown", [str(shown) for shown in fit.arms["n"]]),
+        Column("shown", [str(row["n"]) for row in rows]),
         Column("raw mean", raw),
-        Column("tideproof ± 95 %", ours),
+        Column(f"tideproof ± {100 * fit.level:g} %", ours),
         Column("truth so far", truth),
     ]
     return tables(Column("price", prices, left=True), columns, width, pad_edge=False)
+
+
+def _reach(row: dict[str, Any]) -> float:
+    return float(row["high"] - row["low"]) / 2.0
 
 
 def _leads(price: str, leaders: list[str]) -> str:

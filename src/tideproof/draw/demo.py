@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.draw.figure import pyplot, save
 from tideproof.draw.palette import FAINT, INK, RAW, TIDE
 
-if TYPE_CHECKING:
-    from tideproof.demo import Story
+
+class DayInfo(NamedTuple):
+    """One day: its true shift against the average visitor's, and the estimate with its interval."""
+
+    truth: float
+    shift: float
+    low: float
+    high: float
 
 
-def draw(story: Story, path: Path) -> None:
+class PriceInfo(NamedTuple):
+    """One price: what it truly earns, its raw mean, and its adjusted mean with its interval."""
+
+    name: str
+    truth: float
+    raw_mean: float
+    mean: float
+    low: float
+    high: float
+
+
+class DemoInfo(NamedTuple):
+    """A finished demo; `level` is that of the intervals, and the last three are names of prices."""
+
+    days: Sequence[DayInfo]
+    prices: Sequence[PriceInfo]
+    level: float
+    best: str
+    raw_pick: str
+    pick: str
+
+
+def draw_demo(info: DemoInfo, path: Path) -> None:
     """Draw a finished demo to `path`."""
-    plt = pyplot()
-    figure, (above, below) = plt.subplots(
+    save(demo_figure(info), path)
+
+
+def demo_figure(info: DemoInfo) -> Any:
+    """Return the picture of a finished demo."""
+    figure, (above, below) = pyplot().subplots(
         2, 1, figsize=(8.4, 7.2), height_ratios=(1.0, 1.25), layout="constrained"
     )
-    _tide(above, story)
-    _prices(below, story)
-    save(figure, path)
+    _tide(above, info)
+    _prices(below, info)
+    return figure
 
 
-def _tide(axes: Any, story: Story) -> None:
-    days = np.arange(1, len(story.days) + 1)
-    centred = np.array([day.shift for day in story.days]) - story.level(len(story.days))
-    tide, error = np.array(story.tide), 1.96 * np.array(story.tide_error)
-    axes.fill_between(days, tide - error, tide + error, color=TIDE, alpha=0.25, lw=0, label="95 % interval")
-    axes.plot(days, tide, color=TIDE, lw=1.8, label="tide estimated by tideproof")
-    axes.plot(days, centred, "o", color=INK, ms=3.5, label="the true shift, never shown to it")
+def _tide(axes: Any, info: DemoInfo) -> None:
+    truth, shift, low, high = np.array(info.days).T
+    days = np.arange(1, len(truth) + 1)
+    axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval(info))
+    axes.plot(days, shift, color=TIDE, lw=1.8, label="tide estimated by tideproof")
+    axes.plot(days, truth, "o", color=INK, ms=3.5, label="the true shift, never shown to it")
     axes.axhline(0, color=FAINT, lw=0.8)
     axes.set(xlabel="day", ylabel="shift, against the average visitor's", xlim=(0.5, len(days) + 0.5))
     axes.set_title("Every day lifts or lowers all prices alike", loc="left", fontweight="bold")
@@ -39,29 +71,31 @@ def _tide(axes: Any, story: Story) -> None:
     axes.set_ylim(top=axes.get_ylim()[1] + 1.2)
 
 
-def _prices(axes: Any, story: Story) -> None:
-    names = list(story.truth)
+def _prices(axes: Any, info: DemoInfo) -> None:
+    names = [price.name for price in info.prices]
+    truth, raw, mean, low, high = np.array([price[1:] for price in info.prices]).T
     at = np.arange(len(names))
-    truth = np.array(list(story.truth.values()))
-    level = story.level(len(story.days))
-    raw = np.array([story.raw[name] for name in names])
-    adjusted = np.array([story.adjusted[name] for name in names])
-    error = 1.96 * np.array([story.error[name] for name in names])
-    axes.hlines(truth + level, at - 0.28, at + 0.28, color=INK, lw=2.4, label="truth")
+    axes.hlines(truth, at - 0.28, at + 0.28, color=INK, lw=2.4, label="truth")
     axes.plot(at - 0.14, raw, "X", color=RAW, ms=9, label="raw mean")
     axes.errorbar(
-        at + 0.14, adjusted, error, fmt="o", color=TIDE, ms=7, capsize=3, label="tideproof, 95 % interval"
-    )
-    top = max(raw.max(), (adjusted + error).max())
-    step = 0.06 * (top - min(raw.min(), (adjusted - error).min()))
-    for values, offset, colour, who in ((raw, -0.14, RAW, "raw mean"), (adjusted, 0.14, TIDE, "tideproof")):
-        best = int(np.argmax(values))
-        height = values[best] + (error[best] if who == "tideproof" else 0.0) + step
-        axes.annotate(f"{who} picks", (at[best] + offset, height), ha="center", color=colour, fontsize=9)
-    axes.set_xticks(at, [f"{name}" for name in names])
+        at + 0.14, mean, (mean - low, high - mean), fmt="o", color=TIDE, ms=7, capsize=3,
+        label=f"tideproof, {_interval(info)}",
+    )  # fmt: skip
+    top = max(raw.max(), high.max())
+    step = 0.06 * (top - min(raw.min(), low.min()))
+    for who, pick, offset, heights, colour in (
+        ("raw mean", info.raw_pick, -0.14, raw, RAW),
+        ("tideproof", info.pick, 0.14, high, TIDE),
+    ):
+        i = names.index(pick)
+        axes.annotate(f"{who} picks", (i + offset, heights[i] + step), ha="center", color=colour, fontsize=9)
+    axes.set_xticks(at, names)
     axes.set(xlabel="price", ylabel="revenue a visitor", xlim=(-0.6, len(names) - 0.4))
     axes.set_ylim(top=top + 3.2 * step)
-    raw_pick, pick = story.raw_leader[-1], story.leader[-1]
-    title = f"After {len(story.days)} days: the raw mean picks {raw_pick}, tideproof {pick}"
-    axes.set_title(f"{title}; the best is {story.best}", loc="left", fontweight="bold")
+    title = f"After {len(info.days)} days: the raw mean picks {info.raw_pick}, tideproof {info.pick}"
+    axes.set_title(f"{title}; the best is {info.best}", loc="left", fontweight="bold")
     axes.legend(frameon=False, loc="upper right", ncols=3, fontsize=9)
+
+
+def _interval(info: DemoInfo) -> str:
+    return f"{100 * info.level:g} % interval"
