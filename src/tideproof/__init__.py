@@ -21,15 +21,9 @@ if TYPE_CHECKING:
     from tideproof.lab.study import Study as Study
     from tideproof.lab.suite import Suite as Suite
     from tideproof.lab.suite import suite as suite
-    from tideproof.live.experiment import (
-        Experiment as Experiment,
-    )
-    from tideproof.live.experiment import (
-        Pull as Pull,
-    )
-    from tideproof.live.experiment import (
-        Recommendation as Recommendation,
-    )
+    from tideproof.live.experiment import Experiment as Experiment
+    from tideproof.live.pull import Pull as Pull
+    from tideproof.live.recommendation import Recommendation as Recommendation
     from tideproof.policies.definition import Policy as Policy
     from tideproof.policies.registry import policy as policy
     from tideproof.policies.registry import policy_names as policy_names
@@ -43,7 +37,9 @@ _HOME = {
     "estimate.contrast": "Contrast",
     "estimate.fitted": "Fit",
     "estimate.log": "fit",
-    "live.experiment": "Experiment Pull Recommendation",
+    "live.experiment": "Experiment",
+    "live.pull": "Pull",
+    "live.recommendation": "Recommendation",
     "lab.replay": "replay",
     "lab.simulate": "simulate",
     "lab.study": "Study",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tideproof as tp
 from tideproof.live import experiment as module
+from tideproof.live.saving import to_dict
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
@@ -21,7 +22,7 @@ def experiment(**options):
 
 
 def snapshot(run):
-    return json.dumps(run._to_dict())
+    return json.dumps(to_dict(run))
 
 
 def drive(run, steps, seed=0, tide=None, each=5):
@@ -323,7 +324,7 @@ def test_a_file_that_is_no_experiment(tmp_path, text):
 
 def test_a_file_of_another_format(tmp_path):
     path = tmp_path / "run.json"
-    path.write_text(json.dumps({**experiment()._to_dict(), "tideproof_experiment": 99}))
+    path.write_text(json.dumps({**to_dict(experiment()), "tideproof_experiment": 99}))
     with pytest.raises(tp.InputError, match="format 99"):
         tp.Experiment.load(path)
 

@@ -39,6 +39,8 @@ def main() -> int:
     rooms = tomllib.loads(options.targets.read_text())
     heavy = rooms.pop("heavy", [])
     everyone = {room: _mutants(root, table["files"], options.seed) for room, table in rooms.items()}
+    if empty := [room for room, found in everyone.items() if not found]:
+        sys.exit(f"{options.targets.name} names files that are not there: {', '.join(empty)}")
     chosen = list(_chosen(everyone, options))
     if options.list:
         for mutant in chosen:

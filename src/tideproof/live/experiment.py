@@ -10,101 +10,31 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
 from tideproof import checks
-from tideproof._version import __version__
 from tideproof.checks import Direction, finite, whole
-from tideproof.core.arrays import Memory, allocate
+from tideproof.core.arrays import allocate
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
-from tideproof.estimate import Fit
-from tideproof.files import read_text, write_whole
+from tideproof.estimate.fitted import Fit
+from tideproof.files import write_whole
 from tideproof.kernels.environment import Slot
-from tideproof.kernels.moments import Moments, record
+from tideproof.kernels.moments import record
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
+from tideproof.live import saving
+from tideproof.live.environment import Environment
+from tideproof.live.pull import CANCELLED, OUT, SETTLED, TOLD, Label, Pull, checked_label
+from tideproof.live.recommendation import Recommendation
 from tideproof.policies.registry import as_policy
-from tideproof.policies.registry import policy as find_policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve import solve
 from tideproof.table import Table
-from tideproof.words import listed_groups
 
-Label = str | int
-
-FORMAT = 2
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
-
-OUT, TOLD, SETTLED, CANCELLED = "out", "told", "summarised", "cancelled"
-
-
-@dataclass(frozen=True, slots=True)
-class Pull:
-    """One ask: play `arm` in `environment`, then tell the reward.
-
-    Attributes
-    ----------
-    id : its number, by which it may be told instead of the pull itself.
-    arm : the arm to play.
-    environment : the environment it belongs to, however late its reward comes.
-    """
-
-    id: int
-    arm: str
-    environment: Label
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """What an experiment would select now, and how sure it is.
-
-    Attributes
-    ----------
-    arm : the selected arm; None before anything was told.
-    runner_up : the best of the others that can be compared with it.
-    margin : estimated advantage over the runner-up, at least 0 if `arm` is also the best estimate.
-    low, high : nominal 95 % interval of that advantage.
-    p_best : probability that `arm` is the best of the arms it can be compared with.
-    groups : arms that can be compared, group by group; more than one group means that the
-        selection is only the best of its own.
-    adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
-    """
-
-    arm: str | None
-    runner_up: str | None
-    margin: float | None
-    low: float | None
-    high: float | None
-    p_best: float | None
-    groups: tuple[tuple[str, ...], ...]
-    adaptive: bool
-
-    def __str__(self) -> str:
-        if self.arm is None:
-            return "nothing told yet"
-        text = f"select {self.arm}"
-        if self.margin is not None:
-            text += f": {self.margin:+.4g} against {self.runner_up}"
-        if self.low is not None and self.p_best is not None:
-            text += (
-                f" (95 % interval {self.low:.4g} to {self.high:.4g}), best with probability {self.p_best:.3f}"
-            )
-        if len(self.groups) > 1:
-            text += f"; not comparable yet: {listed_groups(self.groups)}"
-        return text
-
-
-class _Environment:
-    """One label: its slot for the kernels and its cells for fits, both of told rewards only."""
-
-    def __init__(self, arms: int) -> None:
-        self.slot: Memory[Slot] = allocate(Slot, arms)
-        self.cells: Memory[Moments] = allocate(Moments, arms)
-
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -171,7 +101,7 @@ class Experiment:
         self._program = self.policy.program()
         self._memory = self.policy.memory(len(self.arms))
         self._ahead = self.policy.memory(len(self.arms))  # told data with the pulls that are out
-        self._environments: dict[Label, _Environment] = {}
+        self._environments: dict[Label, Environment] = {}
         self._current: Label | None = None
         self._pulls: list[Pull] = []
         self._status: list[str] = []
@@ -206,7 +136,7 @@ class Experiment:
             If fewer pulls than that are left, or the policy has stopped.
         """
         wanted = 1 if n is None else whole("n", n, 1)
-        label = _checked_label(environment) if environment is not None else self._current
+        label = checked_label(environment) if environment is not None else self._current
         label = 1 if label is None else label
         if self.remaining is not None and wanted > self.remaining:
             raise Finished(
@@ -241,7 +171,7 @@ class Experiment:
         draw = self._draw(ASK, len(self._pulls))
         return int(self._program.ask(self._params, run.state, run.data, here, draw))
 
-    def _view(self) -> tuple[Any, dict[Label, _Environment]]:
+    def _view(self) -> tuple[Any, dict[Label, Environment]]:
         """Return the policy's state with the pulls that are out in their place, and their slots.
 
         Pulls of one arm in one environment enter together, in the order of their latest ask, so
@@ -255,10 +185,10 @@ class Experiment:
             batches[key] = batches.pop(key, 0) + 1
         self._ahead.copy_from(self._memory)
         run = self._ahead.view
-        slots: dict[Label, _Environment] = {}
+        slots: dict[Label, Environment] = {}
         for i, ((label, arm), n) in enumerate(batches.items()):
             if label not in slots:
-                slots[label] = _Environment(len(self.arms))
+                slots[label] = Environment(len(self.arms))
                 if label in self._environments:
                     slots[label].slot.copy_from(self._environments[label].slot)
             draw = self._draw(TELL, self._batches + i)
@@ -336,7 +266,7 @@ class Experiment:
         """
         if arm not in self._index:
             raise UnknownName.among("arm", arm, self.arms)
-        label = _checked_label(environment)
+        label = checked_label(environment)
         n = whole("n", n, 1)
         mean = finite("mean", mean)
         if variance is None and n > 1:
@@ -358,7 +288,7 @@ class Experiment:
         """Hand told rewards to the cells and to the policy."""
         place = self._environments.get(label)
         if place is None:
-            place = self._environments[label] = _Environment(len(self.arms))
+            place = self._environments[label] = Environment(len(self.arms))
         record(place.cells.view, self._index[arm], n, mean, squares)
         run = self._memory.view
         draw = self._draw(TELL, self._batches)
@@ -470,85 +400,15 @@ class Experiment:
 
         A crash while saving leaves the old file or the new one.
         """
-        write_whole(path, json.dumps(self._to_dict(), indent=None, allow_nan=False))
+        write_whole(path, json.dumps(saving.to_dict(self), indent=None, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read an experiment that was saved: its next `ask` is the one it would have given."""
-        try:
-            saved = json.loads(read_text(path))
-            version = saved["tideproof_experiment"]
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-            raise InputError(f"{os.fspath(path)!r} is not a saved tideproof experiment") from None
-        if version != FORMAT:
-            raise InputError(
-                f"{os.fspath(path)!r} has format {version}; tideproof {__version__} reads format {FORMAT}"
-            )
-        return cls._from_dict(saved)
-
-    def _to_dict(self) -> dict[str, Any]:
-        spec = self.policy
-        return {
-            "tideproof_experiment": FORMAT,
-            "version": __version__,
-            "arms": list(self.arms),
-            "budget": self.budget,
-            "policy": {"name": spec.name, "label": spec.label, "options": dict(spec.options)},
-            "seed": self.seed,
-            "direction": self.direction,
-            "current": self._current,
-            "batches": self._batches,
-            "pulls": [
-                [self._index[p.arm], p.environment, status, reward]
-                for p, status, reward in zip(self._pulls, self._status, self._rewards, strict=True)
-            ],
-            "summaries": [[key, *summary] for key, summary in self._summaries.items()],
-            "state": _buffers(self._memory),
-            "environments": [
-                {"label": label, "slot": _buffers(e.slot), "cells": _buffers(e.cells)}
-                for label, e in self._environments.items()
-            ],
-        }
-
-    @classmethod
-    def _from_dict(cls, saved: dict[str, Any]) -> Experiment:
-        chosen = saved["policy"]
-        run = cls(
-            saved["arms"],
-            budget=saved["budget"],
-            policy=find_policy(chosen["name"], label=chosen["label"], **chosen["options"]),
-            seed=saved["seed"],
-            direction=saved["direction"],
-        )
-        run._current, run._batches = saved["current"], saved["batches"]
-        for id, (arm, label, status, reward) in enumerate(saved["pulls"]):
-            run._pulls.append(Pull(id, run.arms[arm], label))
-            run._status.append(status)
-            run._rewards.append(reward)
-            if status == OUT:
-                run._out[id] = run._pulls[id]
-        run._cancelled = run._status.count(CANCELLED)
-        run._summaries = {key: (arm, *rest) for key, arm, *rest in saved["summaries"]}
-        _refill(run._memory, saved["state"])
-        for entry in saved["environments"]:
-            place = run._environments[entry["label"]] = _Environment(len(run.arms))
-            _refill(place.slot, entry["slot"])
-            _refill(place.cells, entry["cells"])
+        saved = saving.read(path)
+        run = cls(**saving.options(saved))
+        saving.refill(run, saved)
         return run
-
-
-def _buffers(memory: Memory[Any]) -> dict[str, list[Any]]:
-    return {"floats": memory.floats.tolist(), "ints": memory.ints.tolist()}
-
-
-def _refill(memory: Memory[Any], saved: dict[str, list[Any]]) -> None:
-    for buffer, numbers in ((memory.floats, saved["floats"]), (memory.ints, saved["ints"])):
-        if len(buffer) != len(numbers):
-            raise InputError(
-                f"the experiment was saved by another version of its policy or of tideproof: its state has "
-                f"{len(numbers)} numbers, not {len(buffer)}"
-            )
-        buffer[:] = numbers
 
 
 def _minus(value: float | None) -> float | None:
@@ -566,9 +426,3 @@ def _checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
     if twice:
         raise InputError(f"arms must have different names; more than once: {', '.join(twice)}")
     return names
-
-
-def _checked_label(label: Any) -> Label:
-    if isinstance(label, bool) or not isinstance(label, (str, int)):
-        raise InputError(f"an environment's label must be a string or a whole number, not {label!r}")
-    return label

@@ -15,6 +15,7 @@ from tideproof.kernels.random import SELECT, Draw
 from tideproof.kernels.replicate import SAMPLES, Trace
 from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
 from tideproof.live.experiment import Experiment
+from tideproof.live.saving import to_dict
 from tideproof.policies.registry import as_policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.worlds import Uniform, World
@@ -163,7 +164,7 @@ def resumes_after_reload(spec: PolicySpec) -> None:
             if step % 7 == 0:
                 run.save(path)
                 again = Experiment.load(path)
-                assert again._to_dict() == run._to_dict()
+                assert to_dict(again) == to_dict(run)
                 if not run.done:
                     assert again._next_arm(step // 3) == run._next_arm(step // 3)
                 run = again
