@@ -68,6 +68,7 @@ def expected(variance, a, b, day_):
         return va + vb, (va + vb) ** 2 / (va**2 / fa + vb**2 / fb)
     if variance == "robust":
         here = [(np.array(arm) == one) & (np.array(day) == day_) for one in (a, b)]
+        freedom -= 9 - 1  # thu has a single arm: how much rewards vary there says nothing of other days
         return sum(((residual[h] / (1 - leverage[h])) ** 2).sum() / h.sum() ** 2 for h in here), freedom
     if variance == "common":
         one = residual @ residual / freedom

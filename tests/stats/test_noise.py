@@ -12,8 +12,8 @@ from scipy.special import bdtr, bdtrc
 import oracles
 from tideproof.errors import InputError
 from tideproof.estimate import Fit, fit
-from tideproof.stats.readout import read_out
-from tideproof.stats.solve import adjusted, shifts, solve
+from tideproof.stats.readout import adjusted, read_out, shifts
+from tideproof.stats.solve import solve
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 CLOSE = 1e-9  # relative to sigma, which is about 1
@@ -145,10 +145,9 @@ def test_the_general_readout_is_the_common_one_when_noise_is():
         random = np.random.default_rng(2)
         arm, environment = oracles.design(kind, 5, 12, random)
         c = Fit.from_arrays(arm, environment, oracles.rewards(arm, environment, random)).cells
-        K, J = len(c.arms), len(c.environments)
-        s = solve(c.arm, c.environment, c.n, c.mean, c.squares, K, J)
-        found = read_out(s, s.P, c.arm, c.environment, c.n, c.mean, J, c.n, 1.0 / c.n)
-        want = [*adjusted(s, c.arm, c.n, c.mean), *shifts(s, c.arm, c.environment, c.n, c.mean, J)]
+        s = solve(c)
+        found = read_out(s, s.P, c, 1.0 / c.n)
+        want = [*adjusted(s, c), *shifts(s, c)]
         for ours, theirs in zip(found, want, strict=True):
             assert ours == pytest.approx(theirs, abs=1e-9)
 
@@ -231,10 +230,85 @@ def test_environments_with_one_arm_do_no_harm():
     arm, environment, reward = log()
     more = np.append(arm, [1, 1, 2]), np.append(environment, [90, 90, 91]), np.append(reward, [3.0, 5.0, 1.0])
     for variance in ("by-arm", "by-environment", "robust", "clustered"):
-        base, extended = (
-            Fit.from_arrays(*data, variance=variance) for data in ((arm, environment, reward), more)
-        )
-        if variance != "by-arm":  # two rewards more of arm 1 do change its variance
-            assert extended.contrast(1, 0).estimate == pytest.approx(base.contrast(1, 0).estimate, abs=1e-9)
+        extended = Fit.from_arrays(*more, variance=variance)
         assert np.all(np.isfinite(list(extended.arms["se"])))
         assert f"standard errors: {variance}" in repr(extended)
+
+
+def with_single_arms(arm, environment, reward, times):
+    """Add environments with one arm each, as many as rewards in it: 1, 2, ... `times`; and an arm alone."""
+    n = np.arange(1, times + 1)
+    lonely = np.repeat(np.append(np.arange(times - 1) % 3, 99), n)
+    where = np.repeat(1000 + n, n)
+    drawn = np.random.default_rng(3).normal(50.0, 9.0, size=where.size)
+    return np.append(arm, lonely), np.append(environment, where), np.append(reward, drawn)
+
+
+@pytest.mark.parametrize("variance", ["robust", "clustered", "by-environment"])
+def test_environments_with_one_arm_change_no_contrast(variance):
+    """Neither clusters nor rewards nor degrees of freedom: nothing is compared there.
+
+    Not so "common" and "by-arm": how rewards vary there does tell how they vary elsewhere.
+    """
+    arm, environment, reward = log(by="environment")
+    base = Fit.from_arrays(arm, environment, reward, variance=variance)
+    more = Fit.from_arrays(*with_single_arms(arm, environment, reward, 40), variance=variance)
+    assert more.uninformative == 40
+    for i, k in combinations(range(4), 2):
+        mine, theirs = more.contrast(i, k), base.contrast(i, k)
+        if variance != "by-environment":
+            assert mine.freedom == theirs.freedom  # whole numbers
+        for name in ("estimate", "se", "low", "high", "p", "freedom"):
+            assert getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=1e-9), name
+    rows = {row["arm"]: row for row in base.comparisons}
+    for row in more.comparisons:
+        if row["arm"] != 99:
+            assert row["low"] == pytest.approx(rows[row["arm"]]["low"], rel=1e-9)
+            assert row["candidate"] == rows[row["arm"]]["candidate"]
+
+
+@pytest.mark.parametrize("variance", ["robust", "clustered"])
+def test_groups_that_never_met_have_each_its_own_freedom(variance):
+    """What is known of two unconnected halves is what each would say alone."""
+    arm, environment, reward = log(by="environment")
+    other = log(arms=3, environments=11, seed=4, by="environment")
+    both = [
+        np.append(mine, theirs)
+        for mine, theirs in zip((arm + 10, environment + 20, reward), other, strict=True)
+    ]
+    found = Fit.from_arrays(*both, variance=variance)
+    for data, first, arms in (((arm, environment, reward), 10, 4), (other, 0, 3)):
+        alone = Fit.from_arrays(*data, variance=variance)
+        for i, k in combinations(range(arms), 2):
+            mine, theirs = found.contrast(first + i, first + k), alone.contrast(i, k)
+            assert mine.freedom == theirs.freedom
+            assert (mine.se, mine.low, mine.p) == pytest.approx((theirs.se, theirs.low, theirs.p), rel=1e-9)
+        for row, want in zip(
+            [r for r in found.arms if r["arm"] // 10 == first // 10], alone.arms, strict=True
+        ):
+            assert (row["mean"], row["low"]) == pytest.approx((want["mean"], want["low"]), rel=1e-9) or (
+                variance == "clustered"  # the noise inside cells is taken to be the same in both halves
+            )
+
+
+def test_clustered_needs_two_environments_that_compare():
+    arm, environment = list("AABBAB"), [1, 1, 1, 1, 2, 3]
+    with pytest.raises(InputError, match="two environments with two arms or more; A and B have one; use"):
+        Fit.from_arrays(arm, environment, [0.0, 1.0, 2.0, 4.0, 5.0, 6.0], variance="clustered")
+
+
+def test_clustered_covers_where_most_environments_have_a_single_arm():
+    """Six environments that compare among 200 that do not; shifts differ between arms.
+
+    With all of them counted as clusters 95 % intervals cover 87 to 89 %.
+    """
+    random, logs = np.random.default_rng(17), 1200
+    arm = np.append(np.tile(np.repeat(np.arange(3), 6), 6), np.arange(200) % 3)
+    environment = np.append(np.repeat(np.arange(6), 18), 6 + np.arange(200))
+    covered = 0
+    for _ in range(logs):
+        own = random.normal(size=(3, 206))
+        reward = own[arm, environment] + random.normal(size=arm.size)
+        gap = Fit.from_arrays(arm, environment, reward, variance="clustered").contrast(1, 0)
+        covered += gap.low <= 0.0 <= gap.high
+    within_bounds(covered, logs, 0.95)  # balanced: t is exact but for (N - 1)/(N - K) = 1.02

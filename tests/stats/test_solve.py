@@ -11,19 +11,22 @@ import oracles
 from tideproof.core.arrays import allocate
 from tideproof.kernels import fixed_effects
 from tideproof.kernels.environment import Slot, enter
-from tideproof.stats import solve as module
-from tideproof.stats.solve import adjusted, contrast, residuals, shifts, solve
+from tideproof.stats import cells as module
+from tideproof.stats.cells import Cells
+from tideproof.stats.readout import adjusted, shifts
+from tideproof.stats.solve import contrast, residuals, solve
 
 ATOL = 1e-9  # sigma is 1; lstsq and pinv on matrices of a few hundred columns lose some digits
 SIZES = [(2, 2), (3, 8), (5, 20), (12, 30), (50, 60)]
 
 
-def cells(arm, environment, reward, arms):
+def cells(arm, environment, reward, arms, environments):
     pair, cell = np.unique(environment * arms + arm, return_inverse=True)
     n = np.bincount(cell).astype(float)
     mean = np.array([reward[cell == c].mean() for c in range(pair.size)])
     squares = np.array([((reward[cell == c] - mean[c]) ** 2).sum() for c in range(pair.size)])
-    return pair % arms, pair // arms, n, mean, squares
+    labels = list(range(arms)), list(range(environments))
+    return Cells(*labels, pair % arms, pair // arms, n, mean, squares)
 
 
 def drawn(kind, arms, environments, seed=0, shift=10.0):
@@ -38,8 +41,7 @@ def test_solution_is_dense_least_squares(kind, arms, environments):
     for seed in range(8 if arms < 50 else 2):
         arm, environment, reward = drawn(kind, arms, environments, seed)
         reference = oracles.dense(arm, environment, reward, arms, environments)
-        c = cells(arm, environment, reward, arms)
-        s = solve(*c, arms, environments)
+        s = solve(cells(arm, environment, reward, arms, environments))
 
         connected = oracles.groups(arm, environment, arms)
         for group in connected:
@@ -69,7 +71,7 @@ def test_solution_is_what_the_recursion_arrives_at(kind):
     for i, j, r in zip(arm, environment, reward, strict=True):
         fixed_effects.observe(fit, slots[j], i, 1, r, 0.0)
         enter(slots[j], i, 1, r)
-    s = solve(*cells(arm, environment, reward, arms), arms, environments)
+    s = solve(cells(arm, environment, reward, arms, environments))
     assert (s.told, s.environments, s.joins) == (fit.told[0], fit.environments[0], fit.joins[0])
     assert s.freedom == fixed_effects.freedom(fit)
     assert s.rss == pytest.approx(fit.rss[0], abs=ATOL)
@@ -86,24 +88,24 @@ def test_readouts_are_combinations_of_the_dense_solution(kind):
     arms, environments = 5, 9
     arm, environment, reward = drawn(kind, arms, environments)
     reference = oracles.dense(arm, environment, reward, arms, environments)
-    i, j, n, mean, squares = cells(arm, environment, reward, arms)
-    s = solve(i, j, n, mean, squares, arms, environments)
+    c = cells(arm, environment, reward, arms, environments)
+    s = solve(c)
 
-    found = zip(*adjusted(s, i, n, mean), strict=True)
+    found = zip(*adjusted(s, c), strict=True)
     for a, (estimate, variance) in enumerate(found):
         want = reference.combination(oracles.adjusted_mean(arm, environment, arms, environments, a))
         assert (estimate, variance) == pytest.approx(want, abs=ATOL)
 
-    found = zip(*shifts(s, i, j, n, mean, environments), strict=True)
+    found = zip(*shifts(s, c), strict=True)
     for e, (estimate, variance) in enumerate(found):
         want = reference.combination(oracles.relative_shift(arm, environment, arms, environments, e))
         assert (estimate, variance) == pytest.approx(want, abs=ATOL)
 
-    residual, variance = residuals(s, i, j, n, mean, environments)
-    X = oracles.dummies(i, j, arms, environments)
+    residual, variance = residuals(s, c)
+    X = oracles.dummies(c.arm, c.environment, arms, environments)
     leverage = np.sum(X @ reference.covariance * X, axis=1)
-    assert residual == pytest.approx(mean - X @ reference.beta, abs=ATOL)
-    assert variance == pytest.approx(1 / n - leverage, abs=ATOL)
+    assert residual == pytest.approx(c.mean - X @ reference.beta, abs=ATOL)
+    assert variance == pytest.approx(1 / c.n - leverage, abs=ATOL)
 
 
 def test_groups_are_read_out_apart():
@@ -111,15 +113,16 @@ def test_groups_are_read_out_apart():
     arm = np.array([0, 1, 0, 1, 2, 3, 2, 3, 3])
     environment = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
     reward = np.random.default_rng(1).normal(size=9)
-    whole = cells(arm, environment, reward, 4)
-    s = solve(*whole, 4, 4)
+    whole = cells(arm, environment, reward, 4, 4)
+    s = solve(whole)
     assert s.group.tolist() == [1, 1, 2, 2]
+    assert s.component.tolist() == [0, 0, 1, 1]
     for half, first in ((arm < 2, 0), (arm >= 2, 2)):
-        part = cells(arm[half] - first, environment[half] - first, reward[half], 2)
-        alone = solve(*part, 2, 2)
+        part = cells(arm[half] - first, environment[half] - first, reward[half], 2, 2)
+        alone = solve(part)
         for readout, of_part in (
-            (adjusted(s, whole[0], *whole[2:4]), adjusted(alone, part[0], *part[2:4])),
-            (shifts(s, *whole[:4], 4), shifts(alone, *part[:4], 2)),
+            (adjusted(s, whole), adjusted(alone, part)),
+            (shifts(s, whole), shifts(alone, part)),
         ):
             for got, want in zip(readout, of_part, strict=True):
                 assert got[first : first + 2] == pytest.approx(want, abs=1e-12)
@@ -129,23 +132,24 @@ def test_arm_and_environment_without_data():
     """Arm 1 was never seen, arm 3 met no other, environment 2 is empty."""
     arm, environment = np.array([0, 2, 0, 2, 3]), np.array([0, 0, 1, 1, 3])
     reward = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
-    c = cells(arm, environment, reward, 4)
-    s = solve(*c, 4, 4)
+    c = cells(arm, environment, reward, 4, 4)
+    s = solve(c)
     assert s.group.tolist() == [1, 0, 1, 0]
+    assert s.component.tolist() == [0, 1, 0, 2]
     assert (s.told, s.environments, s.joins, s.freedom) == (5, 3, 1, 1)
     assert contrast(s, 2, 0) == pytest.approx((1.5, 1.0))
     assert not s.P[[1, 3]].any()
-    mean, variance = adjusted(s, c[0], c[2], c[3])
+    mean, variance = adjusted(s, c)
     assert mean == pytest.approx([2.0, np.nan, 3.5, 7.0], nan_ok=True)
     assert variance == pytest.approx([0.5, np.nan, 0.5, 1.0], nan_ok=True)
-    shift, variance = shifts(s, *c[:4], 4)
+    shift, variance = shifts(s, c)
     assert shift == pytest.approx([-1.25, 1.25, np.nan, 0.0], nan_ok=True)
     assert variance == pytest.approx([0.25, 0.25, np.nan, 0.0], nan_ok=True)
 
 
 def test_nothing_told_is_no_error():
     nothing = np.zeros(0)
-    s = solve(nothing.astype(int), nothing.astype(int), nothing, nothing, nothing, 3, 0)
+    s = solve(Cells(list("ABC"), [], nothing.astype(int), nothing.astype(int), nothing, nothing, nothing))
     assert s.group.tolist() == [0, 0, 0]
     assert (s.rss, s.freedom) == (0.0, 0)
 
@@ -153,9 +157,9 @@ def test_nothing_told_is_no_error():
 def test_shifts_of_a_million_sigma_do_no_harm():
     """The rewards themselves are rounded to 1e-10 sigma; nothing more may be lost."""
     arm, environment, reward = drawn("incomplete", 8, 200, shift=0.0)
-    calm = solve(*cells(arm, environment, reward, 8), 8, 200)
+    calm = solve(cells(arm, environment, reward, 8, 200))
     wild = reward + 1e6 * np.random.default_rng(3).normal(size=200)[environment]
-    stormy = solve(*cells(arm, environment, wild, 8), 8, 200)
+    stormy = solve(cells(arm, environment, wild, 8, 200))
     assert stormy.mu == pytest.approx(calm.mu, abs=1e-9)
     assert stormy.rss == pytest.approx(calm.rss, rel=1e-9)
     assert np.array_equal(stormy.P, calm.P)
@@ -169,7 +173,7 @@ def test_a_faint_link_is_not_lost_beside_heavy_arms():
     arm, environment = np.array([0, 1, 2, 3, 1, 2]), np.array([0, 0, 1, 1, 2, 2])
     n = np.array([1e6, 1e6, 1e6, 1e6, 1.0, 1.0])
     mean = np.array([1.0, 3.0, 105.0, 104.0, -50.0, -49.5])
-    s = solve(arm, environment, n, mean, np.zeros(6), 4, 3)
+    s = solve(Cells(list("ABCD"), [0, 1, 2], arm, environment, n, mean, np.zeros(6)))
     assert contrast(s, 1, 0) == pytest.approx((2.0, 2e-6), rel=1e-9)
     assert contrast(s, 2, 1) == pytest.approx((0.5, 2.0), rel=1e-9)
     assert contrast(s, 3, 0) == pytest.approx((1.5, 2.0 + 4e-6), rel=1e-9)
@@ -177,19 +181,21 @@ def test_a_faint_link_is_not_lost_beside_heavy_arms():
 
 def test_blocks_of_environments_change_nothing(monkeypatch):
     arm, environment, reward = drawn("one-arm environments", 5, 40)
-    c = cells(arm, environment, reward, 5)
-    at_once = solve(*c, 5, 40)
-    want = [at_once.mu, *shifts(at_once, *c[:4], 40), *residuals(at_once, *c[:4], 40)]
+    c = cells(arm, environment, reward, 5, 40)
+    at_once = solve(c)
+    want = [at_once.mu, *shifts(at_once, c), *residuals(at_once, c)]
     monkeypatch.setattr(module, "_BLOCK", 35)  # seven environments at a time
-    s = solve(*c, 5, 40)
-    for got, value in zip([s.mu, *shifts(s, *c[:4], 40), *residuals(s, *c[:4], 40)], want, strict=True):
+    assert [block.shape for _, _, (block,) in c.blocks(c.n)] == [(7, 5)] * 5 + [(5, 5)]
+    s = solve(c)
+    for got, value in zip([s.mu, *shifts(s, c), *residuals(s, c)], want, strict=True):
         assert got == pytest.approx(value, abs=1e-12)
 
 
 def test_cells_come_in_any_order():
     arm, environment, reward = drawn("incomplete", 5, 30)
-    c = cells(arm, environment, reward, 5)
-    order = np.random.default_rng(0).permutation(c[0].size)
-    s, t = solve(*c, 5, 30), solve(*(column[order] for column in c), 5, 30)
+    c = cells(arm, environment, reward, 5, 30)
+    order = np.random.default_rng(0).permutation(c.n.size)
+    columns = (column[order] for column in (c.arm, c.environment, c.n, c.mean, c.squares))
+    s, t = solve(c), solve(Cells(c.arms, c.environments, *columns))
     assert t.mu == pytest.approx(s.mu, abs=1e-12)
     assert pytest.approx(s.P, abs=1e-12) == t.P

@@ -2,6 +2,6 @@
 
 from tideproof.estimate.contrast import Contrast as Contrast
 from tideproof.estimate.decision import Decision as Decision
-from tideproof.estimate.fitted import NOMINAL as NOMINAL
 from tideproof.estimate.fitted import Fit as Fit
 from tideproof.estimate.log import fit as fit
+from tideproof.estimate.verdict import NOMINAL as NOMINAL

@@ -18,22 +18,22 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
-from tideproof.estimate.verdict import strangers, verdict
+from tideproof.estimate.groups import against_best, chances
+from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
-from tideproof.stats import diagnostics
-from tideproof.stats import solve as least_squares
-from tideproof.stats.cells import Cells
-from tideproof.stats.comparisons import Comparisons, compare_with_best
-from tideproof.stats.diagnostics import Additivity, SampleRatio, Spread
-from tideproof.stats.gaps import gaps as gaps_of
-from tideproof.stats.inference import chance_of_best, t_quantile
-from tideproof.stats.noise import Variance, estimate, parts, sigma2
-from tideproof.stats.solve import sums
+from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
+from tideproof.stats.averages import period_mean, raw_mean
+from tideproof.stats.cells import Cells, members
+from tideproof.stats.gaps import gaps
+from tideproof.stats.inference import t_quantiles
+from tideproof.stats.influence import influence
+from tideproof.stats.noise import Variance, estimate, pools, sigma2
+from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
+from tideproof.stats.solve import solve
+from tideproof.stats.variances import Spread, unequal_variances
 from tideproof.table import Table
-from tideproof.words import counted, rounded
 
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
-NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
 
 
 class Fit:
@@ -76,19 +76,15 @@ class Fit:
         self.level = checks.level(level)
         self.variance = variance
 
-        K, J = len(cells.arms), len(cells.environments)
-        self._solution = least_squares.solve(
-            cells.arm, cells.environment, cells.n, cells.mean, cells.squares, K, J
-        )
+        self._solution = solve(cells)
         self._sign = 1.0 if direction == "maximize" else -1.0
         self.freedom = self._solution.freedom
         self._sigma = math.sqrt(sigma2(self._solution))
         self._estimate = estimate(cells, self._solution, variance)
         self.sigma = known(self._sigma)
-        self._groups = _members(self._solution.group)
+        self._groups = [group for _, group in members(self._solution.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
-        self._arms_seen = np.bincount(cells.environment, minlength=J)
-        self.uninformative = int(np.count_nonzero(self._arms_seen == 1))
+        self.uninformative = int(np.count_nonzero(cells.arms_seen == 1))
 
     @classmethod
     def from_arrays(
@@ -140,15 +136,7 @@ class Fit:
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
-        mu, C, freedom = self._sign * self._estimate.mu, self._estimate.covariance, self._estimate.freedom
-        chance, error = np.full(mu.size, np.nan), math.nan
-        for group in self._groups:
-            if self.freedom and group.size > 1:
-                block = np.ix_(group, group)
-                nu = _fewest(freedom[block]).min()
-                chance[group], worst = chance_of_best(mu[group], 1.0, C[block], float(nu))
-                error = worst if math.isnan(error) else max(error, worst)
-        return chance, error
+        return chances(self._estimate, self._groups, self._sign)
 
     @cached_property
     def arms(self) -> Table:
@@ -159,12 +147,12 @@ class Fit:
         """
         c, read = self.cells, self._estimate.readout
         se = np.sqrt(read.mean_variance)
-        reach = t_quantile(self.level, self._estimate.overall) * se
+        reach = t_quantiles(self.level, self._estimate.mean_freedom) * se
         return Table(
             {
                 "arm": c.arms,
-                "n": sums(c.arm, c.n, len(c.arms)).astype(np.int64),
-                "raw_mean": self._raw,
+                "n": c.counts.astype(np.int64),
+                "raw_mean": raw_mean(c),
                 "mean": read.mean,
                 "se": se,
                 "low": read.mean - reach,
@@ -172,13 +160,6 @@ class Fit:
                 "p_best": self._chances[0],
             }
         )
-
-    @cached_property
-    def _raw(self) -> Floats:
-        """The mean reward of each arm as it is."""
-        c = self.cells
-        with np.errstate(invalid="ignore"):
-            return sums(c.arm, c.n * c.mean, len(c.arms)) / sums(c.arm, c.n, len(c.arms))
 
     @cached_property
     def averages(self) -> Table:
@@ -190,15 +171,13 @@ class Fit:
         one.
         """
         c, mean = self.cells, self._estimate.readout.mean
-        size = sums(c.environment, c.n, len(c.environments))[c.environment]
-        with np.errstate(invalid="ignore"):
-            period = sums(c.arm, size * c.mean, len(c.arms)) / sums(c.arm, size, len(c.arms))
+        raw, period = raw_mean(c), period_mean(c)
         return Table(
             {
                 "arm": c.arms,
                 "mean": mean,
-                "raw_mean": self._raw,
-                "raw_bias": self._raw - mean,
+                "raw_mean": raw,
+                "raw_bias": raw - mean,
                 "period_mean": period,
                 "period_bias": period - mean,
             }
@@ -214,22 +193,8 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best).
         """
-        K = len(self.cells.arms)
-        columns = {name: np.full(K, np.nan) for name in ("estimate", "low", "high")}
-        candidate = np.ones(K, bool)
-        for group in self._groups:
-            if group.size > 1:
-                found = self._compared(group)
-                limits = (found.low, found.high) if self._sign > 0.0 else (-found.high, -found.low)
-                columns["estimate"][group] = self._sign * found.estimate
-                columns["low"][group], columns["high"][group] = limits
-                candidate[group] = found.candidate
-        return Table({"arm": self.cells.arms, **columns, "candidate": candidate})
-
-    def _compared(self, group: Ints) -> Comparisons:
-        found, block = self._estimate, np.ix_(group, group)
-        nu = _fewest(found.freedom[block]).min(axis=1)
-        return compare_with_best(self._sign * found.mu[group], found.covariance[block], nu, self.level)
+        found = against_best(self._estimate, self._groups, self._sign, self.level)
+        return Table({"arm": self.cells.arms, **found._asdict()})
 
     @property
     def candidates(self) -> list[Any]:
@@ -265,12 +230,12 @@ class Fit:
         """
         c, read = self.cells, self._estimate.readout
         se = np.sqrt(read.shift_variance)
-        reach = t_quantile(self.level, self._estimate.overall) * se
+        reach = t_quantiles(self.level, self._estimate.shift_freedom) * se
         return Table(
             {
                 "environment": c.environments,
-                "n": sums(c.environment, c.n, len(c.environments)).astype(np.int64),
-                "arms": self._arms_seen,
+                "n": c.sizes.astype(np.int64),
+                "arms": c.arms_seen,
                 "shift": read.shift,
                 "se": se,
                 "low": read.shift - reach,
@@ -289,7 +254,7 @@ class Fit:
         i, k = self._position(a), self._position(b)
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
-        if math.isnan(least_squares.contrast(self._solution, i, k)[0]):
+        if self._solution.component[i] != self._solution.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
         mu, C = self._estimate.mu, self._estimate.covariance
         variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
@@ -307,9 +272,9 @@ class Fit:
         i, k = self._position(a), self._position(b)
         if i == k:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
-        found = gaps_of(self.cells, self._solution, self.variance, i, k)
+        found = gaps(self.cells, self._solution, self.variance, i, k)
         se = np.sqrt(found.variance)
-        reach = np.array([t_quantile(self.level, freedom) for freedom in found.freedom.tolist()]) * se
+        reach = t_quantiles(self.level, found.freedom) * se
         return Table(
             {
                 "environment": [self.cells.environments[j] for j in found.environment],
@@ -328,12 +293,12 @@ class Fit:
         common noise; with `variance` "by-arm" or "by-environment" it is Welch and James's test.
         """
         if self.variance in ("by-arm", "by-environment"):
-            return diagnostics.weighted_additivity(self.cells, *parts(self.cells, self.variance), worst)
-        return diagnostics.additivity(self.cells, self._solution, worst)
+            return weighted_additivity(self.cells, pools(self.cells, self.variance), worst)
+        return additivity(self.cells, self._solution, worst)
 
     def spread(self) -> Spread:
         """Test whether all arms, and all environments, vary alike; if not, choose another `variance`."""
-        return diagnostics.spread(self.cells)
+        return unequal_variances(self.cells)
 
     def influence(self) -> Table:
         """Say what leaving each environment out in turn would change: the winner, and its lead.
@@ -349,46 +314,14 @@ class Fit:
             If no chain of shared environments connects all arms.
         """
         self._check_comparable()
-        c, mu = self.cells, self._sign * self._solution.mu
-        best = int(np.argmax(mu))
-        without = self._sign * diagnostics.without_each(c, self._solution)
-        lead, now = (x[..., best] - np.delete(x, best, axis=-1).max(axis=-1) for x in (without, mu))
-        change = lead - now
-        winner = [None if math.isnan(x[0]) else c.arms[int(np.argmax(x))] for x in without]
-        rank = np.where(np.isnan(change), -np.inf, -np.abs(change))
-        rows = [int(j) for j in np.argsort(rank, kind="stable") if self._arms_seen[j] > 1]
-        return Table(
-            {
-                "environment": [c.environments[j] for j in rows],
-                "n": sums(c.environment, c.n, len(c.environments))[rows].astype(np.int64),
-                "best": [winner[j] for j in rows],
-                "lead": lead[rows],
-                "change": change[rows],
-            }
-        )
+        return influence(self.cells, self._solution, self._sign)
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
-        return diagnostics.sample_ratio(self.cells, expected)
+        return sample_ratio(self.cells, expected)
 
     def __repr__(self) -> str:
-        s = self._solution
-        noise = f"sigma {rounded(self._sigma)} on {counted(self.freedom, 'degree')} of freedom"
-        lines = [
-            self.verdict,
-            repr(self.arms),
-            f"{counted(s.told, 'reward')} in {counted(s.environments, 'environment')}; "
-            + (noise if self.freedom else "no degree of freedom"),
-        ]
-        if self.variance != "common":
-            lines.append(f"standard errors: {self.variance}")
-        if self.cells.dropped:
-            lines.append(f"rows left out because a value was missing: {self.cells.dropped}")
-        if self.uninformative:
-            lines.append(f"environments with a single arm, which say nothing: {self.uninformative}")
-        if self.adaptive:
-            lines.append(NOMINAL)
-        return "\n".join(lines)
+        return summary(self)
 
     def _position(self, arm: Any) -> int:
         if arm not in self.cells.arms:
@@ -415,18 +348,3 @@ class Fit:
         if len(self.groups) == 1:
             return []
         return [self.cells.arms[self._ranked(group)[0]] for group in self._groups]
-
-
-def _members(label: Ints) -> list[Ints]:
-    """Return the arms of each group, by its first arm; label 0 stands for an arm alone."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for i, group in enumerate(label.tolist()):
-        groups.setdefault((group, 0 if group else i), []).append(i)
-    return [np.array(group) for group in groups.values()]
-
-
-def _fewest(freedom: Floats) -> Floats:
-    """Return the degrees of freedom of contrasts, the diagonal out of the way of a minimum."""
-    found = freedom.copy()
-    np.fill_diagonal(found, np.inf)
-    return found

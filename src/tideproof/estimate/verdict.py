@@ -1,13 +1,15 @@
-"""The decision in one sentence."""
+"""The decision in one sentence, and a fit in a few lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideproof.words import listed, listed_groups, rounded
+from tideproof.words import counted, listed, listed_groups, rounded
 
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
+
+NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
 
 
 def verdict(fit: Fit) -> str:
@@ -37,3 +39,22 @@ def strangers(fit: Fit) -> str:
         f"{len(fit.groups)} groups of arms share no environment: {listed_groups(fit.groups)}; "
         f"pull {listed(fit.bridge)} in one environment"
     )
+
+
+def summary(fit: Fit) -> str:
+    """Describe a fit: the verdict, the arms, the noise, and what else one should know."""
+    rewards = counted(int(fit.cells.n.sum()), "reward")
+    environments = counted(int((fit.cells.sizes > 0.0).sum()), "environment")
+    noise = "no degree of freedom"
+    if fit.sigma is not None:
+        noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
+    lines = [fit.verdict, repr(fit.arms), f"{rewards} in {environments}; {noise}"]
+    if fit.variance != "common":
+        lines.append(f"standard errors: {fit.variance}")
+    if fit.cells.dropped:
+        lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")
+    if fit.uninformative:
+        lines.append(f"environments with a single arm, which say nothing: {fit.uninformative}")
+    if fit.adaptive:
+        lines.append(NOMINAL)
+    return "\n".join(lines)

@@ -10,8 +10,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells
-from tideproof.stats.solve import sums
+from tideproof.stats.cells import Cells, sums
 from tideproof.words import counted
 
 Missing = Literal["refuse", "drop"]

@@ -10,6 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
@@ -304,9 +305,7 @@ class Experiment:
     def _refactor(self) -> None:
         """Replace the recursion's numbers by a fresh solve, so that rounding cannot add up."""
         c = self._cells()
-        fresh = solve(
-            c.arm, c.environment, c.n, self._sign * c.mean, c.squares, len(c.arms), len(c.environments)
-        )
+        fresh = solve(replace(c, mean=self._sign * c.mean))
         fit = self._memory.view.data.fit
         fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, fresh.mu, fresh.rss, fresh.group
 

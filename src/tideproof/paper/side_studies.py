@@ -15,6 +15,8 @@ from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.replay import replay
 from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, ROUND_ROBIN, panels
 from tideproof.policies.registry import policy
+from tideproof.stats.cells import Cells
+from tideproof.stats.graph import links
 from tideproof.table import Table
 from tideproof.worlds import Lengths, World, mdm
 
@@ -93,7 +95,7 @@ def designs(seed: int, replications: int) -> Table:
 
 def laplacian(counts: Floats) -> Floats:
     """Return L = sum_j diag(n_j) - n_j n_j'/m_j."""
-    made: Floats = np.diag(counts.sum(axis=0)) - (counts.T / counts.sum(axis=1)) @ counts
+    made: Floats = np.diag(counts.sum(axis=0)) - links(Cells.design(counts))
     return made
 
 
@@ -129,7 +131,7 @@ def _exact(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
     K = counts.shape[1]
     P = np.linalg.pinv(laplacian(counts), hermitian=True)
     size = counts.sum(axis=1)
-    shares = counts / size[:, None]
+    shares = Cells.design(counts).dense_shares()
     arms, shifts = np.eye(K) - shares[0], shares[1:] - shares[0]
     means = 1.0 / size[0] + arms @ P @ arms.T
     between = 1.0 / size[0] + shifts @ P @ shifts.T

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from tideproof.draw.arms import ArmInfo
 from tideproof.draw.gaps import GapInfo, GapsInfo
@@ -13,7 +10,7 @@ from tideproof.draw.meetings import MeetingsInfo
 from tideproof.draw.tide import ShiftInfo
 from tideproof.estimate import Fit
 from tideproof.report.analysis import Analysis
-from tideproof.stats.solve import sums
+from tideproof.stats.graph import links
 
 MOST = 30  # arms in a picture
 
@@ -62,14 +59,7 @@ def meetings_info(analysis: Analysis) -> MeetingsInfo:
     """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j."""
     rows, c = analysis.arms.to_dicts()[:MOST], analysis.fit.cells
     number = {c.arms.index(row["arm"]): i for i, row in enumerate(rows)}
-    size = sums(c.environment, c.n, len(c.environments))
-    known = np.zeros((len(c.arms), len(c.arms)))
-    by = np.argsort(c.environment, kind="stable")
-    bounds = np.searchsorted(c.environment[by], np.arange(len(c.environments) + 1))
-    for j in range(len(c.environments)):
-        cells = by[bounds[j] : bounds[j + 1]]
-        share = c.n[cells] / math.sqrt(size[j]) if size[j] else c.n[cells]
-        known[np.ix_(c.arm[cells], c.arm[cells])] += np.outer(share, share)
+    known = links(c)
     order = list(number)
     evidence = {
         (i, k): float(known[order[i], order[k]])

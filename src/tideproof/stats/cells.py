@@ -1,14 +1,21 @@
-"""What a cell is: all that was observed of one arm in one environment."""
+"""What a cell is: all that was observed of one arm in one environment. And sums over cells, in one place."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 
+_BLOCK = 2**20  # numbers in a dense block of environments x arms: 8 MB
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Cells:
     """All that was observed, one cell for each arm in each environment where it was seen.
 
@@ -19,6 +26,7 @@ class Cells:
     arm, environment : (C,) index of the arm and the environment of each cell.
     n, mean, squares : (C,) rewards, their mean, and the sum of their squared deviations from it.
     dropped : rows left out because a value was missing.
+    other_weight : (C,) weights of the cells in least squares where these are not the counts.
     """
 
     arms: list[Any]
@@ -29,3 +37,112 @@ class Cells:
     mean: Floats
     squares: Floats
     dropped: int = 0
+    other_weight: Floats | None = None
+
+    @classmethod
+    def design(cls, counts: Floats) -> Cells:
+        """Return the cells of a design, (J, K) pulls of each arm in each environment; rewards are 0."""
+        environment, arm = np.nonzero(counts)
+        n = counts[environment, arm]
+        arms, environments = list(range(counts.shape[1])), list(range(counts.shape[0]))
+        return cls(arms, environments, arm, environment, n, np.zeros(n.size), np.zeros(n.size))
+
+    def weighted(self, weight: Floats) -> Cells:
+        """Return the same cells with other weights; what varied inside them is forgotten."""
+        return replace(self, squares=np.zeros(self.n.size), other_weight=weight)
+
+    @property
+    def K(self) -> int:  # noqa: N802
+        """The number of arms."""
+        return len(self.arms)
+
+    @property
+    def J(self) -> int:  # noqa: N802
+        """The number of environments."""
+        return len(self.environments)
+
+    @property
+    def weight(self) -> Floats:
+        """(C,) weight of each cell in least squares: its count, unless others were given."""
+        return self.n if self.other_weight is None else self.other_weight
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(K,) rewards of each arm."""
+        return self.by_arm(self.n)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """(J,) rewards of each environment, m_j."""
+        return self.by_environment(self.n)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """(J,) weight of each environment, W_j; its size, unless other weights were given."""
+        return self.by_environment(self.weight)
+
+    @cached_property
+    def arms_seen(self) -> Ints:
+        """(J,) number of arms seen in each environment."""
+        return np.bincount(self.environment, minlength=self.J)
+
+    @cached_property
+    def compares(self) -> NDArray[np.bool_]:
+        """(J,) whether an environment saw two arms or more; one with a single arm compares nothing."""
+        return self.arms_seen > 1
+
+    @cached_property
+    def shares(self) -> Floats:
+        """(C,) share of each cell in the weight of its environment, w/W_j."""
+        return np.asarray(self.weight / self.totals[self.environment])
+
+    def dense_shares(self) -> Floats:
+        """Return the shares of all arms in each environment, b_j: (J, K)."""
+        b = np.zeros((self.J, self.K))
+        b[self.environment, self.arm] = self.shares
+        return b
+
+    def by_arm(self, values: Floats) -> Floats:
+        """Add up a value of each cell over the cells of each arm: (K,)."""
+        return sums(self.arm, values, self.K)
+
+    def by_environment(self, values: Floats) -> Floats:
+        """Add up a value of each cell over the cells of each environment: (J,)."""
+        return sums(self.environment, values, self.J)
+
+    def centred(self, values: Floats) -> Floats:
+        """Subtract from the value of each cell the weighted mean over its environment: (C,)."""
+        mean = self.by_environment(self.weight * values)[self.environment] / self.totals[self.environment]
+        return np.asarray(values - mean)
+
+    def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, list[Floats]]]:
+        """Spread values of each cell over dense blocks of environments x arms.
+
+        Yields the environments of a block, its cells, and a block for each of the `values`.
+        """
+        order = np.argsort(self.environment, kind="stable")
+        rows = max(1, _BLOCK // self.K)
+        for start in range(0, self.J, rows):
+            stop = min(start + rows, self.J)
+            first, last = np.searchsorted(self.environment, [start, stop], sorter=order)
+            cells = order[first:last]
+            dense = [np.zeros((stop - start, self.K)) for _ in values]
+            for block, value in zip(dense, values, strict=True):
+                block[self.environment[cells] - start, self.arm[cells]] = value[cells]
+            yield slice(start, stop), cells, dense
+
+
+def sums(index: Ints, values: Floats, length: int) -> Floats:
+    """Add up the values that share an index: (length,)."""
+    return np.asarray(np.bincount(index, values, length), np.float64)
+
+
+def members(label: Ints) -> Iterator[tuple[int, Ints]]:
+    """Yield each label that occurs, in order, and where it does.
+
+    >>> [(label, where.tolist()) for label, where in members(np.array([3, 0, 3]))]
+    [(0, [1]), (3, [0, 2])]
+    """
+    order = np.argsort(label, kind="stable")
+    labels, first = np.unique(label[order], return_index=True)
+    yield from zip(labels.tolist(), np.split(order, first)[1:], strict=True)

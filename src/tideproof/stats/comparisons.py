@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats
-from tideproof.stats.inference import critical_values
+from tideproof.stats.inference import critical_values, pair_variances
 
 
 class Comparisons(NamedTuple):
@@ -47,7 +47,7 @@ def compare_with_best(mu: Floats, C: Floats, freedom: Floats, level: float) -> C
     Hsu (1984), Constrained simultaneous confidence intervals for multiple comparisons with the best;
     Hsu (1996), Multiple Comparisons, section 7.3, for unequal covariances.
     """
-    se = np.sqrt(np.maximum(np.diag(C)[:, None] + np.diag(C) - 2.0 * C, 0.0))
+    se = np.sqrt(np.maximum(pair_variances(C), 0.0))
     gap = mu[:, None] - mu
     np.fill_diagonal(gap, np.inf)
     estimate = gap.min(axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells
-from tideproof.stats.noise import Variance, parts, sigma2
+from tideproof.stats.noise import Variance, pools, robust_freedom, sigma2
 from tideproof.stats.solve import Solution
 from tideproof.stats.weighting import hc3
 
@@ -52,11 +52,10 @@ def gaps(c: Cells, solution: Solution, variance: Variance, a: int, b: int) -> Ga
 def _noise(c: Cells, s: Solution, variance: Variance) -> tuple[Floats, Floats]:
     """Return the variance of each cell's mean, and its degrees of freedom."""
     if variance in ("by-arm", "by-environment"):
-        part, s2, freedom = parts(c, variance)
-        return s2[part] / c.n, freedom[part]
+        pooled = pools(c, variance)
+        return pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of]
     if variance == "robust":
-        q = hc3(s, c.arm, c.environment, c.n, c.mean, c.squares, len(c.environments))
-        return q / c.n**2, np.full(c.n.size, float(s.freedom))
+        return hc3(s, c) / c.n**2, robust_freedom(c, s)[c.arm]
     if variance == "clustered":
         inside = float(np.sum(c.n - 1.0))
         one = float(np.sum(c.squares)) / inside if inside else np.nan

@@ -11,9 +11,20 @@ from collections.abc import Callable
 import numpy as np
 
 from tideproof.core.arrays import Floats
-from tideproof.stats.solve import sums
+from tideproof.stats.cells import sums
 
 _MANY = 500  # arms, beyond which their joint distribution costs more than it tells
+
+
+def pair_variances(C: Floats) -> Floats:
+    """Return the variance of every difference of two arms from their covariance: (K, K).
+
+    >>> pair_variances(np.array([[2.0, 0.5], [0.5, 3.0]]))
+    array([[0., 4.],
+           [4., 0.]])
+    """
+    own = np.diag(C)
+    return np.asarray(own[:, None] + own - 2.0 * C)
 
 
 def t_quantile(level: float, freedom: float) -> float:
@@ -25,6 +36,15 @@ def t_quantile(level: float, freedom: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + 0.5 * level)) if freedom else math.nan
+
+
+def t_quantiles(level: float, freedom: Floats) -> Floats:
+    """Return `t_quantile` for each entry.
+
+    >>> t_quantiles(0.95, np.array([10.0, 0.0])).round(3)
+    array([2.228,   nan])
+    """
+    return np.array([t_quantile(level, nu) for nu in freedom.tolist()])
 
 
 def two_sided_p(estimate: float, se: float, freedom: float) -> float:
@@ -147,7 +167,7 @@ def critical_values(C: Floats, freedom: Floats, level: float) -> Floats:
         return np.asarray(bonferroni)
     points = 1024 if K <= 5 else max(1024, min(4096, 2**19 // K))
     v = _directions(points, np.full(K - 1, 0.5)) @ _root(C).T
-    scale = np.sqrt(np.maximum(np.diag(C)[:, None] + np.diag(C) - 2.0 * C, 0.0))
+    scale = np.sqrt(np.maximum(pair_variances(C), 0.0))
     found, inside = np.empty(K), {nu: _radial_table(K - 1, nu) for nu in set(freedom.tolist())}
     for i in range(K):
         with np.errstate(divide="ignore", invalid="ignore"):

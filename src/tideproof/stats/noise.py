@@ -1,6 +1,6 @@
 """What is assumed of the noise, and the standard errors that follow.
 
-One function a model, all with one result. The formulas are in `kernels.weighting`.
+One function a model, all with one result. The formulas are in `weighting`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats import weighting
-from tideproof.stats.cells import Cells
-from tideproof.stats.readout import Readout, read_out
-from tideproof.stats.solve import Solution, adjusted, shifts, sums
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.readout import Readout, adjusted, read_out, shifts
+from tideproof.stats.solve import Solution
+from tideproof.stats.weighting import Pools
+from tideproof.words import listed
 
 Variance = Literal["common", "by-arm", "by-environment", "robust", "clustered"]
 
@@ -30,14 +33,26 @@ class Estimate(NamedTuple):
     covariance : (K, K) of muhat.
     freedom : (K, K) degrees of freedom of each contrast.
     readout : adjusted means and shifts with their variances.
-    overall : degrees of freedom of an adjusted mean.
+    mean_freedom, shift_freedom : (K,) and (J,) degrees of freedom of each adjusted mean and shift.
     """
 
     mu: Floats
     covariance: Floats
     freedom: Floats
     readout: Readout
-    overall: float
+    mean_freedom: Floats
+    shift_freedom: Floats
+
+
+class Evidence(NamedTuple):
+    """What there is to compare arms by, group by group of connected arms: (groups,) each.
+
+    Environments with a single arm are left out: they compare nothing, however many there are.
+    """
+
+    arms: Ints
+    environments: Ints
+    rewards: Floats
 
 
 def estimate(cells: Cells, solution: Solution, variance: Variance) -> Estimate:
@@ -61,20 +76,35 @@ def sigma2(solution: Solution) -> float:
     return solution.rss / solution.freedom if solution.freedom else np.nan
 
 
+def evidence(cells: Cells, solution: Solution) -> Evidence:
+    """Count what there is to compare the arms of each group by."""
+    component = solution.component[cells.arm]
+    groups = int(solution.component.max()) + 1
+    used = cells.compares[cells.environment]
+    home = np.zeros(cells.J, np.int64)
+    home[cells.environment] = component
+    return Evidence(
+        arms=np.bincount(solution.component, minlength=groups),
+        environments=np.bincount(home[cells.compares], minlength=groups),
+        rewards=sums(component[used], cells.n[used], groups),
+    )
+
+
 def _common(c: Cells, s: Solution) -> Estimate:
-    one, K, J = sigma2(s), len(c.arms), len(c.environments)
-    mean, mean_variance = adjusted(s, c.arm, c.n, c.mean)
-    shift, shift_variance = shifts(s, c.arm, c.environment, c.n, c.mean, J)
+    one = sigma2(s)
+    mean, mean_variance = adjusted(s, c)
+    shift, shift_variance = shifts(s, c)
     readout = Readout(mean, one * mean_variance, shift, one * shift_variance)
-    return Estimate(s.mu, one * s.P, np.full((K, K), float(s.freedom)), readout, s.freedom)
+    return _estimate(c, s, one * s.P, readout, np.full(c.K, float(s.freedom)))
 
 
 def _robust(c: Cells, s: Solution) -> Estimate:
-    """Sandwich with HC3: any variance for any reward, at the price of a few degrees of freedom."""
-    K, J = len(c.arms), len(c.environments)
-    q = weighting.hc3(s, c.arm, c.environment, c.n, c.mean, c.squares, J)
-    alone = np.bincount(c.environment, minlength=J)[c.environment] == 1
-    unchecked = np.flatnonzero(np.isnan(q) & ~alone)
+    """Sandwich with HC3: any variance for any reward, at the price of a few degrees of freedom.
+
+    How much rewards vary in environments with a single arm says nothing of the others.
+    """
+    q = weighting.hc3(s, c)
+    unchecked = np.flatnonzero(np.isnan(q) & c.compares[c.environment])
     if unchecked.size:
         i, j = c.arm[unchecked[0]], c.environment[unchecked[0]]
         raise InputError(
@@ -82,71 +112,95 @@ def _robust(c: Cells, s: Solution) -> Estimate:
             f"reward, which no other checks; use variance='common'"
         )
     q = np.where(np.isnan(q), sigma2(s) * c.n, q)
-    size = sums(c.environment, c.n, J)
-    meat = weighting.spread(c.arm, c.environment, c.n / size[c.environment], q, K, J)
-    C = s.P @ meat @ s.P
-    readout = read_out(s, C, c.arm, c.environment, c.n, c.mean, J, c.n, q / c.n**2)
-    return Estimate(s.mu, C, np.full((K, K), float(s.freedom)), readout, s.freedom)
+    C = s.P @ weighting.meat(c, q) @ s.P
+    return _estimate(c, s, C, read_out(s, C, c, q / c.n**2), robust_freedom(c, s))
+
+
+def robust_freedom(c: Cells, s: Solution) -> Floats:
+    """Return N - K - J + 1 of each arm's group, of environments that compare: (K,)."""
+    known = evidence(c, s)
+    return _by_group(s, known.rewards - known.environments - (known.arms - 1.0))
 
 
 def _clustered(c: Cells, s: Solution) -> Estimate:
     """Sandwich with one score an environment: shifts may differ between arms, at random.
 
-    CRV1 with the small-sample factors J/(J - 1) and (N - 1)/(N - k), k the number of arms
-    (Cameron, Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of
-    freedom.
+    CRV1 with the small-sample factors J/(J - 1) and (N - 1)/(N - K), K the number of arms (Cameron,
+    Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of freedom: all of
+    the arm's group, environments with a single arm not counted. Their scores are 0 whatever is true.
     """
-    K, J = len(c.arms), len(c.environments)
-    clusters = s.environments
-    if clusters < 2:
-        raise InputError("variance='clustered' needs at least two environments")
-    meat = weighting.scores(s, c.arm, c.environment, c.n, c.mean, K, J)
-    factor = clusters / (clusters - 1) * (s.told - 1) / (s.told - s.joins - 1)
-    C = factor * s.P @ meat @ s.P
-    readout = read_out(s, C, c.arm, c.environment, c.n, c.mean, J, c.n, sigma2(s) / c.n)
-    return Estimate(s.mu, C, np.full((K, K), float(clusters - 1)), readout, clusters - 1)
+    known = evidence(c, s)
+    J, N, K = known.environments.astype(float), known.rewards, known.arms
+    few = np.flatnonzero((K > 1) & (J < 2.0))
+    if few.size:
+        names = listed(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
+        raise InputError(
+            f"variance='clustered' needs at least two environments with two arms or more; {names} have one; "
+            f"use variance='robust'"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(K > 1, J / (J - 1.0) * (N - 1.0) / (N - K), 0.0)
+    C = factor[s.component] * (s.P @ weighting.scores(s, c) @ s.P)
+    return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
+
+
+def _by_group(s: Solution, freedom: Floats) -> Floats:
+    """Give each arm the degrees of freedom of its group; an arm alone, those of the common noise."""
+    return np.where(s.group > 0, freedom[s.component], float(s.freedom))
+
+
+def _estimate(c: Cells, s: Solution, C: Floats, readout: Readout, freedom: Floats) -> Estimate:
+    """Put an estimate together in which all of an arm's group has the same degrees of freedom."""
+    return Estimate(s.mu, C, np.minimum(freedom[:, None], freedom), readout, freedom, _there(c, freedom))
+
+
+def _there(c: Cells, of_arm: Floats) -> Floats:
+    """Give each environment what all the arms seen in it have; 0 if there are none."""
+    found = np.zeros(c.J)
+    found[c.environment] = of_arm[c.arm]
+    return found
 
 
 def _weighted(c: Cells, variance: Literal["by-arm", "by-environment"]) -> Estimate:
     """Least squares weighted by variances that are measured inside the cells of each arm or environment."""
-    K, J = len(c.arms), len(c.environments)
-    part, s2, freedom = parts(c, variance)
-    found = weighting.weighted(c.arm, c.environment, c.n, c.mean, K, J, part, s2, freedom)
-    C, w = found.covariance, found.weight
-    readout = read_out(found.solution, C, c.arm, c.environment, c.n, c.mean, J, w, 1.0 / w)
-    return Estimate(found.solution.mu, C, found.freedom, readout, float(np.sum(c.n - 1.0)))
+    found = weighting.weighted(c, pools(c, variance))
+    s, C = found.solution, found.covariance
+    readout = read_out(s, C, found.cells, 1.0 / found.cells.weight)
+    inside = np.full(c.K, float(np.sum(c.n - 1.0)))
+    return Estimate(s.mu, C, found.freedom, readout, inside, _there(c, inside))
 
 
-def parts(c: Cells, variance: Literal["by-arm", "by-environment"]) -> tuple[Ints, Floats, Floats]:
-    """Return the part of each cell, its arm or environment, and each part's variance and its freedom."""
-    J = len(c.environments)
+def pools(c: Cells, variance: Literal["by-arm", "by-environment"]) -> Pools:
+    """Pool the cells of each arm or of each environment."""
     by_arm = variance == "by-arm"
-    part, names = (c.arm, c.arms) if by_arm else (c.environment, c.environments)
-    s2, freedom = within(part, c, len(names))
-    seen = np.bincount(part, minlength=len(names)) > 0
-    if not by_arm:  # an environment with one arm compares nothing: any weight will do
-        seen &= np.bincount(c.environment, minlength=J) > 1
-    _check_parts(variance, names, seen, s2, freedom)
-    pooled = float(np.sum(c.squares) / np.sum(np.maximum(c.n - 1.0, 0.0)))
-    vague = ~(s2 > 0.0)
-    return part, np.where(vague, pooled, s2), np.where(vague, np.sum(c.n - 1.0), freedom)
+    of, names = (c.arm, c.arms) if by_arm else (c.environment, c.environments)
+    inside, freedom = variance_inside(c, of, len(names))
+    # an environment with one arm compares nothing: any weight will do
+    needed = c.counts > 0.0 if by_arm else c.compares
+    _check_pools(variance, names, needed, inside, freedom)
+    all_freedom = np.sum(c.n - 1.0)
+    vague = ~(inside > 0.0)
+    overall = float(np.sum(c.squares) / all_freedom)
+    return Pools(of, np.where(vague, overall, inside), np.where(vague, all_freedom, freedom))
 
 
-def within(part: Ints, c: Cells, parts: int) -> tuple[Floats, Floats]:
-    """Return the variance inside the cells of each part, and its degrees of freedom."""
-    freedom = sums(part, c.n - 1.0, parts)
+def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
+    """Return the variance inside the cells of each label, and its degrees of freedom: (labels,) both."""
+    freedom = sums(of, c.n - 1.0, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return sums(part, c.squares, parts) / freedom, freedom
+        return sums(of, c.squares, labels) / freedom, freedom
 
 
-def _check_parts(variance: str, names: list[Any], seen: Any, s2: Floats, freedom: Floats) -> None:
-    few = np.flatnonzero(seen & (freedom < FEWEST))
+def _check_pools(
+    variance: str, names: list[Any], needed: NDArray[np.bool_], inside: Floats, freedom: Floats
+) -> None:
+    few = np.flatnonzero(needed & (freedom < FEWEST))
     if few.size:
         raise InputError(
             f"variance={variance!r} needs at least {FEWEST} degrees of freedom inside the cells of each; "
             f"{names[few[0]]} has {freedom[few[0]]:.0f}; use variance='robust'"
         )
-    still = np.flatnonzero(seen & (s2 == 0.0))
+    still = np.flatnonzero(needed & (inside == 0.0))
     if still.size:
         raise InputError(
             f"variance={variance!r} would trust {names[still[0]]} without limit: its rewards never vary "

@@ -1,4 +1,4 @@
-"""Adjusted means and shifts under any weights and any noise; `solve` has their common-noise form.
+"""What people read: adjusted means and shifts, under common noise, and under any weights and any noise.
 
 With t_j the traffic's share of environment j among those of its group of arms, the adjusted mean of
 arm i is muhat_i + sum_j t_j shat_j and the shift of environment j is shat_j - sum_l t_l shat_l,
@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
-from tideproof.stats.solve import Solution, _traffic, sums
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.solve import Solution
 
 
 class Readout(NamedTuple):
@@ -24,53 +25,102 @@ class Readout(NamedTuple):
     shift_variance: Floats
 
 
-def read_out(
-    solution: Solution,
-    covariance: Floats,
-    arm: Ints,
-    environment: Ints,
-    n: Floats,
-    mean: Floats,
-    environments: int,
-    weight: Floats,
-    variance: Floats,
-) -> Readout:
+class Traffic(NamedTuple):
+    """Who got how many rewards, group by group of connected arms; NaN where nothing was seen.
+
+    Attributes
+    ----------
+    share : (K,) share of each arm in the rewards of its group.
+    total, mean : (groups,) rewards of each group and their mean.
+    home : (J,) the group that each environment belongs to.
+    """
+
+    share: Floats
+    total: Floats
+    mean: Floats
+    home: Ints
+
+
+def traffic(solution: Solution, cells: Cells) -> Traffic:
+    """Return who got how many rewards."""
+    component = solution.component
+    total = sums(component, cells.counts, component.max() + 1)
+    total[total == 0.0] = np.nan
+    mean = sums(component[cells.arm], cells.n * cells.mean, total.size) / total
+    home = np.zeros(cells.J, np.int64)
+    home[cells.environment] = component[cells.arm]
+    return Traffic(cells.counts / total[component], total, mean, home)
+
+
+def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
+    """Return the adjusted mean of each arm and its variance, environments fixed: (K,) and (K,).
+
+    The mean an arm would have had in every environment of its group in proportion to traffic,
+    muhat_i + rbar - (counts/N)'muhat; its variance is 1/N + c'Pc, c = e_i - counts/N. NaN for an arm
+    unseen.
+    """
+    component, got = solution.component, traffic(solution, cells)
+    c = np.eye(cells.K) - np.where(component[:, None] == component, got.share, 0.0)
+    variance = 1.0 / got.total[component] + np.sum(c @ solution.P * c, axis=1)
+    return got.mean[component] + c @ solution.mu, variance
+
+
+def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
+    """Return the shift of each environment and its variance: (J,) and (J,).
+
+    Relative to the average over the traffic of the environment's group of arms: with
+    h = n_j/m_j - counts/N the shift is rbar_j - rbar - h'muhat, its variance 1/m_j - 1/N + h'Ph.
+    NaN for an environment without rewards.
+    """
+    got = traffic(solution, cells)
+    average = np.zeros((got.total.size, cells.K))
+    average[solution.component, np.arange(cells.K)] = got.share
+    above = cells.by_environment(cells.n * (cells.mean - got.mean[got.home[cells.environment]]))
+    sizes = np.where(cells.sizes == 0.0, np.nan, cells.sizes)
+    shift, variance = above / sizes, 1.0 / sizes - 1.0 / got.total[got.home]
+    for rows, _, (b,) in cells.blocks(cells.shares):
+        h = b - average[got.home[rows]]
+        shift[rows] -= h @ solution.mu
+        variance[rows] += np.sum(h @ solution.P * h, axis=1)
+    return shift, np.maximum(variance, 0.0)
+
+
+def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Floats) -> Readout:
     """Return adjusted means, shifts and their variances.
 
-    `covariance` is that of muhat, `weight` what the solution was found with, and `variance` that of
-    the mean of each cell. O(J K^2).
+    `covariance` is that of muhat, `cells` have the weights that the solution was found with, and
+    `variance` is that of the mean of each cell. O(J K^2).
     """
-    mu, P, arms = solution.mu, solution.P, solution.mu.size
-    part, _, total, grand = _traffic(solution, arm, n, mean)
-    home = np.zeros(environments, np.int64)
-    home[environment] = part[arm]
-    size, W = sums(environment, n, environments), sums(environment, weight, environments)
-    W[size == 0.0] = np.nan
-    t = size / total[home]
-    b, z = np.zeros((environments, arms)), np.zeros((environments, arms))
-    b[environment, arm] = weight / W[environment]
-    charge = weight**2 * variance / W[environment]
-    z[environment, arm] = charge
-    z -= sums(environment, charge, environments)[:, None] * b
-    y = sums(environment, charge, environments) / W
-    level = sums(environment, weight * (mean - grand[home[environment]]), environments) / W
+    mu, P, component, environment = solution.mu, solution.P, solution.component, cells.environment
+    got = traffic(solution, cells)
+    empty = cells.sizes == 0.0
+    W = np.where(empty, np.nan, cells.totals)
+    t = cells.sizes / got.total[got.home]
+    b, z = cells.dense_shares(), np.zeros((cells.J, cells.K))
+    charge = cells.weight * cells.shares * variance
+    charges = cells.by_environment(charge)
+    z[environment, cells.arm] = charge
+    z -= charges[:, None] * b
+    y = charges / W
+    level = cells.by_environment(cells.weight * (cells.mean - got.mean[got.home[environment]])) / W
 
-    belongs = np.zeros((total.size, environments))
-    belongs[home, np.arange(environments)] = np.where(size > 0.0, t, 0.0)
-    known = np.where(size > 0.0, 1.0, 0.0)
-    clean = {name: np.where(np.isnan(x), 0.0, x) for name, x in {"level": level, "y": y}.items()}
-    average = belongs @ clean["level"]
-    tb, tz, ty = belongs @ b, belongs @ z, belongs**2 @ clean["y"]
+    belongs = np.zeros((got.total.size, cells.J))
+    belongs[got.home, np.arange(cells.J)] = np.where(empty, 0.0, t)
+    average = belongs @ np.where(empty, 0.0, level)
+    tb, tz, ty = belongs @ b, belongs @ z, belongs**2 @ np.where(empty, 0.0, y)
 
-    c = np.eye(arms) - tb[part]
-    found = grand[part] + average[part] + c @ mu
-    found_variance = ty[part] + 2.0 * np.sum(c @ P * tz[part], axis=1) + np.sum(c @ covariance * c, axis=1)
-    h = b - tb[home]
-    shift = np.where(known > 0.0, level - average[home] - h @ mu, np.nan)
+    c = np.eye(cells.K) - tb[component]
+    mean = got.mean[component] + average[component] + c @ mu
+    mean_variance = (
+        ty[component] + 2.0 * np.sum(c @ P * tz[component], axis=1) + np.sum(c @ covariance * c, axis=1)
+    )
+    h = b - tb[got.home]
+    shift = level - average[got.home] - h @ mu
     shift_variance = (
         y * (1.0 - 2.0 * t)
-        + ty[home]
-        - 2.0 * np.sum(h @ P * (z - tz[home]), axis=1)
+        + ty[got.home]
+        - 2.0 * np.sum(h @ P * (z - tz[got.home]), axis=1)
         + np.sum(h @ covariance * h, axis=1)
     )
-    return Readout(found, np.maximum(found_variance, 0.0), shift, np.maximum(shift_variance, 0.0))
+    mean_variance[np.isnan(mean)] = np.nan  # of an arm unseen
+    return Readout(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(shift_variance, 0.0))

@@ -1,0 +1,48 @@
+"""Comparisons inside each group of connected arms; nothing is ever compared across groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tideproof.core.arrays import Floats, Ints
+from tideproof.stats.comparisons import Comparisons, compare_with_best
+from tideproof.stats.inference import chance_of_best
+from tideproof.stats.noise import Estimate
+
+
+def chances(found: Estimate, groups: Sequence[Ints], sign: float) -> tuple[Floats, float]:
+    """Return the probability of each arm of being the best of its group, and its largest standard error.
+
+    NaN for an arm alone and where the noise is unknown. A low reward is good if `sign` is -1.
+    """
+    chance, error = np.full(found.mu.size, np.nan), math.nan
+    for group in groups:
+        C = found.covariance[np.ix_(group, group)]
+        if group.size > 1 and np.all(np.isfinite(C)):
+            freedom = float(_freedom(found, group).min())
+            chance[group], worst = chance_of_best(sign * found.mu[group], 1.0, C, freedom)
+            error = worst if math.isnan(error) else max(error, worst)
+    return chance, error
+
+
+def against_best(found: Estimate, groups: Sequence[Ints], sign: float, level: float) -> Comparisons:
+    """Compare each arm with the best of the others of its group; NaN, and a candidate, if it is alone."""
+    estimate, low, high = (np.full(found.mu.size, np.nan) for _ in range(3))
+    candidate = np.ones(found.mu.size, bool)
+    for group in groups:
+        if group.size > 1:
+            C, freedom = found.covariance[np.ix_(group, group)], _freedom(found, group)
+            own = compare_with_best(sign * found.mu[group], C, freedom, level)
+            estimate[group], candidate[group] = sign * own.estimate, own.candidate
+            low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
+    return Comparisons(estimate, low, high, candidate)
+
+
+def _freedom(found: Estimate, group: Ints) -> Floats:
+    """Return the fewest degrees of freedom that a comparison of each arm with another of its group has."""
+    freedom = found.freedom[np.ix_(group, group)]
+    np.fill_diagonal(freedom, np.inf)
+    return np.asarray(freedom.min(axis=1))

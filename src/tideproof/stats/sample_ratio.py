@@ -1,0 +1,103 @@
+"""Did arms get the traffic they should? Pearson's chi-squared tests on counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideproof.checks import finite, whole
+from tideproof.core.arrays import Floats
+from tideproof.errors import InputError, UnknownName
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.inference import chi2_tail
+from tideproof.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRatio:
+    """Whether the arms got the traffic they should.
+
+    Attributes
+    ----------
+    chi2, df, p : against the expected shares among the arms seen in each environment.
+    drift_chi2, drift_df, drift_p : against shares that are the same in all environments, whatever they
+        are; a small p with fixed shares means that raw means compare different days.
+    arms : table of arms: n, expected count, z.
+    worst : environments furthest from the expected shares.
+    """
+
+    chi2: float
+    df: int
+    p: float
+    drift_chi2: float
+    drift_df: int
+    drift_p: float
+    arms: Table
+    worst: Table
+
+
+def sample_ratio(c: Cells, expected: Mapping[Any, float] | None = None, worst: int = 5) -> SampleRatio:
+    """Test whether the arms got the shares of the traffic they should; equal ones unless told."""
+    share = _expected_shares(c.arms, expected)[c.arm]
+    share /= c.by_environment(share)[c.environment]  # among the arms that were seen there
+    want = c.sizes[c.environment] * share
+    terms = (c.n - want) ** 2 / want
+    chi2, df = float(np.sum(terms)), int(c.n.size - np.count_nonzero(c.sizes))
+    drift, drift_df = _drift(c)
+    target, variance = c.by_arm(want), c.by_arm(want * (1.0 - share))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(variance > 0.0, (c.counts - target) / np.sqrt(variance), np.nan)
+    by_environment = c.by_environment(terms)
+    rows = np.argsort(-by_environment, kind="stable")[: whole("worst", worst, 1)]
+    return SampleRatio(
+        chi2=chi2,
+        df=df,
+        p=chi2_tail(chi2, df),
+        drift_chi2=drift,
+        drift_df=drift_df,
+        drift_p=chi2_tail(drift, drift_df),
+        arms=Table({"arm": c.arms, "n": c.counts.astype(np.int64), "expected": target, "z": z}),
+        worst=Table(
+            {
+                "environment": [c.environments[j] for j in rows],
+                "n": c.sizes[rows].astype(np.int64),
+                "chi2": by_environment[rows],
+            }
+        ),
+    )
+
+
+def _drift(c: Cells) -> tuple[float, int]:
+    """Test one set of shares for all environments in which the same arms were seen.
+
+    Shares of each set of arms are their own: an arm that was not shown is no change of ratio.
+    """
+    seen: list[list[int]] = [[] for _ in c.environments]
+    for cell in np.lexsort((c.arm, c.environment)):
+        seen[c.environment[cell]].append(int(c.arm[cell]))
+    index: dict[tuple[int, ...], int] = {}
+    arm_set = np.array([index.setdefault(tuple(arms), len(index)) for arms in seen])[c.environment]
+    pair, of_pair = np.unique(arm_set * c.K + c.arm, return_inverse=True)
+    in_pair, in_set = sums(of_pair, c.n, pair.size), sums(arm_set, c.n, len(index))
+    want = c.sizes[c.environment] * in_pair[of_pair] / in_set[arm_set]
+    free = pair.size - np.unique(arm_set).size  # shares that are estimated
+    df = c.n.size - np.count_nonzero(c.sizes) - free
+    return float(np.sum((c.n - want) ** 2 / want)), int(df)
+
+
+def _expected_shares(arms: list[Any], expected: Mapping[Any, float] | None) -> Floats:
+    if expected is None:
+        return np.full(len(arms), 1.0)
+    for arm in expected:
+        if arm not in arms:
+            raise UnknownName.among("arm", arm, arms)
+    if lacking := [arm for arm in arms if arm not in expected]:
+        raise InputError(f"expected shares are needed for all arms; there is none for {lacking[0]!r}")
+    share = np.array([finite(f"the share of {arm}", expected[arm]) for arm in arms])
+    if np.any(share <= 0.0):
+        raise InputError(f"expected shares must be positive, not {min(share.tolist())!r}")
+    return share / math.fsum(share)
