@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
+from tideproof.commands.command import EXITS
+from tideproof.commands.registry import COMMANDS
 from tideproof.report.policy_pages import policy_pages
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ["analyze", "demo", "simulate", "reproduce", "policies"]
 
 
 def fresh(code):
@@ -93,6 +94,43 @@ def test_a_screen_that_knows_ascii_only():
     assert b"Y?cesan" in shown.stdout
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_documented(name):
-    assert f"tideproof {name}" in (ROOT / "docs" / "reference.md").read_text()
+def test_every_command_file_is_registered():
+    folder = ROOT / "src" / "tideproof" / "commands"
+    files = {path.stem for path in folder.glob("*.py") if "COMMAND = Command(" in path.read_text()}
+    assert files == {command.name for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+class TestEveryCommand:
+    def test_has_help_that_ends_with_its_exit_codes(self, command):
+        shown = CliRunner().invoke(app, [command.name, "--help"], env={"COLUMNS": "500"})
+        assert shown.exit_code == 0
+        assert command.run.__doc__.splitlines()[0] in shown.stdout
+        assert shown.stdout.rstrip().endswith(command.epilogue)
+
+    def test_is_in_the_reference_with_its_exit_codes(self, command):
+        reference = (ROOT / "docs" / "reference.md").read_text()
+        entry = reference.split(f"* `tideproof {command.name}", 1)[1].split("\n* ")[0]
+        for code, meaning in command.exits.items():
+            assert f"{code} {meaning}" in " ".join(entry.split())
+
+    def test_says_what_is_wrong_with_an_option_it_does_not_know(self, command):
+        shown = CliRunner().invoke(app, [command.name, "--tide"])
+        assert shown.exit_code == 2
+        assert "No such option" in shown.stderr
+
+
+def test_exit_codes_of_all_commands_are_in_the_reference():
+    reference = " ".join((ROOT / "docs" / "reference.md").read_text().split())
+    for code, meaning in EXITS.items():
+        assert f"{code} {meaning}" in reference.split("## Commands")[1].split("`tideproof --version`.")[1]
+
+
+def test_as_a_module_it_is_the_command():
+    shown = subprocess.run([sys.executable, "-m", "tideproof", "--version"], capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout) == (0, f"tideproof {tp.__version__}\n")
+    bad = subprocess.run(
+        [sys.executable, "-m", "tideproof", "analyze", "no.csv"], capture_output=True, text=True
+    )
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr == "tideproof: there is no file 'no.csv'\n"

@@ -1,24 +1,19 @@
 """The command line: parse, call one function, print.
 
-Exit codes: 0 done; 2 bad input (stderr says what is allowed); 130 interrupted; those of
-`analyze` are in `commands/analyze.py`.
+A command is one file of `commands/`, listed in its registry. Exit codes are in `commands/command.py`; with 2,
+stderr says what is allowed.
 """
 
 from __future__ import annotations
 
 import sys
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tideproof._version import __version__
-from tideproof.commands.analyze import analyze_command
-from tideproof.commands.numbers import number
-from tideproof.commands.policies import policies_command
-from tideproof.commands.reproduce import reproduce_command
-from tideproof.commands.simulate import simulate_command
+from tideproof.commands.registry import COMMANDS
 from tideproof.errors import TideproofError
 
 app = typer.Typer(
@@ -44,31 +39,8 @@ def options(
     """Find the best of K alternatives while the whole world moves."""
 
 
-@app.command()
-def demo(
-    picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
-    pace: Annotated[float, number("Seconds to show each day.")] = 0.12,
-) -> None:
-    """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
-    from rich.console import Console
-
-    from tideproof.checks import finite
-    from tideproof.demo import picture_info, run_demo
-    from tideproof.draw.demo import draw_demo
-    from tideproof.files import check_picture
-
-    finite("pace", pace, 0.0)
-    check_picture(picture)
-    console = Console()
-    story = run_demo(console, pace=pace)
-    draw_demo(picture_info(story), picture)
-    console.print(f"Picture: {picture}")
-
-
-app.command("analyze")(analyze_command)
-app.command("simulate")(simulate_command)
-app.command("reproduce")(reproduce_command)
-app.command("policies")(policies_command)
+for command in COMMANDS:
+    app.command(command.name, epilog=command.epilogue)(command.run)
 
 
 def main() -> None:

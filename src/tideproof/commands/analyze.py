@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tideproof.commands.command import Command
 from tideproof.commands.numbers import number
 from tideproof.progress import is_watched, progress_bar
 from tideproof.words import decimals
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tideproof.report.analysis import Analysis
 
 CODES = {"winner": 0, "open": 3, "not_comparable": 4}
+EXITS = {0: "one arm is best at this level", 3: "several may be", 4: "arms cannot be compared"}
 
 
 def analyze_command(
@@ -52,11 +54,7 @@ def analyze_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
     progress: Annotated[bool, typer.Option(help="Show how far the reading is.")] = True,
 ) -> None:
-    """Say which variant is best once the tide is taken out, and how sure that is.
-
-    Exit codes: 0 one arm is best at this level; 3 several may be; 4 arms cannot be compared; 2 bad
-    input; 130 interrupted.
-    """
+    """Say which variant is best once the tide is taken out, and how sure that is."""
     from rich.console import Console
 
     from tideproof.estimate import Fit
@@ -100,6 +98,9 @@ def analyze_command(
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)
+
+
+COMMAND = Command("analyze", analyze_command, EXITS)
 
 
 def show(console: Console, analysis: Analysis) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tideproof.commands.command import Command
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -32,6 +34,9 @@ def policies_command(
     console.print()
     console.print("A suffix picks the selection rule: round-robin+ols.", highlight=False)
     console.print("The prefix reduce: takes the shifts out of rewards first: reduce:lucb.", highlight=False)
+
+
+COMMAND = Command("policies", policies_command)
 
 
 def _tabled(table: Table) -> RenderableType:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tideproof.commands.command import Command
 from tideproof.commands.numbers import whole
 from tideproof.errors import InputError
 
@@ -57,3 +58,6 @@ def reproduce_command(
         console.print(f"{each.verdict:14} {each.claim.name}", highlight=False)
     console.print(summary(made.judged), highlight=False)
     console.print(f"Open {made.folder / 'index.html'}", highlight=False)
+
+
+COMMAND = Command("reproduce", reproduce_command)

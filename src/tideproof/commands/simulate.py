@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tideproof.commands.command import Command
 from tideproof.commands.numbers import number, read_budgets, whole
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_folder, check_picture
@@ -133,6 +134,9 @@ def simulate_command(
             typer.echo(f"{what}: {path}", err=as_json)
     if study.interrupted:
         raise typer.Exit(130)
+
+
+COMMAND = Command("simulate", simulate_command)
 
 
 def _given(context: typer.Context) -> list[str]:

@@ -1,0 +1,34 @@
+"""`tideproof demo`: five prices, thirty days, a tide, and who is right about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.commands.numbers import number
+
+
+def demo_command(
+    picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
+    pace: Annotated[float, number("Seconds to show each day.")] = 0.12,
+) -> None:
+    """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
+    from rich.console import Console
+
+    from tideproof.checks import finite
+    from tideproof.demo import picture_info, run_demo
+    from tideproof.draw.demo import draw_demo
+    from tideproof.files import check_picture
+
+    finite("pace", pace, 0.0)
+    check_picture(picture)
+    console = Console()
+    story = run_demo(console, pace=pace)
+    draw_demo(picture_info(story), picture)
+    console.print(f"Picture: {picture}")
+
+
+COMMAND = Command("demo", demo_command)

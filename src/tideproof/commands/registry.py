@@ -1,0 +1,7 @@
+"""Every command, once, in the order in which `tideproof --help` lists them."""
+
+from __future__ import annotations
+
+from tideproof.commands import analyze, demo, policies, reproduce, simulate
+
+COMMANDS = (demo.COMMAND, analyze.COMMAND, simulate.COMMAND, reproduce.COMMAND, policies.COMMAND)
