@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check mutants bench docs format clean
+.PHONY: demo test test-gpu check hooks mutants bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -20,6 +20,9 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+hooks: $(READY)
+	$(BIN)/pre-commit install
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants $(MUTANTS)

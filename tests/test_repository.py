@@ -1,0 +1,136 @@
+"""What stands beside the code is true: versions, paths, why each dependency is there, the checks before a commit."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import tideproof as tp
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "tideproof"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+IMPORTED_AS = {"numba-cuda": "numba.cuda"}
+GROUPS = {"dependencies": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
+
+
+def comments():
+    """Return what `pyproject.toml` says behind each dependency."""
+    said = {}
+    for line in (ROOT / "pyproject.toml").read_text().splitlines():
+        found = re.search(r'"([\w-]+)(?:\[\w+\])?>=[^"]*"\]?,?\s+# (.+)', line)
+        if found:
+            said[found[1]] = found[2]
+    return said
+
+
+def places(comment):
+    return re.findall(r"[\w./-]+(?:\.py|\.md|/)(?![\w.])", comment)
+
+
+def importers(package):
+    """Return the files of the package that import another, wherever they do."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            if any(name == package or name.startswith(f"{package}.") for name in names):
+                found.add(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def test_there_is_something_to_check():
+    assert {"scipy", "narwhals", "duckdb", "matplotlib", "numba", "numba-cuda", "psycopg"} <= set(comments())
+
+
+@pytest.mark.parametrize("name", comments())
+def test_every_place_named_behind_a_dependency_exists(name):
+    for place in places(comments()[name]):
+        assert (PACKAGE / place).exists() or (ROOT / place).exists(), place
+
+
+@pytest.mark.parametrize("name", [n for n, said in comments().items() if n in str(GROUPS) and places(said)])
+def test_a_dependency_is_imported_where_its_comment_says_and_nowhere_else(name):
+    named = [place for place in places(comments()[name]) if (PACKAGE / place).exists()]
+    where = importers(IMPORTED_AS.get(name, name))
+    for place in named:
+        assert any(file.startswith(place) for file in where), f"{place} does not import {name}"
+    assert {file for file in where if not any(file.startswith(place) for place in named)} == set()
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])
+def test_every_path_in_a_page_exists(page):
+    text = (ROOT / page).read_text()
+    linked = [target for target in re.findall(r"\]\(([^)#]+)", text) if "://" not in target]
+    named = re.findall(r"`((?:src|tests|docs|tools|benchmarks)/[\w./-]*|[\w-]+\.(?:md|toml|cff))`", text)
+    assert linked
+    for path in linked + named:
+        assert (ROOT / path).exists(), path
+
+
+def test_rooms_named_for_contributors_exist():
+    paragraph = (ROOT / "CONTRIBUTING.md").read_text().split("Imports point one way")[1].split("\n\n")[0]
+    rooms = re.findall(r"`([\w.]+/?)`", paragraph)
+    assert len(rooms) > 10
+    assert [room for room in rooms if not (PACKAGE / room).exists()] == []
+
+
+def test_tests_named_for_contributors_exist():
+    for file in re.findall(r"pytest ((?:tests|src)/[\w./]+)", (ROOT / "CONTRIBUTING.md").read_text()):
+        assert (ROOT / file).exists(), file
+
+
+def test_the_readme_leads_to_contributing():
+    assert "(CONTRIBUTING.md)" in (ROOT / "README.md").read_text()
+
+
+def test_every_target_of_make_that_is_named_exists():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]
+    named = {word for page in pages for word in re.findall(r"`make ([\w-]+)", page.read_text())}
+    assert "test" in named
+    assert named <= targets
+
+
+def test_the_citation_has_the_version_and_the_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == tp.__version__
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["license"] == PROJECT["project"]["license"]
+    [paper] = citation["references"]
+    assert [author["family-names"] for author in paper["authors"]] == ["Srisawad", "Branke", "Tran-Thanh"]
+    number = PROJECT["project"]["urls"]["Paper"].rsplit("/", 1)[1]
+    assert paper["identifiers"][0]["value"] == f"10.48550/arXiv.{number}"
+
+
+def test_hooks_run_what_make_check_runs_from_the_same_environment():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    assert [repo["repo"] for repo in config["repos"]] == ["local"]
+    hooks = {hook["id"]: hook["entry"] for hook in config["repos"][0]["hooks"]}
+    checks = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    wanted = {line.strip().removeprefix("$(BIN)/").removesuffix(" .") for line in checks.splitlines()}
+    assert {" ".join(word.split()[:2]) for word in wanted} == {
+        entry.removeprefix(".venv/bin/").removesuffix(" --force-exclude") for entry in hooks.values()
+    }
+
+
+def test_no_address_of_a_package_index_is_in_the_repository():
+    listed = subprocess.run(
+        ["git", "ls-files", "*.toml", "*.txt", "*.md", "*.cff", "*.yaml", "Makefile"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode:
+        pytest.skip("not a clone")
+    for name in listed.stdout.split():
+        assert not re.search(r"https?://[\w.-]*(pypi|pythonhosted|/simple\b)", (ROOT / name).read_text()), (
+            name
+        )
