@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from tideproof.worlds import *  # noqa: F403
 
 _HOME = {
-    "errors": "BudgetTooSmall ConflictingReward Finished InputError MissingExtra MissingFile NotComparable "
-    "TideproofError UnknownName",
+    "errors": "BudgetTooSmall ConflictingReward Finished InputError KernelError MissingExtra MissingFile "
+    "NotComparable TideproofError UnknownName",
     "estimate.contrast": "Contrast",
     "estimate.fitted": "Fit",
     "estimate.log": "fit",

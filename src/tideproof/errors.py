@@ -7,7 +7,8 @@
     │   ├── UnknownName (KeyError)     an arm, pull, policy, scenario or option nobody registered
     │   ├── MissingFile (FileNotFoundError)  a file or folder that is not there
     │   ├── ConflictingReward          one pull, two rewards
-    │   └── BudgetTooSmall             fewer pulls than the policy needs
+    │   ├── BudgetTooSmall             fewer pulls than the policy needs
+    │   └── KernelError                a policy's kernel that cannot be linked; names file and line
     ├── NotComparable                  arms that no chain of shared environments connects
     ├── Finished                       asked for more pulls than there are
     └── MissingExtra (ImportError)     an optional dependency that is not installed
@@ -23,6 +24,7 @@ __all__ = [
     "ConflictingReward",
     "Finished",
     "InputError",
+    "KernelError",
     "MissingExtra",
     "MissingFile",
     "NotComparable",
@@ -70,6 +72,10 @@ class ConflictingReward(InputError):
 
 class BudgetTooSmall(InputError):
     """The budget is below what the policy needs; the message says the minimum."""
+
+
+class KernelError(InputError):
+    """A kernel that cannot be linked or run as it is written; the message names it, its file and line."""
 
 
 class NotComparable(TideproofError):

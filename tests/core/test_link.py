@@ -5,9 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import oracles
+from tideproof.core import access
 from tideproof.core.arrays import FloatKK, Int1, allocate
 from tideproof.core.cpu import cpu
 from tideproof.core.link import hole, interpreted, kernel, link
+from tideproof.core.references import references
+from tideproof.errors import KernelError
 
 SCALE = hole("SCALE")
 inner = hole("inner")
@@ -55,7 +59,7 @@ def test_linking_leaves_the_original_alone():
 
 
 def test_an_open_hole_is_an_error():
-    with pytest.raises(KeyError, match="SCALE"):
+    with pytest.raises(KernelError, match=r"'scaled' \(.*test_link\.py, line \d+\) uses the hole 'SCALE'"):
         link(scaled, interpreted)
 
 
@@ -106,3 +110,133 @@ def asks_twice(x):
 def test_who_calls_a_replacement_with_a_hole_is_not_shared():
     linked = [link(asks_twice, interpreted, {plain: with_a_hole, "put": f}) for f in (abs, float.__trunc__)]
     assert [f(-2.5) for f in linked] == [2.5, -2]
+
+
+def untagged(x):
+    return x
+
+
+fit = untagged  # of the same name as an attribute below
+
+
+@kernel
+def asks_untagged(x):
+    return untagged(x)
+
+
+@kernel
+def asks_module(x):
+    return access.at(x, 0)
+
+
+@kernel
+def asks_a_helper_of_a_module(x):
+    return oracles.groups(x, x, 2)
+
+
+@kernel
+def asks_numpy(x):
+    return np.sqrt(x) + np.float64(1.0)
+
+
+@kernel
+def reads_an_attribute(x):
+    return x.fit
+
+
+@kernel
+def there(x):
+    return back(x) if x > 0.0 else x
+
+
+@kernel
+def back(x):
+    return there(x - 1.0)
+
+
+@kernel
+def with_a_keyword(x, *, step=1.0):
+    return x + step
+
+
+@kernel
+def with_a_default(x, step=2.0):
+    return x + step
+
+
+@kernel
+def asks_a_default(x):
+    return with_a_default(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (untagged, r"'untagged' \(.*test_link.py, line \d+\) is no kernel: put @kernel above it"),
+        (
+            asks_untagged,
+            "'asks_untagged' .* uses 'untagged' which is no kernel: put @kernel above 'untagged'",
+        ),
+        (
+            asks_module,
+            r"'asks_module' .* calls access\.at by attribute.*`from tideproof\.core\.access import at`",
+        ),
+        (asks_a_helper_of_a_module, "calls oracles.groups by attribute.*and put @kernel above 'groups'"),
+        (there, "'there' .* calls itself, if through others: write a loop instead"),
+        (with_a_keyword, r"'with_a_keyword' .* keyword-only parameters \(step\).*leave out the \*"),
+        (len, "<built-in function len> is no kernel"),
+    ],
+)
+@pytest.mark.parametrize("jit", [interpreted, cpu])
+def test_what_cannot_be_linked(f, message, jit):
+    with pytest.raises(KernelError, match=message):
+        link(f, jit)
+
+
+@pytest.mark.parametrize("jit", [interpreted, cpu])
+def test_what_can_be_linked(jit):
+    assert link(asks_numpy, jit)(9.0) == 4.0
+    assert link(asks_a_default, jit)(1.0) == 3.0
+    assert link(reads_an_attribute, jit)(Fit(7.0)) == 7.0
+
+
+class Fit(NamedTuple):
+    fit: float
+
+
+def test_a_hole_filled_with_what_is_no_kernel():
+    with pytest.raises(KernelError, match="uses 'inner', filled by the hole 'inner', which is no kernel"):
+        link(outer, interpreted, {"SCALE": 1.0, "inner": untagged})
+
+
+@pytest.mark.parametrize("jit", [interpreted, cpu])
+def test_kernels_around_a_kernel_are_linked_too(jit):
+    """As in a test or a notebook's function, where kernels are no names of a module."""
+
+    @kernel
+    def close(x):
+        return scaled(x) + 1.0
+
+    @kernel
+    def far(x):
+        return close(x) * 2.0
+
+    assert link(far, jit, {"SCALE": 10.0})(2.0) == 42.0
+    assert link(far, jit, {"SCALE": 20.0})(2.0) == 82.0
+
+
+def test_references_have_lines_and_attributes():
+    def f(x, data):
+        y = np.linalg.norm(x)
+        return [untagged(data.fit.mu) for _ in y]
+
+    first = f.__code__.co_firstlineno
+    found = {(str(r), r.line - first, r.local) for r in references(f.__code__)}
+    assert ("np.linalg.norm", 1, False) in found
+    assert ("x", 1, True) in found
+    assert ("untagged", 2, False) in found
+    assert ("data.fit.mu", 2, False) in found or (
+        "data.fit.mu",
+        2,
+        True,
+    ) in found  # a name around, or its own

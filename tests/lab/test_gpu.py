@@ -75,7 +75,10 @@ def test_words_for_registers_mean_the_same(arms):
     square = rng.normal(size=(arms, arms))
     P, x, n = square + square.T, rng.normal(size=arms), rng.integers(0, 9, arms)
     words = {
-        word.__name__: (link(word, interpreted), link(twin, interpreted, {"rsqrt": lambda x: x**-0.5}))
+        word.__name__: (
+            link(word, interpreted),
+            link(twin, interpreted, {"rsqrt": kernel(lambda x: x**-0.5)}),
+        )
         for word, twin in REGISTERS.items()
     }
     for i, k in product(range(arms), repeat=2):

@@ -74,7 +74,7 @@ def _known(**options: Any) -> dict[str, Any]:
 
 def _rsqrt() -> Any:
     """Return the GPU's 1/sqrt(x); its simulator has none."""
-    return (lambda x: 1.0 / math.sqrt(x)) if config.ENABLE_CUDASIM else cuda.libdevice.rsqrt
+    return kernel(lambda x: 1.0 / math.sqrt(x)) if config.ENABLE_CUDASIM else cuda.libdevice.rsqrt
 
 
 def _pack(compiled: Any) -> Any:

@@ -2,16 +2,20 @@
 
 A kernel is a plain Python function. `link` copies it together with every kernel it calls, fills
 the holes a caller leaves open (which policy, which statistics) and hands each copy to a target: the
-interpreter (here), `core.cpu` or `core.cuda`.
+interpreter (here), `core.cpu` or `core.cuda`. What it could not link right is a `KernelError` that
+names kernel, file and line.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
+
+from tideproof.core.references import Reference, place, references
+from tideproof.errors import KernelError
 
 Kernel = Callable[..., Any]
 Jit = Callable[[Kernel, bool], Kernel]  # the copy, and whether Python calls it
@@ -52,26 +56,60 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     filled = dict(fill or {})
     replaced = frozenset(pair for pair in filled.items() if is_kernel(pair[0]))
     made: dict[Kernel, Kernel] = {}
+    underway: list[Kernel] = []
 
     def twin(g: Any, entry: bool = False) -> Kernel:
         if (g, jit, replaced) in _SHARED and not entry:
             return _SHARED[g, jit, replaced]
         if g not in made:
-            scope = dict(g.__globals__)
-            for name in g.__code__.co_names:
-                value = scope.get(name)
-                if isinstance(value, Hole):
-                    value = filled[value.name]
-                if is_kernel(value):
-                    value = twin(filled.get(value, value))
-                if name in scope:
-                    scope[name] = value
-            copy = types.FunctionType(g.__code__, scope, g.__name__, g.__defaults__, g.__closure__)
-            made[g] = jit(copy, entry)
+            _refuse_keywords(g)
+            if g in underway:
+                raise KernelError(f"kernel {place(g)} calls itself, if through others: write a loop instead")
+            underway.append(g)
+            made[g] = jit(copied(g), entry)
+            underway.pop()
             if not entry and _is_closed(g, filled):
                 _SHARED[g, jit, replaced] = made[g]
         return made[g]
 
+    def copied(g: Any) -> Kernel:
+        around = dict(zip(g.__code__.co_freevars, g.__closure__ or (), strict=True))
+        scope, cells = dict(g.__globals__), dict(around)
+        for reference in references(g.__code__):
+            name = reference.name
+            if reference.local:
+                continue
+            if name in around:
+                cells[name] = types.CellType(resolved(g, reference, around[name].cell_contents))
+            elif name in scope:
+                scope[name] = resolved(g, reference, g.__globals__[name])
+        return types.FunctionType(
+            g.__code__, scope, g.__name__, g.__defaults__, tuple(cells.values()) if cells else None
+        )
+
+    def resolved(g: Any, reference: Reference, value: Any) -> Any:
+        _refuse_attribute(g, reference, value)
+        given = f"{reference.name!r}"
+        if isinstance(value, Hole):
+            if value.name not in filled:
+                raise KernelError(
+                    f"kernel {place(g, reference.line)} uses the hole {value.name!r}, which nobody fills: "
+                    f"a policy fills its own by Policy(..., holes={{{value.name!r}: ...}})"
+                )
+            given, value = f"{reference.name!r}, filled by the hole {value.name!r},", filled[value.name]
+        if is_kernel(value):
+            return twin(filled.get(value, value))
+        if isinstance(value, types.FunctionType):
+            raise KernelError(
+                f"kernel {place(g, reference.line)} uses {given} which is no kernel: "
+                f"put @kernel above {place(value)}"
+            )
+        return value
+
+    if not is_kernel(f):
+        raise KernelError(
+            f"{place(f)} is no kernel: put @kernel above it" if _is_function(f) else f"{f!r} is no kernel"
+        )
     return twin(f, entry=True)
 
 
@@ -80,9 +118,45 @@ def is_kernel(value: object) -> bool:
     return hasattr(value, "__tideproof_kernel__")
 
 
+def _is_function(value: object) -> TypeGuard[types.FunctionType]:
+    return isinstance(value, types.FunctionType)
+
+
+def _refuse_keywords(g: types.FunctionType) -> None:
+    """Refuse keyword-only parameters: compiled, their defaults would be lost."""
+    code = g.__code__
+    if code.co_kwonlyargcount:
+        names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        raise KernelError(
+            f"kernel {place(g)} has keyword-only parameters ({', '.join(names)}), which the compiler does "
+            f"not know: leave out the * before them, and pass them by position"
+        )
+
+
+def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -> None:
+    """Refuse a kernel, or a helper, that is called through its module: such a call cannot be replaced."""
+    for depth, attribute in enumerate(reference.attributes, 1):
+        if not isinstance(value, (types.ModuleType, type)):
+            return
+        holder, value = value.__name__, getattr(value, attribute, None)
+        known = is_kernel(value) or isinstance(value, Hole)
+        if known or (_is_function(value) and value.__module__.partition(".")[0] not in _COMPILED):
+            dotted = ".".join((reference.name, *reference.attributes[:depth]))
+            tag = "" if known else f", and put @kernel above {place(value)}"
+            raise KernelError(
+                f"kernel {place(g, reference.line)} calls {dotted} by attribute, where no compiled twin can "
+                f"take its place: write `from {holder} import {attribute}` and call {attribute}(...){tag}"
+            )
+
+
+_COMPILED = ("numpy", "numba", "numba_cuda", "math")  # whose functions the compiler knows
+
+
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
     """Tell whether the kernel and all it reaches, replaced ones included, have no hole."""
-    used = [g.__globals__.get(name) for name in g.__code__.co_names]
+    if g.__closure__:
+        return False
+    used = [g.__globals__.get(r.name) for r in references(g.__code__) if not r.local]
     reached = [filled.get(u, u) for u in used if is_kernel(u)]
     return not any(isinstance(u, Hole) for u in used) and all(_is_closed(u, filled) for u in reached)
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from tideproof.checks import whole
 from tideproof.errors import InputError
-from tideproof.policies.registry import as_policies, policy
+from tideproof.policies.registry import Address, address, as_policies, found_at, policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.worlds import World, as_world
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run, already checked. Travels to other processes as plain names.
+    """What to run, already checked. Travels to other processes as plain words.
 
     Attributes
     ----------
@@ -39,14 +39,23 @@ class Plan:
         return [(budget,) for budget in self.budgets] if spec.policy.needs_horizon else [self.budgets]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        named = tuple((spec.name, dict(spec.options), spec.label) for spec in self.policies)
-        return _unpickled, (self.world, named, self.budgets, self.seed)
+        described = tuple(
+            (address(spec.policy), spec.selection.name, dict(spec.options), spec.label)
+            for spec in self.policies
+        )
+        return _unpickled, (self.world, described, self.budgets, self.seed)
 
 
 def _unpickled(
-    world: World, named: tuple[tuple[str, dict[str, Any], str], ...], budgets: tuple[int, ...], seed: int
+    world: World,
+    described: tuple[tuple[Address, str, dict[str, Any], str], ...],
+    budgets: tuple[int, ...],
+    seed: int,
 ) -> Plan:
-    specs = tuple(policy(name, label=label, **options) for name, options, label in named)
+    specs = tuple(
+        policy(found_at(where), selection=selection, label=label, **options)
+        for where, selection, options, label in described
+    )
     return Plan(world, specs, budgets, seed)
 
 

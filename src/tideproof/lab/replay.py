@@ -8,8 +8,7 @@ from tideproof.checks import whole
 from tideproof.core.arrays import Floats, Ints
 from tideproof.kernels.replicate import SAMPLES, UNIDENTIFIED
 from tideproof.lab.engines.cpu import empty_trace, run_loop
-from tideproof.policies.registry import as_policy
-from tideproof.policies.spec import PolicySpec
+from tideproof.policies.registry import Chosen, as_policy
 from tideproof.table import Table
 from tideproof.worlds import World, as_world
 
@@ -58,9 +57,7 @@ class Replay:
         return f"<p>{repr(self).splitlines()[0]}</p>{self.table()._repr_html_()}"
 
 
-def replay(
-    world: World, policy: str | PolicySpec, seed: int = 0, replication: int = 0, budget: int = 500
-) -> Replay:
+def replay(world: World, policy: Chosen, seed: int = 0, replication: int = 0, budget: int = 500) -> Replay:
     """Play one replication again, exactly as `tp.simulate` with this seed played it.
 
     It runs interpreted, which gives the same numbers as the compiled loop to the last bit, and takes

@@ -9,14 +9,14 @@ from contextlib import nullcontext
 from tideproof.lab.plan import make_plan
 from tideproof.lab.run import Watch, run_plan
 from tideproof.lab.study import Study
-from tideproof.policies.spec import PolicySpec
+from tideproof.policies.registry import Chosen
 from tideproof.progress import progress_bar
 from tideproof.worlds import World
 
 
 def simulate(
     world: World,
-    policies: str | PolicySpec | Iterable[str | PolicySpec],
+    policies: Chosen | Iterable[Chosen],
     budgets: int | Iterable[int],
     replications: int = 100_000,
     seed: int = 0,
@@ -35,7 +35,7 @@ def simulate(
     world
         `tp.mdm(...)`, `tp.slippage(...)` or `tp.World(...)`.
     policies
-        Names or `tp.policy(...)`; each label must be used once.
+        Names, `tp.policy(...)` or a `Policy` itself; each label must be used once.
     budgets
         Checkpoints in ascending order.
     replications

@@ -17,7 +17,7 @@ from tideproof.lab.engines import find_engine
 from tideproof.lab.plan import make_plan
 from tideproof.lab.run import run_plan
 from tideproof.lab.study import Study
-from tideproof.policies.registry import as_policies
+from tideproof.policies.registry import Chosen, as_policies
 from tideproof.policies.spec import PolicySpec
 from tideproof.progress import progress_bar
 from tideproof.table import Table
@@ -36,7 +36,7 @@ LEVEL = 0.998  # of an interval each end of which is a 99.9 % bound
 
 
 def suite(
-    policies: str | PolicySpec | Iterable[str | PolicySpec] = POLICIES,
+    policies: Chosen | Iterable[Chosen] = POLICIES,
     replications: int | None = None,
     seed: int = 0,
     executor: Executor | None = None,

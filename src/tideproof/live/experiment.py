@@ -29,8 +29,7 @@ from tideproof.live import saving
 from tideproof.live.environment import Environment
 from tideproof.live.pull import CANCELLED, OUT, SETTLED, TOLD, Label, Pull, checked_label
 from tideproof.live.recommendation import Recommendation
-from tideproof.policies.registry import as_policy
-from tideproof.policies.spec import PolicySpec
+from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve import solve
 from tideproof.table import Table
@@ -62,7 +61,7 @@ class Experiment:
     budget
         Number of pulls; None if it is open, for policies that need not know it.
     policy
-        A registered name or `tp.policy(...)`.
+        A registered name, `tp.policy(...)` or a `Policy` itself.
     seed
         Of the policy's own random choices: same seed and rewards, same run.
     direction
@@ -84,7 +83,7 @@ class Experiment:
         arms: Iterable[str],
         *,
         budget: int | None = None,
-        policy: str | PolicySpec = "contrast",
+        policy: Chosen = "contrast",
         seed: int = 0,
         direction: Direction = "maximize",
     ) -> None:
@@ -402,10 +401,18 @@ class Experiment:
         write_whole(path, json.dumps(saving.to_dict(self), indent=None, allow_nan=False))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Experiment:
-        """Read an experiment that was saved: its next `ask` is the one it would have given."""
+    def load(cls, path: str | os.PathLike[str], policy: Chosen | None = None) -> Experiment:
+        """Read an experiment that was saved: its next `ask` is the one it would have given.
+
+        Parameters
+        ----------
+        path
+            What `save` wrote.
+        policy
+            The policy it was saved with, if that is not registered: files keep its name and options.
+        """
         saved = saving.read(path)
-        run = cls(**saving.options(saved))
+        run = cls(**saving.options(saved, policy))
         saving.refill(run, saved)
         return run
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof._version import __version__
 from tideproof.core.arrays import Memory
-from tideproof.errors import InputError
+from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text
 from tideproof.live.environment import Environment
 from tideproof.live.pull import CANCELLED, OUT, Pull
-from tideproof.policies.registry import policy
+from tideproof.policies.definition import Policy
+from tideproof.policies.reduce import PREFIX
+from tideproof.policies.registry import Chosen, as_policy, policy, policy_names
 
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
@@ -60,10 +62,24 @@ def to_dict(run: Experiment) -> dict[str, Any]:
     }
 
 
-def options(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return what the experiment was made with, as `Experiment` takes it."""
+def options(saved: dict[str, Any], given: Chosen | None = None) -> dict[str, Any]:
+    """Return what the experiment was made with, as `Experiment` takes it.
+
+    The policy is `given`, or the registered one of the saved name.
+    """
     chosen = saved["policy"]
-    spec = policy(chosen["name"], label=chosen["label"], **chosen["options"])
+    name, _, selection = chosen["name"].partition("+")
+    found: str | Policy = name
+    if given is not None:
+        found = as_policy(given).policy
+        if found.name != name:
+            raise InputError(f"the experiment was saved with the policy {name!r}, not {found.name!r}")
+    elif name.removeprefix(PREFIX) not in policy_names():
+        raise UnknownName(
+            f"the experiment was saved with the policy {name!r}, which is not registered here: install the "
+            f"package that has it, or give it, Experiment.load(path, policy=POLICY)"
+        )
+    spec = policy(found, selection=selection, label=chosen["label"], **chosen["options"])
     return {name: saved[name] for name in ("arms", "budget", "seed", "direction")} | {"policy": spec}
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tideproof.core.link import kernel
-from tideproof.errors import UnknownName
-from tideproof.policies.selections import Selection
+from tideproof.core.link import is_kernel, kernel
+from tideproof.core.references import place
+from tideproof.errors import InputError, KernelError, UnknownName
+from tideproof.policies.protocols import Active, Ask, Configure, FromWorld, Minimum, Tell, Weigh
+from tideproof.policies.reads import known_words
+from tideproof.policies.selections import Selection, refuse_our_holes
 
 
 @kernel
@@ -31,11 +34,12 @@ class Policy:
     `ask` reads and never writes; it must not depend on anything but its arguments, so that a
     service may rebuild it at any time. `tell` writes the state, after the statistics in `data` have
     taken in the pull and before the slot has; the arm may be one that was not asked for. Both must
-    accept any state that zeroed memory and `tell` can reach.
+    accept any state that zeroed memory and `tell` can reach. `tideproof.plugin` has all that its file
+    imports and says more.
 
     Attributes
     ----------
-    name : how users call it.
+    name : how users call it, and the name of its entry point; without "+".
     idea : one line for people.
     reference : where it was published.
     State : NamedTuple of arrays, each annotated with its shape; integers stay below 2**31.
@@ -45,7 +49,7 @@ class Policy:
     tell : kernel (params, state, data, slot, arm, n, draw); n pulls of one arm.
     minimum : (arms, params) -> the smallest budget that makes sense.
     selections : the rules it can serve, its default first.
-    reads : statistics `ask` and `tell` read, of "means", "moments" (means and squares), "fit", "sums"
+    reads : statistics its kernels read, of "means", "moments" (means and squares), "fit", "sums"
         (weighted sums), "reward" (the reward itself) and "cells" (means of each arm in the slot).
     needs_horizon : whether it must know the budget in advance.
     shift_aware : whether its choices are the same whatever the shifts.
@@ -55,17 +59,17 @@ class Policy:
     weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
     active : kernel (params, state, arm) -> whether the arm may still be played.
     from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
-    holes : what else to fill in when its kernels are linked.
+    holes : what fills the holes in its own kernels, by name.
     """
 
     name: str
     idea: str
     reference: str
     State: type[Any]
-    configure: Callable[..., Any]
-    ask: Callable[..., Any]
-    tell: Callable[..., Any]
-    minimum: Callable[[int, Any], int]
+    configure: Configure
+    ask: Ask
+    tell: Tell
+    minimum: Minimum
     selections: tuple[Selection, ...]
     reads: frozenset[str]
     needs_horizon: bool
@@ -73,10 +77,23 @@ class Policy:
     adaptive: bool = True
     stops: bool = False
     anytime: bool = False
-    weigh: Callable[..., Any] = weigh_all_alike
-    active: Callable[..., Any] = keep_all_arms
-    from_world: Callable[[Any], dict[str, Any]] | None = None
+    weigh: Weigh = weigh_all_alike
+    active: Active = keep_all_arms
+    from_world: FromWorld | None = None
     holes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if "+" in self.name or not self.name:
+            raise InputError(f"a policy's name must not be empty or contain '+', not {self.name!r}")
+        if not self.selections:
+            raise InputError(f"policy {self.name!r} needs a selection rule, such as selections=(OLS,)")
+        known_words(f"policy {self.name!r}", self.reads)
+        for what in ("ask", "tell", "weigh", "active"):
+            f: Any = getattr(self, what)
+            if not is_kernel(f):
+                shown = place(f) if inspect.isfunction(f) else repr(f)
+                raise KernelError(f"{what} of policy {self.name!r} is no kernel: put @kernel above {shown}")
+        refuse_our_holes(f"policy {self.name!r}", self.holes)
 
     def selection(self, name: str | None) -> Selection:
         """Return the selection rule of that name, or the default one."""

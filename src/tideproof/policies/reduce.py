@@ -25,17 +25,19 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, compose
 from tideproof.core.link import hole, kernel
-from tideproof.errors import InputError
+from tideproof.errors import InputError, KernelError
 from tideproof.kernels.choose import contend
 from tideproof.kernels.data import Data
 from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
-from tideproof.policies.definition import Policy, weigh_all_alike
+from tideproof.policies.definition import Policy, keep_all_arms, weigh_all_alike
 from tideproof.policies.selections import OLS, Selection
 
 PREFIX = "reduce:"
+
+OUR_HOLES = ("inner_ask", "inner_tell", "inner_select", "inner_weigh", "inner_active", "SQUARES", "WEIGHTED")
 
 inner_ask = hole("inner_ask")
 inner_tell = hole("inner_tell")
@@ -92,8 +94,16 @@ def select(params, state, data, draw):
 @cache
 def reduced(inner: Policy) -> Policy:
     """Return the policy on rewards with the shifts taken out."""
+    if inner.name.startswith(PREFIX):
+        raise InputError(f"{PREFIX}{inner.name} takes the shifts out twice: write {inner.name}")
     if "reward" in inner.reads:
         raise InputError(f"{inner.name} cannot be reduced: it looks at single rewards, not only at moments")
+    for name in inner.holes:
+        if name in OUR_HOLES:
+            raise KernelError(
+                f"policy {inner.name!r} cannot be reduced: it fills the hole {name!r}, which is one of "
+                f"`{PREFIX}`: give its hole another name (taken: {', '.join(OUR_HOLES)})"
+            )
     squares = "moments" in inner.reads
     side: Any = "K" if squares else 0
     square = Annotated[Floats, np.float64, side, side, side]
@@ -108,7 +118,9 @@ def reduced(inner: Policy) -> Policy:
         ask=ask,
         tell=tell,
         selections=selections,
-        reads=frozenset({"fit", "cells"}),
+        reads=frozenset({"fit", "cells", "reward"}),
+        weigh=weigh_all_alike,  # the inner policy's own are called from here
+        active=keep_all_arms,
         shift_aware=inner.weigh is weigh_all_alike,  # propensities multiply the first shift, which stays in
         holes={
             "inner_ask": inner.ask,

@@ -1,11 +1,14 @@
-"""Finding policies by name. Ours and a stranger's come through the same door: entry points."""
+"""Finding policies: by name, where ours and a stranger's come through entry points, or as they are."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.policies.definition import Policy
@@ -13,6 +16,8 @@ from tideproof.policies.reduce import PREFIX, reduced
 from tideproof.policies.spec import PolicySpec
 
 GROUP = "tideproof.policies"
+
+Chosen = str | Policy | PolicySpec  # what every `policy=` accepts
 
 
 @cache
@@ -39,10 +44,16 @@ def _load(name: str) -> Policy:
     found = entries[name].load()
     if not isinstance(found, Policy):
         raise InputError(f"entry point {name!r} of group {GROUP!r} gives {found!r}, not a Policy")
+    if found.name != name:
+        raise InputError(
+            f"entry point {name!r} of group {GROUP!r} gives the policy {found.name!r}: give both one name"
+        )
     return found
 
 
-def policy(name: str, *, label: str | None = None, **options: Any) -> PolicySpec:
+def policy(
+    name: str | Policy, *, label: str | None = None, selection: str | None = None, **options: Any
+) -> PolicySpec:
     """Choose a policy, its selection rule and its options.
 
     Parameters
@@ -50,9 +61,11 @@ def policy(name: str, *, label: str | None = None, **options: Any) -> PolicySpec
     name
         A registered name, with a suffix for the selection rule if it is not the default one,
         `"round-robin+ols"`, and a prefix to run it on rewards with the shifts taken out,
-        `"reduce:lucb"`.
+        `"reduce:lucb"`; or a `Policy` itself, which need not be registered.
     label
         Its name wherever a study is read; made from the name and options if not given.
+    selection
+        The selection rule, instead of a suffix.
     **options
         Options of the policy, such as `n0=3`.
 
@@ -63,32 +76,83 @@ def policy(name: str, *, label: str | None = None, **options: Any) -> PolicySpec
     >>> policy("round-robin+ols").selection.name
     'ols'
     """
-    base, plus, suffix = name.partition("+")
-    found = _load(base)
+    if isinstance(name, Policy):
+        found, full = name, name.name
+    else:
+        full, plus, suffix = name.partition("+")
+        found = _load(full)
+        if plus and selection not in (None, suffix):
+            raise InputError(f"{name!r} and selection={selection!r} name two selection rules: give one")
+        selection = suffix if plus else selection
     known = found.options()
     for option in options:
         if option not in known:
-            raise UnknownName.among("option", option, known, f"of {base}")
-    rule = found.selection(suffix if plus else None)
+            raise UnknownName.among("option", option, known, f"of {full}")
+    rule = found.selection(selection)
+    full = full if selection is None else f"{full}+{selection}"
     shown = ", ".join(f"{k}={v}" for k, v in options.items())
     spec = PolicySpec(
-        found, rule, tuple(sorted(options.items())), label or (f"{name}({shown})" if shown else name)
+        found, rule, tuple(sorted(options.items())), label or (f"{full}({shown})" if shown else full)
     )
     spec.policy.configure(3, 1_000_000, rule.name, **options)  # refuse a bad option here, not later
     return spec
 
 
-def as_policy(given: str | PolicySpec) -> PolicySpec:
+def as_policy(given: Chosen) -> PolicySpec:
     """Return `given`, or the policy it names."""
     if isinstance(given, PolicySpec):
         return given
-    if not isinstance(given, str):
-        raise InputError(f"a policy is a name or tp.policy(...), not {given!r}")
+    if not isinstance(given, (str, Policy)):
+        raise InputError(f"a policy is a name, a Policy or tp.policy(...), not {given!r}")
     return policy(given)
 
 
-def as_policies(given: str | PolicySpec | Iterable[str | PolicySpec]) -> tuple[PolicySpec, ...]:
+def as_policies(given: Chosen | Iterable[Chosen]) -> tuple[PolicySpec, ...]:
     """Return one policy or several, each given or named, as a tuple."""
     if isinstance(given, Iterable) and not isinstance(given, str):
         return tuple(as_policy(each) for each in given)
     return (as_policy(given),)
+
+
+class Address(NamedTuple):
+    """Where other processes find a policy: under a registered name, or as an attribute of a module."""
+
+    module: str | None
+    name: str
+
+
+def address(found: Policy) -> Address:
+    """Return where other processes find the policy, or say how it could be found.
+
+    >>> address(policy("reduce:lucb").policy)
+    Address(module=None, name='reduce:lucb')
+    """
+    with suppress(UnknownName):
+        if _load(found.name) is found:
+            return Address(None, found.name)
+    its_own = [getattr(f, "__module__", "") for f in (found.configure, found.ask, found.tell)]
+    for module in [*its_own, *sys.modules]:
+        for attribute, value in tuple(getattr(sys.modules.get(module), "__dict__", {}).items()):
+            if value is found:
+                return Address(module, attribute)
+    raise InputError(
+        f"policy {found.name!r} cannot travel to other processes: it is not registered, nor is it an "
+        f"attribute of a module: write `POLICY = Policy(...)` in a file that they can import, or register it "
+        f"under the entry-point group {GROUP!r}"
+    )
+
+
+def found_at(where: Address) -> Policy:
+    """Return the policy of that address."""
+    if where.module is None:
+        return _load(where.name)
+    try:
+        found = getattr(import_module(where.module), where.name)
+    except (ImportError, AttributeError):
+        found = None
+    if not isinstance(found, Policy):
+        raise InputError(
+            f"the policy {where.name} of module {where.module!r} is not to be found in this process: put it "
+            f"into a file that it can import, or register it under the entry-point group {GROUP!r}"
+        )
+    return found

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tideproof.core.link import kernel
+from tideproof.core.link import is_kernel, kernel
+from tideproof.core.references import place
+from tideproof.errors import KernelError
 from tideproof.kernels.choose import LOWEST, argmax, contend
 from tideproof.kernels.eliminate import front_runner
 from tideproof.kernels.fixed_effects import connected, together
+from tideproof.policies.protocols import Identified, Select
+from tideproof.policies.reads import known_words
+
+# What the loop, the statistics and a GPU leave open: nothing for a plug-in to fill.
+OUR_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
+OUR_HOLES |= {"MOMENTS", "FIT", "SUMS", "PERIOD", "CONTROL", "CELLS", "TRACE"}
+
+
+def refuse_our_holes(who: str, holes: Mapping[str, Any]) -> None:
+    """Raise if somebody would fill a hole that is ours."""
+    for name in holes:
+        if name in OUR_HOLES:
+            raise KernelError(
+                f"{who} fills the hole {name!r}, which is one of tideproof's own: give its hole another name "
+                f"(taken: {', '.join(sorted(OUR_HOLES))})"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,16 +41,27 @@ class Selection:
     idea : one line for people.
     select : kernel (params, state, data, draw) -> arm.
     identified : kernel (data) -> whether the selection compares what can be compared.
-    reads : the statistics it needs, of "means", "fit", "sums", "period" and "control".
-    holes : what else to fill in when its kernels are linked.
+    reads : the statistics its kernels read: the words of `Policy.reads`, "period" and "control".
+    holes : what fills the holes in its own kernels, by name.
     """
 
     name: str
     idea: str
-    select: Callable[..., Any]
-    identified: Callable[..., Any]
+    select: Select
+    identified: Identified
     reads: frozenset[str]
     holes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known_words(f"selection rule {self.name!r}", self.reads)
+        for what in ("select", "identified"):
+            f: Any = getattr(self, what)
+            if not is_kernel(f):
+                shown = place(f) if inspect.isfunction(f) else repr(f)
+                raise KernelError(
+                    f"{what} of selection rule {self.name!r} is no kernel: put @kernel above {shown}"
+                )
+        refuse_our_holes(f"selection rule {self.name!r}", self.holes)
 
 
 @kernel

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, get_type_hints
 
 from tideproof.core.arrays import Memory, Unused, allocate, compose
 from tideproof.core.link import interpreted, link, quietly
-from tideproof.errors import BudgetTooSmall, InputError
+from tideproof.errors import BudgetTooSmall, InputError, KernelError
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.environment import Slot
 from tideproof.kernels.replicate import add_alone, replicate
 from tideproof.policies.definition import Policy
+from tideproof.policies.reads import check_reads
 from tideproof.policies.selections import Selection
 
 
@@ -90,6 +91,7 @@ class Program(NamedTuple):
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
+    _check(policy, selection)
     reads = policy.reads | selection.reads
     return {
         "ask": policy.ask,
@@ -108,6 +110,20 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "TRACE": trace,
         "add_to_count": add_alone,
     }
+
+
+@cache
+def _check(policy: Policy, selection: Selection) -> None:
+    """Raise if a kernel reads what nobody declared, or one hole is to be filled in two ways."""
+    served = policy.reads.union(*(rule.reads for rule in policy.selections))  # of whichever rule is in use
+    check_reads((policy.ask, policy.tell, policy.weigh, policy.active), served)
+    check_reads((selection.select, selection.identified), policy.reads | selection.reads)
+    for name in policy.holes.keys() & selection.holes.keys():
+        if policy.holes[name] is not selection.holes[name]:
+            raise KernelError(
+                f"policy {policy.name!r} and its selection rule {selection.name!r} fill the hole {name!r} "
+                f"in two ways: give one of them another name"
+            )
 
 
 @cache

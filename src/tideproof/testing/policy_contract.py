@@ -1,9 +1,9 @@
-"""What a policy must promise, as checks that raise AssertionError."""
+"""What a policy must promise, as checks that raise AssertionError: what was expected, what came, and when."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.arrays import Memory, Scratch
+from tideproof.errors import KernelError
 from tideproof.kernels.random import SELECT, Draw
 from tideproof.kernels.replicate import SAMPLES, Trace
 from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
 from tideproof.live.experiment import Experiment
 from tideproof.live.saving import to_dict
-from tideproof.policies.registry import as_policy
+from tideproof.policies.registry import Chosen, as_policy
 from tideproof.policies.spec import PolicySpec
+from tideproof.testing.watched import watched_loop
 from tideproof.worlds import Uniform, World
 
 Check = Callable[[], None]
@@ -27,10 +29,11 @@ BUDGET = 160
 SEED = 11
 
 
-def policy_checks(policy: str | PolicySpec) -> list[Check]:
-    """Return the checks for a policy; each is a callable named after what it checks."""
+def policy_checks(policy: Chosen) -> list[Check]:
+    """Return the checks for a policy, named, given or with options; each is named after what it checks."""
     spec = as_policy(policy)
     checks = [
+        reads_what_it_declares,
         compiled_equals_interpreted,
         experiment_equals_interpreted,
         ask_only_reads,
@@ -65,28 +68,41 @@ def _traced(
     return Trace._make(column[:steps] for column in trace), memory
 
 
+def reads_what_it_declares(spec: PolicySpec) -> None:
+    """Its kernels read nothing of `data` and the slot that `reads` does not declare."""
+    trace = empty_trace(BUDGET, ARMS)
+    try:
+        run_loop(watched_loop(spec), spec, world(), [BUDGET], SEED, 0, 1, trace)
+    except KernelError as error:
+        raise AssertionError(str(error)) from error
+
+
 def compiled_equals_interpreted(spec: PolicySpec) -> None:
     """Compiled and interpreted runs give the same arms and bitwise the same state."""
     for replication in range(3):
         fast, fast_memory = _traced(spec, compiled_loop(spec, trace=True), replication=replication)
         slow, slow_memory = _traced(spec, spec.program().replicate, replication=replication)
-        assert fast.arm.tolist() == slow.arm.tolist()
-        assert fast.reward.tobytes() == slow.reward.tobytes()
-        _assert_same(fast_memory, slow_memory)
+        where = f"replication {replication}, compiled and interpreted"
+        _same_arms(fast, slow, where)
+        _same_bits(where, "rewards", fast.reward, slow.reward)
+        _same_state(where, "", fast_memory.view, slow_memory.view)
 
 
 def experiment_equals_interpreted(spec: PolicySpec) -> None:
     """An `Experiment` that is told the same rewards gives the same arms and bitwise the same state."""
     trace, memory = _traced(spec, spec.program().replicate)
     run = _experiment(spec)
-    for label, arm, reward in zip(trace.environment, trace.arm, trace.reward, strict=True):
+    for step, (label, arm, reward) in enumerate(
+        zip(trace.environment, trace.arm, trace.reward, strict=True), 1
+    ):
         pull = run.ask(environment=int(label))
-        assert pull.arm == str(arm)
+        assert pull.arm == str(arm), f"step {step}: the lab plays arm {arm}, an Experiment {pull.arm}"
         run.tell(pull, float(reward))
-    assert run.done
+    assert run.done, f"the lab ended after {len(trace.arm)} steps, an Experiment would go on"
     # the slot belongs to whoever drives: the lab's is a part of its memory, an experiment's is not
-    state, data = run._memory.view.state, run._memory.view.data
-    _assert_equal((state, data), (memory.view.state, memory.view.data))
+    for part in ("state", "data"):
+        mine, theirs = getattr(run._memory.view, part), getattr(memory.view, part)
+        _same_state("Experiment and lab", part, mine, theirs)
 
 
 def ask_only_reads(spec: PolicySpec) -> None:
@@ -97,11 +113,14 @@ def ask_only_reads(spec: PolicySpec) -> None:
     for step in range(60):
         label = step // 5
         view = run._memory.view
-        before = _kept(view)
+        before = _copied(view)
         draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(step))
-        assert len({int(program.select(run._params, view.state, view.data, draw)) for _ in range(2)}) == 1
-        assert len({run._next_arm(label) for _ in range(2)}) == 1
-        assert before == _kept(view)
+        selections = [int(program.select(run._params, view.state, view.data, draw)) for _ in range(2)]
+        asks = [run._next_arm(label) for _ in range(2)]
+        for what, answers in {"select": selections, "ask": asks}.items():
+            assert answers[0] == answers[1], f"step {step}: {what} answers {answers[0]}, then {answers[1]}"
+        changed = [name for name, value in _copied(view).items() if value != before[name]]
+        assert not changed, f"step {step}: ask or select wrote {', '.join(changed)}, which only tell may"
         if run.done:
             break
         run.tell(run.ask(environment=label), random.standard_normal())
@@ -111,13 +130,16 @@ def same_seed_same_run(spec: PolicySpec) -> None:
     """The seed and the rewards determine the run."""
     first, _ = _traced(spec, spec.program().replicate, replication=5)
     again, _ = _traced(spec, spec.program().replicate, replication=5)
-    assert first.arm.tolist() == again.arm.tolist()
+    _same_arms(first, again, "the same seed twice")
 
 
 def integers_are_small(spec: PolicySpec) -> None:
     """Integers of a state are counts, arms and flags: a GPU keeps them in 32 bits."""
     _, memory = _traced(spec, spec.program().replicate)
-    assert not memory.ints.size or np.abs(memory.ints).max() < 2**31
+    for name, values in _arrays("", memory.view):
+        if values.dtype == np.int64 and values.size:
+            largest = int(np.abs(values).max())
+            assert largest < 2**31, f"after {BUDGET} steps {name} holds {largest}, which is not below 2**31"
 
 
 def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
@@ -126,14 +148,19 @@ def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
     run = _experiment(spec)
     for step in range(60):
         n = int(random.integers(1, 4))
+        told = str(random.integers(ARMS))
         run.tell_summary(
-            arm=str(random.integers(ARMS)),
+            arm=told,
             environment=int(random.integers(6)),
             n=n,
             mean=random.standard_normal(),
             variance=1.0 if n > 1 else None,
         )
-        assert -1 <= run._next_arm(step) < ARMS
+        arm = run._next_arm(step)
+        assert -1 <= arm < ARMS, (
+            f"step {step}, after {n} rewards of arm {told} that nobody asked for: ask returns {arm}, "
+            f"not -1 to {ARMS - 1}"
+        )
 
 
 def works_with_pulls_out(spec: PolicySpec) -> None:
@@ -141,12 +168,13 @@ def works_with_pulls_out(spec: PolicySpec) -> None:
     run = _experiment(spec)
     pulls = run.ask(n=12 * ARMS, environment="first")
     counts = [sum(pull.arm == arm for pull in pulls) for arm in run.arms]
-    assert min(counts) >= 2, f"12 pulls for each arm, nothing told: {counts}"
+    assert min(counts) >= 2, f"{12 * ARMS} pulls, nothing told, at least 2 of each arm expected: {counts}"
     random = np.random.default_rng(SEED)
     for i in random.permutation(len(pulls)):
         run.tell(pulls[int(i)], random.standard_normal())
     if not run.done:
-        assert run.ask(environment="second").arm in run.arms
+        arm = run.ask(environment="second").arm
+        assert arm in run.arms, f"after {len(pulls)} late rewards ask returns {arm}, not one of {run.arms}"
 
 
 def resumes_after_reload(spec: PolicySpec) -> None:
@@ -163,10 +191,13 @@ def resumes_after_reload(spec: PolicySpec) -> None:
                 run.tell(pulls[0], random.standard_normal())
             if step % 7 == 0:
                 run.save(path)
-                again = Experiment.load(path)
-                assert to_dict(again) == to_dict(run)
+                again = Experiment.load(path, policy=spec)
+                saved, loaded = to_dict(run), to_dict(again)
+                changed = [name for name in saved if saved[name] != loaded[name]]
+                assert not changed, f"step {step}: saved and loaded, {', '.join(changed)} changed"
                 if not run.done:
-                    assert again._next_arm(step // 3) == run._next_arm(step // 3)
+                    would, does = run._next_arm(step // 3), again._next_arm(step // 3)
+                    assert does == would, f"step {step}: it would play arm {would}; saved and loaded, {does}"
                 run = again
 
 
@@ -175,28 +206,44 @@ def shifts_change_no_choice(spec: PolicySpec) -> None:
     for replication in range(3):
         small, _ = _traced(spec, spec.program().replicate, 1.0, replication)
         large, _ = _traced(spec, spec.program().replicate, 500.0, replication)
-        assert small.arm.tolist() == large.arm.tolist()
+        _same_arms(small, large, f"replication {replication}, shifts up to 1 and up to 500")
 
 
 def _experiment(spec: PolicySpec) -> Experiment:
     return Experiment([str(i) for i in range(ARMS)], budget=BUDGET, policy=spec, seed=SEED)
 
 
-def _kept(part: Any) -> bytes:
-    """Return the bytes of a state, without what is scratch."""
+def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and array of all that a state keeps; scratch it does not."""
     if isinstance(part, Scratch):
-        return b""
-    return b"".join(map(_kept, part)) if isinstance(part, tuple) else bytes(part.tobytes())
-
-
-def _assert_same(a: Memory[Any], b: Memory[Any]) -> None:
-    assert a.floats.tobytes() == b.floats.tobytes()
-    assert a.ints.tobytes() == b.ints.tobytes()
-
-
-def _assert_equal(a: Any, b: Any) -> None:
-    if isinstance(a, tuple):
-        for x, y in zip(a, b, strict=True):
-            _assert_equal(x, y)
+        return
+    if isinstance(part, tuple):
+        for field, value in zip(part._fields, part, strict=True):  # type: ignore[attr-defined]
+            yield from _arrays(f"{name}.{field}".lstrip("."), value)
     else:
-        assert a.tobytes() == b.tobytes()
+        yield name, part
+
+
+def _copied(part: Any) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in _arrays("", part)}
+
+
+def _same_arms(one: Trace, other: Trace, where: str) -> None:
+    for step, (a, b) in enumerate(zip(one.arm, other.arm, strict=False), 1):
+        assert a == b, f"{where}: at step {step} arm {a} is played here, arm {b} there"
+    assert len(one.arm) == len(other.arm), f"{where}: {len(one.arm)} steps here, {len(other.arm)} there"
+
+
+def _same_state(where: str, name: str, one: Any, other: Any) -> None:
+    if isinstance(one, tuple):
+        for field, a, b in zip(one._fields, one, other, strict=True):  # type: ignore[attr-defined]
+            _same_state(where, f"{name}.{field}".lstrip("."), a, b)
+    else:
+        _same_bits(where, name, one, other)
+
+
+def _same_bits(where: str, name: str, one: Any, other: Any) -> None:
+    if one.tobytes() != other.tobytes():
+        place = int(np.flatnonzero(one.ravel().view(np.int64) != other.ravel().view(np.int64))[0])
+        a, b = one.flat[place], other.flat[place]
+        raise AssertionError(f"{where}: {name}[{place}] is {a!r} here and {b!r} there at the end")

@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+from tideproof.errors import InputError
 from tideproof.lab.executors import side_by_side
 from tideproof.lab.plan import Plan
 
@@ -46,10 +47,13 @@ def compile_ahead(missing: Mapping[Any, Plan]) -> None:
     if len(fresh) < 2:  # this process does it as fast
         return
     tasks: SimpleQueue[_Task] = SimpleQueue()
-    made = {program: _Task(pickle.dumps(plan), Event()) for program, plan in fresh.items()}
+    made: dict[Any, _Task] = {}
+    for program, plan in fresh.items():
+        with suppress(InputError):  # a policy that no other process would find
+            made[program] = _Task(pickle.dumps(plan), Event())
     for task in made.values():
         tasks.put(task)
-    for _ in range(min(len(fresh), side_by_side())):
+    for _ in range(min(len(made), side_by_side())):
         Thread(target=_work, args=(tasks,), daemon=True).start()
     _underway.update({program: task.over for program, task in made.items()})
 

@@ -1,0 +1,579 @@
+"""The public door for plug-ins: what is behind it, one walked through as a stranger, and what is refused."""
+
+import dataclasses
+import io
+import os
+import pdb
+import pickle
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import tideproof as tp
+import tideproof.lab.suite
+from tideproof import plugin
+from tideproof.kernels import choose
+from tideproof.lab.engines import compile_pool
+from tideproof.lab.plan import Plan
+from tideproof.plugin import (
+    IPS,
+    MEAN,
+    OLS,
+    Int1,
+    Policy,
+    Scratch,
+    Selection,
+    argmax,
+    contend,
+    hole,
+    kernel,
+    least_pulled,
+    uniform,
+)
+from tideproof.policies.reads import WORDS
+from tideproof.policies.reduce import OUR_HOLES as OF_REDUCE
+from tideproof.policies.selections import OUR_HOLES
+from tideproof.testing import policy_checks
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "plugin"
+
+
+class Params(NamedTuple):
+    share: float
+
+
+class State(NamedTuple):
+    told: Int1
+    work: Scratch
+
+
+def configure(arms, horizon, selection, *, share=0.5):
+    return Params(share)
+
+
+@kernel
+def ask(params, state, data, slot, draw):
+    if uniform(draw, data.pulls.size) < params.share:
+        return least_pulled(data.pulls, draw)
+    return argmax(data.moments.mean, draw)  # the leader by raw means
+
+
+@kernel
+def tell(params, state, data, slot, arm, n, draw):
+    state.told[0] += n
+
+
+POLICY = Policy(
+    name="coin",
+    idea="the leader or a coin",
+    reference="none",
+    State=State,
+    configure=configure,
+    ask=ask,
+    tell=tell,
+    minimum=lambda arms, params: arms,
+    selections=(MEAN, OLS),
+    reads=frozenset({"means"}),
+    needs_horizon=False,
+    shift_aware=False,
+)
+
+
+def line_of(text):
+    """Return the number of the one line of this file that ends with `text`."""
+    lines = Path(__file__).read_text().splitlines()
+    (number,) = [i for i, line in enumerate(lines, 1) if line.endswith(text) and "line_of" not in line]
+    return number
+
+
+def names(error):
+    """Return what every such error must name: this file, by its last part, and a line."""
+    return re.search(r"'(\w+)' \([^)]*test_plugin\.py, line (\d+)\)", str(error.value)).groups()
+
+
+# ---------------------------------------------------------------- the door
+
+
+def test_the_door_has_what_it_says():
+    imported = {name for name in vars(plugin) if not name.startswith("__")}
+    assert set(plugin.__all__) == imported
+    assert len(plugin.__all__) == len(imported)
+
+
+@pytest.mark.parametrize("name", [n for n in plugin.__all__ if callable(getattr(plugin, n))])
+def test_everything_behind_the_door_is_documented(name):
+    if not name.startswith(("Float", "Int")):  # annotations
+        assert getattr(plugin, name).__doc__
+
+
+def test_every_word_of_reads_is_explained():
+    for word in WORDS:
+        assert f'"{word}"' in plugin.__doc__
+
+
+def test_the_example_is_a_distribution_of_its_own(tmp_path):
+    """Installed beside us, found by its name in a fresh process, tested by its own tests, simulated."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
+    subprocess.run(
+        [*pip, "--disable-pip-version-check", "--target", tmp_path, EXAMPLE], check=True, capture_output=True
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    code = """
+        import sys
+        import pytest
+        import tideproof as tp
+        assert "epsilon-greedy" in tp.policy_names()
+        study = tp.simulate(tp.mdm(3), ["epsilon-greedy", "round-robin"], 60, replications=100, seed=1)
+        assert study.pics("epsilon-greedy") < study.pics("round-robin")
+        print(tp.policy("epsilon-greedy", n0=3).label)
+        sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", sys.argv[1], "-c", sys.argv[2], sys.argv[1]]))
+    """
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    command = [sys.executable, "-c", textwrap.dedent(code), EXAMPLE / "tests", tmp_path / "pytest.ini"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("epsilon-greedy(n0=3)\n")
+    assert "12 passed" in done.stdout
+
+
+# ---------------------------------------------------------------- without installing
+
+
+def test_a_policy_is_accepted_wherever_a_name_is(monkeypatch):
+    assert "coin" not in tp.policy_names()
+    world = tp.mdm(3)
+    study = tp.simulate(
+        world, [POLICY, tp.policy(POLICY, share=1.0), "round-robin"], 30, replications=50, seed=1
+    )
+    assert list(study.policies) == ["coin", "coin(share=1.0)", "round-robin"]
+    run = tp.replay(world, POLICY, seed=1, budget=30)
+    assert run.arm.tolist() == tp.replay(world, tp.policy(POLICY), seed=1, budget=30).arm.tolist()
+    assert run.arm.tolist() != tp.replay(world, tp.policy(POLICY, share=1.0), seed=1, budget=30).arm.tolist()
+    live = tp.Experiment(["a", "b"], policy=POLICY)
+    assert live.ask().arm in "ab"
+    monkeypatch.setattr(tideproof.lab.suite, "COLLECTION", tideproof.lab.suite.COLLECTION[:1])
+    assert tp.suite([POLICY, "round-robin"], replications=20).policies == ("coin", "round-robin")
+
+
+def test_a_policy_with_another_selection_rule():
+    assert tp.policy(POLICY, selection="ols").label == "coin+ols"
+    assert tp.policy("round-robin", selection="ols") == tp.policy("round-robin+ols")
+    with pytest.raises(tp.InputError, match="two selection rules"):
+        tp.policy("round-robin+ols", selection="mean")
+    with pytest.raises(tp.UnknownName, match="unknown option 'n0' of coin"):
+        tp.policy(POLICY, n0=3)
+    with pytest.raises(tp.InputError, match=r"a name, a Policy or tp.policy\(...\), not 3"):
+        tp.replay(tp.mdm(3), 3)
+
+
+@pytest.mark.parametrize("check", policy_checks(POLICY), ids=lambda check: check.__name__)
+def test_contract(check):
+    check()
+
+
+def test_an_experiment_of_a_policy_that_is_not_registered(tmp_path):
+    path = tmp_path / "run.json"
+    run = tp.Experiment(["a", "b", "c"], policy=tp.policy(POLICY, share=0.25, selection="ols"), seed=3)
+    run.tell_many(run.ask(n=10), range(10))
+    run.save(path)
+    with pytest.raises(tp.UnknownName, match=r"'coin', which is not registered.*load\(path, policy=POLICY\)"):
+        tp.Experiment.load(path)
+    again = tp.Experiment.load(path, policy=POLICY)
+    assert again.policy == run.policy
+    assert again.ask() == run.ask()
+    with pytest.raises(tp.InputError, match="saved with the policy 'coin', not 'lucb'"):
+        tp.Experiment.load(path, policy="lucb")
+
+
+MODULE = """
+from tideproof.plugin import *
+from policy_of_this_test import configure, State
+@kernel
+def ask(params, state, data, slot, draw): return least_pulled(data.pulls, draw)
+@kernel
+def tell(params, state, data, slot, arm, n, draw): pass
+HERE = Policy("here", "", "", State, configure, ask, tell, lambda arms, params: arms, (MEAN,), frozenset(),
+              needs_horizon=False, shift_aware=False)
+"""
+
+
+def test_a_plan_travels_with_a_policy_of_a_module(tmp_path, monkeypatch):
+    (tmp_path / "stranger_abroad.py").write_text(MODULE.replace("policy_of_this_test", "stranger_types"))
+    (tmp_path / "stranger_types.py").write_text(
+        "from typing import NamedTuple\nclass State(NamedTuple): pass\nclass Params(NamedTuple): pass\n"
+        "def configure(arms, horizon, selection, *, n=1): return Params()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import stranger_abroad
+
+    plan = Plan(
+        tp.mdm(3), (tp.policy(stranger_abroad.HERE, n=2, label="mine"), tp.policy("p1+ips")), (30,), 1
+    )
+    packed = pickle.dumps(plan)
+    assert pickle.loads(packed) == plan
+    code = "import pickle, sys; print(*(s.label for s in pickle.load(sys.stdin.buffer).policies))"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", code], input=packed, capture_output=True, env=env)
+    assert done.stdout.split() == [b"mine", b"p1+ips"], done.stderr
+    done = subprocess.run([sys.executable, "-c", code], input=packed, capture_output=True)
+    assert b"the policy HERE of module 'stranger_abroad' is not to be found in this process" in done.stderr
+
+
+def test_a_plan_does_not_travel_with_a_policy_that_nobody_could_find():
+    lost = dataclasses.replace(POLICY, name="lost")
+    plan = Plan(tp.mdm(3), (tp.policy(lost),), (30,), 1)
+    with pytest.raises(tp.InputError, match=r"policy 'lost' cannot travel to other processes.*in a file"):
+        pickle.dumps(plan)
+    compile_pool.compile_ahead({"a": plan, "b": plan})  # no error: this process compiles it when it needs it
+    assert not {"a", "b"} & compile_pool._underway.keys()
+
+
+# ---------------------------------------------------------------- what is refused, and how
+
+
+def helper(x):
+    return x  # of a helper
+
+
+@kernel
+def asks_helper(params, state, data, slot, draw):
+    return helper(0)  # no kernel
+
+
+@kernel
+def asks_by_attribute(params, state, data, slot, draw):
+    return choose.argmax(data.pulls, draw)  # by attribute
+
+
+missing = hole("missing")
+
+
+@kernel
+def asks_a_hole(params, state, data, slot, draw):
+    return missing(data)  # nobody fills it
+
+
+@kernel
+def has_a_keyword(x, *, y=1):
+    return x + y
+
+
+@kernel
+def asks_with_a_keyword(params, state, data, slot, draw):
+    return has_a_keyword(0)
+
+
+@kernel
+def asks_for_the_fit(params, state, data, slot, draw):
+    return leads(data, draw)
+
+
+@kernel
+def leads(data, draw):
+    return argmax(data.fit.mu, draw)  # undeclared
+
+
+@kernel
+def asks_by_another_name(params, state, everything, slot, draw):
+    return leads_too(everything, draw)
+
+
+@kernel
+def leads_too(everything, draw):
+    return argmax(everything.fit.mu, draw)  # unseen
+
+
+@kernel
+def wrong_weigh(params, state, data, arm):
+    return data.moments.squares[arm] + 1.0
+
+
+@pytest.mark.parametrize(
+    ("kernel_", "message", "where"),
+    [
+        (
+            asks_helper,
+            "uses 'helper' which is no kernel: put @kernel above 'helper'",
+            "return helper(0)  # no kernel",
+        ),
+        (
+            asks_by_attribute,
+            "calls choose.argmax by attribute.*write `from tideproof.kernels.choose import argmax`",
+            "# by attribute",
+        ),
+        (asks_a_hole, "uses the hole 'missing', which nobody fills.*holes=", "# nobody fills it"),
+        (
+            asks_with_a_keyword,
+            r"keyword-only parameters \(y\).*leave out the \*",
+            "def has_a_keyword(x, *, y=1):",
+        ),
+        (asks_for_the_fit, "reads data.fit.mu, which stays empty.*add 'fit' to `reads`", "# undeclared"),
+    ],
+)
+def test_a_kernel_that_cannot_be_linked_is_named_with_its_line(kernel_, message, where):
+    policy = dataclasses.replace(POLICY, ask=kernel_, selections=(MEAN,))
+    with pytest.raises(tp.KernelError, match=message) as error:
+        tp.replay(tp.mdm(3), policy, budget=9)
+    name, line = names(error)
+    shift = 1 if where.startswith("def") else 0  # the line of its decorator
+    assert int(line) == line_of(where) - shift
+    assert name in (kernel_.__name__, "has_a_keyword", "leads")
+
+
+def test_what_is_read_under_another_name_is_found_by_the_contract():
+    policy = dataclasses.replace(POLICY, ask=asks_by_another_name, selections=(MEAN,))
+    tp.replay(tp.mdm(3), policy, budget=9)  # reads zeros
+    checks = {check.__name__.partition("[")[0]: check for check in policy_checks(policy)}
+    with pytest.raises(AssertionError, match=r"reads data\.fit\.mu, which stays empty.*add 'fit'") as error:
+        checks["reads_what_it_declares"]()
+    assert names(error) == ("leads_too", str(line_of("# unseen")))
+    declared = dataclasses.replace(policy, reads=frozenset({"fit"}))
+    next(c for c in policy_checks(declared) if c.__name__.startswith("reads_what"))()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ask": helper}, "ask of policy 'coin' is no kernel: put @kernel above 'helper'"),
+        ({"tell": len}, "tell of policy 'coin' is no kernel: put @kernel above <built-in"),
+        ({"holes": {"FIT": True}}, "policy 'coin' fills the hole 'FIT', which is one of tideproof's own"),
+        ({"holes": {"ask": ask}}, "another name"),
+        (
+            {"reads": frozenset({"fits"})},
+            "unknown statistic 'fits' in `reads` of policy 'coin'; did you mean 'fit'",
+        ),
+        ({"name": "a+b"}, r"must not be empty or contain '\+', not 'a\+b'"),
+        ({"selections": ()}, "needs a selection rule"),
+    ],
+)
+def test_a_policy_that_is_wrong_is_refused_when_it_is_made(change, message):
+    with pytest.raises(tp.InputError, match=message):
+        dataclasses.replace(POLICY, **change)
+
+
+def test_a_selection_rule_that_is_wrong_is_refused_when_it_is_made():
+    with pytest.raises(tp.KernelError, match=r"select of selection rule 'own' is no kernel.*test_plugin\.py"):
+        Selection("own", "", helper, MEAN.identified, frozenset())
+    with pytest.raises(tp.KernelError, match="selection rule 'own' fills the hole 'select'"):
+        dataclasses.replace(MEAN, name="own", holes={"select": MEAN.select})
+    with pytest.raises(tp.UnknownName, match="unknown statistic 'mean' in `reads` of selection rule 'own'"):
+        Selection("own", "", MEAN.select, MEAN.identified, frozenset({"mean"}))
+    blind = Selection("own", "", MEAN.select, MEAN.identified, frozenset())
+    with pytest.raises(tp.KernelError, match=r"reads data\.moments\.told, which stays empty"):
+        tp.policy(
+            dataclasses.replace(POLICY, selections=(blind,), reads=frozenset(), ask=asks_for_nothing)
+        ).program()
+
+
+@kernel
+def asks_for_nothing(params, state, data, slot, draw):
+    return least_pulled(data.pulls, draw)
+
+
+def test_weigh_declares_what_it_reads_too():
+    policy = dataclasses.replace(
+        POLICY, weigh=wrong_weigh, selections=(IPS,), reads=frozenset({"sums", "means"})
+    )
+    with pytest.raises(tp.KernelError, match=r"'wrong_weigh'.*data\.moments\.squares.*add 'moments'"):
+        tp.policy(policy).program()
+
+
+def test_our_holes_are_all_that_are_filled():
+    filled = tp.policy("round-robin").fill().keys()
+    assert filled | {"rsqrt"} == OUR_HOLES  # that one only on a GPU
+    spec = tp.policy("reduce:lucb")
+    assert spec.policy.holes.keys() | spec.selection.holes.keys() == set(OF_REDUCE)
+
+
+limit = hole("limit")
+
+
+@kernel
+def asks_its_hole(params, state, data, slot, draw):
+    return limit
+
+
+def test_holes_of_its_own():
+    """A policy and its selection rule may fill holes, one hole in one way."""
+    policy = dataclasses.replace(POLICY, ask=asks_its_hole, holes={"limit": 2})
+    assert set(tp.replay(tp.mdm(3), policy, budget=9).arm.tolist()) == {2}
+    rule = dataclasses.replace(MEAN, holes={"limit": 1})
+    with pytest.raises(tp.KernelError, match="fill the hole 'limit' in two ways"):
+        tp.policy(dataclasses.replace(policy, selections=(rule,))).program()
+    with pytest.raises(tp.KernelError, match="'coin' cannot be reduced: it fills the hole 'SQUARES'"):
+        tideproof.policies.reduce.reduced(dataclasses.replace(POLICY, holes={"SQUARES": True}))
+
+
+def test_reduced_twice():
+    with pytest.raises(
+        tp.InputError, match="reduce:reduce:lucb takes the shifts out twice: write reduce:lucb"
+    ):
+        tp.policy("reduce:reduce:lucb")
+
+
+# ---------------------------------------------------------------- the contract says what is wrong
+
+
+@kernel
+def asks_and_writes(params, state, data, slot, draw):
+    state.told[0] += 1
+    return least_pulled(data.pulls, draw)
+
+
+@kernel
+def asks_and_scribbles(params, state, data, slot, draw):
+    state.work.first[0] += 1.0
+    return least_pulled(data.pulls, draw)
+
+
+@kernel
+def asks_beyond(params, state, data, slot, draw):
+    return 4 if state.told[0] > 50 else least_pulled(data.pulls, draw)
+
+
+@kernel
+def tells_large(params, state, data, slot, arm, n, draw):
+    state.told[0] = 2**31
+
+
+@kernel
+def asks_for_zero(params, state, data, slot, draw):
+    return 0
+
+
+@kernel
+def asks_by_mean(params, state, data, slot, draw):
+    best, top, ties = -1, 0.0, 0
+    for i in range(data.pulls.size):
+        value = data.moments.mean[i] if data.pulls[i] > 4 else 1e9 - data.pulls[i]
+        best, top, ties = contend(best, top, ties, i, value, draw)
+    return best
+
+
+def failure(check, **changes):
+    """Return what the check of that name says of the policy with these changes."""
+    policy = dataclasses.replace(POLICY, **changes)
+    (run,) = [c for c in policy_checks(policy) if c.__name__.startswith(check)]
+    with pytest.raises(AssertionError) as error:
+        run()
+    return str(error.value)
+
+
+def test_what_the_contract_says():
+    assert failure("ask_only_reads", ask=asks_and_writes) == (
+        "step 0: ask or select wrote state.told, which only tell may"
+    )
+    assert failure("accepts_arms", ask=asks_beyond).endswith("ask returns 4, not -1 to 3")
+    assert "nobody asked for" in failure("accepts_arms", ask=asks_beyond)
+    assert failure("integers_are_small", tell=tells_large) == (
+        "after 160 steps state.told holds 2147483648, which is not below 2**31"
+    )
+    assert failure("works_with_pulls_out", ask=asks_for_zero) == (
+        "48 pulls, nothing told, at least 2 of each arm expected: [48, 0, 0, 0]"
+    )
+    assert re.fullmatch(
+        r"replication \d, shifts up to 1 and up to 500: at step \d+ arm \d is played here, arm \d there",
+        failure("shifts_change_no_choice", ask=asks_by_mean, shift_aware=True),
+    )
+
+
+def test_scratch_may_be_written_by_ask():
+    policy = dataclasses.replace(POLICY, ask=asks_and_scribbles)
+    next(c for c in policy_checks(policy) if c.__name__.startswith("ask_only_reads"))()
+
+
+def test_no_check_of_the_contract_fails_without_a_word():
+    source = Path(sys.modules[policy_checks.__module__].__file__).read_text()
+    import ast
+
+    silent = [
+        node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert) and not node.msg
+    ]
+    assert not silent
+
+
+def test_states_that_differ_are_named():
+    from tideproof.testing.policy_contract import _same_arms, _same_state
+
+    one = tp.policy(POLICY).memory(3)
+    other = tp.policy(POLICY).memory(3)
+    other.view.state.told[0] = 7
+    with pytest.raises(
+        AssertionError, match=r"here: state\.told\[0\] is np\.int64\(0\) here and np\.int64\(7\) there"
+    ):
+        _same_state("here", "", one.view, other.view)
+    zero = tp.policy(POLICY).memory(3)
+    zero.view.data.moments.mean[2] = -0.0
+    with pytest.raises(
+        AssertionError, match=r"data\.moments\.mean\[2\] is np\.float64\(0\.0\) here and np.float64\(-0"
+    ):
+        _same_state("here", "", one.view, zero.view)
+    short, long = (tp.replay(tp.mdm(3), POLICY, budget=b) for b in (5, 6))
+    with pytest.raises(AssertionError, match="that: 5 steps here, 6 there"):
+        _same_arms(short, long, "that")
+
+
+# ---------------------------------------------------------------- stepping through a kernel
+
+
+def test_a_kernel_stops_at_a_breakpoint_of_pdb():
+    """The interpreted twin has the file and the lines of its source."""
+    said = io.StringIO()
+    line = line_of("# the leader by raw means")
+    commands = f"break {__file__}:{line}\ncontinue\np data.moments.mean.size, params.share\nwhere\nclear 1\ncontinue\n"
+    debugger = pdb.Pdb(stdin=io.StringIO(commands), stdout=said, nosigint=True, readrc=False)
+    debugger.use_rawinput = False
+    debugger.prompt = ""
+    debugger.runcall(tp.replay, tp.mdm(3), POLICY, 1, 0, 30)
+    assert "(3, 0.5)" in said.getvalue()
+    assert f"test_plugin.py({line})ask()" in said.getvalue()
+    assert "-> return argmax(data.moments.mean, draw)" in said.getvalue()
+
+
+@kernel
+def asks_with_a_breakpoint(params, state, data, slot, draw):
+    arm = least_pulled(data.pulls, draw)
+    breakpoint()
+    return arm
+
+
+def test_a_kernel_may_contain_a_breakpoint(monkeypatch):
+    seen = []
+
+    def note():
+        frame = sys._getframe(1)
+        seen.append((frame.f_code.co_name, frame.f_lineno, frame.f_locals["arm"]))
+
+    monkeypatch.setattr(sys, "breakpointhook", note)
+    run = tp.replay(tp.mdm(3), dataclasses.replace(POLICY, ask=asks_with_a_breakpoint), seed=1, budget=9)
+    line = line_of("    breakpoint()")
+    assert seen == [("asks_with_a_breakpoint", line, arm) for arm in run.arm]
+
+
+def test_what_fails_in_a_kernel_shows_its_line():
+    policy = dataclasses.replace(POLICY, ask=asks_too_far)
+    with pytest.raises(IndexError) as error:
+        tp.replay(tp.mdm(3), policy, budget=9)
+    last = error.traceback[-1]
+    assert (last.name, last.lineno + 1) == ("asks_too_far", line_of("# out of bounds"))
+    assert Path(str(last.path)) == Path(__file__)
+
+
+@kernel
+def asks_too_far(params, state, data, slot, draw):
+    return data.pulls[99]  # out of bounds
