@@ -17,7 +17,7 @@ from typing import Any
 
 import tideproof as tp
 from lab import table
-from tideproof.draw.figure import pyplot, save
+from tideproof.draw.figure import in_house_style, save, subplots
 from tideproof.files import replacing
 from tideproof.table import Table
 
@@ -67,9 +67,12 @@ def rows(replications: int, names: Collection[str] = SHARE) -> Iterator[dict[str
                     break
 
 
+@in_house_style
 def draw(found: list[dict[str, Any]]) -> Any:
     """Draw a panel for each world, with 95 % intervals."""
-    figure, grid = pyplot().subplots(2, 2, figsize=(9.6, 7.6), layout="constrained", sharey=True)
+    from matplotlib.ticker import NullLocator
+
+    figure, grid = subplots(2, 2, (9.6, 7.6), sharey=True)
     for axes, panel in zip(grid.flat, PANELS, strict=True):
         for name in SHARE:
             points = [
@@ -87,7 +90,7 @@ def draw(found: list[dict[str, Any]]) -> Any:
             axes.fill_between(budgets, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.set(ylim=(5e-8, 0.6))
         axes.set_title(f"{'MDM' if panel[0] == 'mdm' else 'Slippage'}, {panel[1]}", fontsize=10, loc="left")
-        axes.yaxis.set_minor_locator(pyplot().NullLocator())
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.grid(alpha=0.25)
     for axes in grid[-1]:
         axes.set_xlabel("pulls")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.draw.figure import pyplot
+from tideproof.draw.figure import in_house_style, subplots
 from tideproof.draw.palette import INK, NOTE, PAPER
 from tideproof.draw.styles import PAPER as POLICIES
 from tideproof.draw.styles import Style, numbered
@@ -107,21 +107,23 @@ def _study_line(axes: Any, curve: Curve, style: Style, number: int, floor: float
         )
 
 
+@in_house_style
 def draw_facets(facets: list[Facet], axis: str, columns: int, size: tuple[float, float], legend: int) -> Any:
     """Draw each facet in a grid, with one legend of that many columns below.
 
     Scales are logarithmic and alike; a curve ends before its first zero.
     """
-    plt = pyplot()
+    from matplotlib.ticker import NullLocator
+
     lines = -(-len(facets) // columns)
-    figure, grid = plt.subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
+    figure, grid = subplots(lines, columns, size, squeeze=False)
     values = [value for facet in facets for curve in facet.curves for value in curve.value]
     floor = 0.5 * min((value for value in values if value > 0.0), default=1e-5)
     for axes, facet in zip(grid.flat, facets, strict=False):
         for curve in facet.curves:
             _facet_line(axes, curve, POLICIES[curve.label], floor)
         axes.set_yscale("log")
-        axes.yaxis.set_minor_locator(plt.NullLocator())
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.set_ylim(floor, 1.5 * max(values))
         axes.set_title(facet.title, fontsize=9, loc="left")
         axes.grid(alpha=0.25, which="major", linewidth=0.6)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.draw.figure import pyplot, save
+from tideproof.draw.figure import in_house_style, save, subplots
 from tideproof.draw.palette import FAINT, INK, RAW, TIDE
 
 
@@ -48,11 +48,10 @@ def draw_demo(info: DemoInfo, path: Path) -> None:
     save(demo_figure(info), path)
 
 
+@in_house_style
 def demo_figure(info: DemoInfo) -> Any:
     """Return the picture of a finished demo."""
-    figure, (above, below) = pyplot().subplots(
-        2, 1, figsize=(8.4, 7.2), height_ratios=(1.0, 1.25), layout="constrained"
-    )
+    figure, (above, below) = subplots(2, 1, (8.4, 7.2), height_ratios=(1.0, 1.25))
     _tide(above, info)
     _prices(below, info)
     return figure

@@ -19,7 +19,7 @@ LIGHT: Mapping[str, str] = {
     "band": "#2a6f9733",
     "raw": "#d1495b",
     "good": "#1b7f5c",
-    "half": "#a86400",
+    "half": "#9c5d00",
     "bad": "#b3303f",
 }
 DARK: Mapping[str, str] = {

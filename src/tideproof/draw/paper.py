@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.draw.figure import pyplot
+from tideproof.draw.figure import in_house_style, subplots
 from tideproof.draw.palette import FAINT, INK, NOTE, PAPER, RAW, SHADE, TIDE
 from tideproof.draw.styles import ARMS
 from tideproof.table import Table
 
 
+@in_house_style
 def draw_run(table: Table, means: Sequence[float]) -> Any:
     """Draw the rewards of a run, by arm, over the levels `means` that the environments shift."""
-    figure, axes = pyplot().subplots(figsize=(8.4, 4.4), layout="constrained")
+    figure, axes = subplots(1, 1, (8.4, 4.4))
     step, environment, shift = (np.array(table[name]) for name in ("step", "environment", "shift"))
     arm, reward = np.array(table["arm"]), np.array(table["reward"])
     for j in range(environment[-1] + 1):
@@ -30,7 +31,7 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
             axes.hlines(level, left, right, color=ARMS[i][1], linewidth=1.2, zorder=1)
     for i, (marker, colour, size) in enumerate(ARMS):
         axes.scatter(
-            step[arm == i], reward[arm == i], size, colour, marker, label=f"arm {i + 1}",
+            step[arm == i], reward[arm == i], s=size, c=colour, marker=marker, label=f"arm {i + 1}",
             edgecolors=INK, linewidths=0.5, zorder=2,
         )  # fmt: skip
     axes.set(xlabel="pull", ylabel="reward", xlim=(-0.5, len(step) + 1.5))
@@ -39,13 +40,12 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
     return figure
 
 
+@in_house_style
 def draw_graph(table: Table) -> Any:
     """Draw the arm graph after each environment, one row a policy."""
     names = list(dict.fromkeys(table["policy"]))
     last = max(table["environment"])
-    figure, grid = pyplot().subplots(
-        len(names), last + 1, figsize=(8.4, 5.6), layout="constrained", squeeze=False
-    )
+    figure, grid = subplots(len(names), last + 1, (8.4, 5.6), squeeze=False)
     for line, name in zip(grid, names, strict=True):
         for j, axes in enumerate(line):
             played = [
@@ -77,13 +77,14 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
     axes.axis("off")
 
 
+@in_house_style
 def draw_theorem(table: Table) -> Any:
     """Draw the variances of a mean and of a difference against the number of environments.
 
     A row has design, environments, quantity, exact, and where it was simulated: simulated, low, high.
     """
     names = list(dict.fromkeys(table["design"]))
-    figure, grid = pyplot().subplots(1, len(names), figsize=(13.0, 3.9), layout="constrained", sharey=True)
+    figure, grid = subplots(1, len(names), (13.0, 3.9), sharey=True)
     for axes, name in zip(grid, names, strict=True):
         _growth(axes, table, name, "Var(mu_1)", TIDE, "-", "o", "variance of a mean")
         _growth(axes, table, name, "Var(difference)", RAW, "--", "s", "variance of a difference of two means")
@@ -94,21 +95,22 @@ def draw_theorem(table: Table) -> Any:
     return figure
 
 
+@in_house_style
 def draw_conjecture(table: Table) -> Any:
     """Draw the range of covariances of shifts and of variances of means, and one of each simulated."""
     names = list(dict.fromkeys(table["design"]))
-    figure, grid = pyplot().subplots(2, len(names), figsize=(13.0, 6.4), layout="constrained", sharex="col")
-    shown = (("Cov(s_j, s_m)", "Cov(s_2, s_3)"), ("Var(mu_i)", "Var(mu_1)"))
-    for line, (spread, one) in zip(grid, shown, strict=True):
+    figure, grid = subplots(2, len(names), (13.0, 6.4), sharex="col")
+    lines = (("Cov(s_j, s_m)", "Cov(s_2, s_3)"), ("Var(mu_i)", "Var(mu_1)"))
+    for line, (every, one) in zip(grid, lines, strict=True):
         for axes, name in zip(line, names, strict=True):
-            x, low = _series(table, name, f"smallest {spread}", "exact")
-            _, high = _series(table, name, f"largest {spread}", "exact")
+            x, low = _series(table, name, f"smallest {every}", "exact")
+            _, high = _series(table, name, f"largest {every}", "exact")
             axes.fill_between(x, low, high, color=TIDE, alpha=0.3, linewidth=0, label="all, by formula")
             _growth(axes, table, name, one, TIDE, "-", "o", "one of them")
             _growth(axes, table, name, "1/m_1", INK, ":", "", "1/m_1")
             axes.set_yscale("linear")
             axes.set_ylim(bottom=min(0.0, min(low)))
-        line[0].set_ylabel(f"{spread}, sigma = 1")
+        line[0].set_ylabel(f"{every}, sigma = 1")
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_xlabel("")
         axes.set_title(name, fontsize=10, loc="left")

@@ -1,0 +1,148 @@
+"""Small pictures of every kind, from numbers written here: what the golden files show."""
+
+import numpy as np
+
+from tideproof.draw import paper
+from tideproof.draw.arms import ArmInfo, draw_arms
+from tideproof.draw.curves import Curve, Facet, draw_facets, draw_study
+from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo, demo_figure
+from tideproof.draw.gaps import GapInfo, GapsInfo, draw_gaps
+from tideproof.draw.meetings import MeetingsInfo, draw_meetings
+from tideproof.draw.tide import ShiftInfo, draw_tide
+from tideproof.table import Table
+
+ARMS = [
+    ArmInfo("B & <co>", 4.0, 3.25, 4.75, 2.0, True),
+    ArmInfo("a name that is far too long", 3.5, 2.5, 4.5, 3.5, True),
+    ArmInfo("C", 1.5, None, None, 2.5, False),
+]
+TIDE = [
+    ShiftInfo(f"day {j}", 10 + j, shift, shift - 0.5, shift + 0.75)
+    for j, shift in enumerate([1.0, -2.0, 0.5, 3.0, -1.0])
+]
+BARE_TIDE = [ShiftInfo("monday", 1, -1.5, None, None), ShiftInfo("tuesday", 2, 1.5, None, None)]
+LONG_TIDE = [ShiftInfo(str(j), 1, float(j % 3), j % 3 - 1.0, j % 3 + 1.0) for j in range(121)]
+GAPS = GapsInfo(
+    "B",
+    "A & <co>",
+    [GapInfo("mon", 1.0, 0.0, 2.0), GapInfo("tue", -1.0, -2.5, 0.5), GapInfo("wed", 2.0, None, None)],
+    GapInfo("all environments", 0.75, 0.25, 1.25),
+)
+ONE_GAP = GapsInfo("B", "A", [GapInfo("only", 1.0, 0.5, 1.5)], GapInfo("all environments", 1.0, None, None))
+MANY_GAPS = GapsInfo(
+    "B", "A", [GapInfo(str(j), 1.0, 0.5, 1.5) for j in range(121)], GapInfo("all", 1.0, 0.9, 1.1)
+)
+FEW = MeetingsInfo(
+    ["top", "right & <b>", "low right", "low left", "a name on the left"],
+    [True, True, False, False, False],
+    {(0, 1): 4.0, (1, 2): 16.0, (0, 4): 1.0},
+)
+LONE = MeetingsInfo(["A", "B"], [False, False], {})
+MANY = MeetingsInfo([f"arm {i}" for i in range(31)], [i < 2 for i in range(31)], {(0, 30): 9.0, (3, 4): 4.0})
+NINE = MeetingsInfo([f"arm {i}" for i in range(9)], [False] * 9, {(0, 8): 1.0})
+
+
+def svgs():
+    """Return every SVG picture, by name."""
+    return {
+        "arms": draw_arms(ARMS),
+        "tide": draw_tide(TIDE),
+        "tide-bare": draw_tide(BARE_TIDE),
+        "gaps": draw_gaps(GAPS),
+        "gaps-one": draw_gaps(ONE_GAP),
+        "meetings": draw_meetings(FEW),
+        "meetings-lone": draw_meetings(LONE),
+        "meetings-nine": draw_meetings(NINE),
+        "meetings-many": draw_meetings(MANY),
+    }
+
+
+def curve(label, x, value, reach=0.01):
+    value = np.array(value)
+    return Curve(label, x, value, np.maximum(value - reach, 0.0), value + reach)
+
+
+STUDY = [
+    curve("linlucb", (10, 20, 30), [0.3, 0.1, 0.0]),
+    curve("round-robin", (10, 20, 30), [0.4, 0.3, 0.2]),
+    *(curve(f"policy {i}", (10, 20, 30), [0.5, 0.5, 0.05 * i]) for i in range(3, 11)),
+]
+LONG = [curve(f"policy {i}", tuple(range(10, 260, 10)), np.linspace(0.5, 0.1, 25)) for i in range(2)]
+FACETS = [
+    Facet(
+        "first panel",
+        [
+            curve("LinLUCB", [10, 20, 30], [0.2, 0.1, 0.05]),
+            curve("round robin, stationary", list(range(18)), [0.3] * 18),
+            curve("P1, IPS", [10, 20, 30, 40], [0.2, 0.0, 0.1, 0.1]),
+        ],
+        30.0,
+    ),
+    Facet("second panel", [curve("SER3", [12.5, 60.5], [0.4, 0.02])], 50.0),
+    Facet("third panel", [curve("SR", [10, 20], [0.3, 0.25])], 20.0),
+]
+
+RUN = Table(
+    {
+        "step": [0, 1, 2, 3, 4, 5],
+        "environment": [0, 0, 1, 1, 1, 2],
+        "shift": [5.0, 5.0, -1.0, -1.0, -1.0, 2.0],
+        "arm": [0, 4, 1, 2, 3, 0],
+        "reward": [5.5, 7.5, 0.0, 0.25, 1.75, 2.25],
+    }
+)
+GRAPH = Table(
+    {
+        "policy": ["in turn"] * 4 + ["Algorithm 1"] * 4,
+        "environment": [0, 0, 1, 1] * 2,
+        "arm": [0, 1, 2, 3, 4, 2, 2, 0],
+    }
+)
+
+
+def theory():
+    rows = []
+    for design in ("one design", "another"):
+        for J in (2, 10):
+            for quantity, exact, simulated in (
+                ("1/m_1", 0.5, None),
+                ("Var(mu_1)", 0.5 + 1 / J, 0.51 + 1 / J),
+                ("Var(difference)", 2.0 / J, 2.1 / J),
+                ("Cov(s_2, s_3)", 0.4, 0.45),
+                ("smallest Cov(s_j, s_m)", -0.2, None),
+                ("largest Cov(s_j, s_m)", 0.6, None),
+                ("smallest Var(mu_i)", 0.55, None),
+                ("largest Var(mu_i)", 0.9, None),
+            ):
+                low, high = (None, None) if simulated is None else (simulated - 0.05, simulated + 0.1)
+                rows.append((design, J, quantity, exact, simulated, low, high))
+    columns = ("design", "environments", "quantity", "exact", "simulated", "low", "high")
+    return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+
+
+DEMO = DemoInfo(
+    [DayInfo(1.0, 1.25, 0.75, 1.75), DayInfo(-1.0, -1.5, -2.0, -1.0), DayInfo(0.5, 0.25, 0.0, 0.5)],
+    [
+        PriceInfo("9.90", 2.0, 3.0, 1.5, 1.0, 2.0),
+        PriceInfo("10.90", 2.5, 1.25, 2.75, 2.25, 3.25),
+        PriceInfo("11.90", 1.0, 1.5, 1.0, 0.5, 1.5),
+    ],
+    0.8,
+    "10.90",
+    "9.90",
+    "10.90",
+)
+
+
+def figures():
+    """Return every picture of matplotlib, by name."""
+    return {
+        "study": draw_study(STUDY, "pics", 12_345, True, None),
+        "study-linear": draw_study(LONG, "samples", 1, False, None),
+        "facets": draw_facets(FACETS, "PICS", 2, (8.0, 6.0), 3),
+        "run": paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0]),
+        "graph": paper.draw_graph(GRAPH),
+        "theorem": paper.draw_theorem(theory()),
+        "conjecture": paper.draw_conjecture(theory()),
+        "demo": demo_figure(DEMO),
+    }

@@ -1,0 +1,171 @@
+"""Pictures of matplotlib: lines, bands and limits are those of the numbers they are told."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib import image
+from matplotlib.colors import to_hex
+
+from draw import samples
+from tideproof.draw import paper, styles
+from tideproof.draw.curves import draw_facets, draw_study, floor_of
+from tideproof.draw.demo import demo_figure, draw_demo
+from tideproof.draw.figure import house_style, save, subplots
+from tideproof.draw.palette import RAW, TIDE
+from tideproof.errors import InputError, MissingExtra
+from tideproof.paper import panels as named
+
+
+def band(area):
+    """The lower and upper ends of a band, by x."""
+    found = {}
+    for x, y in area.get_paths()[0].vertices:
+        low, high = found.get(float(x), (y, y))
+        found[float(x)] = (min(low, y), max(high, y))
+    return found
+
+
+def test_a_study_is_its_curves():
+    axes = draw_study(samples.STUDY, "pics", 12_345, True, None).axes[0]
+    floor = floor_of(samples.STUDY)
+    assert floor == 1e-3  # the smallest positive number is an upper end, 0.01
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
+    for line, area, curve in zip(lines, axes.collections, samples.STUDY, strict=True):
+        assert line.get_label() == curve.label
+        assert list(line.get_xdata()) == list(curve.x)
+        assert list(line.get_ydata()) == list(np.maximum(curve.value, floor))
+        assert band(area) == {
+            x: (max(low, floor), high) for x, low, high in zip(curve.x, curve.low, curve.high, strict=True)
+        }
+    (hollow,) = (line for line in axes.lines if line.get_linestyle() == "None")
+    assert (list(hollow.get_xdata()), list(hollow.get_ydata())) == ([30], [floor])
+    assert axes.get_ylim()[0] == floor
+    assert axes.get_title("right") == "12,345 replications; hollow: zero"
+    assert axes.get_ylabel() == "probability of incorrect selection"
+
+
+def test_a_linear_scale_has_no_floor():
+    zero = [curve._replace(value=curve.value * 0.0) for curve in samples.LONG]
+    axes = draw_study(zero, "eoc", 1, False, None).axes[0]
+    assert len(axes.lines) == 2
+    assert axes.get_title("right") == "1 replications"
+    assert axes.get_ylabel() == "expected opportunity cost"
+    assert [line.get_markevery() for line in axes.lines] == [(0, 2), (1, 2)]
+
+
+def test_floors_are_powers_of_ten_below_all():
+    def floor(*high):
+        high = np.array(high)
+        return floor_of([samples.Curve("x", range(high.size), high * 0.0, high * 0.0, high)])
+
+    assert [floor(0.5), floor(0.02, 0.3), floor(0.1), floor(0.0)] == pytest.approx([0.1, 0.01, 0.01, 0.1])
+
+
+def test_facets_are_their_curves_up_to_the_first_zero():
+    figure = draw_facets(samples.FACETS, "PICS", 2, (8.0, 6.0), 3)
+    for axes, facet in zip(figure.axes, samples.FACETS, strict=False):
+        assert axes.get_title("left") == facet.title
+        assert axes.get_xlim() == (0.0, 1.04 * facet.longest)
+        assert axes.get_ylim() == pytest.approx((0.01, 0.6))  # half the least, 1.5 times the largest
+        for line, curve in zip(axes.lines, facet.curves, strict=True):
+            until = list(curve.value).index(0.0) if 0.0 in curve.value else len(curve.value)
+            assert list(line.get_xdata()) == list(curve.x)[:until]
+            assert list(line.get_ydata()) == list(curve.value)[:until]
+            assert line.get_color() == styles.PAPER[curve.label].colour
+
+
+def test_every_curve_of_the_paper_has_a_look():
+    wanted = {*named.EXISTING, named.LINLUCB, named.SER3, named.REDUCED, named.REDUCED_ROBIN}
+    wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
+    assert wanted == styles.PAPER.keys()
+
+
+def test_a_run_has_its_levels_and_rewards():
+    means = [0.0, 0.5, 1.0, 1.5, 2.0]
+    axes = paper.draw_run(samples.RUN, means).axes[0]
+    levels = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
+    assert len(levels) == 3 * 5
+    first, last = levels[5].get_paths()[0].vertices  # the first arm in the second environment
+    assert (list(first), list(last)) == ([1.5, -1.0], [4.5, -1.0])
+    marks = [area for area in axes.collections if type(area).__name__ == "PathCollection"]
+    assert [area.get_offsets().tolist() for area in marks] == [
+        [[0, 5.5], [5, 2.25]], [[2, 0.0]], [[3, 0.25]], [[4, 1.75]], [[1, 7.5]],
+    ]  # fmt: skip
+    (shade,) = axes.patches  # every other environment
+    assert (shade.get_bbox().x0, shade.get_bbox().x1) == (1.5, 4.5)
+
+
+def test_theory_has_its_limits():
+    table = samples.theory()
+    axes = paper.draw_theorem(table).axes[0]
+    bars = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
+    rows = [r for r in table if r["design"] == "one design" and r["quantity"] == "Var(mu_1)"]
+    ends = [tuple(segment[:, 1]) for segment in bars[0].get_segments()]
+    assert ends == [pytest.approx((row["low"], row["high"])) for row in rows]
+    assert [tuple(segment[:, 0]) for segment in bars[0].get_segments()] == [(2, 2), (10, 10)]
+
+
+def test_the_demo_has_its_limits_and_says_their_level():
+    info = samples.DEMO
+    above, below = demo_figure(info).axes
+    assert band(above.collections[0]) == {j + 1.0: (day.low, day.high) for j, day in enumerate(info.days)}
+    assert [list(line.get_ydata()) for line in above.lines[:2]] == [
+        [day.shift for day in info.days], [day.truth for day in info.days],
+    ]  # fmt: skip
+    assert above.get_legend().get_texts()[0].get_text() == "80 % interval"
+    assert below.get_legend().get_texts()[-1].get_text() == "tideproof, 80 % interval"
+    bars = next(
+        area for area in below.collections if len(area.get_segments()) and to_hex(area.get_color()[0]) == TIDE
+    )
+    assert [tuple(segment[:, 1]) for segment in bars.get_segments()] == [(p.low, p.high) for p in info.prices]
+    (raw,) = (line for line in below.lines if line.get_color() == RAW)
+    assert list(raw.get_ydata()) == [p.raw_mean for p in info.prices]
+    picks = {text.get_text(): text.xy for text in below.texts}
+    assert picks["raw mean picks"] == pytest.approx((-0.14, 3.0 + 0.06 * 2.75))
+    assert picks["tideproof picks"] == pytest.approx((1.14, 3.25 + 0.06 * 2.75))
+    assert (
+        below.get_title("left") == "After 3 days: the raw mean picks 9.90, tideproof 10.90; the best is 10.90"
+    )
+
+
+def test_files_have_the_size_that_was_drawn(tmp_path):
+    draw_study(samples.LONG, "pics", 1, True, tmp_path / "study.png")
+    assert image.imread(tmp_path / "study.png").shape[:2] == (720, 1120)
+    figure, _ = subplots(1, 1, (4.0, 2.0))
+    save(figure, tmp_path / "whole.png", tmp_path / "whole.svg", tight=False)
+    assert image.imread(tmp_path / "whole.png").shape[:2] == (300, 600)
+    assert "<dc:date>" not in (tmp_path / "whole.svg").read_text(encoding="utf-8")
+    draw_demo(samples.DEMO, tmp_path / "demo.png")
+    height, width = image.imread(tmp_path / "demo.png").shape[:2]
+    assert (width, height) != (1260, 1080)  # cut to what is drawn
+    assert abs(width - 1260) < 60
+    assert abs(height - 1080) < 60
+
+
+def test_drawing_changes_nothing_for_others(tmp_path):
+    import matplotlib
+
+    backend, before = matplotlib.get_backend(), matplotlib.rcParams.copy()
+    with matplotlib.rc_context({"axes.labelcolor": "#123456"}):
+        draw_demo(samples.DEMO, tmp_path / "demo.png")
+        axes = draw_study(samples.LONG, "pics", 1, True, None).axes[0]
+        assert axes.xaxis.label.get_color() == "#123456"  # a study's picture has the style of who draws it
+        assert demo_figure(samples.DEMO).axes[0].xaxis.label.get_color() != "#123456"
+    assert matplotlib.rcParams == before
+    assert matplotlib.get_backend() == backend
+
+
+def test_the_same_numbers_give_the_same_file(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        save(draw_facets(samples.FACETS, "PICS", 2, (8.0, 6.0), 3), tmp_path / name, tight=False)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_what_cannot_be_drawn_is_said(monkeypatch, tmp_path):
+    with pytest.raises(InputError, match="must end in"):
+        draw_study(samples.LONG, "pics", 1, True, tmp_path / "study.docx")
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"tideproof\[plot\]"):
+        house_style()
