@@ -1,0 +1,136 @@
+"""Quantiles, tails and integrals against scipy.stats and closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tideproof.stats import inference
+from tideproof.stats.inference import (
+    chance_of_best,
+    chi2_tail,
+    critical_values,
+    f_tail,
+    pair_variances,
+    t_quantile,
+    t_quantiles,
+    two_sided_p,
+)
+
+
+@pytest.mark.parametrize(("level", "freedom"), [(0.5, 1.0), (0.9, 3.5), (0.99, 200.0)])
+def test_quantiles_of_student_t(level, freedom):
+    t = t_quantile(level, freedom)
+    assert stats.t.cdf(t, freedom) - stats.t.cdf(-t, freedom) == pytest.approx(level, rel=1e-12)
+    assert t > 0.0
+    assert math.isnan(t_quantile(level, 0.0))
+    assert t_quantiles(level, np.array([freedom, 0.0, 9.0])) == pytest.approx(
+        [t, math.nan, stats.t.ppf(0.5 + level / 2, 9.0)], nan_ok=True
+    )
+
+
+def test_two_sided_p_values():
+    for estimate, se, freedom in ((1.3, 0.4, 7.0), (-1.3, 0.4, 7.0), (0.0, 2.0, 3.0), (0.2, 5.0, 1.5)):
+        want = 2.0 * stats.t.sf(abs(estimate) / se, freedom)
+        assert two_sided_p(estimate, se, freedom) == pytest.approx(want, rel=1e-12)
+    assert math.isnan(two_sided_p(1.0, 2.0, 0.0))
+    assert two_sided_p(0.0, 0.0, 5.0) == 1.0
+    assert two_sided_p(-0.1, 0.0, 5.0) == 0.0
+
+
+def test_tails():
+    assert f_tail(2.3, 3.0, 11.5) == pytest.approx(stats.f.sf(2.3, 3.0, 11.5), rel=1e-12)
+    assert chi2_tail(9.1, 4.0) == pytest.approx(stats.chi2.sf(9.1, 4.0), rel=1e-12)
+    assert chi2_tail(0.0, 0.0) == 1.0
+
+
+def test_variances_of_pairs():
+    A = np.random.default_rng(0).normal(size=(4, 6))
+    C = A @ A.T
+    for i in range(4):
+        for k in range(4):
+            c = np.eye(4)[i] - np.eye(4)[k]
+            assert pair_variances(C)[i, k] == pytest.approx(c @ C @ c, abs=1e-12)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 6.0, 1e6])
+def test_the_chance_of_three_equal_arms_is_an_angle(freedom):
+    """P(x_0 - x_1 > 0, x_0 - x_2 > 0) = 1/4 + asin(rho)/(2 pi), whatever the degrees of freedom."""
+    C = np.diag([1.0, 4.0, 0.25])
+    chance, error = chance_of_best(np.zeros(3), 1.7, C, freedom)
+    for i in range(3):
+        k, m = (j for j in range(3) if j != i)
+        rho = C[i, i] / math.sqrt((C[i, i] + C[k, k]) * (C[i, i] + C[m, m]))
+        assert chance[i] == pytest.approx(0.25 + math.asin(rho) / (2 * math.pi), abs=5 * error + 1e-6)
+    assert 0.0 <= error < 1e-3
+
+
+def test_the_chance_of_two_arms_is_student_t_and_scales():
+    mu, C = np.array([0.4, -0.3]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    for sigma in (0.5, 3.0):
+        chance, error = chance_of_best(mu, sigma, C, 4.0)
+        assert chance[0] == pytest.approx(stats.t.cdf(0.7 / (sigma * math.sqrt(2.0)), 4.0), abs=1e-12)
+        assert chance.sum() == pytest.approx(1.0, abs=1e-12)
+        assert error < 1e-12
+
+
+@pytest.mark.parametrize("freedom", [3.0, 1e9])
+@pytest.mark.parametrize("level", [0.3, 0.5, 0.9, 0.99])
+def test_critical_values_of_two_arms_are_quantiles(level, freedom):
+    C = np.array([[2.0, 0.5], [0.5, 1.0]])
+    assert critical_values(C, np.full(2, freedom), level) == pytest.approx(
+        [stats.t.ppf(level, freedom)] * 2, abs=2e-3
+    )
+
+
+@pytest.mark.parametrize("arms", [3, 5, 6, 12])
+def test_critical_values_are_dunnetts(arms):
+    """Equal covariances: one integral over the control's noise and the size of the noise, by quadrature."""
+    freedom, level = 8.0, 0.9
+    d = critical_values(np.eye(arms), np.full(arms, freedom), level)
+    z, w = np.polynomial.hermite_e.hermegauss(60)
+    w = w / w.sum()
+    u = (np.arange(400) + 0.5) / 400
+    s = np.sqrt(stats.chi2.ppf(u, freedom) / freedom)
+    inside = np.mean(w @ stats.norm.cdf(z[:, None] + math.sqrt(2.0) * d[0] * s) ** (arms - 1))
+    assert inside == pytest.approx(level, abs=1.5e-3)
+    assert d == pytest.approx(np.full(arms, d[0]), abs=0.02)
+
+
+def test_critical_values_have_each_its_own_freedom():
+    C = np.diag([1.0, 2.0, 0.5])
+    freedom = np.array([3.0, 10.0, 40.0])
+    d = critical_values(C, freedom, 0.95)
+    for i in range(3):
+        assert d[i] == critical_values(C, np.full(3, freedom[i]), 0.95)[i]
+
+
+def test_a_root_between_two_ends():
+    root = inference._root_between
+    assert root(0.0, 3.0, lambda x: x**3 - 8.0) == pytest.approx(2.0, abs=1e-9)
+    assert root(0.0, 3.0, lambda x: math.exp(9 * x) - math.exp(9.0)) == pytest.approx(1.0, abs=1e-9)
+    assert root(1.0, 3.0, lambda x: x + 1.0) == 1.0  # beyond the lower end
+    assert root(1.0, 3.0, lambda x: x - 9.0) == 3.0  # beyond the upper one
+    assert root(2.0, 2.0, lambda x: x - 9.0) == 2.0
+
+
+def test_directions_are_spread_evenly_on_the_sphere():
+    """Mean 0 and covariance I/dimension, to the error of the lattice."""
+    for dimension in (2, 5):
+        v = inference._directions(4096, np.full(dimension, 0.3))
+        assert v.shape == (4096, dimension)
+        assert np.linalg.norm(v, axis=1) == pytest.approx(np.ones(4096), abs=1e-12)
+        assert v.mean(axis=0) == pytest.approx(np.zeros(dimension), abs=5e-3)
+        assert v.T @ v / 4096 == pytest.approx(np.eye(dimension) / dimension, abs=8e-3)
+
+
+def test_the_radius_of_a_student_t_vector():
+    r = np.array([-2.0, 0.0, 0.7, 3.0])
+    want = 0.5 + 0.5 * np.sign(r) * stats.f.cdf(r**2 / 3, 3, 7.0)
+    assert inference._radial_cdf(r, 3, 7.0) == pytest.approx(want, abs=1e-12)
+    at, cdf = inference._radial_table(3, 7.0)
+    assert cdf == pytest.approx(stats.f.cdf(at**2 / 3, 3, 7.0), abs=1e-12)
+    assert (at[0], at[-1]) == pytest.approx((0.0, 2**12 - 1.0))
