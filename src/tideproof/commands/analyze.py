@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from tideproof.frames import Missing
     from tideproof.report.analysis import Analysis
 
 CODES = {"winner": 0, "open": 3, "not_comparable": 4}
@@ -26,7 +27,7 @@ EXITS = {0: "one arm is best at this level", 3: "several may be", 4: "arms canno
 
 
 def analyze_command(
-    source: Annotated[
+    place: Annotated[
         str,
         typer.Argument(
             metavar="FILE",
@@ -59,33 +60,23 @@ def analyze_command(
 
     from tideproof.estimate import Fit
     from tideproof.files import check_folder, write_whole
-    from tideproof.frames import cells
-    from tideproof.frames.guess import columns_of, guess
+    from tideproof.frames.guess import guess
+    from tideproof.frames.request import Request
+    from tideproof.frames.source import open_source
     from tideproof.report.analysis import analyse, as_dict
     from tideproof.report.html_report import html_report
 
     check_folder(html)
     console, messages = Console(), Console(stderr=True)
-    found = guess(
-        columns_of(source, table) if None in (arm, environment, reward) else {}, arm, environment, reward
-    )
-    columns = f"arm = {found.arm}, environment = {found.environment}, reward = {found.reward}"
-    if found.guessed:
-        said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
-        messages.print(said, style="dim", highlight=False, markup=False)
-    with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
-        data = cells(
-            source,
-            found.arm,
-            found.environment,
-            found.reward,
-            n=n,
-            variance=sample_variance,
-            sd=sd,
-            table=table,
-            missing="drop" if drop_missing else "refuse",
-            progress=report,
-        )
+    shown = progress_bar("reading", 100.0) if progress and is_watched() else nullcontext()
+    with shown as report, open_source(place, table, report) as source:
+        found = guess(source.types, arm, environment, reward)
+        columns = f"arm = {found.arm}, environment = {found.environment}, reward = {found.reward}"
+        if found.guessed:
+            said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
+            messages.print(said, style="dim", highlight=False, markup=False)
+        missing: Missing = "drop" if drop_missing else "refuse"
+        data = source.group(Request.of(*found[:3], n, sample_variance, sd, missing))
     direction: Any = "minimize" if minimize else "maximize"
     noise: Any = variance
     analysis = analyse(Fit(data, direction=direction, level=level, variance=noise))
@@ -94,7 +85,7 @@ def analyze_command(
     else:
         show(console, analysis)
     if html is not None:
-        write_whole(html, html_report(analysis, _public(source), columns))
+        write_whole(html, html_report(analysis, _public(place), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)

@@ -1,5 +1,10 @@
 """From any table to cells: count, mean and squared deviations for each (arm, environment).
 
+The path of a CSV row: `source.open_source` opens its file (`files`), `readers` and `header` find out how
+it is read, `guess` (for the command) which column is what, a `Request` says so, `group_by` groups the
+rows by SQL, and `groups` makes cells of the groups. Frames (`dataframes`), columns in memory (`arrays`)
+and relations (`duck`) join that path at the grouping; `summaries` takes rows that are aggregated already.
+
 Cells are the only data the rest of the package sees. The grouping happens inside whatever engine
 holds the rows, so a billion of them cost K x J numbers here. No statistics beyond that.
 """
@@ -11,8 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tideproof.frames.arrays import cells_from_arrays, from_columns
-from tideproof.frames.groups import Missing
-from tideproof.frames.request import Request
+from tideproof.frames.request import Missing, Request
 from tideproof.stats.cells import Cells
 
 __all__ = ["Missing", "cells", "cells_from_arrays"]
@@ -63,9 +67,10 @@ def cells(
     if isinstance(data, Mapping):
         return from_columns(data, request)
     if isinstance(data, (str, os.PathLike)):
-        from tideproof.frames.places import from_place
+        from tideproof.frames.source import open_source
 
-        return from_place(os.fspath(data), table, request, progress)
+        with open_source(os.fspath(data), table, progress) as source:
+            return source.group(request)
     if type(data).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         from tideproof.frames.duck import from_relation
 

@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from tideproof.errors import InputError, MissingFile, UnknownName
-from tideproof.frames.duck import MEAN, kinds_of, phrased, session
-from tideproof.frames.sql import Source, quoted
+from tideproof.frames.duck import compensated_mean, phrased, session, types_of
+from tideproof.frames.group_by import Table
+from tideproof.frames.sql import quoted
 
-T = TypeVar("T")
-
-LISTED = (
+LIST_TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2"
 )
 
 
-def visit_duckdb(
-    path: str, table: str | None, visit: Callable[[Source], T], progress: Callable[[float], None] | None
-) -> T:
-    """Show a table or query of a DuckDB file, which is opened to be read only."""
+@contextmanager
+def open_duckdb(path: str, table: str | None, progress: Callable[[float], None] | None) -> Iterator[Table]:
+    """Open a table or query of a DuckDB file, to be read only."""
     if not Path(path).is_file():
         raise MissingFile(f"there is no file {path!r}")
     with session(path, progress) as run, phrased(repr(path)):
-        rows = chosen(table, run(LISTED), "main")
-        return visit(Source(run, rows, kinds_of(run, rows), MEAN, sampled=is_table(table)))
+        rows = rows_of(table, run(LIST_TABLES), home="main")
+        yield Table(run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table))
 
 
-def is_table(table: str | None) -> bool:
-    """Tell whether `table` names a table, and is no query."""
-    return table is None or table.split(None, 1)[0].lower() not in ("select", "with")
+def is_query(table: str | None) -> bool:
+    """Tell whether `table` is a query, and names no table.
+
+    >>> is_query("log"), is_query(None), is_query("SELECT 1"), is_query("with t as (select 1) from t")
+    (False, False, True, True)
+    """
+    return table is not None and table.split(None, 1)[0].lower() in ("select", "with")
 
 
-def chosen(table: str | None, listed: Sequence[Sequence[str]], home: str) -> str:
-    """Return what stands after FROM: a table among those `listed` as (schema, name), or a query.
+def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
+    """Return what stands after FROM: one of the `tables`, each (schema, name), or a query.
 
-    >>> chosen("log", [("main", "log"), ("main", "users")], "main")
+    A table in the schema `home` goes by its name alone; the only table needs no name.
+
+    >>> rows_of("log", [("main", "log"), ("main", "users")], home="main")
     '"main"."log"'
-    >>> chosen("select 1 as a", [], "main")
+    >>> rows_of("select 1 as a;", [], home="main")
     '(select 1 as a) AS rows'
     """
-    if table is not None and not is_table(table):
+    if table is not None and is_query(table):
         return f"({table.strip().rstrip(';')}) AS rows"
-    names = {name if schema == home else f"{schema}.{name}": (schema, name) for schema, name in listed}
+    names = {name if schema == home else f"{schema}.{name}": (schema, name) for schema, name in tables}
     if table is None:
         if len(names) != 1:
-            known = ", ".join(names) or "none"
-            raise InputError(f"say which table to read, or give a query; the database holds: {known}")
+            listed = ", ".join(names) or "none"
+            raise InputError(f"say which table to read, or give a query; the database holds: {listed}")
         table = next(iter(names))
     if table not in names:
         raise UnknownName.among("table", table, names)

@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideproof.errors import InputError
-from tideproof.frames.arrays import summarised
-from tideproof.frames.groups import (
-    MOST_CELLS,
-    Groups,
-    assemble,
-    check_finite,
-    check_missing,
-    check_rows,
-    not_numeric,
-)
+from tideproof.frames import limits
+from tideproof.frames.checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
+from tideproof.frames.groups import Groups, assemble
 from tideproof.frames.request import Request
+from tideproof.frames.summaries import from_summaries
 from tideproof.stats.cells import Cells
 
 if TYPE_CHECKING:
     import narwhals as nw
+    from narwhals.dtypes import DType
 
     Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
@@ -33,44 +28,57 @@ def from_frame(data: Any, request: Request) -> Cells:
     frame = _frame(data)
     schema = frame.collect_schema()
     request = request.among(schema)
-    kinds = [schema[name] for name in request.names]
-    if not (kinds[2].is_numeric() or kinds[2] == nw.Boolean):
-        raise not_numeric(request.reward, kinds[2])
-    place = nw.col(request.environment)
+    types = [schema[name] for name in request.names]
+    if not (types[2].is_numeric() or types[2] == nw.Boolean):
+        raise not_numeric(request.reward, types[2])
+    columns = [nw.col(name) for name in request.names]
     if request.every:
-        place, kinds[1] = _moment(place, kinds[1], request), nw.Datetime()
-    if request.n:
-        names = [nw.col(name).alias(f"column {i}") for i, name in enumerate(request.names)]
-        names[1] = place.alias("column 1")
-        table = _collected(frame.select(*names).head(MOST_CELLS))
-        columns = [table[name].to_list() for name in table.columns]
-        return summarised(columns, request, ordered=isinstance(frame, nw.DataFrame))
+        columns[1], types[1] = _truncated(columns[1], types[1], request), nw.Datetime()
+    return (_summaries if request.n else _observations)(frame, columns, types, request)
 
-    arm, environment, reward = (nw.col(name) for name in ("arm", "environment", "reward"))
+
+def _summaries(frame: Frame, columns: list[nw.Expr], types: list[DType], request: Request) -> Cells:
+    """Take in aggregated rows."""
+    import narwhals as nw
+
+    named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
+    table = _collected(frame.select(*named).head(limits.MOST_CELLS + 1))
+    check_fetched(len(table), "aggregated rows")
+    lists = [table[name].to_list() for name in table.columns]
+    return from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
+
+
+def _observations(frame: Frame, columns: list[nw.Expr], types: list[DType], request: Request) -> Cells:
+    """Group rows that are one observation each; in a first pass, count what is missing or infinite."""
+    import narwhals as nw
+
     rows = frame.select(
-        nw.col(request.arm).alias("arm"),
-        place.alias("environment"),
-        nw.col(request.reward).cast(nw.Float64()).alias("reward"),
+        columns[0].alias("arm"),
+        columns[1].alias("environment"),
+        columns[2].cast(nw.Float64()).alias("reward"),
     )
-    absent = [_absent(arm, kinds[0]), _absent(environment, kinds[1]), _absent(reward, nw.Float64())]
+    arm, environment, reward = (nw.col(name) for name in ("arm", "environment", "reward"))
+    missing = [_missing(arm, types[0]), _missing(environment, types[1]), _missing(reward, nw.Float64())]
+    incomplete = missing[0] | missing[1] | missing[2]
     survey = rows.select(
         nw.len().alias("rows"),
-        *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(absent)),
-        _number(absent[0] | absent[1] | absent[2]).alias("incomplete"),
-        _number(~reward.is_finite() & ~absent[2]).alias("infinite"),
+        *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
+        _number(incomplete).alias("incomplete"),
+        _number(~reward.is_finite() & ~missing[2]).alias("infinite"),
         reward.mean().alias("centre"),
     )
     *counts, centre = _collected(survey).row(0)
-    total, *missing, incomplete, infinite = (int(count or 0) for count in counts)
+    total, *lacking, dropped, infinite = (int(count or 0) for count in counts)
     check_rows(total)
     if request.missing == "refuse":
-        check_missing(request.names, missing, total)
+        check_missing(request.names, lacking, total)
     check_finite(request.reward, infinite, total)
-    if incomplete:
-        rows = rows.filter(~(absent[0] | absent[1] | absent[2]))
+    if dropped:
+        rows = rows.filter(~incomplete)
         centre = _collected(rows.select(reward.mean())).item()
-    groups = _grouped(rows, centre or 0.0, incomplete)
-    return assemble(groups, request.label if request.every else None)
+    groups = _grouped(rows, centre or 0.0, dropped)
+    check_fetched(groups.n.size, "pairs of arm and environment")
+    return assemble(groups, request.relabel)
 
 
 def _frame(data: Any) -> Frame:
@@ -97,27 +105,29 @@ def _grouped(rows: Frame, centre: float, dropped: int) -> Groups:
         keyed = rows.with_row_index("first").group_by("arm", "environment")
         table = keyed.agg(*statistics, first.min()).sort("first")
     else:
-        table = rows.group_by("arm", "environment").agg(*statistics).head(MOST_CELLS).collect()
+        grouped = rows.group_by("arm", "environment").agg(*statistics)
+        table = grouped.head(limits.MOST_CELLS + 1).collect()
     n, mean, variance = (table[name].cast(nw.Float64()).to_numpy() for name in ("n", "mean", "variance"))
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     arms, environments = table["arm"].to_list(), table["environment"].to_list()
     return Groups(arms, environments, n, centre + mean, squares, ordered, dropped)
 
 
-def _moment(column: nw.Expr, kind: nw.dtypes.DType, request: Request) -> nw.Expr:
+def _truncated(column: nw.Expr, dtype: DType, request: Request) -> nw.Expr:
+    """Return a timestamp truncated to what the request asks for, in UTC where it has a zone."""
     import narwhals as nw
 
-    if kind == nw.Date and request.every != "hour":
+    if dtype == nw.Date and request.every != "hour":
         return column
-    if not isinstance(kind, nw.Datetime):
-        raise request.no_moment(kind)
-    if kind.time_zone is not None:
+    if not isinstance(dtype, nw.Datetime):
+        raise request.not_a_timestamp(dtype)
+    if dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return column.dt.truncate({"hour": "1h", "day": "1d"}[request.step])
+    return column.dt.truncate({"hour": "1h", "day": "1d"}[request.truncation])
 
 
-def _absent(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
-    return column.is_null() | column.is_nan() if kind.is_float() else column.is_null()
+def _missing(column: nw.Expr, dtype: DType) -> nw.Expr:
+    return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
 
 
 def _number(condition: nw.Expr) -> nw.Expr:

@@ -1,48 +1,42 @@
-"""DuckDB: relations, and connections that report progress and phrase errors."""
+"""DuckDB: connections that report progress and phrase errors, and the user's own relations."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tideproof.errors import InputError
+from tideproof.frames.group_by import Query, Rows, Table
 from tideproof.frames.request import Request
-from tideproof.frames.sql import Source, from_source
 from tideproof.stats.cells import Cells
 
 if TYPE_CHECKING:
     import duckdb
 
-    Query = Callable[[str], Sequence[tuple[Any, ...]]]
-
-MEAN = "favg({0})"  # a compensated sum: a naive one loses digits of rewards far from 0
+_PAUSE = 0.2  # seconds between two reports of progress
 
 
 def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
     """Group a relation inside the connection that made it."""
-    kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
-    def run(query: str) -> Sequence[tuple[Any, ...]]:
-        found = relation.query("tideproof_rows", query)
-        return [] if found is None else found.fetchall()
+    def run(query: str) -> Rows:
+        answer = relation.query("tideproof_rows", query)
+        return [] if answer is None else answer.fetchall()
 
-    with phrased("the relation"):
-        return from_source(
-            Source(
-                run=run,
-                rows="tideproof_rows",
-                kinds=kinds,
-                mean=MEAN,
-                sampled=False,  # the first rows of a query may cost as much as all of them
-            ),
-            request,
-        )
+    types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    with phrased("the relation"):  # not sampled: its first rows may cost as much as all of them
+        return Table(run, "tideproof_rows", types, compensated_mean).group(request)
 
 
-def kinds_of(run: Query, rows: str) -> dict[str, str]:
-    """Return the type of each column."""
+def compensated_mean(reward: str) -> str:
+    """Return SQL for a mean by a compensated sum: a naive one loses digits of rewards far from 0."""
+    return f"favg({reward})"
+
+
+def types_of(run: Query, rows: str) -> dict[str, str]:
+    """Return the SQL type of each column."""
     return {row[0]: row[1] for row in run(f"DESCRIBE SELECT * FROM {rows}")}
 
 
@@ -55,8 +49,8 @@ def session(database: str = ":memory:", progress: Callable[[float], None] | None
         connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
-    def run(query: str) -> Sequence[tuple[Any, ...]]:
-        with _watched(connection, progress):
+    def run(query: str) -> Rows:
+        with _reported(connection, progress):
             return connection.execute(query).fetchall()
 
     try:
@@ -92,7 +86,7 @@ def sentence(error: Exception) -> str:
 
 
 @contextmanager
-def _watched(
+def _reported(
     connection: duckdb.DuckDBPyConnection, progress: Callable[[float], None] | None
 ) -> Iterator[None]:
     """Report the progress of the query that runs inside, a few times a second, from a thread."""
@@ -101,11 +95,11 @@ def _watched(
         return
     done = threading.Event()
 
-    def watch() -> None:
-        while not done.wait(0.2):
+    def report() -> None:
+        while not done.wait(_PAUSE):
             progress(max(0.0, connection.query_progress()))
 
-    thread = threading.Thread(target=watch, daemon=True)
+    thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
         yield

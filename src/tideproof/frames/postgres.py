@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from tideproof.errors import InputError, MissingExtra
-from tideproof.frames.databases import LISTED, chosen
-from tideproof.frames.sql import Source
-
-T = TypeVar("T")
+from tideproof.frames.databases import LIST_TABLES, rows_of
+from tideproof.frames.group_by import Query, Rows, Table
 
 
-def visit_postgres(url: str, table: str | None, visit: Callable[[Source], T]) -> T:
-    """Show a table or query of a PostgreSQL database."""
+@contextmanager
+def open_postgres(url: str, table: str | None) -> Iterator[Table]:
+    """Open a table or query of a PostgreSQL database."""
     try:
         import psycopg
     except ImportError:
@@ -23,21 +23,20 @@ def visit_postgres(url: str, table: str | None, visit: Callable[[Source], T]) ->
         with psycopg.connect(url, options="-c timezone=UTC") as connection:
             connection.read_only = True
 
-            def run(query: str) -> Sequence[tuple[Any, ...]]:
+            def run(query: str) -> Rows:
                 return connection.execute(query.encode()).fetchall()
 
-            rows = chosen(table, run(LISTED), "public")
-            return visit(Source(run, rows, _kinds(connection, rows), _mean(rows), sampled=False))
+            rows = rows_of(table, run(LIST_TABLES), home="public")
+            yield Table(run, rows, _types(connection, rows), _centred_mean(run, rows))
     except psycopg.Error as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"cannot read from PostgreSQL: {said[0]}") from None
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"cannot read from PostgreSQL: {lines[0]}") from None
 
 
-def _kinds(connection: Any, rows: str) -> dict[str, str]:
+def _types(connection: Any, rows: str) -> dict[str, str]:
     """Return the SQL type of each column, from a query that fetches nothing."""
     described = connection.execute(f"SELECT * FROM {rows} LIMIT 0".encode()).description
-    oids = sorted({column.type_code for column in described})
-    listed = ", ".join(map(str, oids))
+    listed = ", ".join(str(oid) for oid in sorted({column.type_code for column in described}))
     names = dict(
         connection.execute(
             f"SELECT oid, upper(format_type(oid, NULL)) FROM pg_type WHERE oid IN ({listed})".encode()
@@ -46,9 +45,16 @@ def _kinds(connection: Any, rows: str) -> dict[str, str]:
     return {column.name: names[column.type_code] for column in described}
 
 
-def _mean(rows: str) -> str:
-    """Return SQL for a mean that keeps its digits: around the first finite reward of the table."""
-    rows = rows.replace("{", "{{").replace("}", "}}")
-    finite = "{0} > '-Infinity' AND {0} < 'Infinity'"
-    centre = f"coalesce((SELECT {{0}} FROM {rows} WHERE {finite} LIMIT 1), 0)"
-    return f"{centre} + avg({{0}} - {centre})"
+def _centred_mean(run: Query, rows: str) -> Callable[[str], str]:
+    """Return what gives SQL for a mean that keeps its digits: around one finite reward of the table.
+
+    That reward is fetched, once: a subquery in two places could find two different ones.
+    """
+
+    def mean(reward: str) -> str:
+        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
+        found = run(f"SELECT {reward} FROM {rows} WHERE {finite} LIMIT 1")
+        centre = f"CAST('{found[0][0]!r}' AS DOUBLE PRECISION)" if found else "0"
+        return f"{centre} + avg({reward} - {centre})"
+
+    return mean

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames.groups import Missing
+
+Missing = Literal["refuse", "drop"]
 
 _DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
+_COUNT = {3: "three", 5: "five"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,10 @@ class Request:
         arm: str,
         environment: str,
         reward: str,
-        n: str | None,
-        variance: str | None,
-        sd: str | None,
-        missing: Missing,
+        n: str | None = None,
+        variance: str | None = None,
+        sd: str | None = None,
+        missing: Missing = "refuse",
     ) -> Request:
         """Check what can be checked without the table."""
         if missing not in get_args(Missing):
@@ -62,75 +64,86 @@ class Request:
         names = request.names
         if len(set(names)) < len(names):
             what = "arm, environment and reward" if n is None else "the columns"
-            raise InputError(f"{what} must be {_count(len(names))} different columns, not {names}")
+            raise InputError(f"{what} must be {_COUNT[len(names)]} different columns, not {names}")
         return request
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns to read."""
-        every = (self.arm, self.environment, self.reward, self.n, self.variance, self.sd)
-        return tuple(name for name in every if name)
-
-    def among(self, known: Collection[str]) -> Request:
-        """Return the request in terms of the `known` columns, all of which it names."""
-        found = self
-        derived = _DERIVED.fullmatch(self.environment)
-        if derived and self.environment not in known:
-            found = replace(self, every=derived[1], environment=derived[2].strip())
-        for name in found.names:
-            if name not in known:
-                raise UnknownName.among("column", name, known)
-        if found.every and found.environment in (found.arm, found.reward):
-            raise InputError(f"{self.environment!r} needs a timestamp column of its own")
-        return found
+        """The columns to read: arm, environment, reward, then those of aggregated rows."""
+        names = (self.arm, self.environment, self.reward, self.n, self.variance, self.sd)
+        return tuple(name for name in names if name)
 
     @property
-    def step(self) -> str:
+    def numbers(self) -> tuple[str, ...]:
+        """Those of the columns that must hold numbers: the reward first."""
+        return self.names[2:]
+
+    def among(self, columns: Collection[str]) -> Request:
+        """Return the request in terms of a table's `columns`, all of which it names.
+
+        >>> resolved = Request.of("arm", "day(ts)", "sales").among(["arm", "ts", "sales"])
+        >>> resolved.environment, resolved.every
+        ('ts', 'day')
+        """
+        resolved = self
+        derived = _DERIVED.fullmatch(self.environment)
+        if derived and self.environment not in columns:
+            resolved = replace(self, every=derived[1], environment=derived[2].strip())
+        for name in resolved.names:
+            if name not in columns:
+                raise UnknownName.among("column", name, columns)
+        if resolved.every and resolved.environment in (resolved.arm, resolved.reward):
+            raise InputError(f"{self.environment!r} needs a timestamp column of its own")
+        return resolved
+
+    @property
+    def truncation(self) -> str:
         """What an engine truncates timestamps to: weeks are put together from days."""
         return "day" if self.every == "week" else self.every
 
-    def label(self, moment: Any) -> Any:
-        """Return the environment of a moment: the start of its hour, its date, or its week's Monday.
+    @property
+    def relabel(self) -> Callable[[Any], Any] | None:
+        """How environments are labelled: `label` for those of timestamps, None for those that stay."""
+        return self.label if self.every else None
 
-        >>> Request.of("a", "week(t)", "r", None, None, None, "refuse").among("atr").label("2024-10-20")
+    def label(self, timestamp: Any) -> Any:
+        """Return the environment of a timestamp: the start of its hour, its date, or its week's Monday.
+
+        >>> Request.of("a", "week(t)", "r").among("atr").label("2024-10-20")
         datetime.date(2024, 10, 14)
         """
-        if isinstance(moment, str):
-            moment = self._parsed(moment)
-        if hasattr(moment, "to_pydatetime"):
-            moment = moment.to_pydatetime()
-        if isinstance(moment, dt.datetime):
-            if moment.tzinfo is not None:
-                moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+        if isinstance(timestamp, str):
+            timestamp = self._parsed(timestamp)
+        if hasattr(timestamp, "to_pydatetime"):
+            timestamp = timestamp.to_pydatetime()
+        if isinstance(timestamp, dt.datetime):
+            if timestamp.tzinfo is not None:
+                timestamp = timestamp.astimezone(dt.UTC).replace(tzinfo=None)
             if self.every == "hour":
-                return moment.replace(minute=0, second=0, microsecond=0)
-            moment = moment.date()
-        elif self.every == "hour" or not isinstance(moment, dt.date):
-            raise self.no_moment(type(moment).__name__)
-        return moment - dt.timedelta(days=moment.weekday()) if self.every == "week" else moment
+                return timestamp.replace(minute=0, second=0, microsecond=0)
+            timestamp = timestamp.date()
+        elif self.every == "hour" or not isinstance(timestamp, dt.date):
+            raise self.not_a_timestamp(type(timestamp).__name__)
+        return timestamp - dt.timedelta(days=timestamp.weekday()) if self.every == "week" else timestamp
 
     def _parsed(self, text: str) -> dt.datetime:
         try:
             return dt.datetime.fromisoformat(text)
         except ValueError:
-            raise self.no_moment(repr(text)) from None
+            raise self.not_a_timestamp(repr(text)) from None
 
-    def no_moment(self, found: object) -> InputError:
+    def not_a_timestamp(self, what: object) -> InputError:
         """Build the error for a column that holds no timestamps."""
         return InputError(
-            f"{self.every}({self.environment}) needs timestamps; column {self.environment!r} holds {found}"
+            f"{self.every}({self.environment}) needs timestamps; column {self.environment!r} holds {what}"
         )
 
 
-def source_of(environment: str) -> str:
-    """Return the column behind an environment.
+def column_behind(environment: str) -> str:
+    """Return the column that an environment is read from.
 
-    >>> source_of("day(ts)"), source_of("day")
+    >>> column_behind("day(ts)"), column_behind("day")
     ('ts', 'day')
     """
     derived = _DERIVED.fullmatch(environment)
     return derived[2].strip() if derived else environment
-
-
-def _count(n: int) -> str:
-    return {3: "three", 5: "five"}[n]

@@ -1,0 +1,105 @@
+"""Which of DuckDB's readers reads the files at a path or glob, and with what options."""
+
+from __future__ import annotations
+
+import glob
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tideproof.errors import InputError, MissingFile
+from tideproof.frames.group_by import Query
+from tideproof.frames.header import delimiter_and_names, first_line
+from tideproof.frames.sql import literal
+
+_TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".log", ".dat", "")
+_JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
+_PARQUET = (".parquet", ".pq")
+_PACKED = (".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of one kind, and how DuckDB reads them.
+
+    Attributes
+    ----------
+    paths : the files, sorted.
+    function : a table function of DuckDB.
+    options : its named arguments, as SQL.
+    header : the names on the first line of a CSV file.
+    """
+
+    paths: list[str]
+    function: str
+    options: dict[str, str] = field(default_factory=dict)
+    header: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> str:
+        """What stands after FROM."""
+        listed = ", ".join(literal(path) for path in self.paths)
+        options = "".join(f", {name} = {value}" for name, value in self.options.items())
+        return f"{self.function}([{listed}]{options})"
+
+    @property
+    def bytes(self) -> int:
+        """Their size on disk."""
+        return sum(Path(path).stat().st_size for path in self.paths)
+
+    def using(self, **options: str) -> Files:
+        """Return the same files read with other options."""
+        return replace(self, options=self.options | options)
+
+
+def find_files(run: Query, place: str) -> Files:
+    """Return the files at a path or glob, of one kind and not all of them empty."""
+    paths = _paths(place)
+    suffixes = {_suffix(path) for path in paths}
+    if len(suffixes) > 1:
+        raise InputError(f"{place!r} matches files of several kinds: {', '.join(sorted(suffixes))}")
+    suffix = suffixes.pop()
+    if all(Path(path).stat().st_size == 0 for path in paths):
+        raise InputError(f"the file {place!r} is empty")
+    together = {"union_by_name": "true"} if len(paths) > 1 else {}
+    if suffix in _PARQUET:
+        return Files(paths, "read_parquet", together)
+    if suffix in _JSON:
+        return Files(paths, "read_json", {"format": literal(_JSON[suffix])} | together)
+    if suffix in _TEXT:
+        return _csv(run, paths, together)
+    known = ", ".join(name for name in (*_TEXT, *_PARQUET, *_JSON) if name)
+    raise InputError(f"cannot read {suffix} files: {place!r}; known: {known}, also with {', '.join(_PACKED)}")
+
+
+def _paths(place: str) -> list[str]:
+    paths = [place] if Path(place).is_file() else sorted(glob.glob(place, recursive=True))
+    paths = [path for path in paths if Path(path).is_file()]
+    if not paths:
+        if Path(place).is_dir():
+            raise InputError(
+                f"{place!r} is a folder; name its files, such as '{place.rstrip('/')}/*.parquet'"
+            )
+        what = "no file matches" if glob.has_magic(place) else "there is no file"
+        raise MissingFile(f"{what} {place!r}")
+    return paths
+
+
+def _suffix(path: str) -> str:
+    name = Path(path)
+    return (name.with_suffix("") if name.suffix.lower() in _PACKED else name).suffix.lower()
+
+
+def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
+    line = first_line(run, next(path for path in paths if Path(path).stat().st_size))
+    if not line.strip():
+        raise InputError(f"{paths[0]!r} begins with an empty line; its first line must name the columns")
+    delimiter, names = delimiter_and_names(line)
+    options = {
+        "delim": literal(delimiter),
+        "header": "true",
+        "skip": "0",
+        "quote": "'\"'",
+        "escape": "'\"'",
+        "null_padding": "false",
+    }
+    return Files(paths, "read_csv", options | together, names)
