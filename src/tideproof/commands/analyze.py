@@ -68,15 +68,16 @@ def analyze_command(
 
     check_folder(html)
     console, messages = Console(), Console(stderr=True)
-    shown = progress_bar("reading", 100.0) if progress and is_watched() else nullcontext()
-    with shown as report, open_source(place, table, report) as source:
+    with open_source(place, table) as source:
         found = guess(source.types, arm, environment, reward)
         columns = f"arm = {found.arm}, environment = {found.environment}, reward = {found.reward}"
         if found.guessed:
             said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
             messages.print(said, style="dim", highlight=False, markup=False)
         missing: Missing = "drop" if drop_missing else "refuse"
-        data = source.group(Request.of(*found[:3], n, sample_variance, sd, missing))
+        request = Request.of(*found[:3], n, sample_variance, sd, missing)
+        with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
+            data = source.group(request, report)
     direction: Any = "minimize" if minimize else "maximize"
     noise: Any = variance
     analysis = analyse(Fit(data, direction=direction, level=level, variance=noise))

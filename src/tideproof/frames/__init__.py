@@ -69,8 +69,8 @@ def cells(
     if isinstance(data, (str, os.PathLike)):
         from tideproof.frames.source import open_source
 
-        with open_source(os.fspath(data), table, progress) as source:
-            return source.group(request)
+        with open_source(os.fspath(data), table) as source:
+            return source.group(request, progress)
     if type(data).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         from tideproof.frames.duck import from_relation
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,11 +18,11 @@ LIST_TABLES = (
 
 
 @contextmanager
-def open_duckdb(path: str, table: str | None, progress: Callable[[float], None] | None) -> Iterator[Table]:
+def open_duckdb(path: str, table: str | None) -> Iterator[Table]:
     """Open a table or query of a DuckDB file, to be read only."""
     if not Path(path).is_file():
         raise MissingFile(f"there is no file {path!r}")
-    with session(path, progress) as run, phrased(repr(path)):
+    with session(path) as run, phrased(repr(path)):
         rows = rows_of(table, run(LIST_TABLES), home="main")
         yield Table(run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table))
 

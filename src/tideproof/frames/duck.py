@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tideproof.errors import InputError
-from tideproof.frames.group_by import Query, Rows, Table
+from tideproof.frames.group_by import Progress, Query, Rows, Table
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells
 
@@ -21,7 +21,7 @@ _PAUSE = 0.2  # seconds between two reports of progress
 def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
     """Group a relation inside the connection that made it."""
 
-    def run(query: str) -> Rows:
+    def run(query: str, progress: Progress | None = None, /) -> Rows:
         answer = relation.query("tideproof_rows", query)
         return [] if answer is None else answer.fetchall()
 
@@ -41,7 +41,7 @@ def types_of(run: Query, rows: str) -> dict[str, str]:
 
 
 @contextmanager
-def session(database: str = ":memory:", progress: Callable[[float], None] | None = None) -> Iterator[Query]:
+def session(database: str = ":memory:") -> Iterator[Query]:
     """Open DuckDB and yield a function that runs a query and fetches all rows."""
     import duckdb
 
@@ -49,7 +49,7 @@ def session(database: str = ":memory:", progress: Callable[[float], None] | None
         connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
-    def run(query: str) -> Rows:
+    def run(query: str, progress: Progress | None = None, /) -> Rows:
         with _reported(connection, progress):
             return connection.execute(query).fetchall()
 
@@ -86,9 +86,7 @@ def sentence(error: Exception) -> str:
 
 
 @contextmanager
-def _reported(
-    connection: duckdb.DuckDBPyConnection, progress: Callable[[float], None] | None
-) -> Iterator[None]:
+def _reported(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
     """Report the progress of the query that runs inside, a few times a second, from a thread."""
     if progress is None:
         yield

@@ -6,12 +6,12 @@ numbers whatever those rows look like. Where a later row belies that, all rows a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tideproof.frames.duck import compensated_mean, phrased, session, types_of
-from tideproof.frames.group_by import Query, Table
+from tideproof.frames.group_by import Progress, Query, Table
 from tideproof.frames.header import check_header
 from tideproof.frames.readers import Files, find_files
 from tideproof.frames.request import Request
@@ -23,9 +23,9 @@ _LONG = 2**24  # bytes of files whose first rows are worth a look of their own
 
 
 @contextmanager
-def open_files(place: str, progress: Callable[[float], None] | None) -> Iterator[FileSource]:
+def open_files(place: str) -> Iterator[FileSource]:
     """Open the file or files at a path or glob."""
-    with session(progress=progress) as run, phrased(repr(place)):
+    with session() as run, phrased(repr(place)):
         files = find_files(run, place)
         yield FileSource(run, files, _types(run, files))
 
@@ -36,7 +36,7 @@ class FileSource:
 
     Attributes
     ----------
-    run : sends a query to DuckDB and returns all rows.
+    run : sends a query to DuckDB.
     files : where they are and how they are read.
     types : the SQL type of each column, as the first rows suggest.
     """
@@ -45,18 +45,18 @@ class FileSource:
     files: Files
     types: dict[str, str]
 
-    def group(self, request: Request) -> Cells:
+    def group(self, request: Request, progress: Progress | None = None) -> Cells:
         """Group the rows by arm and environment."""
         import duckdb
 
         if self.files.header:
             check_header(self.files.paths[0], self.files.header, request)
         try:
-            return self._as_announced(request.numbers).group(request)
+            return self._as_announced(request.numbers).group(request, progress)
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
             if not _is_about_types(error) or self.files.function == "read_parquet":
                 raise
-        return self._all_rows_looked_at(request.numbers).group(request)
+        return self._all_rows_looked_at(request.numbers).group(request, progress)
 
     def _as_announced(self, numbers: Sequence[str]) -> Table:
         """Return the rows with the types of the first ones, numbers of CSV files apart."""

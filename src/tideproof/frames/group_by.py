@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,9 +31,16 @@ from tideproof.frames.summaries import from_summaries
 from tideproof.stats.cells import Cells
 
 Rows = Sequence[tuple[Any, ...]]
-Query = Callable[[str], Rows]
+Progress = Callable[[float], None]
 
 _SAMPLE = 200_000  # rows looked at before a long group-by, for columns that are swapped
+
+
+class Query(Protocol):
+    """Sends a query to an engine."""
+
+    def __call__(self, query: str, progress: Progress | None = None, /) -> Rows:
+        """Return all rows; `progress` is called with the percentage done, where the engine knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class Table:
 
     Attributes
     ----------
-    run : sends a query and returns all rows.
+    run : sends a query.
     rows : what stands after FROM.
     types : the SQL type of each column, in capitals.
     mean : gives the SQL for the mean of an expression, accurate for rewards far from 0.
@@ -55,22 +62,22 @@ class Table:
     mean: Callable[[str], str]
     sampled: bool = False
 
-    def group(self, request: Request) -> Cells:
+    def group(self, request: Request, progress: Progress | None = None) -> Cells:
         """Group the rows by arm and environment."""
         request = request.among(self.types)
-        return _summaries(self, request) if request.n else _observations(self, request)
+        return (_summaries if request.n else _observations)(self, request, progress)
 
 
-def _observations(table: Table, request: Request) -> Cells:
+def _observations(table: Table, request: Request, progress: Progress | None) -> Cells:
     """Group rows that are one observation each."""
     reward = _reward(table, request)
     arm, environment = _labels(table, request)
     if table.sampled:
         _check_swapped(table, arm)
-    groups = _grouped(table, arm, environment, reward)
+    groups = _grouped(table, arm, environment, reward, progress)
     if not _all_finite(groups) and can_be_nan(table.types[request.reward]):  # a NaN is a missing value
         reward = f"nullif({reward}, CAST('NaN' AS DOUBLE PRECISION))"
-        groups = _grouped(table, arm, environment, reward)
+        groups = _grouped(table, arm, environment, reward, progress)
     check_fetched(len(groups), "pairs of arm and environment")
     complete = _complete(groups, request)
     if not _all_finite(groups):
@@ -105,12 +112,13 @@ def _check_swapped(table: Table, arm: str) -> None:
         raise too_many_arms(f"{count:,} and more", [low, high])
 
 
-def _grouped(table: Table, arm: str, environment: str, reward: str) -> Rows:
+def _grouped(table: Table, arm: str, environment: str, reward: str, progress: Progress | None) -> Rows:
     """Return arm, environment, rows, rewards, mean and variance of each group."""
-    return table.run(
+    query = (
         f"SELECT {arm}, {environment}, count(*), count({reward}), {table.mean(reward)}, "
         f"var_samp({reward}) FROM {table.rows} GROUP BY 1, 2 LIMIT {limits.MOST_CELLS + 1}"
     )
+    return table.run(query, progress)
 
 
 def _all_finite(groups: Rows) -> bool:
@@ -142,13 +150,14 @@ def _not_finite(table: Table, request: Request, reward: str, rows: int) -> Input
     return InputError(f"rewards in {request.reward!r} are too large: the square of one overflows")
 
 
-def _summaries(table: Table, request: Request) -> Cells:
+def _summaries(table: Table, request: Request, progress: Progress | None) -> Cells:
     """Fetch aggregated rows."""
     for name in request.numbers:
         if not is_number(table.types[name]):
             raise not_numeric(name, table.types[name])
     columns = _labels(table, request) + [quoted(name) for name in request.numbers]
-    rows = table.run(f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {limits.MOST_CELLS + 1}")
+    query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {limits.MOST_CELLS + 1}"
+    rows = table.run(query, progress)
     check_rows(len(rows))
     check_fetched(len(rows), "aggregated rows")
     return from_summaries(list(zip(*rows, strict=True)), request, ordered=False)

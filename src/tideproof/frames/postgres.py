@@ -8,7 +8,7 @@ from typing import Any
 
 from tideproof.errors import InputError, MissingExtra
 from tideproof.frames.databases import LIST_TABLES, rows_of
-from tideproof.frames.group_by import Query, Rows, Table
+from tideproof.frames.group_by import Progress, Query, Rows, Table
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[Table]:
         with psycopg.connect(url, options="-c timezone=UTC") as connection:
             connection.read_only = True
 
-            def run(query: str) -> Rows:
+            def run(query: str, progress: Progress | None = None, /) -> Rows:
                 return connection.execute(query.encode()).fetchall()
 
             rows = rows_of(table, run(LIST_TABLES), home="public")

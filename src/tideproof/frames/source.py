@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from tideproof.errors import InputError
+from tideproof.frames.group_by import Progress
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells
 
@@ -22,13 +22,11 @@ class Source(Protocol):
     def types(self) -> dict[str, str]:
         """The SQL type of each column, in capitals."""
 
-    def group(self, request: Request) -> Cells:
-        """Group the rows by arm and environment."""
+    def group(self, request: Request, progress: Progress | None = None) -> Cells:
+        """Group the rows by arm and environment; `progress` is called with the percentage done."""
 
 
-def open_source(
-    place: str, table: str | None = None, progress: Callable[[float], None] | None = None
-) -> AbstractContextManager[Source]:
+def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:
     """Open a file, files, or a table in a database; to be used in a `with` statement.
 
     Parameters
@@ -37,8 +35,6 @@ def open_source(
         A path, a glob, or a URL.
     table
         In a database: a table's name, or a query.
-    progress
-        Called with the percentage done, where the engine knows it.
     """
     scheme = urlsplit(place).scheme if "://" in place else ""
     if scheme in ("postgresql", "postgres"):
@@ -48,7 +44,7 @@ def open_source(
     if scheme == "duckdb" or (not scheme and Path(place).suffix.lower() in _DATABASES):
         from tideproof.frames.databases import open_duckdb
 
-        return open_duckdb(_path(place) if scheme else place, table, progress)
+        return open_duckdb(_path(place) if scheme else place, table)
     if scheme not in ("", "file"):
         raise InputError(
             f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, or a DuckDB "
@@ -58,7 +54,7 @@ def open_source(
         raise InputError(f"table belongs to a database; {place!r} is a file")
     from tideproof.frames.files import open_files
 
-    return open_files(_path(place) if scheme else place, progress)
+    return open_files(_path(place) if scheme else place)
 
 
 def _path(url: str) -> str:
