@@ -62,7 +62,7 @@ def _cards(analysis: Analysis) -> Iterator[str]:
     green = " Green: can be the best." if comparable else ""
     total, few = len(analysis.arms), ""
     if total > MOST:
-        few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
+        few = f" Only the {'best' if comparable else 'first'} {MOST} of {total} arms are drawn."
     yield _card(
         "Arms",
         f"Dot{bar}: the adjusted mean, had the arm run in every environment{limits}. "

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from tideproof.draw.arms import ArmInfo
 from tideproof.draw.gaps import GapInfo, GapsInfo
@@ -58,14 +61,10 @@ def gaps_info(fit: Fit) -> GapsInfo | None:
 def meetings_info(analysis: Analysis) -> MeetingsInfo:
     """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j."""
     rows, c = analysis.arms.to_dicts()[:MOST], analysis.fit.cells
-    number = {c.arms.index(row["arm"]): i for i, row in enumerate(rows)}
-    known = links(c)
-    order = list(number)
+    order = [c.arms.index(row["arm"]) for row in rows]
+    known = links(c)[np.ix_(order, order)]
     evidence = {
-        (i, k): float(known[order[i], order[k]])
-        for i in range(len(order))
-        for k in range(i + 1, len(order))
-        if known[order[i], order[k]] > 0.0
+        (i, k): float(known[i, k]) for i, k in combinations(range(len(order)), 2) if known[i, k] > 0.0
     }
     return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
 
