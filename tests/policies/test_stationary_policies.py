@@ -418,19 +418,33 @@ def test_ser3_finishes_an_experiment():
         run.ask()
 
 
-def test_ser3_takes_batches_of_rounds():
+@pytest.mark.parametrize(("times", "dropped"), [(1.0 - 1e-9, [0, 0, 0]), (1.0 + 1e-9, [1, 1, 0])])
+def test_ser3_takes_batches_of_rounds(times, dropped):
     """A round counts when every arm still in has it; the test is that of the rounds all arms have."""
     run = tp.Experiment(["a", "b", "c"], policy="ser3")
     for arm, n in {"a": 40, "b": 1000, "c": 50}.items():
         run.tell_summary(arm=arm, environment=1, n=n, mean=0.0, variance=1.0)
-    state = run._memory.view.state
+    state, mean = run._memory.view.state, run._memory.view.data.moments.mean
     assert state.rounds[0] == 40
-    threshold = math.sqrt(2 / 40 * (math.log(4 * 3 * 40**2) + 25))
-    run.tell_summary(arm="c", environment=1, n=50, mean=3.0, variance=1.0)
-    assert threshold < 1.5 + 0.5
+    threshold = {tau: math.sqrt(2 / tau * (math.log(4 * 3 * tau**2) + 25)) for tau in (40, 50)}
+    lead = times * threshold[50] - 0.5  # epsilon
+    run.tell_summary(arm="c", environment=1, n=50, mean=2.0 * lead, variance=1.0)
+    assert mean.tolist() == pytest.approx([0.0, 0.0, lead])
     assert state.race.dropped.tolist() == [0, 0, 0], "no new round, no new test"
     run.tell_summary(arm="a", environment=1, n=10, mean=0.0, variance=1.0)
-    assert state.race.dropped.tolist() == [1, 1, 0]
+    assert state.rounds[0] == 50
+    assert state.race.dropped.tolist() == dropped, "the threshold of round 50"
+    assert run.done == (sum(dropped) == 2)
+
+
+def test_ser3_tests_no_round_twice():
+    """A lead that would have been enough at round 40 is found only with the next round."""
+    run = tp.Experiment(["a", "b"], policy="ser3")
+    for arm in run.arms:
+        run.tell_summary(arm=arm, environment=1, n=40, mean=0.0, variance=1.0)
+    run.tell_summary(arm="b", environment=1, n=40, mean=1e6, variance=1.0)
+    assert not run.done
+    run.tell_summary(arm="a", environment=1, n=1, mean=0.0)
     assert run.done
 
 
