@@ -13,7 +13,7 @@ test: check
 
 test-gpu: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"
-	$(BIN)/pytest -m gpu tests/test_gpu.py
+	$(BIN)/pytest -m gpu tests/lab/test_gpu.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -134,3 +134,19 @@ def test_as_a_module_it_is_the_command():
     )
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == "tideproof: there is no file 'no.csv'\n"
+
+
+def test_every_file_named_in_the_documents_exists():
+    """A path starts at the repository or at the package: `benchmarks/lab.py`, `core/cuda.py`; or is a bare name."""
+    files = [p for folder in ("src", "tests", "benchmarks") for p in (ROOT / folder).rglob("*.py")]
+    known = {p.name for p in files}
+    for root in (ROOT, ROOT / "src" / "tideproof"):
+        known |= {str(p.relative_to(root)) for p in files if p.is_relative_to(root)}
+    documents = [ROOT / "README.md", ROOT / "Makefile", *(ROOT / "docs").rglob("*.md")]
+    named = {
+        f"{page.relative_to(ROOT)}: {path}": path
+        for page in documents
+        for path in re.findall(r"(?:\w[\w-]*/)*\w+\.py\b", page.read_text())
+    }
+    assert len(named) > 15
+    assert [place for place, path in named.items() if path not in known | {"mine.py"}] == []  # a reader's own

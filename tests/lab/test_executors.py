@@ -1,4 +1,4 @@
-"""Processes beside this one: errors arrive, what was not begun is left out, Ctrl-C leaves nothing half-done."""
+"""Processes beside this one and Dask: errors arrive, what was not begun is left out, nothing is half-done."""
 
 import os
 import signal
@@ -6,9 +6,14 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from tideproof.lab.executors import processes
+import tideproof as tp
+from simulations import BUDGETS, WORLD, same
+from tideproof.cli import app
+from tideproof.lab.executors import dask, processes
 
 SLOW = """
 import time
@@ -62,3 +67,44 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path):
     _, err = run.communicate(timeout=30)
     assert err.count("Traceback") <= 1, err  # that of the script itself
     assert not list(folder.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore")  # distributed's own
+def test_a_dask_cluster_of_two_processes_gives_the_same_bits(tmp_path):
+    pytest.importorskip("numba")
+    distributed = pytest.importorskip("distributed")
+    policies = [
+        "round-robin+ols",
+        tp.policy("round-robin+ols", n0=6, label="longer start"),
+    ]  # one compilation
+    sizes = {"replications": 4200, "seed": 7}
+    local = tp.simulate(WORLD, policies, BUDGETS, **sizes)
+    options = {"n_workers": 2, "processes": True, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster:
+        with dask(cluster.scheduler_address) as executor:
+            spread = tp.simulate(WORLD, policies, BUDGETS, executor=executor, **sizes)
+        assert same(local, spread)
+
+        command = "simulate --no-progress --policies round-robin+ols --budgets 30,60,100 --replications 4200"
+        command += f" --seed 7 --scheduler {cluster.scheduler_address}"
+        saved = tmp_path / "study.json"
+        assert CliRunner().invoke(app, [*command.split(), "--save", str(saved)]).exit_code == 0
+    assert np.array_equal(tp.Study.load(saved).pics("round-robin+ols"), local.pics("round-robin+ols"))
+
+
+@pytest.mark.filterwarnings("ignore")  # distributed's own
+def test_a_dask_scheduler_that_is_not_there():
+    pytest.importorskip("distributed")
+    nobody = "tcp://127.0.0.1:1"
+    with (
+        pytest.raises(tp.InputError, match=f"no Dask scheduler answers at '{nobody}'"),
+        dask(nobody, patience=0.5),
+    ):
+        pass
+
+
+def test_what_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    message = r"a Dask cluster needs distributed: .*tideproof\[dask\]"
+    with pytest.raises(tp.MissingExtra, match=message), dask("tcp://anywhere:1"):
+        pass

@@ -1,17 +1,135 @@
-"""What a study says, and that it survives saving."""
+"""What a study says, shows and saves."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pytest
+from scipy import stats
 
 import tideproof as tp
+from simulations import BUDGETS, POLICIES, WORLD, same
+from tideproof.draw.curves import floor_of
+from tideproof.files import check_picture
+from tideproof.lab.curves import curves
 
 FORMAT_1 = (
     Path(__file__).parent / "study-format-1.json"
 )  # written by tideproof 0.1.0, before `apart` was renamed
+
+
+def brute_force(world, policies, budgets, replications, seed):
+    """Selections (P, R, B) and pulls (P, R, B, K), replayed one by one."""
+    selected = np.zeros((len(policies), replications, len(budgets)), int)
+    pulls = np.zeros((*selected.shape, world.arms), int)
+    for p, policy in enumerate(policies):
+        for r in range(replications):
+            for b, budget in enumerate(budgets):
+                one = tp.replay(world, policy, seed, r, budget)
+                selected[p, r, b] = one.selected
+                pulls[p, r, b] = np.bincount(one.arm, minlength=world.arms)
+    return selected, pulls
+
+
+def test_study_against_replays():
+    world = tp.World([0.0, 0.3, 0.7, 0.7], lengths=(2, 6), shifts=tp.Normal(0, 5))  # two best arms
+    n, budgets = 40, (24, 40)
+    study = tp.simulate(world, POLICIES, budgets, replications=n, seed=2**64 - 1)
+    selected, pulls = brute_force(world, POLICIES, budgets, n, seed=2**64 - 1)
+    cost = world.gaps[selected]
+    wrong = ~np.isin(selected, world.best)
+    for p, label in enumerate(POLICIES):
+        np.testing.assert_allclose(study.pics(label), wrong[p].mean(axis=0))
+        np.testing.assert_allclose(study.eoc(label), cost[p].mean(axis=0))
+        np.testing.assert_allclose(study.stderr(label), stats.sem(wrong[p].astype(float)))
+        np.testing.assert_allclose(study.stderr(label, "eoc"), stats.sem(cost[p]))
+        np.testing.assert_allclose(study.pulls(label), pulls[p].mean(axis=0))
+        assert study.samples(label).tolist() == list(budgets)
+        assert not study.stderr(label, "samples").any()
+        assert not study.stopped(label).any()
+    for (i, a), (j, b) in combinations(enumerate(POLICIES), 2):
+        np.testing.assert_allclose(
+            study.ratio(a, b).estimate, (wrong[i].sum(axis=0) + 0.5) / (wrong[j].sum(axis=0) + 0.5)
+        )
+        for of, value in (("pics", wrong.astype(float)), ("eoc", cost)):
+            paired_up = value[i] - value[j]
+            found, mirrored = study.difference(a, b, of), study.difference(b, a, of)
+            np.testing.assert_allclose(found.estimate, paired_up.mean(axis=0), atol=1e-15)
+            np.testing.assert_allclose(found.stderr, stats.sem(paired_up), atol=1e-15)
+            np.testing.assert_allclose(mirrored.low, -found.high, atol=1e-15)
+    itself = study.difference("linlucb", "linlucb", "eoc")
+    assert not itself.estimate.any()
+    assert not itself.stderr.any()
+
+
+def test_reading_a_study_wrongly(study):
+    with pytest.raises(tp.UnknownName, match="unknown policy 'lin' in this study; did you mean 'linlucb'"):
+        study.pics("lin")
+    with pytest.raises(tp.UnknownName, match="unknown measure 'pisc'; did you mean 'pics'"):
+        study.stderr("linlucb", "pisc")
+    with pytest.raises(tp.UnknownName, match="unknown measure 'samples'"):
+        study.difference("linlucb", "round-robin", "samples")
+    with pytest.raises(tp.InputError, match=r"level must be between 0 and 1, such as 0.95, not 95"):
+        study.interval("linlucb", level=95)
+
+
+def test_save_and_load(study, tmp_path):
+    path = tmp_path / "study.json"
+    study.save(path)
+    loaded = tp.Study.load(path)
+    assert same(study, loaded)
+    assert repr(loaded) == repr(study)
+    for name in ("world", "recipes", "budgets", "replications", "seed", "interrupted", "made"):
+        assert getattr(loaded, name) == getattr(study, name)
+    assert set(loaded.made) == {"tideproof", "numpy", "numba", "python", "engine", "seconds"}
+    again = tp.simulate(
+        loaded.world,
+        [tp.policy(recipe.name, label=recipe.label, **recipe.options) for recipe in loaded.recipes],
+        loaded.budgets,
+        loaded.replications,
+        loaded.seed,
+    )
+    assert same(study, again)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_loaded_study_says_whether_it_was_interrupted(study, tmp_path, interrupted):
+    replace(study, interrupted=interrupted).save(tmp_path / "study.json")
+    loaded = tp.Study.load(tmp_path / "study.json")
+    assert loaded.interrupted is interrupted
+    end = ", interrupted" if interrupted else ""
+    assert repr(loaded).splitlines()[0] == f"Study of 5 arms, 3,500 replications, seed 7{end}"
+    assert f"seed 7{end}</p>" in loaded._repr_html_()
+
+
+def test_a_study_of_one_policy_and_one_replication_survives_saving(tmp_path):
+    lone = tp.simulate(WORLD, tp.policy("round-robin+ols", n0=np.int64(1)), [30], replications=1)
+    assert np.isnan(lone.stderr("round-robin+ols(n0=1)")).all()
+    lone.save(tmp_path / "lone.json")
+    assert same(lone, tp.Study.load(tmp_path / "lone.json"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "something else"}'])
+def test_loading_what_is_no_study(tmp_path, text):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(tp.InputError, match="is not a saved study"):
+        tp.Study.load(path)
+
+
+def test_loading_a_later_version_or_nothing(tmp_path, study):
+    path = tmp_path / "study.json"
+    study.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
+    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 2"):
+        tp.Study.load(path)
+    with pytest.raises(tp.InputError, match=r"cannot read .*none.json': there is no such file"):
+        tp.Study.load(tmp_path / "none.json")
 
 
 def test_a_study_saved_by_an_older_version(tmp_path):
@@ -31,3 +149,49 @@ def test_a_study_saved_by_an_older_version(tmp_path):
     assert (old["version"], new["version"]) == (1, 2)
     old["tally"]["cost_gap_squares"] = old["tally"].pop("apart")
     assert new == old | {"version": 2}
+
+
+def test_table_and_repr(study):
+    table = study.table()
+    assert len(table) == len(POLICIES) * len(BUDGETS)
+    assert table["pics"][:3] == study.pics("linlucb").tolist()
+    assert repr(study).startswith("Study of 5 arms, 3,500 replications, seed 7\npolicy")
+    assert "<table>" in study._repr_html_()
+
+
+def test_curves_are_data_first(study):
+    drawn = curves(study, "pics", 0.95)
+    assert [curve.label for curve in drawn] == POLICIES
+    assert np.array_equal(drawn[0].value, study.pics("linlucb"))
+    assert (drawn[0].low < drawn[0].value).all()
+    nothing = [
+        curve._replace(value=curve.value * 0, low=curve.low * 0, high=curve.high * 0) for curve in drawn
+    ]
+    assert floor_of(nothing) == 0.1
+    assert 0 < floor_of(drawn) < min(curve.value.min() for curve in drawn)
+
+
+@pytest.mark.parametrize("of", ["pics", "eoc", "samples"])
+@pytest.mark.parametrize("log", [True, False])
+def test_plots_are_saved(study, tmp_path, of, log):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / ("picture.png" if log else "picture.svg")
+    figure = study.plot(path, of=of, log=log)
+    assert path.stat().st_size > 5000
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == POLICIES
+
+
+def test_zeros_on_a_log_scale_are_hollow_and_on_the_edge(study, tmp_path):
+    pytest.importorskip("matplotlib")
+    never = replace(study, tally=study.tally._replace(chosen=study.tally.chosen * [0, 0, 0, 0, 1]))
+    axes = never.plot(tmp_path / "zero.png").axes[0]
+    assert "hollow: zero" in axes.get_title("right")
+    assert np.isfinite(axes.get_ylim()).all()
+
+
+def test_pictures_that_cannot_be_made(monkeypatch):
+    with pytest.raises(tp.InputError, match=r"must end in .png, .svg, .pdf; 'a.docx' does not"):
+        check_picture("a.docx")
+    monkeypatch.setattr("tideproof.files.find_spec", lambda name: None)
+    with pytest.raises(tp.MissingExtra, match=r"pip install 'tideproof\[plot\]'"):
+        check_picture(None)

@@ -17,6 +17,7 @@ from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.errors import InputError
 from tideproof.lab.engines import Engine, find_engine
+from tideproof.lab.interrupts import awaited, ctrl_c_waits
 from tideproof.lab.plan import Plan
 from tideproof.lab.study import Recipe, Study
 from tideproof.lab.tally import Tally
@@ -46,12 +47,13 @@ def run_plan(
     done = 0
     try:
         with ExitStack() as stack:
-            pool = stack.enter_context(chosen.workers()) if executor is None else executor
             show = stack.enter_context(watch or nullcontext(_nothing))
             chosen.prepare([plan])
             if executor is None:
-                chosen.run_chunk(plan, 0, 1)  # compiles in this thread, where Ctrl-C is heard
-            for count, tally in _tallies(chosen, plan, replications, pool):
+                chosen.run_chunk(plan, 0, 1)  # compiles in this thread, where Ctrl-C is heard at once
+            look = stack.enter_context(ctrl_c_waits())
+            pool = stack.enter_context(chosen.workers()) if executor is None else executor
+            for count, tally in _tallies(chosen, plan, replications, pool, look):
                 total = tally if total is None else total.plus(tally)
                 done += count
                 show(done)
@@ -72,7 +74,9 @@ def run_plan(
     )
 
 
-def _tallies(chosen: Engine, plan: Plan, replications: int, pool: Executor) -> Iterator[tuple[int, Tally]]:
+def _tallies(
+    chosen: Engine, plan: Plan, replications: int, pool: Executor, look: Callable[[], None]
+) -> Iterator[tuple[int, Tally]]:
     """Yield size and sums of each chunk, in order: floating-point sums depend on it."""
     size = chosen.chunk_size(plan)
     firsts = iter(range(0, replications, size))
@@ -85,7 +89,7 @@ def _tallies(chosen: Engine, plan: Plan, replications: int, pool: Executor) -> I
             if not waiting:
                 return
             count, future = waiting[0]
-            yield count, future.result()
+            yield count, awaited(future, look)
             waiting.popleft()
     finally:
         for _, future in waiting:
