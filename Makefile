@@ -19,6 +19,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini tests tools/mutants
 	$(BIN)/lint-imports
 
 hooks: $(READY)

@@ -102,12 +102,14 @@ def test_a_replaced_kernel_and_other_options_are_other_programs(folder):
 
 
 def test_classes_made_at_run_time_are_the_live_ones(folder):
+    hits = []
     for _ in range(2):
         made = namedtuple("made", ["left", "right"])
         run = program(double)
         assert run(made(*PAIR)) == run(made(*PAIR)) == 22.0
         assert len(run.overloads) == 1
-    assert sum(run.stats.cache_hits.values()) == 1
+        hits.append(sum(run.stats.cache_hits.values()))
+    assert hits == [0, 1]
 
 
 def test_another_filling_is_another_program(folder):

@@ -1,6 +1,6 @@
 """The linker: copies, holes, and states cut from two buffers."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -226,8 +226,8 @@ def test_kernels_around_a_kernel_are_linked_too(jit):
 
 
 def test_references_have_lines_and_attributes():
-    def f(x, data):
-        y = np.linalg.norm(x)
+    def f(x: Any, data: Any) -> Any:
+        y: Any = np.linalg.norm(x)
         return [untagged(data.fit.mu) for _ in y]
 
     first = f.__code__.co_firstlineno

@@ -56,8 +56,8 @@ def test_a_linear_scale_has_no_floor():
 
 
 def test_floors_are_powers_of_ten_below_all():
-    def floor(*high):
-        high = np.array(high)
+    def floor(*limits):
+        high = np.array(limits)
         return floor_of([samples.Curve("x", range(high.size), high * 0.0, high * 0.0, high)])
 
     assert [floor(0.5), floor(0.02, 0.3), floor(0.1), floor(0.0)] == pytest.approx([0.1, 0.01, 0.01, 0.1])

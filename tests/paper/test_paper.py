@@ -13,6 +13,7 @@ import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,7 +171,8 @@ def test_ratios_survive_zeros():
 
 def test_every_need_is_a_panel_or_a_probe():
     known = panels().keys() | probes.PROBES.keys()
-    for entry in (*FIGURES, *CLAIMS):
+    everything: list[Any] = [*FIGURES, *CLAIMS]
+    for entry in everything:
         assert set(entry.needs) <= known, entry.name
     names = [claim.name for claim in CLAIMS]
     assert len(names) == len(set(names))

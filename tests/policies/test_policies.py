@@ -5,7 +5,7 @@ import pytest
 import tideproof as tp
 from tideproof.testing import policy_checks
 
-SPECS = [
+SPECS: list[str | tp.PolicySpec] = [
     "contrast",
     tp.policy("contrast", n0=1, anytime=True),
     "linlucb",

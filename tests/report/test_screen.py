@@ -12,10 +12,11 @@ NUMBERS = [Column("adjusted mean", ["1.234 ± 0.056", "12.345 ± 0.067"]), Colum
 
 
 def shown(names, width, numbers=NUMBERS, **words):
-    console = Console(file=io.StringIO(), width=width)
+    out = io.StringIO()
+    console = Console(file=out, width=width)
     for table in tables(Column("arm", names, left=True), numbers, width, **words):
         console.print(table)
-    return console.file.getvalue()
+    return out.getvalue()
 
 
 @pytest.mark.parametrize("width", [30, 40, 80, 200])

@@ -167,7 +167,7 @@ def test_weighted_additivity_against_dense_matrices(by):
         freedom[p] += mine.size - 1
     s2 = squares / np.maximum(freedom, 1)
     V = np.diag(s2[part] / np.array(n))
-    X = oracles.dummies(*(np.array(cells)[:, k] for k in (0, 1)), 4, 6)
+    X = oracles.dummies(*np.array(cells).T, arms=4, environments=6)
     R = np.linalg.svd(X)[0][:, np.linalg.matrix_rank(X) :].T  # interactions: RX = 0
     middle = np.linalg.inv(R @ V @ R.T)
     T = R @ np.array(mean) @ middle @ R @ np.array(mean)

@@ -162,7 +162,7 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def _skip_what_would_compile() -> None:
     """Let a test that needs a program that is not on disk be skipped: a compiler takes many seconds."""
     with contextlib.suppress(ImportError):
-        from numba.core import dispatcher
+        dispatcher: Any = importlib.import_module("numba.core.dispatcher")
 
         def skip(*_: Any, **__: Any) -> None:
             pytest.skip("would compile")
