@@ -16,11 +16,12 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,30 @@ def main() -> int:
             print(_line(mutant))
         print(f"{len(chosen)} of {sum(map(len, everyone.values()))} mutants")
         return 0
+    with _copied(root) as copy:
+        return _judge(root, copy, heavy, rooms, everyone, chosen, options)
+
+
+def _judge(
+    root: Path,
+    copy: Path,
+    heavy: list[str],
+    rooms: dict[str, Any],
+    everyone: dict[str, list[Mutant]],
+    chosen: list[Mutant],
+    options: argparse.Namespace,
+) -> int:
     begun = time.monotonic()
-    trial.prepare(root, heavy)
+    trial.prepare(copy, heavy)
     needed = {room for room in rooms if any(m in chosen for m in everyone[room])}
-    maps = _maps(root, {test for room in needed for test in rooms[room]["tests"]}, options.jobs)
+    tests = {test for room in needed for test in rooms[room]["tests"]}
+    maps = _maps(copy, root / ".mutants", tests, options.jobs)
     home = {m.file: room for room, found in everyone.items() for m in found}
-    results = _play(root, chosen, {r: rooms[r]["tests"] for r in rooms}, home, maps, options)
+    results = _play(copy, chosen, {r: rooms[r]["tests"] for r in rooms}, home, maps, options)
     known = [
         e for e in _equivalents(options.equivalent) if not options.files or _matches(e["file"], options.files)
     ]
-    return _report(root, everyone, results, home, known, time.monotonic() - begun, bool(options.only))
+    return _report(everyone, results, home, known, time.monotonic() - begun, bool(options.only))
 
 
 def _options() -> argparse.Namespace:
@@ -75,7 +90,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--patience", type=float, default=10.0, help="seconds a test may take beyond its own")
     parser.add_argument(
-        "--limit", type=float, default=60.0, help="play no more than so many seconds of tests"
+        "--limit", type=float, default=40.0, help="play no more than so many seconds of tests"
     )
     parser.add_argument("--root", type=Path, default=here.parent.parent)
     parser.add_argument("--targets", type=Path, default=here / "targets.toml")
@@ -109,11 +124,19 @@ def _matches(file: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatch(file, p) or fnmatch.fnmatch(file, f"*/{p}") for p in patterns)
 
 
-def _maps(root: Path, tests: set[str], jobs: int) -> dict[str, Any]:
+@contextmanager
+def _copied(root: Path) -> Iterator[Path]:
+    """Copy the repository, so that it may be edited meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "reproduction", "scratch")
+        shutil.copytree(root, Path(folder) / "copy", ignore=ignored)
+        yield Path(folder) / "copy"
+
+
+def _maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
     """Return, for each test file, what `trial.reach` found."""
     sources = sorted([*root.glob("src/**/*.py"), *root.glob("tests/*.py"), root / "pyproject.toml"])
     common = "".join(p.read_text() for p in sources if p.exists())
-    kept = root / ".mutants"
     kept.mkdir(exist_ok=True)
     maps: dict[str, Any] = {}
     missing: list[tuple[str, Path]] = []
@@ -262,7 +285,6 @@ def _equivalents(path: Path) -> list[dict[str, str]]:
 
 
 def _report(
-    root: Path,
     everyone: dict[str, list[Mutant]],
     results: dict[Mutant, dict[str, Any]],
     home: dict[str, str],
