@@ -67,7 +67,7 @@ def report() -> Iterator[str]:
         ["policy", *(f"K = {arms}" for arms in ARMS)],
         [[name, *(_room(found.get((name, arms))) for arms in ARMS)] for name in names],
     )
-    yield table("Whole runs, the second of two.", ["", "seconds"], [*_whole()])
+    yield table("Whole runs, the second of two.", ["", "seconds"], [*_long_runs()])
     yield table(
         f"The same {SAME:,} replications on both engines, MDM, general, K = 5, T = 120, looked at twice: how many "
         "selections differ, and how many pulls went to another arm.",
@@ -122,7 +122,7 @@ def _room(found: dict[str, Any] | None) -> str:
     return "" if found is None else f"{found['registers']}, {found['local']:,} ({found['warps']})"
 
 
-def _whole() -> Iterator[list[str]]:
+def _long_runs() -> Iterator[list[str]]:
     from tideproof.lab.engines.cuda import run_chunk
 
     for name in ("linlucb", "contrast"):

@@ -43,7 +43,7 @@ def check_picture(path: str | os.PathLike[str] | None) -> None:
     check_folder(path)
 
 
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
+def replace_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path` in one step: beside it first, then renamed over it."""
     with replacing(path) as beside:
         beside.write_text(text, encoding="utf-8", newline="")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command import Command
-from tideproof.commands.numbers import number
+from tideproof.commands.numbers import number_option
 from tideproof.progress import is_watched, progress_bar
 from tideproof.words import decimals
 
@@ -40,7 +40,7 @@ def analyze_command(
     ] = None,
     reward: Annotated[str | None, typer.Option(help="Column of what was earned.")] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
-    level: Annotated[float, number("Confidence of all statements.")] = 0.95,
+    level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
     variance: Annotated[
         str, typer.Option(help="Noise: common, by-arm, by-environment, robust or clustered.")
     ] = "common",
@@ -59,7 +59,7 @@ def analyze_command(
     from rich.console import Console
 
     from tideproof.estimate import Fit
-    from tideproof.files import check_folder, write_whole
+    from tideproof.files import check_folder, replace_text
     from tideproof.frames.guess import guess
     from tideproof.frames.request import Request
     from tideproof.frames.source import open_source
@@ -86,7 +86,7 @@ def analyze_command(
     else:
         show(console, analysis)
     if html is not None:
-        write_whole(html, html_report(analysis, _public(place), columns))
+        replace_text(html, html_report(analysis, _public(place), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from tideproof.commands.command import Command
-from tideproof.commands.numbers import number
+from tideproof.commands.numbers import number_option
 
 
 def demo_command(
     picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
-    pace: Annotated[float, number("Seconds to show each day.")] = 0.12,
+    pace: Annotated[float, number_option("Seconds to show each day.")] = 0.12,
 ) -> None:
     """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
     from rich.console import Console

@@ -12,12 +12,12 @@ from tideproof.errors import InputError
 _DIGITS = 30  # more than any number here has
 
 
-def whole(help: str) -> Any:
+def whole_option(help: str) -> Any:
     """Return an option that is a whole number."""
     return typer.Option(parser=_whole, metavar="NUMBER", help=help)
 
 
-def number(help: str) -> Any:
+def number_option(help: str) -> Any:
     """Return an option that is a number."""
     return typer.Option(parser=_number, metavar="NUMBER", help=help)
 

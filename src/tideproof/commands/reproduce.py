@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tideproof.commands.command import Command
-from tideproof.commands.numbers import whole
+from tideproof.commands.numbers import whole_option
 from tideproof.errors import InputError
 
 FULL, QUICK = 100_000, 2_000
@@ -20,9 +20,9 @@ def reproduce_command(
     ] = None,
     replications: Annotated[
         int | None,
-        whole("Runs of each policy: 100,000 as in the paper."),
+        whole_option("Runs of each policy: 100,000 as in the paper."),
     ] = None,
-    seed: Annotated[int, whole("The same seed gives the same numbers.")] = 1,
+    seed: Annotated[int, whole_option("The same seed gives the same numbers.")] = 1,
     out: Annotated[
         Path, typer.Option(help="The folder to fill; what it holds already is not run again.")
     ] = Path("reproduction"),

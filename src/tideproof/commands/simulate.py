@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideproof.commands.command import Command
-from tideproof.commands.numbers import number, read_budgets, whole
+from tideproof.commands.numbers import number_option, read_budgets, whole_option
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_folder, check_picture
 from tideproof.words import counted, decimals
@@ -45,7 +45,7 @@ def simulate_command(
             "alone, against the default ones. Takes some minutes.",
         ),
     ] = False,
-    arms: Annotated[int, whole("Number of arms.")] = 5,
+    arms: Annotated[int, whole_option("Number of arms.")] = 5,
     configuration: Annotated[
         str, typer.Option(help="Means: mdm (each a step better) or slippage (all equal but the best).")
     ] = "mdm",
@@ -55,16 +55,16 @@ def simulate_command(
             help="Environments: worst-case, cannot-sample-all-arms, sample-1-to-10, general or stationary."
         ),
     ] = "general",
-    delta: Annotated[float, number("Gap between neighbouring means.")] = 0.5,
-    sigma: Annotated[float, number("Standard deviation of the noise.")] = 1.0,
+    delta: Annotated[float, number_option("Gap between neighbouring means.")] = 0.5,
+    sigma: Annotated[float, number_option("Standard deviation of the noise.")] = 1.0,
     policies: Annotated[
         list[str], typer.Option(help="Names, separated by commas; the option may be repeated.")
     ] = ["contrast", "linlucb", "round-robin+ols", "round-robin"],  # noqa: B006
     budgets: Annotated[str, typer.Option(help="Checkpoints in ascending order, separated by commas.")] = (
         "100,200,500"
     ),
-    replications: Annotated[int, whole("Runs of each policy.")] = 10_000,
-    seed: Annotated[int, whole("The same seed gives the same numbers.")] = 0,
+    replications: Annotated[int, whole_option("Runs of each policy.")] = 10_000,
+    seed: Annotated[int, whole_option("The same seed gives the same numbers.")] = 0,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
     ] = None,

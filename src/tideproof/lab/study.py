@@ -13,7 +13,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import read_text, write_whole
+from tideproof.files import read_text, replace_text
 from tideproof.lab.intervals import Interval, Ratio, binomial, paired, paired_ratio, quantile
 from tideproof.lab.tally import Tally
 from tideproof.table import Table
@@ -204,7 +204,7 @@ class Study:
             "made": dict(self.made),
             "tally": {name: sums.tolist() for name, sums in self.tally._asdict().items()},
         }
-        write_whole(path, json.dumps(plain, default=_number) + "\n")
+        replace_text(path, json.dumps(plain, default=_number) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:

@@ -21,7 +21,7 @@ from tideproof.checks import Direction, finite, whole
 from tideproof.core.arrays import allocate
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
 from tideproof.estimate.fitted import Fit
-from tideproof.files import write_whole
+from tideproof.files import replace_text
 from tideproof.kernels.environment import Slot
 from tideproof.kernels.moments import record
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
@@ -398,7 +398,7 @@ class Experiment:
 
         A crash while saving leaves the old file or the new one.
         """
-        write_whole(path, json.dumps(saving.to_dict(self), indent=None, allow_nan=False))
+        replace_text(path, json.dumps(saving.to_dict(self), indent=None, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Chosen | None = None) -> Experiment:

@@ -11,7 +11,7 @@ from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.draw.figure import save
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import check_picture, replacing, write_whole
+from tideproof.files import check_picture, replace_text, replacing
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
 from tideproof.paper.claims import CLAIMS
@@ -76,8 +76,8 @@ def reproduce(
             picture.result()
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
-    write_whole(folder / "ledger.md", markdown(judged, facts))
-    write_whole(folder / "index.html", index_page(figures, judged, wanted, found, facts, folder))
+    replace_text(folder / "ledger.md", markdown(judged, facts))
+    replace_text(folder / "index.html", index_page(figures, judged, wanted, found, facts, folder))
     return Reproduction(folder, figures, judged, facts)
 
 
