@@ -21,13 +21,21 @@ import pytest
 import tideproof as tp
 from tideproof.cli import main
 from tideproof.lab.intervals import binomial
-from tideproof.paper import side_studies as probes
 from tideproof.paper.claims import CLAIMS
+from tideproof.paper.designs import HALVES, exact_variances, fixed_designs, laplacian
 from tideproof.paper.figures import FIGURES, SIXTEEN
 from tideproof.paper.ledger import claim_table, markdown, summary
-from tideproof.paper.measured import Reading, Row, against_ser3, between, difference, read
+from tideproof.paper.measured import (
+    Comparison,
+    Measured,
+    difference_across,
+    measure,
+    minus_ser3,
+    paired_difference,
+)
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN, panels, ser3
 from tideproof.paper.runs import missing, run_panels
+from tideproof.paper.side_studies import SIDE_STUDIES
 from tideproof.paper.verdicts import FAMILY, Claim, Part, judge
 
 pytest.importorskip("numba")
@@ -36,7 +44,10 @@ HERE = tp.mdm(3)
 
 
 def part(*intervals, side="below", bar=0.0, some=False):
-    rows = [Row(f"at {i}", Reading((low + high) / 2, low, high)) for i, (low, high) in enumerate(intervals)]
+    rows = [
+        Comparison(f"at {i}", Measured((low + high) / 2, low, high))
+        for i, (low, high) in enumerate(intervals)
+    ]
     return Part("a part", rows, side, bar, some)
 
 
@@ -100,10 +111,10 @@ def test_a_claim_is_what_its_parts_say(parts, verdict):
     claim = Claim("name", "says", "1", (), lambda found, level: parts, "how")
     judged = judge(claim, {})
     assert judged.verdict == verdict
-    comparisons = sum(len(each.rows) for each in parts)
+    comparisons = sum(len(each.comparisons) for each in parts)
     assert comparisons * (1 - judged.level) == pytest.approx(1 - FAMILY)
     table = claim_table([judged])
-    assert table["says"] == [each.word(row) for each in parts for row in each.rows]
+    assert table["says"] == [each.says(one) for each in parts for one in each.comparisons]
     assert f"| [name](#name) | {verdict} |" in markdown([judged], {"seed": 1})
     assert summary([judged]).startswith("1 claim: 1 ")
     assert summary([]).startswith("no claim can be checked")
@@ -121,25 +132,25 @@ def study():
 
 
 def test_paired_rows_are_those_of_the_study(study):
-    rows = difference(study, LINLUCB, ROUND_ROBIN, [40, 80], "eoc", 0.99)
+    rows = paired_difference(study, LINLUCB, ROUND_ROBIN, [40, 80], "eoc", 0.99)
     expected = study.difference(LINLUCB, ROUND_ROBIN, "eoc", 0.99)
     assert [row.where for row in rows] == ["40 pulls", "80 pulls"]
-    assert [row.reading.low for row in rows] == list(expected.low[1:])
-    assert [row.reading.high for row in rows] == list(expected.high[1:])
+    assert [row.measured.low for row in rows] == list(expected.low[1:])
+    assert [row.measured.high for row in rows] == list(expected.high[1:])
 
 
 def test_an_unpaired_difference_holds_both_exact_intervals(study):
     other = tp.simulate(tp.mdm(3, "worst-case"), [tp.policy("linlucb", label=LINLUCB)], [40], 2000, 3)
-    (row,) = between(study, other, LINLUCB, [40], 0.99)
+    (row,) = difference_across(study, other, LINLUCB, [40], 0.99)
     wrong = [round(each.pics(LINLUCB)[each.budgets.index(40)] * 2000) for each in (study, other)]
     ends = [binomial(np.array([count]), 2000, 0.995) for count in wrong]
-    assert row.reading.low == pytest.approx(ends[0].low[0] - ends[1].high[0])
-    assert row.reading.high == pytest.approx(ends[0].high[0] - ends[1].low[0])
+    assert row.measured.low == pytest.approx(ends[0].low[0] - ends[1].high[0])
+    assert row.measured.high == pytest.approx(ends[0].high[0] - ends[1].low[0])
 
 
 def test_no_error_seen_still_bounds_the_opportunity_cost(study):
     never = replace(study, tally=study.tally._replace(chosen=study.tally.chosen * 0 + np.array([0, 0, 2000])))
-    reading = read(never, LINLUCB, 40, "eoc", 0.95)
+    reading = measure(never, LINLUCB, 40, "eoc", 0.95)
     assert reading.estimate == 0.0
     assert reading.high == pytest.approx(HERE.gaps.max() * binomial(np.array([0]), 2000, 0.95).high[0])
 
@@ -154,23 +165,23 @@ def test_ser3_is_compared_with_the_budgets_around_its_samples(study):
     )
     samples = float(sweep.samples("2")[0])
     assert 20 < samples < 80 < sweep.samples("400")[0]  # the second is beyond the budgets: left out
-    (row,) = against_ser3(study, ROUND_ROBIN, sweep, "pics", 0.99)
+    (row,) = minus_ser3(study, ROUND_ROBIN, sweep, "pics", 0.99)
     below, above = (20, 40) if samples < 40 else (40, 80)
     each = 1 - 0.01 / 3
-    other = read(sweep, "2", 20_000, "pics", each)
-    less, more = (read(study, ROUND_ROBIN, budget, "pics", each).minus(other) for budget in (below, above))
-    assert row.reading == (less.estimate, min(less.low, more.low), max(less.high, more.high))
+    other = measure(sweep, "2", 20_000, "pics", each)
+    less, more = (measure(study, ROUND_ROBIN, budget, "pics", each).minus(other) for budget in (below, above))
+    assert row.measured == (less.estimate, min(less.low, more.low), max(less.high, more.high))
 
 
 def test_ratios_survive_zeros():
-    some, none = Reading(0.2, 0.1, 0.3), Reading(0.0, 0.0, 0.0)
-    assert some.over(Reading(0.4, 0.2, 0.5)) == pytest.approx((0.5, 0.2, 1.5))
+    some, none = Measured(0.2, 0.1, 0.3), Measured(0.0, 0.0, 0.0)
+    assert some.over(Measured(0.4, 0.2, 0.5)) == pytest.approx((0.5, 0.2, 1.5))
     assert some.over(none) == (math.inf, math.inf, math.inf)
     assert math.isnan(none.over(none).estimate)
 
 
-def test_every_need_is_a_panel_or_a_probe():
-    known = panels().keys() | probes.PROBES.keys()
+def test_every_need_is_a_panel_or_a_side_study():
+    known = panels().keys() | SIDE_STUDIES.keys()
     everything: list[Any] = [*FIGURES, *CLAIMS]
     for entry in everything:
         assert set(entry.needs) <= known, entry.name
@@ -367,7 +378,7 @@ def test_the_formula_of_the_gauge_is_least_squares():
     environment, arm = np.nonzero(counts)
     X = np.hstack([np.eye(4)[arm], np.eye(12)[environment][:, 1:]])
     covariance = np.linalg.inv(X.T @ (counts[environment, arm][:, None] * X))
-    found = probes._exact(counts, (0, 2))
+    found = exact_variances(counts, (0, 2))
     shifts = covariance[4:, 4:]
     others = shifts[~np.eye(11, dtype=bool)]
     assert found["Var(mu_1)"] == pytest.approx(covariance[0, 0])
@@ -387,18 +398,18 @@ def test_the_formula_of_the_gauge_is_least_squares():
 
 
 def test_the_halves_meet_the_assumptions_of_theorem_1_and_break_its_conclusion():
-    counts = probes._designs(0)[probes.HALVES].counts
+    counts = fixed_designs(0)[HALVES].counts
     N, J = counts.sum(), len(counts)
     assert J**2 < 8 * N  # J grows as the root of N
     assert (counts.sum(axis=0) / N > 0.2).all()
     assert ((counts > 0).sum(axis=1) >= 2).all()  # no environment with one arm
     size = counts.sum(axis=1)
     shares = counts / size[:, None] - counts[0] / size[0]
-    covariance = 1 / size[0] + shares @ np.linalg.pinv(probes.laplacian(counts)) @ shares.T
+    covariance = 1 / size[0] + shares @ np.linalg.pinv(laplacian(counts)) @ shares.T
     others = covariance[1:, 1:][~np.eye(J - 1, dtype=bool)]
     assert 0.1 < others.min() < others.max() < 0.5  # bounded away from 0 and from above
-    assert probes._exact(counts, (0, 2))["Var(difference)"] > 0.39
-    assert probes._exact(counts, (0, 1))["Var(difference)"] < 0.01
+    assert exact_variances(counts, (0, 2))["Var(difference)"] > 0.39
+    assert exact_variances(counts, (0, 1))["Var(difference)"] < 0.01
 
 
 def test_the_documented_run_has_every_figure_and_judges_every_claim():

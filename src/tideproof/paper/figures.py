@@ -24,7 +24,7 @@ class Figure:
     ----------
     name : its name on the command line and of its files.
     title, caption : what it shows.
-    needs : the panels and probes it is made from.
+    needs : the panels and side studies it is made from.
     table : returns its data.
     draw : returns the picture of such data, a matplotlib figure.
     """
@@ -104,8 +104,9 @@ FIGURES = (
     Figure(
         "fig1",
         "A policy sampling under shifts",
-        "One run of LinLUCB: 120 pulls of five arms. Lines: the expected reward of each arm, which all "
-        "environments move alike. Marks: the rewards that came back.",
+        "One run of LinLUCB: 120 pulls of five arms. "
+        "Lines: the expected reward of each arm, which all environments move alike. "
+        "Marks: the rewards that came back.",
         ("illustration",),
         lambda found: found["illustration"],
         lambda table: draw_run(table, mdm(5).means),
@@ -115,9 +116,10 @@ FIGURES = (
     Figure(
         "fig3",
         "The arm graph under initialisation",
-        "After each of three environments of 2, 3 and 2 pulls: arms are joined that were played in one "
-        "environment. In turn they fall into two parts; Algorithm 1 begins an environment with the arm that "
-        "ended the last one.",
+        "After each of three environments of 2, 3 and 2 pulls: "
+        "arms are joined that were played in one environment. "
+        "In turn they fall into two parts; "
+        "Algorithm 1 begins an environment with the arm that ended the last one.",
         ("initialisation",),
         lambda found: found["initialisation"],
         draw_graph,
@@ -126,8 +128,8 @@ FIGURES = (
     Figure(
         "fig5",
         "Reduce-to-MAB, and the same without shifts",
-        "Reduced: a policy for stationary arms on rewards with the estimated shifts taken out. Stationary: "
-        f"the policy where there are no shifts. {_BANDS}",
+        "Reduced: a policy for stationary arms on rewards with the estimated shifts taken out. "
+        f"Stationary: the policy where there are no shifts. {_BANDS}",
         (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
         lambda table: draw_facets(facets(table, "pics"), "PICS", 2, (8.4, 6.6), 3),
@@ -137,9 +139,9 @@ FIGURES = (
     Figure(
         "theorem1",
         "Theorem 1: what vanishes and what does not",
-        "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, by formula "
-        "(lines) and by simulation on the same design (marks with 95 % intervals). Last: a design that meets "
-        "the assumptions of part 2 and breaks its conclusion.",
+        "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, "
+        "by formula (lines) and by simulation on the same design (marks with 95 % intervals). "
+        "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
         ("designs",),
         lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
         lambda table: draw_theorem(_with_limits(table)),
@@ -147,9 +149,10 @@ FIGURES = (
     Figure(
         "conjecture",
         "The conjecture of the appendix",
-        "Covariances of all pairs of shift estimators (upper row) and variances of all means (lower row) lie "
-        "in the bands, by formula; marks: one of them by simulation, with 95 % intervals. Both tend to "
-        "1/m_1 wherever the arms keep meeting, and need not where they do not.",
+        "Covariances of all pairs of shift estimators (upper row) "
+        "and variances of all means (lower row) lie in the bands, by formula; "
+        "marks: one of them by simulation, with 95 % intervals. "
+        "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
         ("designs",),
         lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
         lambda table: draw_conjecture(_with_limits(table)),

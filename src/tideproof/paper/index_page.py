@@ -10,7 +10,7 @@ from typing import Any
 
 from tideproof.draw.palette import css
 from tideproof.paper.figures import Figure
-from tideproof.paper.ledger import RULES, against, shown, summary, worst
+from tideproof.paper.ledger import RULES, least_favourable, summary, where_against, with_interval
 from tideproof.paper.panels import Panel
 from tideproof.paper.verdicts import Judged, Part
 
@@ -58,7 +58,8 @@ def _claim(each: Judged) -> str:
     names = ("part", "outcome", "for", "against", "open", "least favourable comparison", "against at")
     head = "".join(f"<th>{name}</th>" for name in names)
     sign = f'<span class="verdict {verdict.replace(" ", "-")}">{_SIGNS[verdict]} {verdict}</span>'
-    said = f"{html.escape(claim.says)} <small>(section {html.escape(claim.section)})</small>"
+    where = f"section {claim.section}" if claim.section[0].isdigit() else claim.section
+    said = f"{html.escape(claim.says)} <small>({html.escape(where)})</small>"
     how = (
         f"{claim.how} Level of each interval: {100 * each.level:.6g} %. Made from: {', '.join(claim.needs)}."
         " Every comparison is in claims.csv."
@@ -72,9 +73,11 @@ def _claim(each: Judged) -> str:
 
 
 def _part(part: Part) -> str:
-    rows = "\n".join(f"{row.where}: {shown(row.reading)} {part.word(row)}" for row in part.rows)
-    cells = (part.what, part.outcome, *part.counts.values(), worst(part), against(part))
-    return f'<tr title="{html.escape(rows)}">' + "".join(map(_cell, cells)) + "</tr>"
+    every = "\n".join(
+        f"{one.where}: {with_interval(one.measured)} {part.says(one)}" for one in part.comparisons
+    )
+    cells = (part.what, part.outcome, *part.counts.values(), least_favourable(part), where_against(part))
+    return f'<tr title="{html.escape(every)}">' + "".join(map(_cell, cells)) + "</tr>"
 
 
 def _cell(content: object) -> str:

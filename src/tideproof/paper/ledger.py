@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, get_args
 
-from tideproof.paper.measured import Reading
+from tideproof.paper.measured import Measured
 from tideproof.paper.verdicts import FAMILY, Judged, Outcome, Part
 from tideproof.table import Table
 from tideproof.words import counted
 
 RULES = (
-    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). A comparison "
-    "speaks for a part if its whole interval lies on the wanted side, against it if it lies on the other "
-    "side, "
-    "and is open otherwise. A part holds if none is against and at least half are for, does not hold if "
-    "some are "
-    "against and none is for, holds in part if there are both, and is not decided at this number of "
-    "replications "
-    "otherwise. A claim holds if all parts do, does not hold if none does, not even in part, and one "
-    "fails, is not "
-    "decided if all parts are open, and holds in part otherwise. Differences are paired where both numbers "
-    "come "
-    "from the same worlds and budgets; other intervals hold whatever the dependence."
+    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). "
+    "A comparison speaks for a part if its whole interval lies on the wanted side, "
+    "against it if it lies on the other side, and is open otherwise. "
+    "A part holds if none is against and at least half are for, "
+    "does not hold if some are against and none is for, holds in part if there are both, "
+    "and is not decided at this number of replications otherwise. "
+    "A claim holds if all parts do, does not hold if none does, not even in part, and one fails, "
+    "is not decided if all parts are open, and holds in part otherwise. "
+    "Differences are paired where both numbers come from the same worlds and budgets; "
+    "other intervals hold whatever the dependence."
 )
 
 
@@ -35,15 +33,13 @@ def claim_table(judged: list[Judged]) -> Table:
             "part": part.what,
             "outcome": part.outcome,
             "wanted": f"{'some ' if part.some else ''}{part.side} {part.bar:g}",
-            "where": row.where,
-            "estimate": row.reading.estimate,
-            "low": row.reading.low,
-            "high": row.reading.high,
-            "says": part.word(row),
+            "where": one.where,
+            **one.measured._asdict(),
+            "says": part.says(one),
         }
         for each in judged
         for part in each.parts
-        for row in part.rows
+        for one in part.comparisons
     ]
     names = ("claim", "verdict", "part", "outcome", "wanted", "where", "estimate", "low", "high", "says")
     return Table({name: [row[name] for row in rows] for name in names})
@@ -89,35 +85,36 @@ def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| {_cell(part.what)} | {part.outcome} | {_counts(part)} | {worst(part)} | {against(part)} |"
+            f"| {_cell(part.what)} | {part.outcome} | {_counts(part)} | {least_favourable(part)} "
+            f"| {where_against(part)} |"
             for part in each.parts
         ]
     return "\n".join(lines) + "\n"
 
 
-def worst(part: Part) -> str:
+def least_favourable(part: Part) -> str:
     """Return the comparison that speaks least for the part, with its interval."""
-    if not part.rows:
+    if not part.comparisons:
         return "none"
     if part.side == "below":
-        row = max(part.rows, key=lambda row: row.reading.high)
+        one = max(part.comparisons, key=lambda one: one.measured.high)
     else:
-        row = min(part.rows, key=lambda row: row.reading.low)
-    return f"{row.where}: {shown(row.reading)}"
+        one = min(part.comparisons, key=lambda one: one.measured.low)
+    return f"{one.where}: {with_interval(one.measured)}"
 
 
-def against(part: Part) -> str:
+def where_against(part: Part) -> str:
     """Return where comparisons speak against the part."""
-    return ", ".join(row.where for row in part.rows if part.word(row) == "against")
+    return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 
-def shown(reading: Reading) -> str:
+def with_interval(measured: Measured) -> str:
     """Return a number and its interval.
 
-    >>> shown(Reading(-0.01234567, -0.02, 0.001))
+    >>> with_interval(Measured(-0.01234567, -0.02, 0.001))
     '-0.0123 (-0.02 to 0.001)'
     """
-    estimate, low, high = (f"{x:.3g}" for x in reading)
+    estimate, low, high = (f"{x:.3g}" for x in measured)
     return estimate if low == high else f"{estimate} ({low} to {high})"
 
 

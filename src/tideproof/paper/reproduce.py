@@ -20,7 +20,7 @@ from tideproof.paper.index_page import index_page
 from tideproof.paper.ledger import claim_table, markdown
 from tideproof.paper.panels import Panel, panels
 from tideproof.paper.runs import missing, panels_bar, run_panels
-from tideproof.paper.side_studies import PROBES
+from tideproof.paper.side_studies import SIDE_STUDIES
 from tideproof.paper.verdicts import Judged, judge
 from tideproof.table import Table
 
@@ -67,9 +67,10 @@ def reproduce(
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
     with processes() as others:
-        probed = others.submit(_probe, [name for name in PROBES if name in needs], seed, replications)
+        beside = [name for name in SIDE_STUDIES if name in needs]
+        studied = others.submit(_side_studies, beside, seed, replications)
         found = _run(wanted, replications, seed, folder, executor, engine, show)
-        found |= probed.result()
+        found |= studied.result()
         drawn = [others.submit(_write, figure.name, figure.table(found), folder) for figure in figures]
         judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
         for picture in drawn:
@@ -111,8 +112,8 @@ def _run(
         return run_panels(wanted, replications, seed, folder, executor, engine, shown)
 
 
-def _probe(names: list[str], seed: int, replications: int) -> dict[str, Any]:
-    return {name: PROBES[name](seed, replications) for name in names}
+def _side_studies(names: list[str], seed: int, replications: int) -> dict[str, Any]:
+    return {name: SIDE_STUDIES[name](seed, replications) for name in names}
 
 
 def _write(name: str, table: Table, folder: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tideproof.paper.measured import Row
+from tideproof.paper.measured import Comparison
 
 FAMILY = 0.999
 
@@ -25,24 +25,24 @@ class Part:
     """Comparisons that should all come out on one side of `bar` (or at least one of them: `some`)."""
 
     what: str
-    rows: list[Row]
+    comparisons: list[Comparison]
     side: Literal["below", "above"]
     bar: float = 0.0
     some: bool = False
 
-    def word(self, row: Row) -> Literal["for", "against", "open"]:
+    def says(self, one: Comparison) -> Literal["for", "against", "open"]:
         """Return what one comparison says."""
-        reading = row.reading
+        low, high = one.measured.low, one.measured.high
         if self.side == "below":
-            far, near = reading.high < self.bar, reading.low > self.bar
+            far, near = high < self.bar, low > self.bar
         else:
-            far, near = reading.low > self.bar, reading.high < self.bar
+            far, near = low > self.bar, high < self.bar
         return "for" if far else "against" if near else "open"
 
     @property
     def counts(self) -> dict[str, int]:
         """How many comparisons speak for it, against it, and are open."""
-        words = [self.word(row) for row in self.rows]
+        words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 
     @property
@@ -54,15 +54,24 @@ class Part:
         """
         for_, against, _ = self.counts.values()
         if self.some:
-            return "holds" if for_ else "does not hold" if against == len(self.rows) > 0 else "not decided"
+            return (
+                "holds"
+                if for_
+                else "does not hold"
+                if against == len(self.comparisons) > 0
+                else "not decided"
+            )
         if against:
             return "holds in part" if for_ else "does not hold"
-        return "holds" if 2 * for_ >= len(self.rows) > 0 else "not decided"
+        return "holds" if 2 * for_ >= len(self.comparisons) > 0 else "not decided"
 
 
-def within(what: str, rows: list[Row], low: float, high: float) -> list[Part]:
+def between_bars(what: str, compared: list[Comparison], low: float, high: float) -> list[Part]:
     """Return the two parts that say together that all comparisons lie between two bars."""
-    return [Part(f"{what} < {high:g}", rows, "below", high), Part(f"{what} > {low:g}", rows, "above", low)]
+    return [
+        Part(f"{what} < {high:g}", compared, "below", high),
+        Part(f"{what} > {low:g}", compared, "above", low),
+    ]
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ class Claim:
     name : what it is called here.
     says : the sentence, in short.
     section : where the paper says it.
-    needs : the panels and probes it is checked on.
+    needs : the panels and side studies it is checked on.
     check : returns the parts, given those and the level of each interval.
     how : what the words were taken to mean.
     """
@@ -113,6 +122,6 @@ class Judged:
 
 def judge(claim: Claim, found: Mapping[str, Any]) -> Judged:
     """Check a claim on what was found, all of its intervals together at the level FAMILY."""
-    comparisons = sum(len(part.rows) for part in claim.check(found, 0.5))
+    comparisons = sum(len(part.comparisons) for part in claim.check(found, 0.5))
     level = 1.0 - (1.0 - FAMILY) / max(comparisons, 1)
     return Judged(claim, claim.check(found, level), level)

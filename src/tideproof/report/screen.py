@@ -47,17 +47,17 @@ def tables(
     broken = first.width() + sum(column.width() + space for column in others) > room
     sized = [(column, column.width(broken) + space) for column in others]
     names = min(first.width(), _for_names([size for _, size in sized], room)) if broken else first.width()
-    parts = list(_fitting(sized, room - names))
-    for number, part in enumerate(parts):
+    beside = list(_fitting(sized, room - names))  # the columns of each table
+    for number, columns in enumerate(beside):
         table = Table(
             title=title if number == 0 else None,
-            caption=caption if number == len(parts) - 1 else None,
+            caption=caption if number == len(beside) - 1 else None,
             **style,
         )
-        for column, size in ((first, names + space), *part):
+        for column, size in ((first, names + space), *columns):
             justify: Any = "left" if column.left else "right"
             table.add_column(Text(column.header), justify=justify, overflow="fold", max_width=size - space)
-        for cells in zip(first.cells, *(column.cells for column, _ in part), strict=True):
+        for cells in zip(first.cells, *(column.cells for column, _ in columns), strict=True):
             table.add_row(*map(Text, cells))  # names are names, whatever brackets they have
         yield table
 
@@ -72,10 +72,10 @@ def _for_names(others: Sequence[int], room: int) -> int:
 
 def _fitting(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[list[tuple[Column, int]]]:
     """Yield columns and their sizes, as many at a time as there is room for, and at least one."""
-    part: list[tuple[Column, int]] = []
+    fitting: list[tuple[Column, int]] = []
     for each in sized:
-        if part and sum(size for _, size in (*part, each)) > room:
-            yield part
-            part = []
-        part.append(each)
-    yield part
+        if fitting and sum(size for _, size in (*fitting, each)) > room:
+            yield fitting
+            fitting = []
+        fitting.append(each)
+    yield fitting

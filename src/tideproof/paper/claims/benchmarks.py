@@ -8,7 +8,16 @@ from typing import Any, Literal
 from tideproof.lab.intervals import binomial
 from tideproof.paper.claims.existing import ADAPTIVE, HIGHER
 from tideproof.paper.figures import SIXTEEN
-from tideproof.paper.measured import Of, Reading, Row, against_ser3, between, difference, read, share
+from tideproof.paper.measured import (
+    Comparison,
+    Measured,
+    Of,
+    difference_across,
+    level_of_each,
+    measure,
+    minus_ser3,
+    paired_difference,
+)
 from tideproof.paper.panels import (
     ARMS,
     CONFIGURATIONS,
@@ -22,7 +31,7 @@ from tideproof.paper.panels import (
     panels,
     ser3,
 )
-from tideproof.paper.verdicts import Check, Claim, Part, within
+from tideproof.paper.verdicts import Check, Claim, Part, between_bars
 
 PER_ARM = (10, 20, 40, 60, 100)
 DECAY = (50, 80, 100, 150, 200)
@@ -44,10 +53,10 @@ def _beats_all(names: Sequence[str], of: Of) -> Check:
         for name in names:
             study = found[name]
             for other in (ROUND_ROBIN, ZERO_ONE):
-                rows = difference(study, LINLUCB, other, budgets(name), of, level)
-                parts.append(Part(f"{panels()[name].title}: {LINLUCB} minus {other}", rows, "below"))
-            rows = against_ser3(study, LINLUCB, found[ser3(name)], of, level)
-            parts.append(Part(f"{panels()[name].title}: {LINLUCB} minus SER3", rows, "below"))
+                compared = paired_difference(study, LINLUCB, other, budgets(name), of, level)
+                parts.append(Part(f"{panels()[name].title}: {LINLUCB} minus {other}", compared, "below"))
+            compared = minus_ser3(study, LINLUCB, found[ser3(name)], of, level)
+            parts.append(Part(f"{panels()[name].title}: {LINLUCB} minus SER3", compared, "below"))
         return parts
 
     return check
@@ -60,7 +69,7 @@ def _across(label: str, pairs: Sequence[tuple[str, str]], at: Sequence[int] | No
         return [
             Part(
                 f"{label}: {panels()[a].title} minus {panels()[b].title.rsplit(', ', 1)[1]}",
-                between(found[a], found[b], label, at or budgets(a), level),
+                difference_across(found[a], found[b], label, at or budgets(a), level),
                 "above",
             )
             for a, b in pairs
@@ -80,13 +89,17 @@ def _both(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 def _worsens(found: Found, level: float) -> list[Part]:
     parts = []
     for name in REDUCTION:
-        study, each = found[name], share(level, 2)
-        start = read(study, ZERO_ONE, study.budgets[0], "pics", each)
-        rows = [
-            Row(f"{t} pulls minus {study.budgets[0]}", read(study, ZERO_ONE, t, "pics", each).minus(start))
+        study, each = found[name], level_of_each(level, 2)
+        start = measure(study, ZERO_ONE, study.budgets[0], "pics", each)
+        compared = [
+            Comparison(
+                f"{t} pulls minus {study.budgets[0]}", measure(study, ZERO_ONE, t, "pics", each).minus(start)
+            )
             for t in (40, 60, 80, 100, 150)
         ]
-        parts.append(Part(f"{panels()[name].title}: {ZERO_ONE}, later minus first", rows, "above", some=True))
+        parts.append(
+            Part(f"{panels()[name].title}: {ZERO_ONE}, later minus first", compared, "above", some=True)
+        )
     return parts
 
 
@@ -105,7 +118,7 @@ def minus(
         return [
             Part(
                 f"{panels()[name].title}: {a} minus {b}{note}",
-                difference(found[name], a, b, at or budgets(name), "pics", level),
+                paired_difference(found[name], a, b, at or budgets(name), "pics", level),
                 side,
                 bar,
             )
@@ -122,9 +135,9 @@ def _same_order(found: Found, level: float) -> list[Part]:
     compared += [("existing", label, ROUND_ROBIN, HIGHER) for label in ADAPTIVE]
     parts = []
     for name, a, b, at in compared:
-        by_pics = difference(found[name], a, b, at, "pics", level)
-        by_eoc = difference(found[name], a, b, at, "eoc", level)
-        behind = sum(row.reading.estimate for row in by_pics) > 0.0
+        by_pics = paired_difference(found[name], a, b, at, "pics", level)
+        by_eoc = paired_difference(found[name], a, b, at, "eoc", level)
+        behind = sum(each.measured.estimate for each in by_pics) > 0.0
         parts.append(
             Part(f"{panels()[name].title}: EOC, {a} minus {b}", by_eoc, "above" if behind else "below")
         )
@@ -132,17 +145,18 @@ def _same_order(found: Found, level: float) -> list[Part]:
 
 
 def _improves(found: Found, level: float) -> list[Part]:
-    mine, others, each = found["mdm-5-general"], found["existing"], share(level, 2)
+    mine, others, each = found["mdm-5-general"], found["existing"], level_of_each(level, 2)
     shared = [budget for budget in others.budgets if budget in mine.budgets]
     parts = []
     for label in EXISTING:
-        rows = [
-            Row(
-                f"{t} pulls", read(mine, LINLUCB, t, "pics", each).minus(read(others, label, t, "pics", each))
+        compared = [
+            Comparison(
+                f"{t} pulls",
+                measure(mine, LINLUCB, t, "pics", each).minus(measure(others, label, t, "pics", each)),
             )
             for t in shared
         ]
-        parts.append(Part(f"{LINLUCB} minus {label}", rows, "below"))
+        parts.append(Part(f"{LINLUCB} minus {label}", compared, "below"))
     return parts
 
 
@@ -152,17 +166,17 @@ def _connects(found: Found, level: float) -> list[Part]:
         study = found[name]
         apart = study.tally.unidentified[study.policies.index(LINLUCB)][:1]
         ends = binomial(apart, study.replications, level)
-        row = Row(
-            f"{study.budgets[0]} pulls", Reading(*(float(x[0]) for x in (apart / study.replications, *ends)))
+        only = Comparison(
+            f"{study.budgets[0]} pulls", Measured(*(float(x[0]) for x in (apart / study.replications, *ends)))
         )
-        parts.append(Part(f"{panels()[name].title}: share of runs", [row], "below", SMALL))
+        parts.append(Part(f"{panels()[name].title}: share of runs", [only], "below", SMALL))
     return parts
 
 
 def _two_arms(found: Found, level: float) -> list[Part]:
     study = found["two-arms"]
-    rows = difference(study, LINLUCB, REDUCED_ROBIN, study.budgets, "pics", level)
-    return within(f"{LINLUCB} minus one pull of each arm in every environment", rows, -SMALL, SMALL)
+    compared = paired_difference(study, LINLUCB, REDUCED_ROBIN, study.budgets, "pics", level)
+    return between_bars(f"{LINLUCB} minus one pull of each arm in every environment", compared, -SMALL, SMALL)
 
 
 _WORST = tuple(f"{means}-{K}-{WORST}" for means in CONFIGURATIONS for K in ARMS)
@@ -203,8 +217,8 @@ CLAIMS = (
         "abstract",
         ("mdm-5-general", "existing"),
         _improves,
-        "LinLUCB errs less often than each of the ten existing policies of figure 2, at every budget both "
-        "have.",
+        "LinLUCB errs less often than each of the ten existing policies of figure 2, "
+        "at every budget both have.",
     ),
     Claim(
         "linlucb-fig4",
@@ -236,14 +250,13 @@ CLAIMS = (
         "appendix C",
         (*SIXTEEN, "existing"),
         _same_order,
-        "LinLUCB and the benchmarks, in all sixteen panels, and round robin and the other existing "
-        "policies come in "
-        "the same order as by PICS.",
+        "LinLUCB and the benchmarks, in all sixteen panels, "
+        "and round robin and the other existing policies come in the same order as by PICS.",
     ),
     Claim(
         "linlucb-slower-in-short",
-        "In short environments (cannot-sample-all-arms) PICS of LinLUCB decays slower than in the general "
-        "scenario.",
+        "In short environments (cannot-sample-all-arms) PICS of LinLUCB decays slower "
+        "than in the general scenario.",
         "5.1",
         _both(_SLOWER),
         _across(LINLUCB, _SLOWER, DECAY),
@@ -263,8 +276,8 @@ CLAIMS = (
         "5.1",
         REDUCTION,
         _worsens,
-        "At some budget up to 150 it errs more often than right after its initialisation, in each of four "
-        "panels.",
+        "At some budget up to 150 it errs more often than right after its initialisation, "
+        "in each of four panels.",
     ),
     Claim(
         "zero-one-below-round-robin",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tideproof.paper.measured import Row, against_ser3, difference, read, share
+from tideproof.paper.measured import Comparison, level_of_each, measure, minus_ser3, paired_difference
 from tideproof.paper.panels import EXISTING, PSS, ROUND_ROBIN, SR, ser3
 from tideproof.paper.verdicts import Check, Claim, Part
 
@@ -24,7 +24,7 @@ def _worse_than_round_robin(labels: tuple[str, ...]) -> Check:
         return [
             Part(
                 f"{label} minus {ROUND_ROBIN}",
-                difference(study, label, ROUND_ROBIN, HIGHER, "pics", level),
+                paired_difference(study, label, ROUND_ROBIN, HIGHER, "pics", level),
                 "above",
             )
             for label in labels
@@ -33,18 +33,18 @@ def _worse_than_round_robin(labels: tuple[str, ...]) -> Check:
     return check
 
 
-def _times(found: Found, a: str, b: str, level: float) -> list[Row]:
+def _times(found: Found, a: str, b: str, level: float) -> list[Comparison]:
     """Return how many times as often `a` errs as `b`."""
-    study, each = found["existing"], share(level, 2)
+    study, each = found["existing"], level_of_each(level, 2)
     return [
-        Row(f"{t} pulls", read(study, a, t, "pics", each).over(read(study, b, t, "pics", each)))
+        Comparison(f"{t} pulls", measure(study, a, t, "pics", each).over(measure(study, b, t, "pics", each)))
         for t in study.budgets
     ]
 
 
 def _sr(found: Found, level: float) -> list[Part]:
     study = found["existing"]
-    worse = difference(study, SR, ROUND_ROBIN, study.budgets, "pics", level)
+    worse = paired_difference(study, SR, ROUND_ROBIN, study.budgets, "pics", level)
     return [
         Part(f"{SR} minus {ROUND_ROBIN}", worse, "above"),
         Part(
@@ -59,7 +59,7 @@ def _sr(found: Found, level: float) -> list[Part]:
 def _pss(found: Found, level: float) -> list[Part]:
     study = found["existing"]
     return [
-        Part(f"{PSS} minus {SR}", difference(study, PSS, SR, study.budgets, "pics", level), "above"),
+        Part(f"{PSS} minus {SR}", paired_difference(study, PSS, SR, study.budgets, "pics", level), "above"),
         Part(
             f"{PSS} errs more than {SLIGHTLY} times as often as {ROUND_ROBIN}",
             _times(found, PSS, ROUND_ROBIN, level),
@@ -73,7 +73,7 @@ def _ser3(found: Found, level: float) -> list[Part]:
     return [
         Part(
             f"{label} minus SER3",
-            against_ser3(found["existing"], label, found[SWEEP], "pics", level),
+            minus_ser3(found["existing"], label, found[SWEEP], "pics", level),
             "above",
         )
         for label in EXISTING
@@ -82,16 +82,15 @@ def _ser3(found: Found, level: float) -> list[Part]:
 
 def _in_the_end(found: Found, level: float) -> list[Part]:
     study = found["existing"]
-    rows = [Row(f"{t} pulls", read(study, ROUND_ROBIN, t, "pics", level)) for t in (800, 1000)]
-    return [Part(f"PICS of {ROUND_ROBIN}", rows, "below", 0.01)]
+    compared = [Comparison(f"{t} pulls", measure(study, ROUND_ROBIN, t, "pics", level)) for t in (800, 1000)]
+    return [Part(f"PICS of {ROUND_ROBIN}", compared, "below", 0.01)]
 
 
 CLAIMS = (
     Claim(
         "adaptive-slower",
-        "The PICS of the existing adaptive policies decreases significantly slower than that of round "
-        "robin when "
-        "the budget is higher.",
+        "The PICS of the existing adaptive policies decreases significantly slower "
+        "than that of round robin when the budget is higher.",
         "2.3",
         ("existing",),
         _worse_than_round_robin(ADAPTIVE),
@@ -119,8 +118,8 @@ CLAIMS = (
         "2.3",
         ("existing",),
         _pss,
-        f"It errs more often than SR, and more than {SLIGHTLY} times as often as round robin, at every "
-        "budget.",
+        f"It errs more often than SR, and more than {SLIGHTLY} times as often as round robin, "
+        "at every budget.",
     ),
     Claim(
         "ser3-best-existing",
@@ -128,15 +127,14 @@ CLAIMS = (
         "2.3",
         ("existing", SWEEP),
         _ser3,
-        "At each average of its samples every other policy errs more often, even if given the next larger "
-        "budget "
-        "of the grid. SER3 is told the gap of the two best arms, which the others are not.",
+        "At each average of its samples every other policy errs more often, "
+        "even if given the next larger budget of the grid. "
+        "SER3 is told the gap of the two best arms, which the others are not.",
     ),
     Claim(
         "round-robin-gets-there",
         "Under such shifts, existing algorithms that sample all arms sufficiently identify the best arm "
-        "with high "
-        "probability in the long run.",
+        "with high probability in the long run.",
         "2.3",
         ("existing",),
         _in_the_end,

@@ -7,7 +7,14 @@ from typing import Any
 
 from tideproof.lab.intervals import quantile
 from tideproof.paper.claims.benchmarks import CANNOT, DECAY, GENERAL, minus
-from tideproof.paper.measured import Reading, Row, between, difference, read, share
+from tideproof.paper.measured import (
+    Comparison,
+    Measured,
+    difference_across,
+    level_of_each,
+    measure,
+    paired_difference,
+)
 from tideproof.paper.panels import (
     CONFIGURATIONS,
     LINLUCB,
@@ -19,7 +26,7 @@ from tideproof.paper.panels import (
     panels,
 )
 from tideproof.paper.side_studies import BOUND_BUDGETS
-from tideproof.paper.verdicts import Claim, Part, within
+from tideproof.paper.verdicts import Claim, Part, between_bars
 
 VERY_SMALL = (30, 40, 50, 60, 80, 100)
 LARGER = (120, 150, 200, 300, 500)
@@ -35,24 +42,24 @@ def _twin(name: str) -> str:
     return f"{name.split('-')[0]}-5-stationary"
 
 
-def _gap(found: Found, name: str, label: str, budget: int, level: float) -> Reading:
+def _gap(found: Found, name: str, label: str, budget: int, level: float) -> Measured:
     """Return what the shifts cost a policy: its PICS minus that of its twin without shifts."""
-    each = share(level, 2)
-    twin = read(found[_twin(name)], TWINS.get(label, label), budget, "pics", each)
-    return read(found[name], label, budget, "pics", each).minus(twin)
+    each = level_of_each(level, 2)
+    twin = measure(found[_twin(name)], TWINS.get(label, label), budget, "pics", each)
+    return measure(found[name], label, budget, "pics", each).minus(twin)
 
 
 def _small_gaps(found: Found, level: float) -> list[Part]:
     parts = []
     for name in REDUCTION:
         for label in TWINS:
-            rows = []
+            compared = []
             for budget in DECAY:
-                gap = _gap(found, name, label, budget, share(level, 2))
-                raw = _gap(found, name, ROUND_ROBIN, budget, share(level, 2))
-                rows.append(Row(f"{budget} pulls", gap.minus(raw.times(0.5))))
+                gap = _gap(found, name, label, budget, level_of_each(level, 2))
+                raw = _gap(found, name, ROUND_ROBIN, budget, level_of_each(level, 2))
+                compared.append(Comparison(f"{budget} pulls", gap.minus(raw.times(0.5))))
             what = f"{panels()[name].title}: gap of {label} minus half the gap of raw means"
-            parts.append(Part(what, rows, "below"))
+            parts.append(Part(what, compared, "below"))
     return parts
 
 
@@ -61,7 +68,9 @@ def _smaller_when_long(found: Found, level: float) -> list[Part]:
     return [
         Part(
             f"{means.upper()}: gap of {label}, {CANNOT} minus {GENERAL}",
-            between(found[f"{means}-5-{CANNOT}"], found[f"{means}-5-{GENERAL}"], label, DECAY, level),
+            difference_across(
+                found[f"{means}-5-{CANNOT}"], found[f"{means}-5-{GENERAL}"], label, DECAY, level
+            ),
             "above",
         )
         for means in CONFIGURATIONS
@@ -76,21 +85,16 @@ def _smallest_gap(found: Found, level: float) -> list[Part]:
         for other in (LINLUCB, REDUCED):
             apart, ratio = [], []
             for budget in DECAY:
-                in_shifts = difference(here, REDUCED_ROBIN, other, [budget], "pics", share(level, 2))[
-                    0
-                ].reading
-                without = difference(still, ROUND_ROBIN, LINLUCB, [budget], "pics", share(level, 2))[
-                    0
-                ].reading
-                apart.append(Row(f"{budget} pulls", in_shifts.minus(without)))
-                each = share(level, 4)
-                robin = read(here, REDUCED_ROBIN, budget, "pics", each)
-                its_twin = read(still, ROUND_ROBIN, budget, "pics", each)
-                lin, lins_twin = (
-                    read(here, other, budget, "pics", each),
-                    read(still, LINLUCB, budget, "pics", each),
-                )
-                ratio.append(Row(f"{budget} pulls", robin.over(its_twin).over(lin.over(lins_twin))))
+                each = level_of_each(level, 2)
+                (in_shifts,) = paired_difference(here, REDUCED_ROBIN, other, [budget], "pics", each)
+                (without,) = paired_difference(still, ROUND_ROBIN, LINLUCB, [budget], "pics", each)
+                apart.append(Comparison(f"{budget} pulls", in_shifts.measured.minus(without.measured)))
+                each = level_of_each(level, 4)
+                robin = measure(here, REDUCED_ROBIN, budget, "pics", each)
+                its_twin = measure(still, ROUND_ROBIN, budget, "pics", each)
+                lin = measure(here, other, budget, "pics", each)
+                lins_twin = measure(still, LINLUCB, budget, "pics", each)
+                ratio.append(Comparison(f"{budget} pulls", robin.over(its_twin).over(lin.over(lins_twin))))
             title = panels()[name].title
             parts.append(Part(f"{title}: gap of {REDUCED_ROBIN} minus gap of {other}", apart, "below"))
             what = f"{title}: PICS over its twin's, {REDUCED_ROBIN} over {other}"
@@ -103,30 +107,30 @@ def _only_very_small(found: Found, level: float) -> list[Part]:
     for name in REDUCTION:
         title = panels()[name].title
         if CANNOT in name:
-            rows = difference(found[name], REDUCED, LINLUCB, VERY_SMALL, "pics", level)
+            compared = paired_difference(found[name], REDUCED, LINLUCB, VERY_SMALL, "pics", level)
             parts.append(
-                Part(f"{title}: {REDUCED} minus {LINLUCB}, up to 100 pulls", rows, "below", some=True)
+                Part(f"{title}: {REDUCED} minus {LINLUCB}, up to 100 pulls", compared, "below", some=True)
             )
-        rows = difference(found[name], REDUCED, LINLUCB, LARGER, "pics", level)
+        compared = paired_difference(found[name], REDUCED, LINLUCB, LARGER, "pics", level)
         parts.append(
-            Part(f"{title}: {REDUCED} is not ahead by {AHEAD} from 120 pulls on", rows, "above", -AHEAD)
+            Part(f"{title}: {REDUCED} is not ahead by {AHEAD} from 120 pulls on", compared, "above", -AHEAD)
         )
     return parts
 
 
-def _bounds(found: Found, policy: str, quantity: str, name: str, level: float) -> dict[int, Reading]:
-    read_ = {}
+def _bounds(found: Found, policy: str, quantity: str, name: str, level: float) -> dict[int, Measured]:
+    limits = {}
     for row in found["bounds"]:
         if (row["panel"], row["policy"], row["quantity"]) == (name, policy, quantity):
             reach = quantile(level) * row["stderr"]
-            read_[row["budget"]] = Reading(row["mean"], row["mean"] - reach, row["mean"] + reach)
-    return read_
+            limits[row["budget"]] = Measured(row["mean"], row["mean"] - reach, row["mean"] + reach)
+    return limits
 
 
-def _variance(found: Found, policy: str, quantity: str, name: str, level: float) -> list[Row]:
+def _variance(found: Found, policy: str, quantity: str, name: str, level: float) -> list[Comparison]:
     """Return the mean over runs of a policy's estimate of the noise variance, at each budget."""
     here = _bounds(found, policy, quantity, name, level)
-    return [Row(f"{budget} pulls", reading) for budget, reading in here.items()]
+    return [Comparison(f"{budget} pulls", measured) for budget, measured in here.items()]
 
 
 def _too_small(found: Found, level: float) -> list[Part]:
@@ -144,18 +148,23 @@ def _too_small(found: Found, level: float) -> list[Part]:
 def _unbiased(found: Found, level: float) -> list[Part]:
     parts = []
     for name in REDUCTION:
-        rows = _variance(found, LINLUCB, "unbiased", name, level)
-        parts += within(f"{panels()[name].title}: mean of the variance estimate", rows, 0.95, 1.05)
+        compared = _variance(found, LINLUCB, "unbiased", name, level)
+        parts += between_bars(f"{panels()[name].title}: mean of the variance estimate", compared, 0.95, 1.05)
     return parts
 
 
 def _drops_faster(found: Found, level: float) -> list[Part]:
     parts = []
     for name in REDUCTION:
-        ratio = _bounds(found, LINLUCB, "exploration", name, share(level, 2))
+        ratio = _bounds(found, LINLUCB, "exploration", name, level_of_each(level, 2))
         first = ratio[BOUND_BUDGETS[0]]
-        rows = [Row(f"{t} pulls minus {BOUND_BUDGETS[0]}", ratio[t].minus(first)) for t in BOUND_BUDGETS[1:]]
-        parts.append(Part(f"{panels()[name].title}: exploration term, reduced over LinLUCB", rows, "below"))
+        compared = [
+            Comparison(f"{t} pulls minus {BOUND_BUDGETS[0]}", ratio[t].minus(first))
+            for t in BOUND_BUDGETS[1:]
+        ]
+        parts.append(
+            Part(f"{panels()[name].title}: exploration term, reduced over LinLUCB", compared, "below")
+        )
     return parts
 
 
@@ -165,14 +174,13 @@ _BELOW = f" is below {AHEAD}"
 CLAIMS = (
     Claim(
         "small-gaps",
-        "The gaps between the policies and their performance in a stationary environment are relatively "
-        "small.",
+        "The gaps between the policies and their performance "
+        "in a stationary environment are relatively small.",
         "5.2",
         (*REDUCTION, *STATIONARY),
         _small_gaps,
         "With estimated shifts the gap in PICS is less than half of what round robin with raw means loses "
-        "to the "
-        "same shifts.",
+        "to the same shifts.",
     ),
     Claim(
         "gaps-smaller-when-long",
@@ -180,8 +188,8 @@ CLAIMS = (
         "5.2",
         (*REDUCTION, *STATIONARY),
         _smaller_when_long,
-        "The gap in cannot-sample-all-arms is the larger, for three policies, at each of five budgets up "
-        "to 200.",
+        "The gap in cannot-sample-all-arms is the larger, for three policies, "
+        "at each of five budgets up to 200.",
     ),
     Claim(
         "round-robin-smallest-gap",
@@ -189,9 +197,8 @@ CLAIMS = (
         "5.2",
         (*REDUCTION, *STATIONARY),
         _smallest_gap,
-        "Its gap is smaller than those of LinLUCB and reduced LinLUCB, read twice: as a difference of "
-        "PICS, and as a "
-        "ratio, which is what a log scale shows.",
+        "Its gap is smaller than those of LinLUCB and reduced LinLUCB, read twice: "
+        "as a difference of PICS, and as a ratio, which is what a log scale shows.",
     ),
     Claim(
         "reduced-ahead-only-when-small",
@@ -200,9 +207,8 @@ CLAIMS = (
         "5.2",
         REDUCTION,
         _only_very_small,
-        "Reduced LinLUCB errs less often at some budget up to 100 (20 pulls an arm), and is nowhere ahead "
-        f"by {AHEAD} "
-        "from 120 pulls on.",
+        "Reduced LinLUCB errs less often at some budget up to 100 (20 pulls an arm), "
+        f"and is nowhere ahead by {AHEAD} from 120 pulls on.",
     ),
     Claim(
         "exploration-drops-faster",
@@ -214,8 +220,8 @@ CLAIMS = (
     ),
     Claim(
         "variance-too-small",
-        "The variance estimator of the reduced variant underestimates its true value in a non-stationary "
-        "environment.",
+        "The variance estimator of the reduced variant underestimates its true value "
+        "in a non-stationary environment.",
         "5.2",
         ("bounds",),
         _too_small,

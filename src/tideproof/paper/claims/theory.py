@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tideproof.lab.intervals import quantile
-from tideproof.paper.measured import Reading, Row, between, share
+from tideproof.paper.designs import GROWING, HALVES
+from tideproof.paper.measured import Comparison, Measured, difference_across, level_of_each
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
-from tideproof.paper.side_studies import GROWING, HALVES
-from tideproof.paper.verdicts import Check, Claim, Part, within
+from tideproof.paper.verdicts import Check, Claim, Part, between_bars
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"
 EARLY, LATE = 10, 200  # environments
@@ -32,21 +32,23 @@ def _exact(found: Found, design: str, quantity: str, J: int) -> float:
     return _numbers(found, design, quantity, J)["exact"]
 
 
-def _simulated(found: Found, design: str, quantity: str, J: int, level: float) -> Reading:
+def _simulated(found: Found, design: str, quantity: str, J: int, level: float) -> Measured:
     numbers = _numbers(found, design, quantity, J)
     reach = quantile(level) * numbers["stderr"]
-    return Reading(numbers["simulated"], numbers["simulated"] - reach, numbers["simulated"] + reach)
+    return Measured(numbers["simulated"], numbers["simulated"] - reach, numbers["simulated"] + reach)
 
 
 def _mean_stays(found: Found, level: float) -> list[Part]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING):
         limit = _exact(found, design, "1/m_1", LATE)
-        rows = [
-            Row(f"{J} environments", _simulated(found, design, "Var(mu_1)", J, level).times(1.0 / limit))
+        compared = [
+            Comparison(
+                f"{J} environments", _simulated(found, design, "Var(mu_1)", J, level).times(1.0 / limit)
+            )
             for J in (50, 100, LATE)
         ]
-        parts.append(Part(f"{design}: simulated variance of a mean over sigma^2/m_1", rows, "above", 0.8))
+        parts.append(Part(f"{design}: simulated variance of a mean over sigma^2/m_1", compared, "above", 0.8))
     return parts
 
 
@@ -55,11 +57,12 @@ def _difference_vanishes(designs: Iterable[str]) -> Check:
         parts = []
         for design in designs:
             late, early = (
-                _simulated(found, design, "Var(difference)", J, share(level, 2)) for J in (LATE, EARLY)
+                _simulated(found, design, "Var(difference)", J, level_of_each(level, 2))
+                for J in (LATE, EARLY)
             )
-            row = Row(f"{LATE} over {EARLY} environments", late.over(early))
+            only = Comparison(f"{LATE} over {EARLY} environments", late.over(early))
             parts.append(
-                Part(f"{design}: simulated variance of a difference", [row], "below", VANISHES[design])
+                Part(f"{design}: simulated variance of a difference", [only], "below", VANISHES[design])
             )
         return parts
 
@@ -77,48 +80,50 @@ def _conjecture(found: Found, level: float) -> list[Part]:
                 )
                 for J in (LATE, EARLY)
             )
-            row = Row(f"{LATE} over {EARLY} environments", Reading(*[late / early] * 3))
+            only = Comparison(f"{LATE} over {EARLY} environments", Measured(*[late / early] * 3))
             what = f"{design}: largest distance of any {quantity} from sigma^2/m_1, exactly"
-            parts.append(Part(what, [row], "below", VANISHES[design]))
+            parts.append(Part(what, [only], "below", VANISHES[design]))
     return parts
 
 
 def _formula(found: Found, level: float) -> list[Part]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING, HALVES):
-        rows = []
+        compared = []
         for quantity in ("Var(mu_1)", "Var(difference)", "Cov(s_2, s_3)"):
             for J in (EARLY, 50, LATE):
                 exact = _exact(found, design, quantity, J)
-                rows.append(
-                    Row(
+                compared.append(
+                    Comparison(
                         f"{quantity}, {J} environments",
                         _simulated(found, design, quantity, J, level).times(1 / exact),
                     )
                 )
-        parts += within(f"{design}: simulation over formula", rows, 1.0 - AGREES, 1.0 + AGREES)
+        parts += between_bars(f"{design}: simulation over formula", compared, 1.0 - AGREES, 1.0 + AGREES)
     return parts
 
 
 def _printed(found: Found, level: float) -> list[Part]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING):
-        rows = []
+        compared = []
         for J in (EARLY, 50, LATE):
-            printed = Reading(*[_exact(found, design, "Var(mu_1), printed", J)] * 3)
-            rows.append(
-                Row(f"{J} environments", printed.over(_simulated(found, design, "Var(mu_1)", J, level)))
+            printed = Measured(*[_exact(found, design, "Var(mu_1), printed", J)] * 3)
+            compared.append(
+                Comparison(
+                    f"{J} environments", printed.over(_simulated(found, design, "Var(mu_1)", J, level))
+                )
             )
         parts.append(
-            Part(f"{design}: printed variance of a mean over the simulated", rows, "below", 1.0 + AGREES)
+            Part(f"{design}: printed variance of a mean over the simulated", compared, "below", 1.0 + AGREES)
         )
     return parts
 
 
 def _magnitude(found: Found, level: float) -> list[Part]:
     far, near = found["magnified"], found["mdm-5-general"]
-    rows = between(far, near, LINLUCB, far.budgets, level)
-    return within(f"{LINLUCB}, shifts up to 2,000 minus up to 20", rows, -SAME, SAME)
+    compared = difference_across(far, near, LINLUCB, far.budgets, level)
+    return between_bars(f"{LINLUCB}, shifts up to 2,000 minus up to 20", compared, -SAME, SAME)
 
 
 CLAIMS = (
@@ -128,23 +133,20 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _mean_stays,
-        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, m_1 being the "
-        "size of "
-        "the first environment.",
+        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, "
+        "m_1 being the size of the first environment.",
     ),
     Claim(
         "difference-consistent",
-        "Theorem 1, part 2: if J is o(N) and two arms have shares that do not vanish, the difference of "
-        "their "
-        "estimators is consistent.",
+        "Theorem 1, part 2: if J is o(N) and two arms have shares that do not vanish, "
+        "the difference of their estimators is consistent.",
         "3.1",
         ("designs",),
         _difference_vanishes((GROWING, HALVES)),
-        f"Its simulated variance after {LATE} environments is below 0.2 of that after {EARLY}, on two "
-        "designs "
-        "that meet the assumptions. In one of them the two arms meet in the first two environments only: "
-        "the proof's "
-        "step from the assumptions to sum_j |n_1j/N_1 - n_2j/N_2| -> 0 does not hold.",
+        f"Its simulated variance after {LATE} environments is below 0.2 of that after {EARLY}, "
+        "on two designs that meet the assumptions. "
+        "In one of them the two arms meet in the first two environments only: "
+        "the proof's step from the assumptions to sum_j |n_1j/N_1 - n_2j/N_2| -> 0 does not hold.",
     ),
     Claim(
         "difference-without-assumptions",
@@ -152,14 +154,13 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _difference_vanishes((WORST, ADAPTIVE)),
-        f"Its simulated variance after {LATE} environments is below {FALLING} after {EARLY}, in "
-        "environments of "
-        "length two (J = N/2) and under LinLUCB.",
+        f"Its simulated variance after {LATE} environments is below {FALLING} after {EARLY}, "
+        "in environments of length two (J = N/2) and under LinLUCB.",
     ),
     Claim(
         "conjecture",
-        "Covariances of shift estimators and variances of means tend to sigma^2 over the size of the first "
-        "environment.",
+        "Covariances of shift estimators and variances of means tend to sigma^2 "
+        "over the size of the first environment.",
         "appendix B",
         ("designs",),
         _conjecture,
@@ -172,8 +173,8 @@ CLAIMS = (
         "3.1",
         ("designs",),
         _formula,
-        f"Simulated variances and covariances agree within {AGREES:.0%} with the read-out of the K by K "
-        "matrix P.",
+        f"Simulated variances and covariances agree within {AGREES:.0%} "
+        "with the read-out of the K by K matrix P.",
     ),
     Claim(
         "printed-covariance",
