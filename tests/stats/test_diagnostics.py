@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc, polygamma, psi
-from scipy.stats import chi2_contingency, chisquare
+from scipy.stats import chi2, chi2_contingency, chisquare
 
 import oracles
 from tideproof.errors import InputError, NotComparable, UnknownName
@@ -203,6 +203,38 @@ def test_sample_ratio_against_scipy():
     shares = {0: 2, 1: 1, 2: 1}
     want = [chisquare(row, np.sum(row) * np.array([0.5, 0.25, 0.25])).statistic for row in table]
     assert Fit.from_arrays(*counts_log(table)).sample_ratio(shares).chi2 == pytest.approx(sum(want))
+
+
+def test_sample_ratio_of_each_arm_and_environment():
+    """z: counts are sums of independent multinomials, here with shares 1/2, 1/3 and 1/6."""
+    table = np.array([[30, 22, 41], [25, 31, 28], [60, 44, 52], [12, 17, 9]])
+    share = np.array([3, 2, 1]) / 6
+    found = Fit.from_arrays(*counts_log(table)).sample_ratio(dict(enumerate([3, 2, 1])))
+    size = table.sum(axis=1)
+    assert found.arms["expected"] == pytest.approx(size.sum() * share)
+    z = (table.sum(axis=0) - size.sum() * share) / np.sqrt(size.sum() * share * (1 - share))
+    assert found.arms["z"] == pytest.approx(z)
+    assert found.p == pytest.approx(chi2.sf(found.chi2, 8))
+    each = [chisquare(row, row.sum() * share).statistic for row in table]
+    order = np.argsort(each)[::-1]
+    assert found.worst["environment"] == order.tolist()
+    assert found.worst["chi2"] == pytest.approx(np.array(each)[order])
+    assert found.worst["n"] == size[order].tolist()
+
+
+def test_sample_ratio_among_the_arms_that_were_seen():
+    """C was not shown in the second environment, where A and B share all the traffic, 2 to 1."""
+    table = [[30, 22, 41], [25, 31, 0], [0, 0, 7]]
+    found = Fit.from_arrays(*counts_log(table)).sample_ratio({0: 2, 1: 1, 2: 1})
+    want = np.array([93 / 2 + 56 * 2 / 3, 93 / 4 + 56 / 3, 93 / 4 + 7])
+    assert found.arms["expected"] == pytest.approx(want)
+    variance = [93 / 4 + 56 * 2 / 9, 93 * 3 / 16 + 56 * 2 / 9, 93 * 3 / 16]
+    assert found.arms["z"] == pytest.approx((np.array([55, 53, 48]) - want) / np.sqrt(variance))
+    assert found.df == 2 + 1
+    only = Fit.from_arrays(*counts_log([[3, 0], [0, 2], [0, 5]])).sample_ratio()
+    assert (only.chi2, only.df, only.p) == (0.0, 0, 1.0)
+    assert (only.drift_chi2, only.drift_df, only.drift_p) == (0.0, 0, 1.0)
+    assert only.arms["z"] == [None, None]
 
 
 def test_sample_ratio_with_arms_that_were_not_shown():
