@@ -1,7 +1,5 @@
 """Experiment: every promise of ask, tell, summaries, saving, threads; every bad input."""
 
-import json
-import os
 import threading
 
 import numpy as np
@@ -9,31 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 import tideproof as tp
+from runs import ARMS, MEANS, drive, experiment, snapshot
+from tideproof.kernels.fixed_effects import together
 from tideproof.live import experiment as module
-from tideproof.live.saving import to_dict
-
-ARMS = ["A", "B", "C"]
-MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
-
-
-def experiment(**options):
-    return tp.Experiment(ARMS, **{"budget": 200, "policy": "linlucb", "seed": 3, **options})
-
-
-def snapshot(run):
-    return json.dumps(to_dict(run))
-
-
-def drive(run, steps, seed=0, tide=None, each=5):
-    """Ask and tell for that many steps, a new environment every few."""
-    random = np.random.default_rng(seed)
-    for step in range(steps):
-        pull = run.ask(environment=step // each)
-        shift = tide[step // each] if tide is not None else 0.0
-        run.tell(pull, MEANS[pull.arm] + shift + random.standard_normal())
-    return run
-
+from tideproof.stats.solve import solve
 
 # ------------------------------------------------------------------- asking and telling
 
@@ -177,6 +156,176 @@ def test_recommend_says_what_is_not_comparable():
         _ = run.fit().best
 
 
+# ------------------------------------------------------------------ what it begins with
+
+
+def test_defaults():
+    plain = tp.Experiment(ARMS)
+    assert (plain.budget, plain.seed, plain.direction) == (None, 0, "maximize")
+    assert plain.policy.label == "contrast"
+    assert plain.arms == tuple(ARMS)
+
+
+def test_any_seed_of_64_bits():
+    first = [tp.Experiment(ARMS, seed=seed).ask(n=12) for seed in (0, 2**63, 2**64 - 1)]
+    assert first[0] != first[1] != first[2] != first[0]
+    with pytest.raises(tp.InputError, match=f"from 0 to {2**64 - 1}, not {2**64}"):
+        tp.Experiment(ARMS, seed=2**64)
+
+
+def test_arms_named_twice_are_all_named():
+    with pytest.raises(tp.InputError, match=r"more than once: A, C$"):
+        tp.Experiment(["C", "A", "B", "C", "A"])
+
+
+# -------------------------------------------------------------------- counting pulls
+
+
+def test_what_is_left_and_what_is_out():
+    run = experiment(budget=30, policy="round-robin")
+    assert (run.remaining, run.done) == (30, False)
+    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 0 asked, 0 out>"
+    pulls = run.ask(n=5, environment="mon")
+    run.tell(pulls[0], 1.0)
+    run.cancel(pulls[1])
+    run.cancel(pulls[2])
+    assert (run.remaining, run.done) == (27, False)
+    assert repr(run) == "<Experiment: 3 arms, round-robin, budget 30, 3 asked, 2 out>"
+    run.ask(n=27)
+    assert (run.remaining, run.done) == (0, True)
+    with pytest.raises(tp.Finished, match=r"asked for 1 pull\(s\), 0 of 30 left"):
+        run.ask()
+    run.cancel(pulls[3])
+    assert (run.remaining, run.done) == (1, False)
+    assert run.ask().id == 32
+    assert repr(experiment(budget=None)) == "<Experiment: 3 arms, linlucb, no budget, 0 asked, 0 out>"
+
+
+def test_history_has_every_pull_and_every_summary():
+    run = experiment(policy="round-robin")
+    a, b, c = run.ask(n=3, environment="mon")
+    run.tell(b, 2.5)
+    run.cancel(c)
+    run.tell_summary(arm="A", environment="tue", n=4, mean=0.5, variance=1.0)
+    run.tell_summary(arm="B", environment="tue", n=1, mean=0.75, key="mine")
+    run.tell_summary(arm="C", environment="tue", n=1, mean=0.25)
+    assert run.history().to_dicts() == [
+        {"pull": "0", "arm": a.arm, "environment": "mon", "n": 1, "reward": None, "status": "out"},
+        {"pull": "1", "arm": b.arm, "environment": "mon", "n": 1, "reward": 2.5, "status": "told"},
+        {"pull": "2", "arm": c.arm, "environment": "mon", "n": 1, "reward": None, "status": "cancelled"},
+        {"pull": "#1", "arm": "A", "environment": "tue", "n": 4, "reward": 0.5, "status": "summary"},
+        {"pull": "mine", "arm": "B", "environment": "tue", "n": 1, "reward": 0.75, "status": "summary"},
+        {"pull": "#3", "arm": "C", "environment": "tue", "n": 1, "reward": 0.25, "status": "summary"},
+    ]
+
+
+def test_a_pull_by_its_number_of_any_kind():
+    run = experiment()
+    run.ask(n=2)
+    run.tell(np.int64(1), 2.0)
+    assert run.history()["reward"] == [None, 2.0]
+    with pytest.raises(tp.UnknownName, match="unknown pull 2"):
+        run.tell(2, 1.0)
+
+
+def test_one_pull_told_the_same_twice_in_one_call_counts_once():
+    run = experiment()
+    pull = run.ask(environment="mon")
+    run.tell_many([pull, pull.id], [1.5, 1.5])
+    assert run.fit().shifts["n"] == [1]
+
+
+# ------------------------------------------------------------------------ pulls that are out
+
+
+def played(run, told, out):
+    """Ask in an order of our own: hand pulls to the experiment as if it had chosen them."""
+    arms = iter([*told, *out])
+    run._next_arm = lambda label: ARMS.index(next(arms)[0])
+    for arm, environment in [*told, *out]:
+        pull = run.ask(environment=environment)
+        if len(run._pulls) <= len(told):
+            run.tell(pull, MEANS[arm] + (7 * pull.id % 5) / 5)
+    del run._next_arm
+    return run
+
+
+TOLD = [(arm, day) for day in ("mon", "tue", "wed") for arm in ("A", "B", "C", "A", "C", "B", "B", "C")]
+
+
+def test_a_pull_that_is_out_counts_where_it_was_asked_and_not_elsewhere():
+    """The leader and its rival were both asked for in one new environment: the next there is free to differ."""
+    out = [("A", "new"), ("B", "new"), ("A", "new"), ("C", "other"), ("B", "wed")]
+    run = played(experiment(), TOLD, out)
+    state, slots = run._view()
+    counts = {label: place.slot.view.counts.tolist() for label, place in slots.items()}
+    assert counts == {"new": [2.0, 1.0, 0.0], "other": [0.0, 0.0, 1.0], "wed": [2.0, 4.0, 3.0]}
+    cells = [(a, d) for a, d in [*TOLD, *out]]
+    arm = np.array([ARMS.index(a) for a, _ in cells])
+    environment = np.unique([d for _, d in cells], return_inverse=True)[1]
+    dense = oracles.dense(arm, environment, np.zeros(arm.size), 3, 5)
+    for i, k in [(0, 1), (0, 2), (1, 2)]:
+        c = np.zeros(8)
+        c[i], c[k] = 1.0, -1.0
+        P = state.data.fit.P
+        assert P[i, i] + P[k, k] - 2 * P[i, k] == pytest.approx(dense.combination(c)[1], rel=1e-12)
+    told = played(experiment(), TOLD, [])._memory.view.data.fit
+    contrasts = np.subtract.outer(told.mu, told.mu)
+    assert np.subtract.outer(state.data.fit.mu, state.data.fit.mu) == pytest.approx(contrasts)
+    assert state.data.fit.rss[0] == told.rss[0]
+
+
+def test_the_order_of_pulls_out_is_that_of_their_latest_ask():
+    """Top-two Thompson's draws depend on the order, so it is part of what a saved run goes on with."""
+    run = experiment()
+    order = []
+    run._program = run._program._replace(expect=lambda p, s, d, slot, arm, n, draw: order.append((arm, n)))
+    played(run, [], [("A", 1), ("B", 1), ("A", 1), ("C", 2), ("A", 2)])
+    run._view()
+    assert order[-4:] == [(1, 1), (0, 2), (2, 1), (0, 1)]
+
+
+def test_asking_for_many_is_asking_one_after_another():
+    many, single = experiment(), experiment()
+    assert many.ask(n=40, environment="mon") == [single.ask(environment="mon") for _ in range(40)]
+
+
+# ---------------------------------------------------------------------------- policies that stop
+
+
+def decided(**options):
+    """Return an experiment that needs a dozen rounds to drop all arms but C."""
+    policy = tp.policy("ser3", epsilon=1.0, log_inverse_delta=1.0)
+    return experiment(budget=None, policy=policy, **options)
+
+
+def test_it_is_done_when_the_policy_stops_and_says_what_it_selects():
+    run, asked = decided(), 0
+    while not run.done:
+        pull = run.ask(environment=asked // 4)
+        run.tell(pull, MEANS[pull.arm])
+        asked += 1
+        assert asked < 1000
+    assert run.remaining is None
+    with pytest.raises(tp.Finished, match=r"^ser3\(.*\) has stopped; select C"):
+        run.ask(environment="next")
+    assert run.history()["environment"][-1] == (asked - 1) // 4
+
+
+def test_a_list_is_asked_for_whole_or_not_at_all():
+    """SER3 waits for rewards that are out and cycles; it can only stop between told rounds."""
+    run = drive(experiment(policy="round-robin"), 10)
+    answers = iter([0, 1, -1])
+    run._next_arm = lambda label: next(answers)
+    before = snapshot(run)
+    with pytest.raises(tp.Finished, match="round-robin has stopped; select"):
+        run.ask(n=5, environment="elsewhere")
+    assert snapshot(run) == before
+    assert run._out == {}
+    del run._next_arm
+    assert run.ask().environment == 1  # where it was
+
+
 # ---------------------------------------------------------------------------- summaries
 
 
@@ -207,6 +356,32 @@ def test_a_summary_settles_the_oldest_pulls_out():
     with pytest.raises(tp.InputError, match="summarised"):
         run.tell(pulls[0], 1.0)
     assert run.remaining == 170
+
+
+def test_a_summary_settles_pulls_of_its_arm_and_environment_only():
+    run = experiment(policy="round-robin")
+    pulls = run.ask(n=6, environment="mon") + run.ask(n=6, environment="tue")
+    run.tell_summary(arm="B", environment="tue", n=40, mean=1.0, variance=0.5)
+    settled = [p for p in pulls if run.history()["status"][p.id] == "summarised"]
+    assert settled == [p for p in pulls if (p.arm, p.environment) == ("B", "tue")]
+    assert len(settled) == 2
+    assert "10 out>" in repr(run)
+
+
+def test_a_single_reward_needs_no_variance_and_two_do():
+    run = experiment()
+    run.tell_summary(arm="A", environment=1, n=1, mean=1.0)
+    with pytest.raises(tp.InputError, match="a summary of 2 rewards needs their variance"):
+        run.tell_summary(arm="A", environment=1, n=2, mean=1.0)
+    run.tell_summary(arm="A", environment=1, n=2, mean=1.0, variance=0.0)
+    assert run.fit().arms["n"][0] == 3
+
+
+def test_the_variance_of_a_summary_has_divisor_n_minus_1():
+    run = experiment()
+    run.tell_summary(arm="A", environment="mon", n=5, mean=1.0, variance=0.5)
+    run.tell_summary(arm="B", environment="mon", n=3, mean=3.0, variance=2.0)
+    assert run.fit().sigma == pytest.approx(((4 * 0.5 + 2 * 2.0) / 6) ** 0.5)
 
 
 def test_a_surplus_is_data_outside_the_budget():
@@ -247,86 +422,6 @@ def test_a_tide_changes_no_choice_and_no_selection(seed, tide, policy):
     for arm in ("B", "C"):
         gap = still.fit().contrast(arm, "A").estimate
         assert moved.fit().contrast(arm, "A").estimate == pytest.approx(gap, abs=1e-9)
-
-
-# -------------------------------------------------------------------------------- saving
-
-
-def test_files_that_cannot_be_had(tmp_path):
-    path = tmp_path / "no" / "x.json"
-    with pytest.raises(tp.InputError, match=f"cannot write '{path}': there is no folder '{path.parent}'"):
-        tp.Experiment(["a", "b"]).save(path)
-    with pytest.raises(tp.InputError, match=f"cannot read '{path}': there is no such file"):
-        tp.Experiment.load(path)
-    with pytest.raises(FileNotFoundError):  # who resumes or begins may ask for that
-        tp.Experiment.load(path)
-    with pytest.raises(tp.InputError, match="it is a folder"):
-        tp.Experiment(["a", "b"]).save(tmp_path)
-
-
-def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
-    path = tmp_path / "run.json"
-    here = drive(experiment(policy=tp.policy("linlucb", n0=3, label="mine")), 57, tide=np.arange(40.0))
-    here.ask(n=3, environment="out")
-    here.cancel(58)
-    here.tell_summary(arm="A", environment="s", n=4, mean=0.1, variance=1.0, key="k")
-    here.save(path)
-    there = tp.Experiment.load(path)
-    assert snapshot(there) == snapshot(here)
-    assert there.policy.label == "mine"
-    for step in range(100):
-        a, b = here.ask(environment=step // 3), there.ask(environment=step // 3)
-        assert a == b
-        here.tell(a, float(step % 5))
-        there.tell(b, float(step % 5))
-    assert snapshot(there) == snapshot(here)
-
-
-def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "run.json"
-    run = drive(experiment(), 20)
-    run.save(path)
-    old = path.read_text()
-    drive(run, 20)
-
-    def crash(*_):
-        raise OSError("power cut")
-
-    for moment in ("fsync", "replace"):
-        with monkeypatch.context() as patch:
-            patch.setattr(os, moment, crash)
-            with pytest.raises(OSError, match="power cut"):
-                run.save(path)
-        assert path.read_text() == old
-        assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
-    run.save(path)
-    assert path.read_text() != old
-
-
-def test_a_state_of_another_version_is_refused(tmp_path):
-    path = tmp_path / "run.json"
-    tp.Experiment(["A", "B"]).save(path)
-    saved = json.loads(path.read_text())
-    expected = len(saved["state"]["floats"])
-    saved["state"]["floats"].pop()
-    path.write_text(json.dumps(saved))
-    with pytest.raises(tp.InputError, match=f"another version .* has {expected - 1} numbers, not {expected}"):
-        tp.Experiment.load(path)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "3", '{"arms": ["A"]}'])
-def test_a_file_that_is_no_experiment(tmp_path, text):
-    path = tmp_path / "other.json"
-    path.write_text(text)
-    with pytest.raises(tp.InputError, match="not a saved tideproof experiment"):
-        tp.Experiment.load(path)
-
-
-def test_a_file_of_another_format(tmp_path):
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps({**to_dict(experiment()), "tideproof_experiment": 99}))
-    with pytest.raises(tp.InputError, match="format 99"):
-        tp.Experiment.load(path)
 
 
 # ------------------------------------------------------------------------------- threads
@@ -484,6 +579,46 @@ def test_fitting_before_anything_was_told():
 
 
 # --------------------------------------------------------------------------------- drift
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
+    """Whatever was told, groups that have not met yet included."""
+    solved = []
+
+    def count(*cells):
+        solved.append(None)
+        return solve(*cells)
+
+    monkeypatch.setattr(module, "solve", count)
+    random = np.random.default_rng(8)
+    arms = list("ABCDEF")
+    for _ in range(20):
+        runs = [tp.Experiment(arms, policy="round-robin+ols", direction=direction) for _ in range(2)]
+        often = int(random.integers(1, 4))
+        for step in range(1, 19):
+            told = {"arm": arms[random.integers(6)], "environment": int(random.integers(7)), "n": 2}
+            values = {"mean": float(random.normal()), "variance": float(random.uniform())}
+            for run, every in zip(runs, (10**9, often), strict=True):
+                monkeypatch.setattr(module, "REFACTOR", every)
+                run.tell_summary(**told, **values)
+            assert len(solved) == step // often
+            plain, fresh = (run._memory.view.data.fit for run in runs)
+            met = np.array([[together(plain, i, k) for k in range(6)] for i in range(6)])
+            assert [[together(fresh, i, k) for k in range(6)] for i in range(6)] == met.tolist()
+            gaps = [np.subtract.outer(f.mu, f.mu) for f in (plain, fresh)]
+            spreads = [np.add.outer(f.P.diagonal(), f.P.diagonal()) - 2 * f.P for f in (plain, fresh)]
+            assert np.abs(gaps[1] - gaps[0])[met].max() < 1e-9
+            assert np.abs(spreads[1] - spreads[0])[met].max() < 1e-9
+            assert abs(fresh.rss[0] - plain.rss[0]) < 1e-9
+        solved.clear()
+        assert runs[0].ask(n=6) == runs[1].ask(n=6)
+
+
+def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
+    monkeypatch.setattr(module, "REFACTOR", 1)
+    monkeypatch.setattr(module, "solve", None)
+    assert drive(experiment(policy="ucb1-normal"), 40)._batches == 40
 
 
 def test_a_million_updates_do_not_drift():

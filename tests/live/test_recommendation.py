@@ -1,0 +1,81 @@
+"""What an experiment says it would select: numbers against the fit and closed forms, and its one sentence."""
+
+import pytest
+
+import tideproof as tp
+from runs import ARMS, experiment
+
+
+def told(rewards, **options):
+    """Return an experiment told rewards of (arm, environment)."""
+    run = experiment(**options)
+    for (arm, environment), values in rewards.items():
+        for value in values:
+            run.tell_summary(arm=arm, environment=environment, n=1, mean=value)
+    return run
+
+
+# One environment: the difference of two means, and its standard error with the pooled variance.
+REWARDS = {("A", "mon"): [1.0, 2.0, 3.0], ("B", "mon"): [4.0, 6.0, 8.0], ("C", "mon"): [0.0, 1.0, -1.0]}
+POOLED = (2.0 + 8.0 + 2.0) / 6.0
+SE = (POOLED * (1 / 3 + 1 / 3)) ** 0.5
+T = 2.4469118511449692  # 0.975 quantile of Student's t with 6 degrees of freedom
+
+
+def test_margin_and_interval_are_those_of_two_means():
+    found = told(REWARDS, policy="round-robin+ols").recommend()
+    assert (found.arm, found.runner_up) == ("B", "A")
+    assert found.margin == pytest.approx(4.0)
+    assert found.low == pytest.approx(4.0 - T * SE)
+    assert found.high == pytest.approx(4.0 + T * SE)
+    assert 0.9 < found.p_best < 1.0
+    assert [sorted(group) for group in found.groups] == [ARMS]
+    assert not found.adaptive
+
+
+def test_when_minimising_a_margin_is_what_is_saved():
+    found = told(REWARDS, policy="round-robin+ols", direction="minimize").recommend()
+    assert (found.arm, found.runner_up) == ("C", "A")
+    assert found.margin == pytest.approx(2.0)
+    assert found.low == pytest.approx(2.0 - T * SE)
+    assert found.high == pytest.approx(2.0 + T * SE)
+
+
+def test_without_a_degree_of_freedom_there_is_a_margin_and_no_interval():
+    found = told({("A", 1): [1.0], ("B", 1): [3.5], ("C", 1): [2.0]}, direction="minimize").recommend()
+    assert (found.arm, found.runner_up) == ("A", "C")
+    assert found.margin == pytest.approx(1.0)
+    assert (found.low, found.high) == (None, None)
+
+
+def test_an_arm_that_met_no_other_has_no_runner_up():
+    found = told({("B", 1): [1.0, 2.0]}).recommend()
+    assert (found.arm, found.runner_up, found.margin, found.low) == ("B", None, None, None)
+
+
+def test_before_anything_is_told_all_arms_are_alone():
+    found = experiment().recommend()
+    assert found.arm is found.runner_up is found.margin is found.low is found.high is found.p_best is None
+    assert found.groups == (("A",), ("B",), ("C",))
+    assert found.adaptive
+    assert not experiment(policy="round-robin").recommend().adaptive
+
+
+ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (("A", "B", 1.23456, 0.5, 2.0, 0.98765, ONE),
+         "select A: +1.235 against B (95 % interval 0.5 to 2), best with probability 0.988"),
+        (("A", "B", -0.25, -1.0, 0.5, 0.25, ONE),
+         "select A: -0.25 against B (95 % interval -1 to 0.5), best with probability 0.250"),
+        (("A", "B", 1.0, None, None, None, ONE), "select A: +1 against B"),
+        (("A", "B", 1.0, 0.0, 2.0, None, ONE), "select A: +1 against B"),
+        (("A", None, None, None, None, None, TWO), "select A; not comparable yet: A, B | C"),
+        ((None, None, None, None, None, None, TWO), "nothing told yet"),
+    ],
+)  # fmt: skip
+def test_one_sentence(found, sentence):
+    assert str(tp.Recommendation(*found, adaptive=True)) == sentence
