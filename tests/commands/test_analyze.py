@@ -91,9 +91,7 @@ def test_the_verdict_comes_first(log):
     assert lines[0].endswith("best with probability > 0.99.")
     table = next(i for i, line in enumerate(lines) if "adjusted mean ± 95 %" in line)
     assert [line.split()[0] for line in lines[table + 2 : table + 5]] == ["B", "A", "C"]
-    assert "The raw mean and the period-weighted mean would both have picked A." in result.stdout or (
-        "The raw mean would have picked A" in result.stdout
-    )
+    assert "The raw mean would have picked A" in result.stdout
     assert "shares of the traffic changed between environments" in re.sub(r"\s+", " ", result.stdout)
     assert "guessed" not in result.stderr
 

@@ -40,6 +40,8 @@ def main() -> int:
     rooms = tomllib.loads(options.targets.read_text())
     heavy = rooms.pop("heavy", [])
     everyone = {room: _mutants(root, table["files"], options.seed) for room, table in rooms.items()}
+    if gone := [test for table in rooms.values() for test in table["tests"] if not (root / test).exists()]:
+        sys.exit(f"{options.targets.name} names tests that are not there: {', '.join(gone)}")
     if empty := [room for room, found in everyone.items() if not found]:
         sys.exit(f"{options.targets.name} names files that are not there: {', '.join(empty)}")
     chosen = list(_chosen(everyone, options))
@@ -135,8 +137,9 @@ def _copied(root: Path) -> Iterator[Path]:
 
 def _maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
     """Return, for each test file, what `trial.reach` found."""
-    sources = sorted([*root.glob("src/**/*.py"), *root.glob("tests/*.py"), root / "pyproject.toml"])
-    common = "".join(p.read_text() for p in sources if p.exists())
+    beside = [path for path in root.glob("tests/**/*.py") if not path.name.startswith("test_")]
+    sources = sorted([*root.glob("src/**/*.py"), *beside, root / "pyproject.toml"])
+    common = "".join(path.read_text() for path in sources)
     kept.mkdir(exist_ok=True)
     maps: dict[str, Any] = {}
     missing: list[tuple[str, Path]] = []
