@@ -1,0 +1,93 @@
+"""Numbers as they are typed."""
+
+import pytest
+from typer import BadParameter
+from typer.testing import CliRunner
+
+from tideproof.cli import app
+from tideproof.commands import numbers
+from tideproof.commands.analyze import _digits
+from tideproof.commands.simulate import _cell
+from tideproof.commands.suite import _cell as relative_cell
+from tideproof.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("7", 7),
+        (" 7 ", 7),
+        ("-3", -3),
+        ("1e5", 100_000),
+        ("1.5e1", 15),
+        ("2.0", 2),
+        ("1_000", 1000),
+        (12, 12),
+        ("1e30", 10**30),  # the longest that is read
+        ("1e31", None),
+        ("9" * 31, int("9" * 31)),
+        ("1.5", None),
+        ("1e-1", None),
+        ("nan", None),
+        ("inf", None),
+        ("-inf", None),
+        ("", None),
+        ("ten", None),
+    ],
+)
+def test_whole_numbers(typed, value):
+    assert numbers.read_whole(typed) == value
+
+
+def test_budgets():
+    assert numbers.read_budgets("100,2e2, 500") == [100, 200, 500]
+    with pytest.raises(InputError, match=r"whole numbers separated by commas, not '2\.5'"):
+        numbers.read_budgets("100,2.5")
+
+
+def test_options_say_what_they_want():
+    assert numbers._whole("1e3") == 1000
+    assert numbers._number("2.5e-1") == 0.25
+    with pytest.raises(BadParameter, match=r"whole number such as 1000 or 1e5, not '1\.5'"):
+        numbers._whole("1.5")
+    with pytest.raises(BadParameter, match="it must be a number, not 'much'"):
+        numbers._number("much")
+    shown = CliRunner().invoke(app, ["simulate", "--replications", "many"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 2
+    assert "it must be a whole number such as 1000 or 1e5, not 'many'" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("limits", "digits"),
+    [
+        ([0.0, 1.0], 1),
+        ([0.0, 0.99], 2),
+        ([0.0, 99.0], 0),
+        ([0.0, 1.0, 0.0, 0.02], 1),  # the widest decides
+        ([5.0, 5.0, 0.0, 0.5], 2),  # an interval of no width says nothing
+        ([5.0, 5.0], 3),
+        ([None, None, 1.0, 3.0], 1),
+        ([0.0, 1e-12], 9),  # no more
+        ([], 3),
+    ],
+)
+def test_decimals_show_two_digits_of_the_widest_interval(limits, digits):
+    assert _digits(limits) == digits
+
+
+@pytest.mark.parametrize(
+    ("pics", "error", "high", "cell"),
+    [
+        (0.25, 0.012, 0.3, "0.250 ± 0.012"),
+        (0.25, 0.12, 0.3, "0.25 ± 0.12"),
+        (0.0, 0.0, 0.0031, "< 0.0031"),
+        (1.0, 0.0, 1.0, "1"),
+        (0.5, float("nan"), 1.0, "0.5"),
+    ],
+)
+def test_a_share_is_shown_with_two_digits_of_its_error(pics, error, high, cell):
+    assert _cell(pics, error, high) == cell
+
+
+def test_a_ratio_that_was_left_out_is_a_dash():
+    assert (relative_cell(1.005), relative_cell(0.5), relative_cell(float("nan"))) == ("1.00", "0.50", "–")  # noqa: RUF001
