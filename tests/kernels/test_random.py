@@ -14,7 +14,19 @@ from scipy import special, stats
 
 from tideproof.core.cpu import cpu
 from tideproof.core.link import interpreted, kernel, link, quietly
-from tideproof.kernels.random import Draw, below, normal_quantile, threefry, uniform, unit
+from tideproof.kernels.random import (
+    ASK,
+    ENVIRONMENT,
+    NOISE,
+    SELECT,
+    TELL,
+    Draw,
+    below,
+    normal_quantile,
+    threefry,
+    uniform,
+    unit,
+)
 
 ALARM = 1e-6
 QUANTILE_ERROR = 1e-14  # AS 241 promises 1e-16 in exact arithmetic; scipy's own error is of this size
@@ -65,6 +77,15 @@ def test_normal_quantile(engine):
 
 def test_unit_stays_inside_the_open_interval():
     assert 0.0 < unit(np.uint64(0)) < unit(np.uint64(2**64 - 1)) < 1.0
+
+
+def test_a_number_has_its_own_place():
+    """Who draws what is a promise: another place would be another world for every seed."""
+    assert [int(purpose) for purpose in (NOISE, ENVIRONMENT, ASK, TELL, SELECT)] == [0, 1, 2, 3, 4]
+    for seed, replication, purpose, step, lane in [(1, 2, 3, 4, 5), (0, 0, 0, 0, 0), (9, 8, 4, 10**6, 2**31)]:
+        draw = Draw(*map(np.uint64, (seed, replication, purpose, step)))
+        words = quietly(threefry)(*map(np.uint64, (step, purpose * 2**32 + lane, seed, replication)))
+        assert quietly(uniform)(draw, lane) == (int(words[0]) // 2**12 + 0.5) / 2**52
 
 
 def test_below_covers_its_range_evenly():

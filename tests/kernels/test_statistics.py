@@ -186,6 +186,11 @@ def test_take_keeps_what_is_read_and_nothing_else(on):
     assert data.periods.top.tolist() == pytest.approx([15.0, 9.0, 0.0] if on == "PERIOD" else [0.0] * 3)
     assert data.periods.share.tolist() == pytest.approx([0.0, 2 / 3, 0.0] if on == "CONTROL" else [0.0] * 3)
     assert data.periods.versus.tolist() == pytest.approx([0.0, -4 / 3, 0.0] if on == "CONTROL" else [0.0] * 3)
+    told((), state, data, slot, 1, 1, 6.0, 0.0, ())  # the environment's share is taken out and put back
+    assert data.periods.bottom.tolist() == ([4.0, 4.0, 0.0] if on == "PERIOD" else [0.0] * 3)
+    assert data.periods.top.tolist() == pytest.approx([20.0, 16.0, 0.0] if on == "PERIOD" else [0.0] * 3)
+    assert data.periods.share.tolist() == pytest.approx([0.0, 3 / 4, 0.0] if on == "CONTROL" else [0.0] * 3)
+    assert data.periods.versus.tolist() == pytest.approx([0.0, -3 / 4, 0.0] if on == "CONTROL" else [0.0] * 3)
 
 
 @pytest.mark.parametrize("fit", [True, False])

@@ -53,9 +53,11 @@ def adjusted(run, history):
 
 @pytest.mark.parametrize("back", [False, True], ids=["one after another", "environments come back"])
 @pytest.mark.parametrize("policy", ["reduce:lucb", "reduce:p1+ips", "reduce:sequential-halving"])
-def test_adjusted_moments_equal_the_adjusted_history(policy, back):
+@pytest.mark.parametrize(("seed", "first"), [(3, 3), (5, 0)])  # the estimate of the arm played first stays 0
+def test_adjusted_moments_equal_the_adjusted_history(policy, back, seed, first):
     checked, marks = 0, {}
-    for run, history in drive(policy, 120, seed=3, back=back):
+    for run, history in drive(policy, 120, seed=seed, back=back):
+        assert history[0][0] == first
         view = run._memory.view
         moments = view.state.reduction.moments
         # told before a phase ended, a reward belongs to the phase that ended
