@@ -3,19 +3,21 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from draw.describe import describe
+from draw.samples import FIGURES, SVGS
+
 FOLDER = Path(__file__).parent / "golden"
+NAMES = [*(f"{name}.svg" for name in SVGS), *(f"{name}.txt" for name in FIGURES)]
 
 
-def golden():
-    """Return name and text of every golden file."""
-    from draw.describe import describe
-    from draw.samples import figures, svgs
-
-    made = {f"{name}.svg": svg.replace("><", ">\n<") + "\n" for name, svg in svgs().items()}
-    return made | {f"{name}.txt": describe(figure) for name, figure in figures().items()}
+def golden(file):
+    """Return the text of a golden file."""
+    name, kind = file.split(".")
+    return SVGS[name]().replace("><", ">\n<") + "\n" if kind == "svg" else describe(FIGURES[name]())
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent))
-    for name, text in golden().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name in NAMES:
+        (FOLDER / name).write_text(golden(name), encoding="utf-8")

@@ -1,5 +1,8 @@
 """Small pictures of every kind, from numbers written here: what the golden files show."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tideproof.draw import paper
@@ -42,19 +45,18 @@ MANY = MeetingsInfo([f"arm {i}" for i in range(31)], [i < 2 for i in range(31)],
 NINE = MeetingsInfo([f"arm {i}" for i in range(9)], [False] * 9, {(0, 8): 1.0})
 
 
-def svgs():
-    """Return every SVG picture, by name."""
-    return {
-        "arms": draw_arms(ARMS),
-        "tide": draw_tide(TIDE),
-        "tide-bare": draw_tide(BARE_TIDE),
-        "gaps": draw_gaps(GAPS),
-        "gaps-one": draw_gaps(ONE_GAP),
-        "meetings": draw_meetings(FEW),
-        "meetings-lone": draw_meetings(LONE),
-        "meetings-nine": draw_meetings(NINE),
-        "meetings-many": draw_meetings(MANY),
-    }
+# Every SVG picture, by name.
+SVGS: dict[str, Callable[[], str]] = {
+    "arms": lambda: draw_arms(ARMS),
+    "tide": lambda: draw_tide(TIDE),
+    "tide-bare": lambda: draw_tide(BARE_TIDE),
+    "gaps": lambda: draw_gaps(GAPS),
+    "gaps-one": lambda: draw_gaps(ONE_GAP),
+    "meetings": lambda: draw_meetings(FEW),
+    "meetings-lone": lambda: draw_meetings(LONE),
+    "meetings-nine": lambda: draw_meetings(NINE),
+    "meetings-many": lambda: draw_meetings(MANY),
+}
 
 
 def curve(label, x, value, reach=0.01):
@@ -134,15 +136,14 @@ DEMO = DemoInfo(
 )
 
 
-def figures():
-    """Return every picture of matplotlib, by name."""
-    return {
-        "study": draw_study(STUDY, "pics", 12_345, True, None),
-        "study-linear": draw_study(LONG, "samples", 1, False, None),
-        "facets": draw_facets(FACETS, "PICS", 2, (8.0, 6.0), 3),
-        "run": paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0]),
-        "graph": paper.draw_graph(GRAPH),
-        "theorem": paper.draw_theorem(theory()),
-        "conjecture": paper.draw_conjecture(theory()),
-        "demo": demo_figure(DEMO),
-    }
+# Every picture of matplotlib, by name.
+FIGURES: dict[str, Callable[[], Any]] = {
+    "study": lambda: draw_study(STUDY, "pics", 12_345, True, None),
+    "study-linear": lambda: draw_study(LONG, "samples", 1, False, None),
+    "facets": lambda: draw_facets(FACETS, "PICS", 2, (8.0, 6.0), 3),
+    "run": lambda: paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0]),
+    "graph": lambda: paper.draw_graph(GRAPH),
+    "theorem": lambda: paper.draw_theorem(theory()),
+    "conjecture": lambda: paper.draw_conjecture(theory()),
+    "demo": lambda: demo_figure(DEMO),
+}

@@ -187,7 +187,8 @@ def test_names_of_many_arms_have_room(arms):
 
 
 def test_every_picture_is_a_picture_and_escapes_names():
-    for name, svg in samples.svgs().items():
+    for name, draw in samples.SVGS.items():
+        svg = draw()
         root = ElementTree.fromstring(svg)
         assert root.get("role") == "img", name
         assert root.get("aria-label"), name
@@ -224,7 +225,14 @@ def test_ticks_are_round_and_inside(low, high, count, found):
     assert ticks(low, high, count) == pytest.approx(found)
 
 
+def test_about_five_ticks_unless_said():
+    assert ticks(0.0, 5.5) == [0.0, 2.0, 4.0]
+    assert ticks(0.2, 0.2) == [0.2]
+
+
 def test_labels_have_the_decimals_of_their_step():
+    assert labels([99.5, 100.0]) == ["99.5", "100.0"]
+    assert labels([0.2]) == ["0.2"]
     assert labels([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
     assert labels([-0.0, 20.0]) == ["0", "20"]
     assert labels([5.0]) == ["5"]
@@ -258,6 +266,15 @@ def test_environments_stand_between_the_ends():
     assert elements[0] == line(60.0, y(0.0), 448.0, y(0.0), "grid")
     assert over_environments(["a"], [1.0])[0](0) == 254.0
     assert over_environments(["a", "b"], [1.0])[0](1) == 440.0
+
+
+def test_long_names_are_cut_and_shown_where_they_fit():
+    names = ["a name of length", "a name of seventeen"]
+    said = [ElementTree.fromstring(e).text for e in over_environments(names, [1.0])[2][-2:]]
+    assert said == ["a name of length", "a name of seven…"]
+    said = [ElementTree.fromstring(e).text for e in over_environments(["a name of length"] * 5, [1.0])[2]]
+    assert said.count("a name of length") == 2
+    assert few(["a", "b", "c", "d", "a name of length"], 50.0) == [0, 4]
 
 
 def test_names_are_shown_where_they_fit():

@@ -18,8 +18,8 @@ def scale(low: float, high: float, start: float, stop: float) -> Place:
     """Return the map from values to positions.
 
     >>> at = scale(0.0, 10.0, 100.0, 200.0)
-    >>> at(5.0), at(10.0), scale(3.0, 3.0, 100.0, 200.0)(3.0)
-    (150.0, 200.0, 100.0)
+    >>> at(5.0), at(10.0), scale(3.0, 3.0, 100.0, 200.0)(4.0)
+    (150.0, 200.0, 200.0)
     """
     width = (high - low) or 1.0
     return lambda x: start + (x - low) / width * (stop - start)
@@ -65,7 +65,7 @@ def label(x: float, step: float) -> str:
 
 def labels(values: Sequence[float]) -> list[str]:
     """Return the labels of ticks."""
-    step = values[1] - values[0] if len(values) > 1 else 1.0
+    step = values[1] - values[0] if len(values) > 1 else abs(values[0])
     return [label(value, step) for value in values]
 
 
