@@ -1,0 +1,63 @@
+"""The demo: what it says on screen and in its picture are the numbers of its fit."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from tideproof.demo import TRUTH, Story, calendar, picture_info, run_demo
+from tideproof.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def played():
+    screen = io.StringIO()
+    story = run_demo(Console(file=screen, width=100), pace=0.0)
+    return story, screen.getvalue()
+
+
+def test_the_picture_has_the_limits_of_the_fit(played):
+    story, _ = played
+    fit, info = story.fit, picture_info(story)
+    visitors = np.array([day.visitors for day in story.days])
+    shifts = np.array([day.shift for day in story.days])
+    level = (visitors * shifts).sum() / visitors.sum()
+    t = stats.t.ppf(0.975, visitors.sum() - 5 - 30 + 1)
+    assert info.level == 0.95
+    for day, shift, row in zip(info.days, shifts, fit.shifts, strict=True):
+        expected = shift - level, row["shift"], row["shift"] - t * row["se"], row["shift"] + t * row["se"]
+        assert day == pytest.approx(expected)
+    for price, row in zip(info.prices, fit.arms, strict=True):
+        limits = row["mean"] - t * row["se"], row["mean"] + t * row["se"]
+        assert price.name == row["arm"]
+        assert price[1:] == pytest.approx((TRUTH[row["arm"]] + level, row["raw_mean"], row["mean"], *limits))
+    assert (info.best, info.pick) == ("11.90", "11.90")
+    assert info.raw_pick == max(fit.arms, key=lambda row: row["raw_mean"])["arm"] == "9.90"
+
+
+def test_the_table_says_the_same(played):
+    story, said = played
+    last = said[said.rindex("day 30 of 30") :]
+    assert "tideproof ± 95 %" in re.sub(r"\s+", " ", last)
+    level = story.level(30)
+    for row in story.fit.arms:
+        reach = (row["high"] - row["low"]) / 2
+        line = next(line for line in last.splitlines() if line.lstrip("│┃ ").startswith(row["arm"]))
+        assert f"{row['mean']:.2f} ± {reach:.2f}" in line
+        assert f"{row['raw_mean']:.2f}" in line
+        assert f"{TRUTH[row['arm']] + level:.2f}" in line
+        assert str(row["n"]) in line
+        assert (line.count("leads"), "best" in line) == (
+            (row["arm"] in ("9.90", "11.90")),
+            row["arm"] == "11.90",
+        )
+    assert "The raw mean picks 9.90: wrong, it earns 0.90 less a visitor than 11.90" in said
+    assert "tideproof picks 11.90: right" in said
+
+
+def test_a_story_that_has_not_begun_has_no_picture():
+    with pytest.raises(InputError, match="no environment connects all prices yet"):
+        picture_info(Story(TRUTH, calendar(np.random.default_rng(0))))
