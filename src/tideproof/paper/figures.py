@@ -63,7 +63,7 @@ def _only(table: Table, *quantities: str) -> Table:
     return Table({name: [row[name] for row in rows] for name in table.columns})
 
 
-def _with_limits(table: Table, level: float = 0.95) -> Table:
+def with_limits(table: Table, level: float = 0.95) -> Table:
     """Return the table with the ends of the interval of what was simulated."""
     reach = [None if stderr is None else quantile(level) * stderr for stderr in table["stderr"]]
     both = list(zip(table["simulated"], reach, strict=True))
@@ -144,7 +144,7 @@ FIGURES = (
         "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
         ("designs",),
         lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
-        lambda table: draw_theorem(_with_limits(table)),
+        lambda table: draw_theorem(with_limits(table)),
     ),
     Figure(
         "conjecture",
@@ -155,6 +155,6 @@ FIGURES = (
         "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
         ("designs",),
         lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
-        lambda table: draw_conjecture(_with_limits(table)),
+        lambda table: draw_conjecture(with_limits(table)),
     ),
 )
