@@ -71,10 +71,17 @@ def cells(
 
         with open_source(os.fspath(data), table) as source:
             return source.group(request, progress)
-    if type(data).__module__.split(".")[0] in ("duckdb", "_duckdb"):
+    if _package(data) == "narwhals":
+        data = data.to_native()
+    if _package(data) in ("duckdb", "_duckdb"):
         from tideproof.frames.duck import from_relation
 
         return from_relation(data, request)
     from tideproof.frames.dataframes import from_frame
 
     return from_frame(data, request)
+
+
+def _package(data: Any) -> str:
+    """Return the name of the package that an object's type comes from."""
+    return type(data).__module__.split(".")[0]

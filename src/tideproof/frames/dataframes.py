@@ -60,14 +60,15 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: list[DType], requ
     arm, environment, reward = (nw.col(name) for name in ("arm", "environment", "reward"))
     missing = [_missing(arm, types[0]), _missing(environment, types[1]), _missing(reward, nw.Float64())]
     incomplete = missing[0] | missing[1] | missing[2]
-    survey = rows.select(
-        nw.len().alias("rows"),
-        *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
-        _number(incomplete).alias("incomplete"),
-        _number(~reward.is_finite() & ~missing[2]).alias("infinite"),
-        reward.mean().alias("centre"),
-    )
-    *counts, centre = _collected(survey).row(0)
+    with np.errstate(invalid="ignore"):  # of infinities of both signs, which are refused below
+        survey = rows.select(
+            nw.len().alias("rows"),
+            *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
+            _number(incomplete).alias("incomplete"),
+            _number(~reward.is_finite() & ~missing[2]).alias("infinite"),
+            reward.mean().alias("centre"),
+        )
+        *counts, centre = _collected(survey).row(0)
     total, *lacking, dropped, infinite = (int(count or 0) for count in counts)
     check_rows(total)
     if request.missing == "refuse":

@@ -73,12 +73,16 @@ class FileSource:
         return self._table(files, types_of(self.run, files.rows), numbers)
 
     def _table(self, files: Files, types: dict[str, str], numbers: Sequence[str]) -> Table:
+        """Return the rows, numbers that are text and labels that are JSON as what they stand for."""
         rows = files.rows
-        for name in numbers:
-            if base(types.get(name, "")) in ("VARCHAR", "JSON"):
+        for name, sql_type in types.items():
+            if name in numbers and base(sql_type) in ("VARCHAR", "JSON"):
                 check_text(self.run, files, name)
                 rows = f"(SELECT * REPLACE ({as_number(name)} AS {quoted(name)}) FROM {rows})"
                 types = types | {name: "DOUBLE"}
+            elif sql_type == "JSON":  # values of several types: without the quotes around text
+                rows = f"(SELECT * REPLACE ({quoted(name)} ->> '$' AS {quoted(name)}) FROM {rows})"
+                types = types | {name: "VARCHAR"}
         return Table(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG)
 
 

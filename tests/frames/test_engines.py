@@ -1,0 +1,230 @@
+"""Whatever holds the rows, the cells are those that NumPy gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import shutil
+import warnings
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from logs import LOG, NAMES, as_dict, assert_same, expected, truncated, write
+from tideproof.errors import InputError, UnknownName
+from tideproof.frames import cells, limits
+
+EVERYWHERE = {
+    "dict": lambda d, path: d,
+    "pandas": lambda d, path: pd.DataFrame(d),
+    "polars": lambda d, path: pl.DataFrame(d),
+    "polars lazy": lambda d, path: pl.LazyFrame(d),
+    "pyarrow": lambda d, path: pa.table(d),
+    "duckdb": lambda d, path: duckdb.from_arrow(pa.table(d)),
+    "narwhals of duckdb": lambda d, path: nw.from_native(duckdb.from_arrow(pa.table(d))),
+    "csv": lambda d, path: write(path / "log.csv", d, "csv"),
+    "parquet": lambda d, path: write(path / "log.parquet", d, "parquet"),
+    "jsonl": lambda d, path: write(path / "log.jsonl", d, "jsonl"),
+}
+
+
+@pytest.mark.parametrize("every", ["hour", "day", "week"])
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_an_environment_from_a_timestamp(tmp_path, engine, every):
+    found = cells(EVERYWHERE[engine](LOG, tmp_path), "variant", f"{every}(ts)", "sales")
+    labels = [truncated(moment, every) for moment in LOG["ts"]]
+    assert_same(as_dict(found), expected(LOG["variant"], labels, LOG["sales"]))
+
+
+def test_a_column_may_be_called_like_a_function():
+    data = {"a": ["x", "y"], "day(ts)": ["one", "one"], "r": [1.0, 2.0]}
+    assert cells(data, "a", "day(ts)", "r").environments == ["one"]
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_timestamps_with_a_zone_are_in_utc(tmp_path, engine):
+    zoned = dt.datetime(2024, 3, 1, 23, 30, tzinfo=dt.timezone(dt.timedelta(hours=-2)))
+    data = {"a": [1, 2], "ts": [zoned] * 2, "r": [1.0, 2.0]}
+    for every, want in {
+        "hour": dt.datetime(2024, 3, 2, 1),
+        "day": dt.date(2024, 3, 2),
+        "week": dt.date(2024, 2, 26),
+    }.items():
+        found = cells(EVERYWHERE[engine](data, tmp_path), "a", f"{every}(ts)", "r")
+        assert found.environments == [want]
+
+
+@pytest.mark.parametrize("engine", ["csv", "parquet", "duckdb"])
+def test_labels_with_a_zone_are_in_utc(tmp_path, engine):
+    zoned = dt.datetime(2024, 3, 1, 23, 30, tzinfo=dt.timezone(dt.timedelta(hours=-2)))
+    data = EVERYWHERE[engine]({"a": [1, 2], "ts": [zoned] * 2, "r": [1.0, 2.0]}, tmp_path)
+    assert cells(data, "a", "ts", "r").environments == [dt.datetime(2024, 3, 2, 1, 30)]
+
+
+@pytest.mark.parametrize("engine", sorted(EVERYWHERE.keys() - {"pandas"}))  # which has no type for dates
+def test_days_and_weeks_of_dates(tmp_path, engine):
+    days = [dt.date(2024, 3, 3), dt.date(2024, 3, 4), dt.date(2024, 3, 4), dt.date(2024, 3, 10)]
+    data = {"a": ["x", "y", "x", "x"], "d": days, "r": [1.0, 2.0, 3.0, 5.0]}
+    found = cells(EVERYWHERE[engine](data, tmp_path), "a", "week(d)", "r")
+    first, second = dt.date(2024, 2, 26), dt.date(2024, 3, 4)
+    assert as_dict(found) == {("x", first): (1, 1, 0), ("y", second): (1, 2, 0), ("x", second): (2, 4, 2)}
+    assert cells(EVERYWHERE[engine](data, tmp_path), "a", "day(d)", "r").environments == sorted(set(days))
+    if engine != "jsonl":  # where dates are text
+        with pytest.raises(InputError, match=r"hour\(d\) needs timestamps; column 'd' holds"):
+            cells(EVERYWHERE[engine](data, tmp_path), "a", "hour(d)", "r")
+
+
+AGGREGATED = {"n": "n", "variance": "var"}
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+@pytest.mark.parametrize("more", [{}, AGGREGATED], ids=["observations", "aggregated"])
+def test_nothing_is_cut_off(tmp_path, monkeypatch, engine, more):
+    """As many cells, or aggregated rows, as are allowed; not one more."""
+    rows = len(LOG["sales"])
+    pairs = len(set(zip(LOG["variant"], LOG["day"], strict=True)))
+    most, what = (rows, "aggregated rows") if more else (pairs, "pairs of arm and environment")
+    monkeypatch.setattr(limits, "MOST_CELLS", most)
+    found = cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES, **more)
+    assert found.n.sum() == (sum(LOG["n"]) if more else rows)
+    if engine == "dict":
+        return  # all of it is in memory already
+    monkeypatch.setattr(limits, "MOST_CELLS", most - 1)
+    with pytest.raises(
+        InputError, match=rf"there are more than {most - 1} {what}; are the columns .* swapped\?"
+    ):
+        cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES, **more)
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_as_many_arms_as_are_allowed(tmp_path, monkeypatch, engine):
+    monkeypatch.setattr(limits, "MOST_ARMS", 3)
+    assert set(cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES).arms) == set(LOG["variant"])
+    monkeypatch.setattr(limits, "MOST_ARMS", 2)
+    with pytest.raises(
+        InputError, match=r"^3 distinct arms \('v\d', 'v\d', 'v\d', …\) are more than the 2 that"
+    ):
+        cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES)
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_infinite_and_missing_rewards_are_counted_apart(tmp_path, engine):
+    sales = [math.inf, -math.inf, None, *LOG["sales"][3:]]
+    data = EVERYWHERE[engine](LOG | {"sales": sales}, tmp_path)
+    with pytest.raises(InputError, match="of 600 rows there are 1 in 'sales'"):
+        cells(data, **NAMES)
+    data = EVERYWHERE[engine](LOG | {"sales": sales}, tmp_path)
+    with pytest.raises(InputError, match="must be finite; 2 of 600 in 'sales' are infinite"):
+        cells(data, **NAMES, missing="drop")
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_what_is_no_timestamp(tmp_path, engine):
+    with pytest.raises(InputError, match=r"day\(n\) needs timestamps; column 'n' holds"):
+        cells(EVERYWHERE[engine](LOG, tmp_path), "variant", "day(n)", "sales")
+    with pytest.raises(UnknownName, match="unknown column 'tss'; did you mean 'ts'"):
+        cells(EVERYWHERE[engine](LOG, tmp_path), "variant", "day(tss)", "sales")
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_aggregated_rows(tmp_path, engine):
+    data = EVERYWHERE[engine](LOG, tmp_path)
+    found = cells(data, **NAMES, n="n", variance="var")
+    random = np.random.default_rng(3)
+    arm, environment, reward = [], [], []
+    for row in zip(LOG["variant"], LOG["day"], LOG["n"], LOG["sales"], LOG["var"], strict=True):
+        sample = random.normal(size=row[2])
+        sample -= sample.mean()
+        if row[2] > 1:
+            sample *= np.sqrt(row[4] / sample.var(ddof=1))
+        arm += [row[0]] * row[2]
+        environment += [row[1]] * row[2]
+        reward += (row[3] + sample).tolist()
+    assert_same(as_dict(found), expected(arm, environment, reward), rel=1e-8)
+    as_sd = LOG | {"sd": np.sqrt(LOG["var"]).tolist()}
+    again = cells(EVERYWHERE[engine](as_sd, tmp_path), **NAMES, n="n", sd="sd")
+    assert_same(as_dict(again), as_dict(found))
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_missing_values_may_be_dropped(tmp_path, engine):
+    sales = [None if i % 7 == 0 else x for i, x in enumerate(LOG["sales"])]
+    days = [None if i % 11 == 0 else x for i, x in enumerate(LOG["day"])]
+    data = EVERYWHERE[engine](LOG | {"sales": sales, "day": days}, tmp_path)
+    with pytest.raises(InputError, match=r"of 600 rows there are 55 in 'day', 86 in 'sales'; missing='drop'"):
+        cells(data, **NAMES)
+    data = EVERYWHERE[engine](LOG | {"sales": sales, "day": days}, tmp_path)
+    found = cells(data, **NAMES, missing="drop")
+    kept = [i for i in range(600) if i % 7 and i % 11]
+    want = expected(*([LOG[name][i] for i in kept] for name in ("variant", "day", "sales")))
+    assert_same(as_dict(found), want)
+    assert found.dropped == 600 - len(kept)
+
+
+def test_missing_is_one_of_two_words():
+    with pytest.raises(InputError, match="missing must be 'refuse' or 'drop', not 'ignore'"):
+        cells(LOG, **NAMES, missing="ignore")
+    with pytest.raises(InputError, match="no row is complete"):
+        cells({"a": [None], "e": [1], "r": [1.0]}, "a", "e", "r", missing="drop")
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_a_million_arms(tmp_path, engine):
+    rows = 20_000
+    data = {"id": [f"u{i}" for i in range(rows)], "day": ["mon", "tue"] * (rows // 2), "sales": [1.0] * rows}
+    with pytest.raises(InputError, match=r"20,000( and more)? distinct arms .* swapped\?"):
+        cells(EVERYWHERE[engine](data, tmp_path), "id", "day", "sales")
+
+
+def spark_session():
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not on this machine")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        return (
+            SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.driver.memory", "1g")
+            .getOrCreate()
+        )
+
+
+@pytest.fixture(scope="module")
+def spark():
+    session = spark_session()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+class TestSpark:
+    def test_the_same_cells(self, spark):
+        frame = spark.createDataFrame(list(zip(*LOG.values(), strict=True)), list(LOG))
+        assert_same(as_dict(cells(frame, **NAMES)), expected(LOG["variant"], LOG["day"], LOG["sales"]))
+
+    def test_week_of_a_timestamp(self, spark):
+        frame = spark.createDataFrame(list(zip(*LOG.values(), strict=True)), list(LOG))
+        labels = [truncated(moment, "week") for moment in LOG["ts"]]
+        want = expected(LOG["variant"], labels, LOG["sales"])
+        assert_same(as_dict(cells(frame, "variant", "week(ts)", "sales")), want)
+
+    def test_aggregated_far_and_missing(self, spark):
+        frame = spark.createDataFrame(list(zip(*LOG.values(), strict=True)), list(LOG))
+        aggregated = {"n": "n", "variance": "var"}
+        assert_same(as_dict(cells(frame, **NAMES, **aggregated)), as_dict(cells(LOG, **NAMES, **aggregated)))
+        far = frame.selectExpr("variant", "day", "case when n = 1 then null else sales + 1e9D end as sales")
+        with pytest.raises(InputError, match="missing values are not allowed; of 600 rows there are"):
+            cells(far, **NAMES)
+        kept = [i for i in range(600) if LOG["n"][i] > 1]
+        rewards = [1e9 + LOG["sales"][i] for i in kept]
+        want = expected([LOG["variant"][i] for i in kept], [LOG["day"][i] for i in kept], rewards)
+        assert_same(as_dict(cells(far, **NAMES, missing="drop")), want, rel=1e-6)
