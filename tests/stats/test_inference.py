@@ -14,9 +14,9 @@ from tideproof.stats.inference import (
     chi2_tail,
     critical_values,
     f_tail,
+    limits,
     pair_variances,
     t_quantile,
-    t_quantiles,
     two_sided_p,
 )
 
@@ -27,9 +27,10 @@ def test_quantiles_of_student_t(level, freedom):
     assert stats.t.cdf(t, freedom) - stats.t.cdf(-t, freedom) == pytest.approx(level, rel=1e-12)
     assert t > 0.0
     assert math.isnan(t_quantile(level, 0.0))
-    assert t_quantiles(level, np.array([freedom, 0.0, 9.0])) == pytest.approx(
-        [t, math.nan, stats.t.ppf(0.5 + level / 2, 9.0)], nan_ok=True
-    )
+    found = limits(np.array([1.0, 2.0]), np.array([4.0, 9.0]), np.array([freedom, 0.0]), level)
+    assert found["se"].tolist() == [2.0, 3.0]
+    assert found["low"] == pytest.approx([1.0 - 2.0 * t, math.nan], nan_ok=True)
+    assert found["high"] == pytest.approx([1.0 + 2.0 * t, math.nan], nan_ok=True)
 
 
 def test_two_sided_p_values():

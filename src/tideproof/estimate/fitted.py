@@ -14,7 +14,7 @@ import numpy as np
 
 from tideproof import checks
 from tideproof.checks import Direction
-from tideproof.core.arrays import Floats, Ints
+from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
@@ -25,7 +25,7 @@ from tideproof.stats.additivity import Additivity, additivity, weighted_additivi
 from tideproof.stats.averages import period_mean, raw_mean
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.gaps import gaps
-from tideproof.stats.inference import t_quantiles
+from tideproof.stats.inference import limits
 from tideproof.stats.influence import influence
 from tideproof.stats.noise import Variance, estimate, pools, sigma2
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
@@ -111,7 +111,20 @@ class Fit:
         NotComparable
             If no chain of shared environments connects all arms.
         """
-        return self._ranking()[0]
+        self._check_comparable()
+        return self.ranking[0][0]
+
+    @cached_property
+    def ranking(self) -> list[list[Any]]:
+        """The arms of each group, the best first."""
+        value = -self._sign * self._estimate.mu
+        ranked = (group[np.argsort(value[group], kind="stable")] for group in self._groups)
+        return [[self.cells.arms[i] for i in group] for group in ranked]
+
+    @property
+    def bridge(self) -> list[Any]:
+        """Arms which, run together in one environment, would make all comparable; empty if they are."""
+        return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
     @property
     def exact(self) -> bool:
@@ -127,7 +140,7 @@ class Fit:
         numerically with the standard error `p_best_error`. None for an arm that met no other, and
         without a degree of freedom.
         """
-        return {arm: known(p) for arm, p in zip(self.cells.arms, self._chances[0].tolist(), strict=True)}
+        return {row["arm"]: row["p_best"] for row in self.arms}
 
     @property
     def p_best_error(self) -> float | None:
@@ -146,17 +159,13 @@ class Fit:
         environment in proportion to traffic), se, low, high, p_best.
         """
         c, read = self.cells, self._estimate.readout
-        se = np.sqrt(read.mean_variance)
-        reach = t_quantiles(self.level, self._estimate.mean_freedom) * se
         return Table(
             {
                 "arm": c.arms,
                 "n": c.counts.astype(np.int64),
                 "raw_mean": raw_mean(c),
                 "mean": read.mean,
-                "se": se,
-                "low": read.mean - reach,
-                "high": read.mean + reach,
+                **limits(read.mean, read.mean_variance, self._estimate.mean_freedom, self.level),
                 "p_best": self._chances[0],
             }
         )
@@ -199,16 +208,16 @@ class Fit:
     @property
     def candidates(self) -> list[Any]:
         """The arms that may be the best: it is among them with probability `level` at least."""
-        ranking, rows = self._ranking(), self.comparisons
-        may = dict(zip(rows["arm"], rows["candidate"], strict=True))
-        return [arm for arm in ranking if may[arm]]
+        self._check_comparable()
+        may = {row["arm"] for row in self.comparisons if row["candidate"]}
+        return [arm for arm in self.ranking[0] if arm in may]
 
     @cached_property
     def decision(self) -> Decision:
         """Who wins, whether that is sure, and if not, why: what verdicts, reports and exit codes show."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
-        return decide(self._ranking(), self.candidates, self.freedom, self.exact)
+        return decide(self.ranking[0], self.candidates, self.freedom, self.exact)
 
     @property
     def verdict(self) -> str:
@@ -217,9 +226,9 @@ class Fit:
 
     def rival(self, arm: Any) -> Any:
         """Return the best of the other arms that `arm` can be compared with; None if there is none."""
-        i = self._position(arm)
-        group = next(group for group in self._groups if i in group)
-        return next((self.cells.arms[k] for k in self._ranked(group) if k != i), None)
+        self._position(arm)  # an error if it is unknown
+        group = next(group for group in self.ranking if arm in group)
+        return next((other for other in group if other != arm), None)
 
     @cached_property
     def shifts(self) -> Table:
@@ -229,17 +238,13 @@ class Fit:
         traffic of its group of arms), se, low, high.
         """
         c, read = self.cells, self._estimate.readout
-        se = np.sqrt(read.shift_variance)
-        reach = t_quantiles(self.level, self._estimate.shift_freedom) * se
         return Table(
             {
                 "environment": c.environments,
                 "n": c.sizes.astype(np.int64),
                 "arms": c.arms_seen,
                 "shift": read.shift,
-                "se": se,
-                "low": read.shift - reach,
-                "high": read.shift + reach,
+                **limits(read.shift, read.shift_variance, self._estimate.shift_freedom, self.level),
             }
         )
 
@@ -273,17 +278,9 @@ class Fit:
         if i == k:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
         found = gaps(self.cells, self._solution, self.variance, i, k)
-        se = np.sqrt(found.variance)
-        reach = t_quantiles(self.level, found.freedom) * se
-        return Table(
-            {
-                "environment": [self.cells.environments[j] for j in found.environment],
-                "estimate": found.estimate,
-                "se": se,
-                "low": found.estimate - reach,
-                "high": found.estimate + reach,
-            }
-        )
+        where = [self.cells.environments[j] for j in found.environment]
+        known = limits(found.estimate, found.variance, found.freedom, self.level)
+        return Table({"environment": where, "estimate": found.estimate, **known})
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
@@ -328,23 +325,6 @@ class Fit:
             raise UnknownName.among("arm", arm, self.cells.arms)
         return self.cells.arms.index(arm)
 
-    def _ranked(self, group: Ints) -> list[int]:
-        """Return the arms of a group, the best first."""
-        order = np.argsort(-self._sign * self._estimate.mu[group], kind="stable")
-        return [int(i) for i in group[order]]
-
-    def _ranking(self) -> list[Any]:
-        """Return all arms, the best first."""
-        self._check_comparable()
-        return [self.cells.arms[i] for i in self._ranked(self._groups[0])]
-
     def _check_comparable(self) -> None:
         if len(self.groups) > 1:
             raise NotComparable(strangers(self))
-
-    @property
-    def bridge(self) -> list[Any]:
-        """Arms which, run together in one environment, would make all comparable; empty if they are."""
-        if len(self.groups) == 1:
-            return []
-        return [self.cells.arms[self._ranked(group)[0]] for group in self._groups]

@@ -78,9 +78,8 @@ def _arms(fit: Fit) -> Table:
     rows = {row["arm"]: row for row in fit.arms}
     bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
     may = dict(zip(fit.comparisons["arm"], fit.comparisons["candidate"], strict=True))
-    sign = 1.0 if fit.direction == "maximize" else -1.0
-    group = {arm: g for g, arms in enumerate(fit.groups) for arm in arms}
-    order = sorted(rows, key=lambda arm: (group[arm], -sign * (rows[arm]["mean"] or 0.0)))
+    group = {arm: g for g, arms in enumerate(fit.ranking) for arm in arms}
+    order = list(group)
     columns: dict[str, list[Any]] = {"arm": order}
     if len(fit.groups) > 1:
         columns["group"] = [group[arm] + 1 for arm in order]

@@ -38,13 +38,11 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(stdtrit(freedom, 0.5 + 0.5 * level)) if freedom else math.nan
 
 
-def t_quantiles(level: float, freedom: Floats) -> Floats:
-    """Return `t_quantile` for each entry.
-
-    >>> t_quantiles(0.95, np.array([10.0, 0.0])).round(3)
-    array([2.228,   nan])
-    """
-    return np.array([t_quantile(level, nu) for nu in freedom.tolist()])
+def limits(estimate: Floats, variance: Floats, freedom: Floats, level: float) -> dict[str, Floats]:
+    """Return standard errors and Student-t intervals, "se", "low" and "high"; NaN without freedom."""
+    se = np.sqrt(variance)
+    reach = np.array([t_quantile(level, nu) for nu in freedom.tolist()]) * se
+    return {"se": se, "low": estimate - reach, "high": estimate + reach}
 
 
 def two_sided_p(estimate: float, se: float, freedom: float) -> float:
