@@ -88,9 +88,19 @@ def _arms(fit: Fit) -> Table:
         columns["p_best"] = [rows[arm]["p_best"] for arm in order]
     for name in ("mean", "low", "high", "raw_mean"):
         columns[name] = [rows[arm][name] for arm in order]
-    columns["bias"] = [bias[arm] for arm in order]
+    largest = max(abs(row["raw_mean"] or 0.0) for row in rows.values())
+    columns["bias"] = [_rounded_off(bias[arm], largest) for arm in order]
     columns["n"] = [rows[arm]["n"] for arm in order]
     return Table(columns)
+
+
+def _rounded_off(x: float | None, largest: float) -> float | None:
+    """Return 0 for what rounding left of a difference of such numbers.
+
+    >>> _rounded_off(-4.4e-16, 3.5), _rounded_off(1e-9, 3.5), _rounded_off(None, 3.5)
+    (0.0, 1e-09, None)
+    """
+    return 0.0 if x is not None and abs(x) <= 1e-13 * largest else x
 
 
 def _notes(fit: Fit) -> list[str]:
