@@ -377,6 +377,14 @@ def test_a_single_reward_needs_no_variance_and_two_do():
     assert run.fit().arms["n"][0] == 3
 
 
+def test_a_single_reward_has_no_variance_whether_that_is_said_or_not():
+    run = experiment()
+    run.tell_summary(arm="A", environment=1, n=1, mean=1.0, key="k")
+    before = snapshot(run)
+    run.tell_summary(arm="A", environment=1, n=1, mean=1.0, variance=0.0, key="k")
+    assert snapshot(run) == before
+
+
 def test_the_variance_of_a_summary_has_divisor_n_minus_1():
     run = experiment()
     run.tell_summary(arm="A", environment="mon", n=5, mean=1.0, variance=0.5)

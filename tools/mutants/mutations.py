@@ -128,7 +128,7 @@ def _walk(node: ast.AST, shown: ast.AST) -> Iterator[_Change]:
             continue
         parts = value if isinstance(value, list) else [value]
         for place, part in enumerate(parts):
-            if not isinstance(part, ast.AST) or isinstance(part, (ast.Raise, ast.Assert)):
+            if not isinstance(part, ast.AST) or _is_a_guard(part):
                 continue
             if isinstance(part, ast.keyword) and part.arg == "strict":  # of zip: an assertion, no arithmetic
                 continue
@@ -198,6 +198,13 @@ def _is_effect(part: ast.AST) -> bool:
     if isinstance(part, ast.Assign):
         return all(isinstance(target, (ast.Subscript, ast.Attribute)) for target in part.targets)
     return isinstance(part, ast.AugAssign)
+
+
+def _is_a_guard(part: ast.AST) -> bool:
+    """Tell whether it only says what can never be: an error and its words, or `strict=True`."""
+    return isinstance(part, (ast.Raise, ast.Assert)) or (
+        isinstance(part, ast.keyword) and part.arg == "strict"
+    )
 
 
 def _is_text(node: ast.AST) -> bool:

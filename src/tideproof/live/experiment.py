@@ -136,8 +136,7 @@ class Experiment:
             If fewer pulls than that are left, or the policy has stopped.
         """
         wanted = 1 if n is None else whole("n", n, 1)
-        label = checked_label(environment) if environment is not None else self._current
-        label = 1 if label is None else label
+        label = self._label if environment is None else checked_label(environment)
         if self.remaining is not None and wanted > self.remaining:
             raise Finished(
                 f"asked for {wanted} pull(s), {self.remaining} of {self.budget} left; {self.recommend()}"
@@ -152,6 +151,11 @@ class Experiment:
             raise
         self._current = label
         return pulls[0] if n is None else pulls
+
+    @property
+    def _label(self) -> Label:
+        """Where the next pull is played if nobody says: where the last one was, at first in 1."""
+        return 1 if self._current is None else self._current
 
     def _ask_one(self, label: Label) -> Pull:
         arm = self._next_arm(label)
@@ -328,7 +332,7 @@ class Experiment:
         with self._lock:
             if self.remaining == 0:
                 return True
-            return self.policy.policy.stops and self._next_arm(self._current or 1) < 0
+            return self.policy.policy.stops and self._next_arm(self._label) < 0
 
     @_locked
     def fit(self) -> Fit:
