@@ -94,12 +94,15 @@ def test_a_draw_by_hand(arms, lane):
         uniforms = np.array(uniforms[: arms - 1])
         z = 2.0 * np.array([normal_quantile(u) for u in uniforms])
         values = fit.mu[order] + np.append(0.0, z @ upper)
+        posterior.values[:] = math.nan
         best = best_of_draw(posterior, fit, 2.0, draw, lane)
         assert best == order[int(np.argmax(values))]
         if np.prod(2.0 * np.minimum(uniforms, 1.0 - uniforms)) > posterior.settled[0]:
             settled += 1
             assert best == order[0]
+            assert np.isnan(posterior.values).all(), "no normal number was needed"
         else:
             np.testing.assert_allclose(posterior.values, values, rtol=1e-9, atol=1e-9)
         seen.add(best)
     assert len(seen) > 1
+    assert settled < 60
