@@ -167,7 +167,10 @@ def test_a_policy_alone_meets_the_default_rivals_in_every_world(tiny):
 def test_it_is_what_simulate_finds(tiny):
     case = COLLECTION[4]
     alone = tp.simulate(case.world, "linlucb", case.budget, replications=3, seed=1)
-    assert tiny.studies[case.name].errors("linlucb").tolist() == alone.errors("linlucb").tolist()
+    study = tiny.studies[case.name]
+    assert study.errors("linlucb").tolist() == alone.errors("linlucb").tolist()
+    assert study.pulls("linlucb").tolist() == alone.pulls("linlucb").tolist()
+    assert study.pulls("linlucb").tolist() != study.pulls("mine").tolist()
 
 
 def test_the_default_policy_is_not_its_own_rival(monkeypatch):
