@@ -120,17 +120,15 @@ def _changes(tree: ast.Module) -> list[_Change]:
 
 def _walk(node: ast.AST, shown: ast.AST) -> Iterator[_Change]:
     """Yield the changes inside a node; `shown` is the expression or statement around it."""
-    yield from _here(node)
     if isinstance(node, ast.If) and _never_runs(node.test):
         return
+    yield from _here(node)
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "bases", "format_spec"):
             continue
         parts = value if isinstance(value, list) else [value]
         for place, part in enumerate(parts):
             if not isinstance(part, ast.AST) or _is_a_guard(part):
-                continue
-            if isinstance(part, ast.keyword) and part.arg == "strict":  # of zip: an assertion, no arithmetic
                 continue
             where = place if isinstance(value, list) else None
             around = node if isinstance(node, (ast.expr, ast.stmt)) else shown
@@ -155,7 +153,7 @@ def _here(node: ast.AST) -> Iterator[_Change]:
     elif isinstance(node, (ast.If, ast.IfExp, ast.While)) and isinstance(
         node.test, (ast.Name, ast.Attribute, ast.Call)
     ):
-        yield _Change(node, "test", None, ast.UnaryOp(ast.Not(), node.test), node.test)
+        yield _Change(node, "test", None, ast.UnaryOp(ast.Not(), node.test), node)
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in _NAMES:
             yield _Change(node.func, "id", None, _NAMES[node.func.id], node)
@@ -186,8 +184,8 @@ def _replaced(
 def _other(value: float) -> float:
     if isinstance(value, bool):
         return not value
-    if isinstance(value, float) and 0.0 < value < 0.01:
-        return 2.0 * value
+    if isinstance(value, float) and not 0.01 <= value < 1e9 and value:
+        return 2.0 * value  # one more would be far too much, or nothing
     return value + 1
 
 
@@ -212,7 +210,8 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _first_line(node: ast.AST) -> str:
-    return ast.unparse(node).splitlines()[0]
+    lines = ast.unparse(node).splitlines()
+    return next(line for line in lines if not line.startswith("@"))
 
 
 def _never_runs(test: ast.AST) -> bool:
