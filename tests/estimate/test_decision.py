@@ -74,3 +74,17 @@ def test_a_rival_is_the_best_of_the_others_of_its_group():
     assert [less.rival(arm) for arm in "ABC"] == ["C", "A", "A"]
     alone = Fit.from_arrays(list("ABABC"), [1, 1, 2, 2, 3], [1.0, 2.0, 3.0, 5.0, 1.0])
     assert alone.rival("C") is None
+
+
+def test_how_sure_a_verdict_says_that_it_is():
+    """Two digits, but no certainty: from 0.995 on it says "> 0.99"."""
+    arm, day = np.tile(list("AB"), 6), np.repeat(np.arange(6), 2)
+    noise = np.array([0.3, -0.3, 0.5, -0.1, -0.2, 0.4, 0.1, 0.2, -0.4, 0.1, 0.2, -0.1])
+    seen = set()
+    for gap in np.linspace(0.1, 2.0, 40):
+        found = Fit.from_arrays(arm, day, noise + gap * (arm == "B"), level=0.8)
+        chance = found.p_best[found.best]
+        said = found.verdict.rsplit("probability ", 1)[1]
+        assert said == ("> 0.99" if chance > 0.995 else f"{chance:.2f}")
+        seen.add(said)
+    assert {"> 0.99", "0.99"} <= seen

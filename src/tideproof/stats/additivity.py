@@ -36,7 +36,7 @@ class Additivity:
     worst: Table
 
 
-def additivity(c: Cells, s: Solution, worst: int = 5) -> Additivity:
+def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
     """Test whether one shift for all arms describes the data, and name the `worst` cells."""
     worst = whole("worst", worst, 1)
     df1, df2 = _interactions(c, s), s.told - c.n.size
@@ -52,7 +52,7 @@ def additivity(c: Cells, s: Solution, worst: int = 5) -> Additivity:
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
 
-def weighted_additivity(c: Cells, pools: Pools, worst: int = 5) -> Additivity:
+def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
     """Test additivity where arms or environments do not vary alike: Welch and James's test.
 
     T = sum of w residual^2 with weights w = n/variance, divided by a constant that makes up for the

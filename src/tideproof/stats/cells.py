@@ -115,7 +115,7 @@ class Cells:
         mean = self.by_environment(self.weight * values)[self.environment] / self.totals[self.environment]
         return np.asarray(values - mean)
 
-    def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, list[Floats]]]:
+    def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, Floats]]:
         """Spread values of each cell over dense blocks of environments x arms.
 
         Yields the environments of a block, its cells, and a block for each of the `values`.
@@ -126,9 +126,8 @@ class Cells:
             stop = min(start + rows, self.J)
             first, last = np.searchsorted(self.environment, [start, stop], sorter=order)
             cells = order[first:last]
-            dense = [np.zeros((stop - start, self.K)) for _ in values]
-            for block, value in zip(dense, values, strict=True):
-                block[self.environment[cells] - start, self.arm[cells]] = value[cells]
+            dense = np.zeros((len(values), stop - start, self.K))
+            dense[:, self.environment[cells] - start, self.arm[cells]] = [value[cells] for value in values]
             yield slice(start, stop), cells, dense
 
 
