@@ -74,9 +74,12 @@ def test_arms_that_tie_without_any_variance():
 
 @pytest.mark.parametrize("arms", [2, 3, 4, 5])
 @pytest.mark.parametrize("lane", [0, 7])
-def test_a_draw_by_hand(arms, lane):
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_draw_by_hand(arms, lane, clear):
     fit = fitted(10 + arms, arms)
     fit.mu[:] *= 0.1
+    if clear:  # all others are three standard errors behind arm 0
+        fit.mu[:] = [-6.0 * math.sqrt(contrast(fit, [0, i])[0, 0]) for i in range(arms)]
     posterior = allocate(Posterior, arms).view
     find_contenders(posterior, fit, 4.0)
     order = posterior.arms.tolist()
@@ -104,5 +107,5 @@ def test_a_draw_by_hand(arms, lane):
         else:
             np.testing.assert_allclose(posterior.values, values, rtol=1e-9, atol=1e-9)
         seen.add(best)
-    assert len(seen) > 1
-    assert settled < 60
+    assert len(seen) > 1 or clear
+    assert settled > 10 or not clear
