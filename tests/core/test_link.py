@@ -1,5 +1,6 @@
 """The linker: copies, holes, and states cut from two buffers."""
 
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -207,6 +208,13 @@ class Fit(NamedTuple):
 def test_a_hole_filled_with_what_is_no_kernel():
     with pytest.raises(KernelError, match="uses 'inner', filled by the hole 'inner', which is no kernel"):
         link(outer, interpreted, {"SCALE": 1.0, "inner": untagged})
+
+
+def test_a_hole_filled_with_what_a_compiler_knows():
+    """As on a GPU: 1/sqrt(x) is a Python function of numba's, not ours to tag."""
+    knows = types.FunctionType(untagged.__code__, {}, "rsqrt")
+    knows.__module__ = "numba.cuda.libdevice"
+    assert link(outer, interpreted, {"SCALE": 1.0, "inner": knows})(2.0) == 3.0 - 2.0
 
 
 @pytest.mark.parametrize("jit", [interpreted, cpu])

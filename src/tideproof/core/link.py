@@ -99,7 +99,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
             given, value = f"{reference.name!r}, filled by the hole {value.name!r},", filled[value.name]
         if is_kernel(value):
             return twin(filled.get(value, value))
-        if isinstance(value, types.FunctionType):
+        if _is_helper(value):
             raise KernelError(
                 f"kernel {place(g, reference.line)} uses {given} which is no kernel: "
                 f"put @kernel above {place(value)}"
@@ -122,6 +122,14 @@ def _is_function(value: object) -> TypeGuard[types.FunctionType]:
     return isinstance(value, types.FunctionType)
 
 
+def _is_helper(value: object) -> TypeGuard[types.FunctionType]:
+    """Tell whether `value` is a function that no compiler knows."""
+    return _is_function(value) and value.__module__.partition(".")[0] not in _COMPILED
+
+
+_COMPILED = ("numpy", "numba", "numba_cuda")  # whose functions compilers know: numpy.sum, libdevice.rsqrt
+
+
 def _refuse_keywords(g: types.FunctionType) -> None:
     """Refuse keyword-only parameters: compiled, their defaults would be lost."""
     code = g.__code__
@@ -140,16 +148,13 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
             return
         holder, value = value.__name__, getattr(value, attribute, None)
         known = is_kernel(value) or isinstance(value, Hole)
-        if known or (_is_function(value) and value.__module__.partition(".")[0] not in _COMPILED):
+        if known or _is_helper(value):
             dotted = ".".join((reference.name, *reference.attributes[:depth]))
             tag = "" if known else f", and put @kernel above {place(value)}"
             raise KernelError(
                 f"kernel {place(g, reference.line)} calls {dotted} by attribute, where no compiled twin can "
                 f"take its place: write `from {holder} import {attribute}` and call {attribute}(...){tag}"
             )
-
-
-_COMPILED = ("numpy", "numba", "numba_cuda", "math")  # whose functions the compiler knows
 
 
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
