@@ -629,6 +629,7 @@ def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
     assert drive(experiment(policy="ucb1-normal"), 40)._batches == 40
 
 
+@pytest.mark.no_cover
 def test_a_million_updates_do_not_drift():
     """Estimates within 1e-8 sigma, contrast variances within 1e-8 of a fresh solve."""
     run = experiment(budget=None, policy="round-robin+ols")
