@@ -75,11 +75,16 @@ def test_every_path_in_a_page_exists(page):
         assert (ROOT / path).exists(), path
 
 
-def test_rooms_named_for_contributors_exist():
+def test_rooms_are_named_in_the_order_in_which_they_may_import():
     paragraph = (ROOT / "CONTRIBUTING.md").read_text().split("Imports point one way")[1].split("\n\n")[0]
-    rooms = re.findall(r"`([\w.]+/?)`", paragraph)
-    assert len(rooms) > 10
-    assert [room for room in rooms if not (PACKAGE / room).exists()] == []
+    named = [
+        room.removesuffix("/").removesuffix(".py") for room in re.findall(r"`([a-z]+(?:/|\.py))`", paragraph)
+    ]
+    layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+    order = {room: i for i, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
+    assert [order[room] for room in named] == sorted(order[room] for room in named)
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(named) == rooms | {"cli", "demo", "plugin"}
 
 
 def test_tests_named_for_contributors_exist():
