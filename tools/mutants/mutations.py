@@ -210,8 +210,14 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _first_line(node: ast.AST) -> str:
-    lines = ast.unparse(node).splitlines()
-    return next(line for line in lines if not line.startswith("@"))
+    """Return the code in one line; of a function, its name and what its parameters are set to."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        of = node.args
+        names = [*of.posonlyargs, *of.args][::-1]
+        pairs = [*zip(names, of.defaults[::-1], strict=False)][::-1]
+        pairs += [(name, value) for name, value in zip(of.kwonlyargs, of.kw_defaults, strict=True) if value]
+        return f"def {node.name}({', '.join(f'{name.arg}={ast.unparse(value)}' for name, value in pairs)})"
+    return ast.unparse(node).splitlines()[0]
 
 
 def _never_runs(test: ast.AST) -> bool:
