@@ -143,6 +143,21 @@ def test_what_no_test_notices_survives_unless_it_is_explained(tiny):
     assert done.returncode == 0
 
 
+def test_a_module_whose_own_examples_are_played_too_is_changed_all_the_same(tiny):
+    (tiny / "src/tiny/arithmetic.py").write_text(
+        'SIDES = 4\n\n\ndef sides():\n    """Say how many.\n\n    >>> sides() > 0\n    True\n    """\n    return SIDES\n'
+    )
+    (tiny / "tests/test_tiny.py").write_text(
+        "from tiny.arithmetic import sides\n\ndef test_sides():\n    assert sides() == 4\n"
+    )
+    (tiny / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\naddopts = "--doctest-modules --import-mode=importlib"\n'
+    )
+    (tiny / "targets.toml").write_text(TARGETS.replace('["tests"]', '["tests", "src/tiny"]'))
+    done = run(tiny, "--count", "0")
+    assert "1 mutants, 1 killed" in done.stdout, done.stdout + done.stderr
+
+
 def ids(tiny, change):
     shown = run(tiny, "--list", "--count", "0").stdout.splitlines()
     return [line.split()[0] for line in shown if line.endswith(change)]

@@ -111,14 +111,15 @@ def trial(
     source = (root / mutant.file).read_text()
     code = compile(mutations.mutated(source, mutant.number), str(root / mutant.file), "exec")
     name = ".".join(Path(mutant.file).relative_to("src").with_suffix("").parts).removesuffix(".__init__")
-    sys.meta_path.insert(0, _Changed(name, code))
+    changed = _Changed(name, code)
+    sys.meta_path.insert(0, changed)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     _skip_what_would_compile()
     played = 0
     for number, tests in enumerate(stages):
         if not tests:
             continue
-        chosen = _Chosen(tests, patience, folder)
+        chosen = _Chosen(tests, patience, folder, changed)
         files = sorted({test.split("::")[0] for test in tests})
         inner = folder / str(number)
         inner.mkdir()
@@ -211,10 +212,15 @@ class _Watch:
 class _Chosen:
     """Keeps the chosen tests, the quickest first, and ends the process when one takes far too long."""
 
-    def __init__(self, tests: dict[str, float], patience: float, folder: Path) -> None:
-        self._tests, self._patience, self._folder = tests, patience, folder
+    def __init__(self, tests: dict[str, float], patience: float, folder: Path, changed: _Changed) -> None:
+        self._tests, self._patience, self._folder, self._changed = tests, patience, folder, changed
         self.failed: str | None = None
         self.played = 0
+
+    def pytest_sessionstart(self) -> None:
+        """Put the changed module before pytest's own finder, which reads files with doctests as they are."""
+        sys.meta_path.remove(self._changed)
+        sys.meta_path.insert(0, self._changed)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         kept = {item.nodeid: item for item in items if item.nodeid in self._tests}
