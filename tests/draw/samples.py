@@ -75,7 +75,7 @@ FACETS = [
         "first panel",
         [
             curve("LinLUCB", [10, 20, 30], [0.2, 0.1, 0.05]),
-            curve("round robin, stationary", list(range(18)), [0.3] * 18),
+            curve("round robin, stationary", list(range(16)), [0.3] * 16),
             curve("P1, IPS", [10, 20, 30, 40], [0.2, 0.0, 0.1, 0.1]),
         ],
         30.0,

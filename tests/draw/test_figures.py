@@ -76,6 +76,22 @@ def test_facets_are_their_curves_up_to_the_first_zero():
             assert line.get_color() == styles.PAPER[curve.label].colour
 
 
+def test_facets_below_each_other_and_without_any_error():
+    never = [facet._replace(curves=[samples.curve("SR", [1, 2], [0.0, 0.0])]) for facet in samples.FACETS]
+    axes = draw_facets(never, "EOC", 1, (3.0, 6.0), 1).axes
+    assert [each.get_xlabel() for each in axes] == ["", "", "samples"]
+    assert [each.get_ylabel() for each in axes] == ["EOC"] * 3
+    assert [each.get_ylim() for each in axes] == [pytest.approx((0.5e-5, 1.0))] * 3
+    (one,) = draw_facets(samples.FACETS[:1], "PICS", 1, (3.0, 2.0), 1).axes
+    assert one.get_title("left") == "first panel"
+
+
+def test_many_curves_need_a_wider_legend():
+    for count, columns in ((7, 1), (8, 2), (15, 2), (16, 3)):
+        axes = draw_study(samples.LONG[:1] * count, "pics", 1, True, None).axes[0]
+        assert axes.get_legend()._ncols == columns
+
+
 def test_every_curve_of_the_paper_has_a_look():
     wanted = {*named.EXISTING, named.LINLUCB, named.SER3, named.REDUCED, named.REDUCED_ROBIN}
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}

@@ -124,7 +124,7 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, size: tuple[float,
             _facet_line(axes, curve, POLICIES[curve.label], floor)
         axes.set_yscale("log")
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(floor, 1.5 * max(values))
+        axes.set_ylim(floor, 1.5 * max(values) or 1.0)
         axes.set_title(facet.title, fontsize=9, loc="left")
         axes.grid(alpha=0.25, which="major", linewidth=0.6)
         axes.tick_params(labelsize=8)
