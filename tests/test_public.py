@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tideproof as tp
+from tideproof import cli
 from tideproof.cli import app
 from tideproof.commands.command import EXITS
 from tideproof.commands.registry import COMMANDS
@@ -124,6 +125,22 @@ def test_exit_codes_of_all_commands_are_in_the_reference():
     reference = " ".join((ROOT / "docs" / "reference.md").read_text().split())
     for code, meaning in EXITS.items():
         assert f"{code} {meaning}" in reference.split("## Commands")[1].split("`tideproof --version`.")[1]
+
+
+def test_those_exit_codes_are_what_main_returns(monkeypatch):
+    def ends_with(error):
+        def fail():
+            if error:
+                raise error
+
+        monkeypatch.setattr(cli, "app", fail)
+        try:
+            cli.main()
+        except SystemExit as end:
+            return end.code
+        return 0
+
+    assert [ends_with(None), ends_with(tp.InputError("no")), ends_with(KeyboardInterrupt())] == list(EXITS)
 
 
 def test_as_a_module_it_is_the_command():

@@ -106,6 +106,60 @@ def test_columns_are_guessed_and_that_is_said(log):
     assert "(guessed: arm, environment;" in re.sub(r"\s+", " ", again.stderr)
 
 
+TINY = {
+    "winner": ("A,1,0\nA,1,1\nB,1,10\nB,1,11\n", 0),
+    "open": ("A,1,0\nA,1,1\nB,1,0.5\nB,1,1.5\n", 3),
+    "not_comparable": ("A,1,0\nA,1,1\nB,2,10\nB,2,11\n", 4),
+}
+
+
+@pytest.mark.parametrize("standing", TINY)
+def test_the_exit_code_says_how_it_stands(tmp_path, standing):
+    rows, code = TINY[standing]
+    path = tmp_path / "log.csv"
+    path.write_text(f"variant,day,sales\n{rows}")
+    found = run(path, *NAMES, "--json")
+    assert (found.exit_code, json.loads(found.stdout)["standing"]) == (code, standing)
+
+
+def test_numbers_on_the_screen(tmp_path):
+    """One environment: means of 3 rewards, pooled variance 4 with 4 degrees of freedom."""
+    path = tmp_path / "log.csv"
+    path.write_text("variant,day,sales\nA,1,2\nA,1,4\nA,1,6\nB,1,12\nB,1,14\nB,1,16\n")
+    result = run(path, *NAMES)
+    row = next(line for line in result.stdout.splitlines() if line.startswith(" B"))
+    t = 2.7764451051977987  # 0.975 quantile of Student's t with 4 degrees of freedom
+    chance = 1 - 0.5 * (1 - 0.9964)  # of t_4 below 10 / sqrt(4 * 2 / 3) = 6.124, to four digits
+    assert row.split() == [
+        "B",
+        "3",
+        "14.0",
+        "±",
+        f"{t * (4 / 3) ** 0.5:.1f}",
+        "14.0",
+        "+0.0",
+        f"{chance:.3f}",
+        "yes",
+    ]
+
+
+def test_many_arms_are_cut_and_counted(tmp_path):
+    path = tmp_path / "log.csv"
+    rows = [f"arm{i:02},{day},{i + day % 3}" for i in range(45) for day in (1, 2, 3)]
+    path.write_text("variant,day,sales\n" + "\n".join(rows) + "\n")
+    shown = run(path, *NAMES).stdout
+    assert sum(line.startswith(" arm") and line[4].isdigit() for line in shown.splitlines()) == 40
+    assert "5 more arms: --json lists all" in shown
+    path.write_text("variant,day,sales\n" + "\n".join(rows[:120]) + "\n")
+    assert "more arms" not in run(path, *NAMES).stdout
+
+
+def test_the_name_of_the_report_is_printed_as_it_is(tmp_path, log):
+    path = tmp_path / "a[bold]b.html"
+    assert f"report: {path}" in run(log, *NAMES, "--html", path, columns=300).stderr
+    assert path.exists()
+
+
 def test_exit_codes(tmp_path, log):
     close = tmp_path / "close.csv"
     frame(gap=0.02).write_csv(close)
