@@ -69,6 +69,28 @@ def test_by_hand():
     assert clear.high[1:].tolist() == [0.0, 0.0]
 
 
+def test_zero_is_never_outside_its_interval_by_the_wrong_side():
+    """At levels below one half the constants are negative: limits stay on their sides of 0."""
+    found = compare_with_best(np.array([0.1, 0.0, -3.0]), 0.5 * np.eye(3), np.full(3, 1e9), 0.05)
+    assert critical_values(0.5 * np.eye(3), np.full(3, 1e9), 0.05).max() < -0.3
+    assert found.candidate.tolist() == [True, False, False]
+    assert found.low[:2].tolist() == [0.0, 0.0]
+    assert found.low[2] < -1.0
+    assert found.high.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_an_arm_that_leads_is_a_candidate_and_so_is_one_that_ties():
+    found = compare_with_best(np.array([2.0, 2.0, 1.0]), 1e-9 * np.eye(3), np.full(3, 9.0), 0.05)
+    assert found.candidate.tolist() == [True, True, False]
+
+
+def test_unknown_noise_leaves_everything_open():
+    found = compare_with_best(np.array([2.0, 1.0]), np.full((2, 2), np.nan), np.full(2, 9.0), 0.95)
+    assert found.estimate.tolist() == [1.0, -1.0]
+    assert np.isnan([found.low, found.high]).all()
+    assert found.candidate.tolist() == [True, True]
+
+
 def test_without_noise():
     found = compare_with_best(np.array([1.0, 2.0, 2.0]), np.zeros((3, 3)), np.full(3, 5.0), 0.95)
     assert found.candidate.tolist() == [False, True, True]

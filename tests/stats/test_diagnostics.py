@@ -59,6 +59,18 @@ def test_an_environment_that_holds_the_arms_together():
         Fit.from_arrays(list("ABC"), [1, 1, 2], [1.0, 2.0, 3.0]).influence()
 
 
+def test_what_holds_the_arms_together_comes_first_and_single_arms_are_left_out():
+    """C was seen in one environment only, with A and B; the second environment has a single arm."""
+    random = np.random.default_rng(3)
+    arm = [*"AABB", *"BBB", *"AABBCC", *"AAABB", *"ABA"]
+    environment = ["a"] * 4 + ["b"] * 3 + ["c"] * 6 + ["d"] * 5 + ["e"] * 3
+    found = Fit.from_arrays(arm, environment, random.normal(size=21)).influence()
+    assert found["environment"][0] == "c"
+    assert sorted(found["environment"]) == ["a", "c", "d", "e"]
+    assert found.to_dicts()[0] == {"environment": "c", "n": 6, "best": None, "lead": None, "change": None}
+    assert None not in found["best"][1:]
+
+
 def spread_log(seed, sd_arm=(1, 1, 1), sd_environment=(1, 1, 1, 1), noise="normal"):
     random = np.random.default_rng(seed)
     cells = [(i, j) for i in range(3) for j in range(4) for _ in range(8)]

@@ -135,3 +135,26 @@ def test_the_radius_of_a_student_t_vector():
     at, cdf = inference._radial_table(3, 7.0)
     assert cdf == pytest.approx(stats.f.cdf(at**2 / 3, 3, 7.0), abs=1e-12)
     assert (at[0], at[-1]) == pytest.approx((0.0, 2**12 - 1.0))
+
+
+@pytest.mark.parametrize(("arms", "points"), [(2, 1024), (5, 1024), (6, 4096), (200, 2621)])
+def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
+    """What it costs; few arms have few directions to go."""
+    taken, directions = [], inference._directions
+    monkeypatch.setattr(
+        inference, "_directions", lambda points, shift: taken.append(points) or directions(points, shift)
+    )
+    critical_values(np.eye(arms), np.full(arms, 9.0), 0.9)
+    assert taken == [points]
+
+
+def test_no_direction_is_lost_at_the_ends_of_the_lattice():
+    for shift in (0.0, 0.5):  # the normal quantile of 1 and of 0 would be infinite
+        v = inference._directions(1, np.full(3, shift))
+        assert np.abs(v) == pytest.approx(np.full((1, 3), math.sqrt(1 / 3)))
+
+
+def test_the_share_of_directions_that_never_reach():
+    r, cdf = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 0.9])
+    excess = inference._excess(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf, 0.6)
+    assert excess(1.0) == pytest.approx((2 + 0.25 + 0.5) / 4 - 0.6)

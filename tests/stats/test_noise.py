@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import bdtr, bdtrc
+from scipy.special import bdtr, bdtrc, stdtrit
 
 import oracles
 from tideproof.errors import InputError
@@ -312,3 +312,41 @@ def test_clustered_covers_where_most_environments_have_a_single_arm():
         gap = Fit.from_arrays(arm, environment, reward, variance="clustered").contrast(1, 0)
         covered += gap.low <= 0.0 <= gap.high
     within_bounds(covered, logs, 0.95)  # balanced: t is exact but for (N - 1)/(N - K) = 1.02
+
+
+def test_an_arm_alone_is_known_by_its_own_rewards():
+    """Z met no other arm: four rewards of its own, in an environment of its own; Y has a single one."""
+    arm, environment, reward = log()
+    own = np.array([1.0, 2.0, 4.0, 9.0])
+    more = (
+        np.append(arm, [9] * 4 + [8]),
+        np.append(environment, [77] * 4 + [78]),
+        np.append(reward, [*own, 5.0]),
+    )
+    for variance in ("common", "robust", "clustered"):
+        found = Fit.from_arrays(*more, variance=variance, level=0.8)
+        rows = {row["arm"]: row for row in found.arms}
+        se = {
+            "common": found.sigma / 2,
+            "clustered": found.sigma / 2,
+            "robust": np.sqrt(((own - own.mean()) ** 2).sum()) / 0.75 / 4,
+        }[variance]
+        reach = stdtrit(found.freedom, 0.9)
+        assert (rows[9]["mean"], rows[9]["se"]) == pytest.approx((4.0, se))
+        assert (rows[9]["low"], rows[9]["high"]) == pytest.approx((4.0 - reach * se, 4.0 + reach * se))
+        assert (rows[8]["mean"], rows[8]["se"]) == pytest.approx((5.0, found.sigma))
+        assert found.freedom == reward.size + 5 - 4 - 7 + 1 - 2
+
+
+def test_standard_errors_of_clustered_means_in_a_balanced_log():
+    """Var(muhat_i - mean of all) from the spread between environments; the level from the noise inside."""
+    random = np.random.default_rng(8)
+    arm, environment = np.tile(np.repeat(np.arange(3), 4), 6), np.repeat(np.arange(6), 12)
+    reward = random.normal(size=72) + random.normal(size=(3, 6))[arm, environment]
+    found = Fit.from_arrays(arm, environment, reward, variance="clustered")
+    cells = np.array([[reward[(arm == i) & (environment == j)].mean() for i in range(3)] for j in range(6)])
+    own = cells - cells.mean(axis=1, keepdims=True)
+    between = (own - own.mean(axis=0)).var(axis=0, ddof=1) / 6 * (72 - 1) / (72 - 3)
+    for i, row in enumerate(found.arms):
+        assert row["mean"] == pytest.approx(cells[:, i].mean())
+        assert row["se"] == pytest.approx(np.sqrt(between[i] + found.sigma**2 / 72))

@@ -95,7 +95,7 @@ def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple
         return best / best.sum(), 0.0
     K = mu.size
     root = sigma * _root(P)
-    points = max(64, min(4096, 2**16 // K))
+    points = _points(K, 64, 2**16)
     random = np.random.default_rng(20240919)
     chances = []
     for _ in range(16):
@@ -163,7 +163,7 @@ def critical_values(C: Floats, freedom: Floats, level: float) -> Floats:
     bonferroni = stdtrit(freedom, 1.0 - (1.0 - level) / (K - 1))
     if K > _MANY:
         return np.asarray(bonferroni)
-    points = 1024 if K <= 5 else max(1024, min(4096, 2**19 // K))
+    points = 1024 if K <= 5 else _points(K, 1024, 2**19)
     v = _directions(points, np.full(K - 1, 0.5)) @ _root(C).T
     scale = np.sqrt(np.maximum(pair_variances(C), 0.0))
     found, inside = np.empty(K), {nu: _radial_table(K - 1, nu) for nu in set(freedom.tolist())}
@@ -200,13 +200,22 @@ def _root_between(low: float, high: float, f: Callable[[float], float]) -> float
     for _ in range(60):
         x = high - at_high * (high - low) / (at_high - at_low)
         y = f(x)
-        if abs(y) < 1e-9 or high - low < 1e-9:
+        if abs(y) < 1e-9:
             return x
         if y < 0.0:
             low, at_low, at_high = x, y, 0.5 * at_high
         else:
             high, at_high, at_low = x, y, 0.5 * at_low
     return x
+
+
+def _points(arms: int, fewest: int, numbers: int) -> int:
+    """Return how many directions to take: 4096, but no more than so many numbers, nor fewer than `fewest`.
+
+    >>> [_points(arms, 64, 2**16) for arms in (2, 15, 16, 17, 100, 2000)]
+    [4096, 4096, 4096, 3855, 655, 64]
+    """
+    return max(fewest, min(4096, numbers // arms))
 
 
 def _directions(points: int, shift: Floats) -> Floats:

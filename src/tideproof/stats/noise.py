@@ -111,7 +111,7 @@ def _robust(c: Cells, s: Solution) -> Estimate:
             f"variance='robust' cannot know how much {c.arms[i]} varies in {c.environments[j]}: a single "
             f"reward, which no other checks; use variance='common'"
         )
-    q = np.where(np.isnan(q), sigma2(s) * c.n, q)
+    q = np.where(np.isnan(q), sigma2(s), q)  # one reward, alone in its environment
     C = s.P @ weighting.meat(c, q) @ s.P
     return _estimate(c, s, C, read_out(s, C, c, q / c.n**2), robust_freedom(c, s))
 
