@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tideproof.errors import *  # noqa: F403
     from tideproof.estimate.contrast import Contrast as Contrast
     from tideproof.estimate.fitted import Fit as Fit
-    from tideproof.estimate.log import fit as fit
+    from tideproof.estimate.from_log import fit as fit
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulate import simulate as simulate
     from tideproof.lab.study import Study as Study
@@ -36,7 +36,7 @@ _HOME = {
     "NotComparable TideproofError UnknownName",
     "estimate.contrast": "Contrast",
     "estimate.fitted": "Fit",
-    "estimate.log": "fit",
+    "estimate.from_log": "fit",
     "live.experiment": "Experiment",
     "live.pull": "Pull",
     "live.recommendation": "Recommendation",

@@ -72,7 +72,6 @@ from tideproof.kernels.eliminate import (
     race_arm,
     still_in,
 )
-from tideproof.kernels.environment import Slot
 from tideproof.kernels.fixed_effects import (
     FixedEffects,
     anchor,
@@ -88,6 +87,7 @@ from tideproof.kernels.normal_tail import log_gain
 from tideproof.kernels.periods import Periods
 from tideproof.kernels.posterior import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.random import Draw, below, normal, normal_quantile, uniform
+from tideproof.kernels.slot import Slot
 from tideproof.kernels.student import log_tail
 from tideproof.kernels.turns import all_pulled, all_told, in_turn
 from tideproof.policies.definition import Policy

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tideproof.cli import app
-from tideproof.draw.axes import ticks
+from tideproof.draw.svg_axes import ticks
 from tideproof.errors import InputError, TideproofError
 from tideproof.estimate import Fit, fit
 from tideproof.report.analysis import analyse

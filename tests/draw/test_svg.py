@@ -8,10 +8,19 @@ import pytest
 
 from draw import samples
 from tideproof.draw.arms import draw_arms
-from tideproof.draw.axes import few, grid_below, labels, name_room, over_environments, padded, scale, ticks
 from tideproof.draw.gaps import draw_gaps
 from tideproof.draw.meetings import MeetingsInfo, draw_meetings
 from tideproof.draw.svg import WIDTH, element, line, points, short, text
+from tideproof.draw.svg_axes import (
+    few,
+    grid_below,
+    labels,
+    name_room,
+    over_environments,
+    padded,
+    scale,
+    ticks,
+)
 from tideproof.draw.tide import draw_tide
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
-from tideproof.lab.collection import COLLECTION
+from tideproof.lab.held_out import COLLECTION
 from tideproof.lab.intervals import paired_ratio
 from tideproof.lab.plan import make_plan
 from tideproof.lab.study import Recipe, Study

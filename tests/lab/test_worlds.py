@@ -279,3 +279,9 @@ def test_each_kind_has_a_number_of_its_own():
         tp.World([0, 1], lengths=w).numbers().length for w in (None, (2, 3), tp.Geometric(2), tp.Lengths([1]))
     ]
     assert len(set(lengths)) == len(Length.kinds()) + 2
+
+
+def test_a_kind_without_a_branch_is_drawn_as_nothing():
+    """Not as the last kind in the list: its rewards must be seen to be wrong."""
+    numbers = tp.World([0, 1]).numbers()._replace(shift=99)
+    assert math.isnan(quietly(environment)(numbers, np.uint64(1), np.uint64(0), 0, 0.0)[1])

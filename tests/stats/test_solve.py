@@ -10,7 +10,7 @@ import pytest
 import oracles
 from tideproof.core.arrays import allocate
 from tideproof.kernels import fixed_effects
-from tideproof.kernels.environment import Slot, enter
+from tideproof.kernels.slot import Slot, enter
 from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells
 from tideproof.stats.readout import adjusted, shifts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.axes import grid_below, name_room, padded, scale
 from tideproof.draw.svg import WIDTH, drawing, element, hint, line, short, text
+from tideproof.draw.svg_axes import grid_below, name_room, padded, scale
 
 _TOP, _LINE = 10.0, 26.0  # where the first arm begins, and the height of each
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.axes import BOTTOM, LEFT, RIGHT, over_environments
 from tideproof.draw.svg import drawing, element, hint, line
+from tideproof.draw.svg_axes import BOTTOM, LEFT, RIGHT, over_environments
 
 _MANY = 120  # beyond it dots are small
 

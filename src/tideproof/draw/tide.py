@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.axes import BOTTOM, over_environments
 from tideproof.draw.svg import drawing, element, hint, points
+from tideproof.draw.svg_axes import BOTTOM, over_environments
 from tideproof.words import counted
 
 _MOST = 120  # dots

@@ -1,4 +1,7 @@
-"""Who wins, decided once: sentences, reports, JSON and exit codes all read it here."""
+"""Who wins in a log, decided once: sentences, reports, JSON and exit codes all read it here.
+
+Which arm a run selects is the choice of its policy: `policies.selections`.
+"""
 
 from __future__ import annotations
 

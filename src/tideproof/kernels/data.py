@@ -12,10 +12,10 @@ from tideproof.core.access import add_at
 from tideproof.core.arrays import Float1, Int1, IntK
 from tideproof.core.link import hole, kernel
 from tideproof.kernels import fixed_effects
-from tideproof.kernels.environment import enter
 from tideproof.kernels.fixed_effects import FixedEffects
 from tideproof.kernels.moments import Moments, record, weigh_in
 from tideproof.kernels.periods import Periods, weigh_control, weigh_period
+from tideproof.kernels.slot import enter
 
 _observe_fit = fixed_effects.observe
 _place_in_fit = fixed_effects.place

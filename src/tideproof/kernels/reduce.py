@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1
 from tideproof.core.link import hole, kernel
-from tideproof.kernels.environment import Slot
 from tideproof.kernels.fixed_effects import FixedEffects, connected
 from tideproof.kernels.initialise import Start
 from tideproof.kernels.moments import Moments
+from tideproof.kernels.slot import Slot
 
 SQUARES = hole("SQUARES")
 WEIGHTED = hole("WEIGHTED")

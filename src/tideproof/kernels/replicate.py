@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tideproof.core.arrays import Floats, Ints
 from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import take
-from tideproof.kernels.environment import clear
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
+from tideproof.kernels.slot import clear
 from tideproof.kernels.world import environment, noise
 
 ask = hole("ask")

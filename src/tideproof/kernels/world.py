@@ -29,7 +29,8 @@ class Numbers(NamedTuple):
     means, sigmas : (K,) mean and noise standard deviation of each arm.
     freedom : degrees of freedom of Student-t noise, scaled to variance 1; 0 for normal noise.
     length : kind of environment length, with its two parameters or its list.
-    shift : kind of shift process, with its two parameters or its weekly pattern.
+    shift : kind of shift process, with its two parameters or its weekly pattern; one that needs more has
+        a field of its own here and in `World.numbers`.
     """
 
     means: Floats
@@ -66,7 +67,9 @@ def environment(world, seed, replication, j, shift):
         return length, world.shift_a + world.shift_b * z
     if world.shift == WALK:
         return length, world.shift_a + world.shift_b * z if j == 0 else shift + world.shift_b * z
-    return length, world.pattern[j % world.pattern.size] + world.shift_b * z
+    if world.shift == WEEKLY:
+        return length, world.pattern[j % world.pattern.size] + world.shift_b * z
+    return length, math.nan  # a kind that nobody wrote a branch for
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Where blocks run: threads of this process, or a Dask cluster. Any other executor does as well.
+"""Where chunks run: threads of this process, or a Dask cluster. Any other executor does as well.
 
 What is Python's work, compiling and drawing, goes to processes beside this one.
 """
@@ -58,7 +58,7 @@ def _leave_quietly() -> None:
 
 @contextmanager
 def dask(address: str, patience: float = 10.0) -> Iterator[Executor]:
-    """Connect to the Dask scheduler at `address` within `patience` seconds, and run blocks there.
+    """Connect to the Dask scheduler at `address` within `patience` seconds, and run chunks there.
 
     Its workers need tideproof, in the same version, with numba.
     """

@@ -34,7 +34,7 @@ class Plan:
     def budgets_by_run(self, spec: PolicySpec) -> list[tuple[int, ...]]:
         """Return the checkpoints of each run that a policy needs.
 
-        An anytime policy runs once for all budgets, one that needs the horizon once for each.
+        A policy that needs no horizon runs once for all budgets, one that does once for each.
         """
         return [(budget,) for budget in self.budgets] if spec.policy.needs_horizon else [self.budgets]
 

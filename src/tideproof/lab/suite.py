@@ -12,8 +12,8 @@ import numpy as np
 from tideproof.checks import whole
 from tideproof.core.arrays import Floats
 from tideproof.errors import UnknownName
-from tideproof.lab.collection import COLLECTION, Case
 from tideproof.lab.engines import find_engine
+from tideproof.lab.held_out import COLLECTION, Case
 from tideproof.lab.plan import make_plan
 from tideproof.lab.run import run_plan
 from tideproof.lab.study import Study

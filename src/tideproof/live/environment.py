@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tideproof.core.arrays import Memory, allocate
-from tideproof.kernels.environment import Slot
 from tideproof.kernels.moments import Moments
+from tideproof.kernels.slot import Slot
 
 
 class Environment:

@@ -22,9 +22,9 @@ from tideproof.core.arrays import allocate
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
 from tideproof.estimate.fitted import Fit
 from tideproof.files import replace_text
-from tideproof.kernels.environment import Slot
 from tideproof.kernels.moments import record
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
+from tideproof.kernels.slot import Slot
 from tideproof.live import saving
 from tideproof.live.environment import Environment
 from tideproof.live.pull import CANCELLED, OUT, SETTLED, TOLD, Label, Pull, checked_label

@@ -1,4 +1,4 @@
-"""What a policy is: three kernels and what must be known to run them."""
+"""What a policy is: its kernels, the rules that select for it, and what must be known to run them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keep_all_arms(params, state, arm):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A policy: three kernels and what must be known to run them.
+    """A policy: two kernels, `ask` and `tell`, rules that select, and what must be known to run them.
 
     `ask` reads and never writes; it must not depend on anything but its arguments, so that a
     service may rebuild it at any time. `tell` writes the state, after the statistics in `data` have

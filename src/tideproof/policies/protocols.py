@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from tideproof.kernels.data import Data
-from tideproof.kernels.environment import Slot
 from tideproof.kernels.random import Draw
+from tideproof.kernels.slot import Slot
 
 
 class Ask(Protocol):

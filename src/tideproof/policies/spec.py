@@ -11,8 +11,8 @@ from tideproof.core.arrays import Memory, Unused, allocate, compose
 from tideproof.core.link import interpreted, link, quietly
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
 from tideproof.kernels.data import Data, expect, take
-from tideproof.kernels.environment import Slot
 from tideproof.kernels.replicate import add_alone, replicate
+from tideproof.kernels.slot import Slot
 from tideproof.policies.definition import Policy
 from tideproof.policies.reads import check_reads
 from tideproof.policies.selections import Selection

@@ -1,1 +1,1 @@
-"""Figures and reports: data first, drawing second."""
+"""A fit in words, pages and tables on a screen; what it shows was decided and computed elsewhere."""

@@ -28,17 +28,24 @@ def overview() -> Table:
             "name": [p.name for p in every],
             "idea": [p.idea for p in every],
             "horizon": ["needed" if p.needs_horizon else "no" for p in every],
-            "shifts": ["aware" if p.shift_aware and p.adaptive else "blind" for p in every],
+            "shifts": [_on_shifts(p) for p in every],
             "reference": [p.reference for p in every],
         }
     )
+
+
+def _on_shifts(p: Policy) -> str:
+    """Say what shifts do to its choices: taken out (aware), fooled by them (blind), or none (unmoved)."""
+    if not p.adaptive:
+        return "unmoved"
+    return "aware" if p.shift_aware else "blind"
 
 
 def policy_page(p: Policy) -> str:
     """Return the page of a policy as Markdown."""
     facts = {
         "needs the horizon": "yes" if p.needs_horizon else "no",
-        "aware of shifts": "yes" if p.shift_aware else "no",
+        "shifts": _on_shifts(p),
         "stops by itself": "yes" if p.stops else "no",
         "selections": ", ".join(f"`{rule.name}` ({rule.idea})" for rule in p.selections),
         "options": ", ".join(f"`{k}={v!r}`" for k, v in p.options().items()) or "none",
