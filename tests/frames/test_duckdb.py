@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import duckdb
 import pyarrow as pa
 import pytest
 
 from logs import LOG, NAMES, as_dict, assert_same, expected
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames import cells, group_by, limits
+from tideproof.frames import cells, checks, group_by
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_a_relation_is_asked_in_its_own_connection(database):
 
 
 def test_swapped_columns_of_a_table_are_noticed_in_its_first_rows(database, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_ARMS", 50)
+    monkeypatch.setattr(checks, "MOST_ARMS", 50)
     monkeypatch.setattr(group_by, "_SAMPLE", 100)
     names = {"arm": "ts", "environment": "day", "reward": "sales"}
     with pytest.raises(InputError, match=r"^\d\d\d? and more distinct arms \(datetime"):
@@ -62,6 +64,21 @@ def test_a_database_has_schemas(database):
     assert cells(database, **NAMES, table="other.few").n.sum() == sum(n > 2 for n in LOG["n"])
     with pytest.raises(UnknownName, match=r"unknown table 'few'; .*known: 'log', 'other\.few'"):
         cells(database, **NAMES, table="few")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+def test_the_zone_of_the_connection_does_not_matter(zone):
+    with duckdb.connect() as connection:
+        connection.execute(f"set timezone = '{zone}'")
+        rows = connection.sql(
+            "select v, timestamp '2024-03-01 23:30' as plain, '2024-03-01 23:30' as text, v as r, "
+            "timestamptz '2024-03-01 23:30:00+00' as zoned, '2024-03-01 22:30:00-01' as zoned_text "
+            "from range(2) t(v)"
+        )
+        for column in ("plain", "text", "zoned", "zoned_text"):
+            found = cells(rows, "v", f"hour({column})", "r")
+            assert found.environments == [dt.datetime(2024, 3, 1, 23)], column
+        assert cells(rows, "v", "zoned", "r").environments == [dt.datetime(2024, 3, 1, 23, 30)]
 
 
 def test_an_empty_database(tmp_path):

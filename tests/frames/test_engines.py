@@ -17,7 +17,7 @@ import pytest
 
 from logs import LOG, NAMES, as_dict, assert_same, expected, truncated, write
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames import cells, limits
+from tideproof.frames import cells, checks
 
 EVERYWHERE = {
     "dict": lambda d, path: d,
@@ -79,6 +79,21 @@ def test_days_and_weeks_of_dates(tmp_path, engine):
             cells(EVERYWHERE[engine](data, tmp_path), "a", "hour(d)", "r")
 
 
+@pytest.mark.parametrize("engine", ["pandas", "polars", "polars lazy", "pyarrow"])
+@pytest.mark.parametrize("first", [[], [None]], ids=["whole", "with a hole"])
+def test_frames_far_from_zero_keep_their_digits(tmp_path, engine, first):
+    """They are centred: around 0 these engines lose ten digits of the squares."""
+    rewards = [*first, *(1e12 + np.random.default_rng(0).normal(size=3000)).tolist()]
+    data = {"a": [f"v{i % 2}" for i in range(len(rewards))], "e": [1] * len(rewards), "r": rewards}
+    found = cells(EVERYWHERE[engine](data, tmp_path), "a", "e", "r", missing="drop")
+    kept = slice(len(first), None)
+    want = expected(data["a"][kept], data["e"][kept], rewards[kept])
+    for key, (n, mean, squares) in as_dict(found).items():
+        assert n == want[key][0]
+        assert mean == pytest.approx(want[key][1], abs=2.5e-4)  # two units in the last place of 1e12
+        assert squares == pytest.approx(want[key][2], rel=1e-9)
+
+
 AGGREGATED = {"n": "n", "variance": "var"}
 
 
@@ -89,12 +104,12 @@ def test_nothing_is_cut_off(tmp_path, monkeypatch, engine, more):
     rows = len(LOG["sales"])
     pairs = len(set(zip(LOG["variant"], LOG["day"], strict=True)))
     most, what = (rows, "aggregated rows") if more else (pairs, "pairs of arm and environment")
-    monkeypatch.setattr(limits, "MOST_CELLS", most)
+    monkeypatch.setattr(checks, "MOST_CELLS", most)
     found = cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES, **more)
     assert found.n.sum() == (sum(LOG["n"]) if more else rows)
     if engine == "dict":
         return  # all of it is in memory already
-    monkeypatch.setattr(limits, "MOST_CELLS", most - 1)
+    monkeypatch.setattr(checks, "MOST_CELLS", most - 1)
     with pytest.raises(
         InputError, match=rf"there are more than {most - 1} {what}; are the columns .* swapped\?"
     ):
@@ -103,9 +118,9 @@ def test_nothing_is_cut_off(tmp_path, monkeypatch, engine, more):
 
 @pytest.mark.parametrize("engine", EVERYWHERE)
 def test_as_many_arms_as_are_allowed(tmp_path, monkeypatch, engine):
-    monkeypatch.setattr(limits, "MOST_ARMS", 3)
+    monkeypatch.setattr(checks, "MOST_ARMS", 3)
     assert set(cells(EVERYWHERE[engine](LOG, tmp_path), **NAMES).arms) == set(LOG["variant"])
-    monkeypatch.setattr(limits, "MOST_ARMS", 2)
+    monkeypatch.setattr(checks, "MOST_ARMS", 2)
     with pytest.raises(
         InputError, match=r"^3 distinct arms \('v\d', 'v\d', 'v\d', …\) are more than the 2 that"
     ):

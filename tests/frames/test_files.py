@@ -13,7 +13,7 @@ import pytest
 
 from logs import LOG, NAMES, as_dict, assert_same, expected, log, write
 from tideproof.errors import InputError, TideproofError
-from tideproof.frames import cells, cells_from_arrays, duck, files, group_by, limits
+from tideproof.frames import cells, cells_from_arrays, checks, duck, files, group_by
 from tideproof.frames.request import Request
 from tideproof.frames.source import open_source
 
@@ -97,6 +97,7 @@ def test_more_bad_places(tmp_path):
         "a.csvx": "there is no file",
         "*.tsv": "no file matches",
         "*": "files of several kinds",
+        "[bc].*": r"matches files of several kinds: \.parquet, \.xlsx$",
         ".": "is a folder; name its files",
         "b.parquet": "cannot read .*Parquet",
         "c.xlsx": r"cannot read \.xlsx files: .* known: \.csv",
@@ -133,10 +134,29 @@ def test_progress_is_reported(tmp_path, monkeypatch):
     assert_same(as_dict(found), as_dict(cells(path, **NAMES)))
 
 
+def test_progress_is_never_negative(monkeypatch):
+    monkeypatch.setattr(duck, "_PAUSE", 1e-4)
+    told, seen, enough = iter([-1.0, 0.25, 62.5, *[99.0] * 10**6]), [], threading.Event()
+
+    class Connection:
+        def query_progress(self):
+            return next(told)
+
+    def progress(percent):
+        seen.append(percent)
+        if percent == 99.0:
+            enough.set()
+
+    with duck._reported(Connection(), progress):
+        assert enough.wait(60)
+    assert seen[:4] == [0.0, 0.25, 62.5, 99.0]
+
+
 class Watched:
     """A connection that writes down its queries."""
 
     queries: ClassVar[list[str]] = []
+    closed: ClassVar[int] = 0
 
     def __init__(self, connection):
         self._connection = connection
@@ -146,6 +166,7 @@ class Watched:
         return self._connection.execute(query)
 
     def close(self):
+        Watched.closed += 1
         self._connection.close()
 
 
@@ -155,6 +176,7 @@ def queries(monkeypatch):
     real = duckdb.connect
     monkeypatch.setattr(duckdb, "connect", lambda *a, **k: Watched(real(*a, **k)))
     monkeypatch.setattr(Watched, "queries", [])
+    monkeypatch.setattr(Watched, "closed", 0)
     return lambda: [query for query in Watched.queries if "log.csv" in query]
 
 
@@ -166,7 +188,7 @@ def test_a_file_is_opened_once_and_read_three_times(tmp_path, queries):
         assert (source.types["ts"], source.types["n"]) == ("TIMESTAMP", "BIGINT")
         assert len(queries()) == 2
         found = source.group(Request.of(**NAMES))
-    assert len(queries()) == 3
+    assert (len(queries()), Watched.closed) == (3, 1)
     assert_same(as_dict(found), expected(LOG["variant"], LOG["day"], LOG["sales"]))
 
 
@@ -180,7 +202,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     rows = 1000
     data = {"id": [f"u{i:04}" for i in range(rows)], "day": ["mon"] * rows, "sales": [1.0] * rows}
     path = write(tmp_path / "log.csv", data, "csv")
-    monkeypatch.setattr(limits, "MOST_ARMS", 299)
+    monkeypatch.setattr(checks, "MOST_ARMS", 299)
     monkeypatch.setattr(group_by, "_SAMPLE", 300)
     monkeypatch.setattr(files, "_LONG", path.stat().st_size - 1)
     with pytest.raises(
@@ -194,7 +216,7 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     ):
         cells(path, "id", "day", "sales")
     monkeypatch.setattr(files, "_LONG", 0)
-    monkeypatch.setattr(limits, "MOST_ARMS", 1000)  # the sample is fine, and so is the whole
+    monkeypatch.setattr(checks, "MOST_ARMS", 1000)  # the sample is fine, and so is the whole
     assert len(cells(path, "id", "day", "sales").arms) == rows
 
 

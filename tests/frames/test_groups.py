@@ -42,6 +42,8 @@ def groups(**changed):
         "n": np.array([2.0, 1.0, 3.0]),
         "mean": np.array([5.0, 6.0, 7.0]),
         "squares": np.array([0.5, 0.0, 1.5]),
+        "ordered": False,
+        "dropped": 0,
     }
     return Groups(**(plain | changed))
 

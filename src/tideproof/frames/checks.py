@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideproof.errors import InputError
-from tideproof.frames import limits
 from tideproof.words import counted
+
+MOST_ARMS = 5_000  # the covariance of so many fills 200 MB
+MOST_CELLS = 2**23  # so many groups, or aggregated rows, are fetched from an engine
 
 _SWAPPED = "are the columns of arm and environment, or of arm and reward, swapped?"
 
@@ -48,21 +50,21 @@ def check_arms(arms: Sequence[Any]) -> None:
         raise InputError("no row is complete; a fit needs at least two arms")
     if len(arms) < 2:
         raise InputError(f"a comparison needs at least two arms; the only one here is {arms[0]!r}")
-    if len(arms) > limits.MOST_ARMS:
+    if len(arms) > MOST_ARMS:
         raise too_many_arms(f"{len(arms):,}", arms[:3])
 
 
 def check_fetched(fetched: int, what: str) -> None:
     """Refuse a result that was cut off: engines are asked for one row more than is allowed."""
-    if fetched > limits.MOST_CELLS:
-        raise InputError(f"there are more than {limits.MOST_CELLS:,} {what}; {_SWAPPED}")
+    if fetched > MOST_CELLS:
+        raise InputError(f"there are more than {MOST_CELLS:,} {what}; {_SWAPPED}")
 
 
 def too_many_arms(count: str, examples: Sequence[Any]) -> InputError:
     """Build the error for a column of arms with more labels than arms can have."""
     listed = ", ".join(repr(label) for label in examples)
     return InputError(
-        f"{count} distinct arms ({listed}, …) are more than the {limits.MOST_ARMS:,} that can be compared; "
+        f"{count} distinct arms ({listed}, …) are more than the {MOST_ARMS:,} that can be compared; "
         f"{_SWAPPED}"
     )
 

@@ -15,8 +15,8 @@ from tideproof.frames.checks import is_missing, not_numeric
 
 def numbers(values: Iterable[Any], name: str) -> Floats:
     """Return the values as floats, NaN for what is missing."""
-    array = np.asarray(values if hasattr(values, "__array__") else list(values))
-    if array.dtype.kind == "O":
+    array = np.asarray(values)
+    if array.dtype.kind == "O":  # also where the values come from an iterator
         array = np.array([math.nan if is_missing(value) else value for value in array.tolist()])
     try:
         if array.dtype.kind in "biufO" and array.ndim == 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideproof.errors import InputError
-from tideproof.frames import limits
+from tideproof.frames import checks
 from tideproof.frames.checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
 from tideproof.frames.groups import Groups, assemble
 from tideproof.frames.request import Request
@@ -33,7 +33,7 @@ def from_frame(data: Any, request: Request) -> Cells:
         raise not_numeric(request.reward, types[2])
     columns = [nw.col(name) for name in request.names]
     if request.every:
-        columns[1], types[1] = _truncated(columns[1], types[1], request), nw.Datetime()
+        columns[1] = _truncated(columns[1], types[1], request)
     return (_summaries if request.n else _observations)(frame, columns, types, request)
 
 
@@ -42,7 +42,7 @@ def _summaries(frame: Frame, columns: list[nw.Expr], types: list[DType], request
     import narwhals as nw
 
     named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
-    table = _collected(frame.select(*named).head(limits.MOST_CELLS + 1))
+    table = _collected(frame.select(*named).head(checks.MOST_CELLS + 1))
     check_fetched(len(table), "aggregated rows")
     lists = [table[name].to_list() for name in table.columns]
     return from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
@@ -107,7 +107,7 @@ def _grouped(rows: Frame, centre: float, dropped: int) -> Groups:
         table = keyed.agg(*statistics, first.min()).sort("first")
     else:
         grouped = rows.group_by("arm", "environment").agg(*statistics)
-        table = grouped.head(limits.MOST_CELLS + 1).collect()
+        table = grouped.head(checks.MOST_CELLS + 1).collect()
     n, mean, variance = (table[name].cast(nw.Float64()).to_numpy() for name in ("n", "mean", "variance"))
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     arms, environments = table["arm"].to_list(), table["environment"].to_list()

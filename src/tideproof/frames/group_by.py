@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tideproof.errors import InputError
-from tideproof.frames import limits
+from tideproof.frames import checks
 from tideproof.frames.checks import (
     check_fetched,
     check_finite,
@@ -108,7 +108,7 @@ def _check_swapped(table: Table, arm: str) -> None:
     """Refuse, before a long group-by, a column with a label of its own for every row."""
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
-    if count > limits.MOST_ARMS:
+    if count > checks.MOST_ARMS:
         raise too_many_arms(f"{count:,} and more", [low, high])
 
 
@@ -116,7 +116,7 @@ def _grouped(table: Table, arm: str, environment: str, reward: str, progress: Pr
     """Return arm, environment, rows, rewards, mean and variance of each group."""
     query = (
         f"SELECT {arm}, {environment}, count(*), count({reward}), {table.mean(reward)}, "
-        f"var_samp({reward}) FROM {table.rows} GROUP BY 1, 2 LIMIT {limits.MOST_CELLS + 1}"
+        f"var_samp({reward}) FROM {table.rows} GROUP BY 1, 2 LIMIT {checks.MOST_CELLS + 1}"
     )
     return table.run(query, progress)
 
@@ -139,7 +139,7 @@ def _complete(groups: Rows, request: Request) -> Groups:
     mean = np.array([row[4] for row in kept], np.float64)
     squares = np.array([(row[5] or 0.0) * (row[3] - 1) for row in kept], np.float64)
     arms, environments = [row[0] for row in kept], [row[1] for row in kept]
-    return Groups(arms, environments, n, mean, squares, dropped=total - int(n.sum()))
+    return Groups(arms, environments, n, mean, squares, ordered=False, dropped=total - int(n.sum()))
 
 
 def _not_finite(table: Table, request: Request, reward: str, rows: int) -> InputError:
@@ -156,7 +156,7 @@ def _summaries(table: Table, request: Request, progress: Progress | None) -> Cel
         if not is_number(table.types[name]):
             raise not_numeric(name, table.types[name])
     columns = _labels(table, request) + [quoted(name) for name in request.numbers]
-    query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {limits.MOST_CELLS + 1}"
+    query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {checks.MOST_CELLS + 1}"
     rows = table.run(query, progress)
     check_rows(len(rows))
     check_fetched(len(rows), "aggregated rows")

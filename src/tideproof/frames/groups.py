@@ -30,8 +30,8 @@ class Groups:
     n: Floats
     mean: Floats
     squares: Floats
-    ordered: bool = False
-    dropped: int = 0
+    ordered: bool
+    dropped: int
 
 
 def assemble(groups: Groups, relabel: Callable[[Any], Any] | None = None) -> Cells:

@@ -8,6 +8,7 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"}
 _WITH_NAN = {"FLOAT", "REAL", "DOUBLE", "NUMERIC"}  # DuckDB says DECIMAL, which has none
 _TEXT = {"VARCHAR", "TEXT", "CHARACTER"}
+_ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # a time, then a zone
 
 
 def quoted(name: str) -> str:
@@ -68,9 +69,16 @@ def label(column: str, sql_type: str) -> str:
 
 def truncated(column: str, sql_type: str, request: Request) -> str:
     """Return SQL that truncates a timestamp to what the request asks for, in UTC where it has a zone."""
-    text = base(sql_type) in _TEXT
-    if not (is_timestamp(sql_type) or text) or (sql_type == "DATE" and request.every == "hour"):
+    if base(sql_type) in _TEXT:
+        timestamp = _parsed(column)
+    elif not is_timestamp(sql_type) or (sql_type == "DATE" and request.every == "hour"):
         raise request.not_a_timestamp(sql_type)
-    if text and sql_type != "VARCHAR":  # PostgreSQL, which would drop a zone; its session is in UTC
-        column, sql_type = f"CAST({column} AS TIMESTAMP WITH TIME ZONE)", "TIMESTAMP WITH TIME ZONE"
-    return f"date_trunc('{request.truncation}', CAST({label(column, sql_type)} AS TIMESTAMP))"
+    else:
+        timestamp = f"CAST({label(column, sql_type)} AS TIMESTAMP)"
+    return f"date_trunc('{request.truncation}', {timestamp})"
+
+
+def _parsed(text: str) -> str:
+    """Return SQL for text as a timestamp; a cast alone would drop a zone, such as Z or +01:00."""
+    zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
+    return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"
