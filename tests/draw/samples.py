@@ -15,25 +15,25 @@ from tideproof.draw.tide import ShiftInfo, draw_tide
 from tideproof.table import Table
 
 ARMS = [
-    ArmInfo("B & <co>", 4.0, 3.25, 4.75, 2.0, True),
-    ArmInfo("a name that is far too long", 3.5, 2.5, 4.5, 3.5, True),
-    ArmInfo("C", 1.5, None, None, 2.5, False),
+    ArmInfo("B & <co>", 4.0, (3.25, 4.75), 2.0, True),
+    ArmInfo("a name that is far too long", 3.5, (2.5, 4.5), 3.5, True),
+    ArmInfo("C", 1.5, None, 2.5, False),
 ]
 TIDE = [
-    ShiftInfo(f"day {j}", 10 + j, shift, shift - 0.5, shift + 0.75)
+    ShiftInfo(f"day {j}", 10 + j, shift, (shift - 0.5, shift + 0.75))
     for j, shift in enumerate([1.0, -2.0, 0.5, 3.0, -1.0])
 ]
-BARE_TIDE = [ShiftInfo("monday", 1, -1.5, None, None), ShiftInfo("tuesday", 2, 1.5, None, None)]
-LONG_TIDE = [ShiftInfo(str(j), 1, float(j % 3), j % 3 - 1.0, j % 3 + 1.0) for j in range(121)]
+BARE_TIDE = [ShiftInfo("monday", 1, -1.5, None), ShiftInfo("tuesday", 2, 1.5, None)]
+LONG_TIDE = [ShiftInfo(str(j), 1, float(j % 3), (j % 3 - 1.0, j % 3 + 1.0)) for j in range(121)]
 GAPS = GapsInfo(
     "B",
     "A & <co>",
-    [GapInfo("mon", 1.0, 0.0, 2.0), GapInfo("tue", -1.0, -2.5, 0.5), GapInfo("wed", 2.0, None, None)],
-    GapInfo("all environments", 0.75, 0.25, 1.25),
+    [GapInfo("mon", 1.0, (0.0, 2.0)), GapInfo("tue", -1.0, (-2.5, 0.5)), GapInfo("wed", 2.0, None)],
+    GapInfo("all environments", 0.75, (0.25, 1.25)),
 )
-ONE_GAP = GapsInfo("B", "A", [GapInfo("only", 1.0, 0.5, 1.5)], GapInfo("all environments", 1.0, None, None))
+ONE_GAP = GapsInfo("B", "A", [GapInfo("only", 1.0, (0.5, 1.5))], GapInfo("all environments", 1.0, None))
 MANY_GAPS = GapsInfo(
-    "B", "A", [GapInfo(str(j), 1.0, 0.5, 1.5) for j in range(121)], GapInfo("all", 1.0, 0.9, 1.1)
+    "B", "A", [GapInfo(str(j), 1.0, (0.5, 1.5)) for j in range(121)], GapInfo("all", 1.0, (0.9, 1.1))
 )
 FEW = MeetingsInfo(
     ["top", "right & <b>", "low right", "low left", "a name on the left"],

@@ -152,6 +152,7 @@ def test_files_have_the_size_that_was_drawn(tmp_path):
     figure, _ = subplots(1, 1, (4.0, 2.0))
     save(figure, tmp_path / "whole.png", tmp_path / "whole.svg", tight=False)
     assert image.imread(tmp_path / "whole.png").shape[:2] == (300, 600)
+    assert type(figure.get_layout_engine()).__name__ == "PlaceHolderLayoutEngine"  # it moves nothing any more
     assert "<dc:date>" not in (tmp_path / "whole.svg").read_text(encoding="utf-8")
     draw_demo(samples.DEMO, tmp_path / "demo.png")
     height, width = image.imread(tmp_path / "demo.png").shape[:2]

@@ -90,8 +90,12 @@ def test_the_tide_and_its_band():
     steps = {round(b - a, 6) for (a, _), (b, _) in pairwise(places)}
     assert max(steps) - min(steps) < 0.11  # even, to a decimal
     band = [tuple(map(float, p.split(","))) for p in drawing.all("polygon", "band")[0].get("points").split()]
-    assert [value(y) for _, y in band[:5]] == pytest.approx([each.high for each in samples.TIDE], abs=0.01)
-    assert [value(y) for _, y in band[:4:-1]] == pytest.approx([each.low for each in samples.TIDE], abs=0.01)
+    assert [value(y) for _, y in band[:5]] == pytest.approx(
+        [each.limits[1] for each in samples.TIDE], abs=0.01
+    )
+    assert [value(y) for _, y in band[:4:-1]] == pytest.approx(
+        [each.limits[0] for each in samples.TIDE], abs=0.01
+    )
     assert [x for x, _ in band[:5]] == [x for x, _ in places] == [x for x, _ in band[:4:-1]]
     ((zero, also),) = drawing.numbers("line", "zero", "y1", "y2")
     assert zero == also
@@ -169,6 +173,11 @@ def test_a_few_arms_stand_at_even_angles():
     ]  # fmt: skip
     assert [drawing.title(e) for e in drawing.all("circle")] == samples.FEW.arms
     assert [e.get("class") for e in drawing.all("circle")] == ["dot candidate"] * 2 + ["dot arm"] * 3
+
+
+def test_eight_arms_still_stand_at_even_angles():
+    info = MeetingsInfo([f"arm {i}" for i in range(8)], [False] * 8, {})
+    assert Drawing(draw_meetings(info)).numbers("circle", "dot", "cx", "cy")[2] == (WIDTH / 2 + 122, 128.0)
 
 
 @pytest.mark.parametrize("arms", [9, 12, 13, 30, 31])

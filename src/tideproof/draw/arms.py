@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg import WIDTH, drawing, element, hint, line, short, text
+from tideproof.draw.svg import WIDTH, Limits, drawing, element, hint, line, short, text
 from tideproof.draw.svg_axes import grid_below, name_room, padded, scale
 
 _TOP, _LINE = 10.0, 26.0  # where the first arm begins, and the height of each
@@ -16,8 +16,7 @@ class ArmInfo(NamedTuple):
 
     name: str
     mean: float
-    low: float | None
-    high: float | None
+    limits: Limits
     raw_mean: float
     candidate: bool
 
@@ -25,7 +24,7 @@ class ArmInfo(NamedTuple):
 def draw_arms(arms: Sequence[ArmInfo]) -> str:
     """Draw the arms in their order."""
     names = [short(arm.name, 16) for arm in arms]
-    ends = [x for arm in arms for x in (arm.low, arm.high, arm.mean, arm.raw_mean) if x is not None]
+    ends = [x for arm in arms for x in (arm.mean, arm.raw_mean, *(arm.limits or ()))]
     left, bottom = name_room(names), _TOP + _LINE * len(arms)
     low, high = padded(ends)
     x = scale(low, high, left, WIDTH - 14.0)
@@ -34,8 +33,8 @@ def draw_arms(arms: Sequence[ArmInfo]) -> str:
         y = _TOP + _LINE * (i + 0.5)
         kind = "candidate" if arm.candidate else "arm"
         elements.append(text(name, left - 10.0, y + 4.5, "end", "name"))
-        if arm.low is not None and arm.high is not None:
-            elements.append(line(x(arm.low), y, x(arm.high), y, f"bar {kind}"))
+        if arm.limits:
+            elements.append(line(x(arm.limits[0]), y, x(arm.limits[1]), y, f"bar {kind}"))
         dot = element("circle", hint(_said(arm)), cx=x(arm.mean), cy=y, r=5.0, class_=f"dot {kind}")
         cross = f"M{x(arm.raw_mean) - 4.0:.1f} {y - 4.0:.1f}l8 8m0 -8l-8 8"
         elements += [dot, element("path", d=cross, class_="raw")]
@@ -44,4 +43,4 @@ def draw_arms(arms: Sequence[ArmInfo]) -> str:
 
 def _said(arm: ArmInfo) -> str:
     said = f"{arm.name}: adjusted {arm.mean:.4g}, raw {arm.raw_mean:.4g}"
-    return said if arm.low is None else f"{said}, interval {arm.low:.4g} to {arm.high:.4g}"
+    return f"{said}, interval {arm.limits[0]:.4g} to {arm.limits[1]:.4g}" if arm.limits else said

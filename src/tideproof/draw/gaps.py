@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg import drawing, element, hint, line
+from tideproof.draw.svg import Limits, drawing, element, hint, line
 from tideproof.draw.svg_axes import BOTTOM, LEFT, RIGHT, over_environments
 
 _MANY = 120  # beyond it dots are small
@@ -16,8 +16,7 @@ class GapInfo(NamedTuple):
 
     environment: str
     estimate: float
-    low: float | None
-    high: float | None
+    limits: Limits
 
 
 class GapsInfo(NamedTuple):
@@ -32,17 +31,18 @@ class GapsInfo(NamedTuple):
 def draw_gaps(info: GapsInfo) -> str:
     """Draw a dot and its interval for each environment, and the contrast as a line in a band."""
     every = [*info.gaps, info.overall]
-    ends = [x for gap in every for x in (gap.estimate, gap.low, gap.high) if x is not None]
+    ends = [x for gap in every for x in (gap.estimate, *(gap.limits or ()))]
     x, y, elements = over_environments([gap.environment for gap in info.gaps], ends)
     overall = info.overall
-    if overall.low is not None and overall.high is not None:
-        top, height = y(overall.high), y(overall.low) - y(overall.high)
+    if overall.limits:
+        bottom, top = map(y, overall.limits)
+        height = bottom - top
         elements.append(element("rect", x=LEFT, y=top, width=RIGHT - LEFT, height=height, class_="band"))
     elements.append(line(LEFT, y(overall.estimate), RIGHT, y(overall.estimate), "tide"))
     radius = 3.2 if len(info.gaps) <= _MANY else 1.8
     for i, gap in enumerate(info.gaps):
-        if gap.low is not None and gap.high is not None:
-            elements.append(line(x(i), y(gap.low), x(i), y(gap.high), "bar thin"))
+        if gap.limits:
+            elements.append(line(x(i), y(gap.limits[0]), x(i), y(gap.limits[1]), "bar thin"))
         dot = element("circle", hint(_said(gap)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot")
         elements.append(dot)
     return drawing(elements, BOTTOM + 28.0, f"{info.a} minus {info.b} in each environment that saw both")
@@ -50,4 +50,4 @@ def draw_gaps(info: GapsInfo) -> str:
 
 def _said(gap: GapInfo) -> str:
     said = f"{gap.environment}: {gap.estimate:+.4g}"
-    return said if gap.low is None else f"{said}, interval {gap.low:+.4g} to {gap.high:+.4g}"
+    return f"{said}, interval {gap.limits[0]:+.4g} to {gap.limits[1]:+.4g}" if gap.limits else said

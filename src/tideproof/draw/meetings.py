@@ -31,7 +31,7 @@ class MeetingsInfo(NamedTuple):
 def draw_meetings(info: MeetingsInfo) -> str:
     """Draw the arms clockwise from the top, with a thicker line for more evidence."""
     places, high, margin = _places(len(info.arms))
-    most = max(info.evidence.values(), default=1.0)
+    most = max(info.evidence.values(), default=math.nan)
     thickest = min(5.0, 30.0 / len(info.arms))  # so that many lines leave some ground between them
     at = [(_X + _WIDE * right, margin + high * (1.0 + down)) for right, down in places]
     elements = []

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 WIDTH = 460
 
+Limits = tuple[float, float] | None  # both ends of an interval, if there is one
+
 
 def element(name: str, content: str = "", **attributes: float | str) -> str:
     """Return an SVG element; underscores in names become hyphens, numbers are rounded.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg import drawing, element, hint, points
+from tideproof.draw.svg import Limits, drawing, element, hint, points
 from tideproof.draw.svg_axes import BOTTOM, over_environments
 from tideproof.words import counted
 
@@ -18,16 +18,16 @@ class ShiftInfo(NamedTuple):
     environment: str
     n: int
     shift: float
-    low: float | None
-    high: float | None
+    limits: Limits
 
 
 def draw_tide(shifts: Sequence[ShiftInfo]) -> str:
     """Draw the shift of each environment, with its interval as a band."""
-    ends = [x for each in shifts for x in (each.shift, each.low, each.high) if x is not None]
+    ends = [x for each in shifts for x in (each.shift, *(each.limits or ()))]
     x, y, elements = over_environments([each.environment for each in shifts], ends)
-    upper = [(x(i), y(each.high)) for i, each in enumerate(shifts) if each.high is not None]
-    lower = [(x(i), y(each.low)) for i, each in enumerate(shifts) if each.low is not None]
+    lower, upper = (
+        [(x(i), y(each.limits[end])) for i, each in enumerate(shifts) if each.limits] for end in (0, 1)
+    )
     if upper:
         elements.append(element("polygon", points=points(upper + lower[::-1]), class_="band"))
     line = points((x(i), y(each.shift)) for i, each in enumerate(shifts))
@@ -41,4 +41,4 @@ def draw_tide(shifts: Sequence[ShiftInfo]) -> str:
 
 def _said(each: ShiftInfo) -> str:
     said = f"{each.environment}: {each.shift:+.4g}, {counted(each.n, 'reward')}"
-    return said if each.low is None else f"{said}, interval {each.low:+.4g} to {each.high:+.4g}"
+    return f"{said}, interval {each.limits[0]:+.4g} to {each.limits[1]:+.4g}" if each.limits else said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from tideproof.draw.arms import ArmInfo
 from tideproof.draw.gaps import GapInfo, GapsInfo
 from tideproof.draw.meetings import MeetingsInfo
+from tideproof.draw.svg import Limits
 from tideproof.draw.tide import ShiftInfo
 from tideproof.estimate import Fit
 from tideproof.report.analysis import Analysis
@@ -21,7 +24,7 @@ MOST = 30  # arms in a picture
 def arms_info(analysis: Analysis) -> list[ArmInfo]:
     """Return the first arms of the analysis that were seen, with the numbers of its table."""
     return [
-        ArmInfo(str(row["arm"]), row["mean"], row["low"], row["high"], row["raw_mean"], _can_be_best(row))
+        ArmInfo(str(row["arm"]), row["mean"], _limits(row), row["raw_mean"], _can_be_best(row))
         for row in analysis.arms.to_dicts()[:MOST]
         if row["mean"] is not None
     ]
@@ -33,7 +36,7 @@ def tide_info(fit: Fit) -> list[ShiftInfo]:
     None at all where each group of arms has a single environment: its shift is 0, but for rounding.
     """
     shifts = [
-        ShiftInfo(str(row["environment"]), row["n"], row["shift"], row["low"], row["high"])
+        ShiftInfo(str(row["environment"]), row["n"], row["shift"], _limits(row))
         for row in fit.shifts
         if row["shift"] is not None
     ]
@@ -47,14 +50,12 @@ def gaps_info(fit: Fit) -> GapsInfo | None:
     a, b = fit.decision.best, fit.decision.runner_up
     if fit.decision.standing == "not_comparable":
         return None
-    gaps = [
-        GapInfo(str(row["environment"]), row["estimate"], row["low"], row["high"]) for row in fit.gaps(a, b)
-    ]
-    if not any(gap.low is not None for gap in gaps):
+    gaps = [GapInfo(str(row["environment"]), row["estimate"], _limits(row)) for row in fit.gaps(a, b)]
+    if not any(gap.limits for gap in gaps):
         return None
     overall = fit.contrast(a, b)
     return GapsInfo(
-        str(a), str(b), gaps, GapInfo("all environments", overall.estimate, overall.low, overall.high)
+        str(a), str(b), gaps, GapInfo("all environments", overall.estimate, _limits(asdict(overall)))
     )
 
 
@@ -67,6 +68,10 @@ def meetings_info(analysis: Analysis) -> MeetingsInfo:
         (i, k): float(known[i, k]) for i, k in combinations(range(len(order)), 2) if known[i, k] > 0.0
     }
     return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
+
+
+def _limits(row: Mapping[str, Any]) -> Limits:
+    return None if row["low"] is None else (row["low"], row["high"])
 
 
 def _can_be_best(row: dict[str, Any]) -> bool:
