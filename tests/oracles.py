@@ -103,3 +103,11 @@ def rewards(arm, environment, random, shift=10.0):
     """Draw rewards with unit noise, arm means of order 1 and shifts of order `shift`."""
     means, shifts = random.normal(size=arm.max() + 1), shift * random.normal(size=environment.max() + 1)
     return means[arm] + shifts[environment] + random.normal(size=arm.size)
+
+
+def contrast(solution, i, k):
+    """Return muhat_i - muhat_k of a solution and its variance over sigma^2; NaN for arms of two groups."""
+    if solution.component[i] != solution.component[k]:
+        return np.nan, np.nan
+    P = solution.P
+    return float(solution.mu[i] - solution.mu[k]), float(P[i, i] + P[k, k] - 2.0 * P[i, k])

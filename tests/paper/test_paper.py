@@ -22,7 +22,7 @@ import tideproof as tp
 from tideproof.cli import main
 from tideproof.lab.intervals import binomial
 from tideproof.paper.claims import CLAIMS
-from tideproof.paper.designs import HALVES, exact_variances, fixed_designs, laplacian
+from tideproof.paper.designs import HALVES, exact_variances, fixed_designs
 from tideproof.paper.figures import FIGURES, SIXTEEN
 from tideproof.paper.ledger import claim_table, markdown, summary
 from tideproof.paper.measured import (
@@ -37,6 +37,8 @@ from tideproof.paper.panels import LINLUCB, ROUND_ROBIN, panels, ser3
 from tideproof.paper.runs import missing, run_panels
 from tideproof.paper.side_studies import SIDE_STUDIES
 from tideproof.paper.verdicts import FAMILY, Claim, Part, judge
+from tideproof.stats.cells import Cells
+from tideproof.stats.graph import laplacian
 
 pytest.importorskip("numba")
 
@@ -405,7 +407,7 @@ def test_the_halves_meet_the_assumptions_of_theorem_1_and_break_its_conclusion()
     assert ((counts > 0).sum(axis=1) >= 2).all()  # no environment with one arm
     size = counts.sum(axis=1)
     shares = counts / size[:, None] - counts[0] / size[0]
-    covariance = 1 / size[0] + shares @ np.linalg.pinv(laplacian(counts)) @ shares.T
+    covariance = 1 / size[0] + shares @ np.linalg.pinv(laplacian(Cells.design(counts))) @ shares.T
     others = covariance[1:, 1:][~np.eye(J - 1, dtype=bool)]
     assert 0.1 < others.min() < others.max() < 0.5  # bounded away from 0 and from above
     assert exact_variances(counts, (0, 2))["Var(difference)"] > 0.39

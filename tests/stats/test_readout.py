@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import oracles
+from oracles import contrast
 from tideproof.estimate import Fit
 from tideproof.stats.averages import period_mean, raw_mean
 from tideproof.stats.cells import Cells
 from tideproof.stats.readout import read_out, traffic
-from tideproof.stats.solve import contrast, residuals, solve
+from tideproof.stats.solve import residuals, solve
 from tideproof.stats.weighting import hc3, meat, scores
 
 CLOSE = 1e-9  # of variances of order 1

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import oracles
+from oracles import contrast
 from tideproof.core.arrays import allocate
 from tideproof.kernels import fixed_effects
 from tideproof.kernels.slot import Slot, enter
 from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells
 from tideproof.stats.readout import adjusted, shifts
-from tideproof.stats.solve import contrast, residuals, solve
+from tideproof.stats.solve import residuals, solve
 
 ATOL = 1e-9  # sigma is 1; lstsq and pinv on matrices of a few hundred columns lose some digits
 SIZES = [(2, 2), (3, 8), (5, 20), (12, 30), (50, 60)]

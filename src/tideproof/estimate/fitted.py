@@ -27,7 +27,7 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.gaps import gaps
 from tideproof.stats.inference import limits
 from tideproof.stats.influence import influence
-from tideproof.stats.noise import Variance, estimate, pools, sigma2
+from tideproof.stats.noise import MODELS, Variance, estimate, sigma2
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.solve import solve
 from tideproof.stats.variances import Spread, unequal_variances
@@ -289,8 +289,9 @@ class Fit:
         an arm seen twice in one environment, and environments that check each other. Exact for
         common noise; with `variance` "by-arm" or "by-environment" it is Welch and James's test.
         """
-        if self.variance in ("by-arm", "by-environment"):
-            return weighted_additivity(self.cells, pools(self.cells, self.variance), worst)
+        pools = MODELS[self.variance].pools
+        if pools is not None:
+            return weighted_additivity(self.cells, pools(self.cells), worst)
         return additivity(self.cells, self._solution, worst)
 
     def spread(self) -> Spread:

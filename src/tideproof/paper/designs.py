@@ -10,7 +10,7 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.lab.replay import replay
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.stats.cells import Cells
-from tideproof.stats.graph import links
+from tideproof.stats.graph import laplacian
 from tideproof.table import Table
 from tideproof.worlds import mdm
 
@@ -48,7 +48,10 @@ def designs(seed: int, replications: int) -> Table:
     for name, design in fixed_designs(seed).items():
         for J in ENVIRONMENTS:
             counts = design.until(J)
-            if len(counts) == J and np.linalg.matrix_rank(laplacian(counts)) == counts.shape[1] - 1:
+            if (
+                len(counts) == J
+                and np.linalg.matrix_rank(laplacian(Cells.design(counts))) == counts.shape[1] - 1
+            ):
                 exact = exact_variances(counts, design.pair)
                 drawn = _simulated(counts, design.pair, seed, min(10 * replications, SIMULATED))
                 for quantity, value in exact.items():
@@ -65,12 +68,6 @@ def designs(seed: int, replications: int) -> Table:
                         }
                     )
     return Table({column: [row[column] for row in rows] for column in rows[0]})
-
-
-def laplacian(counts: Floats) -> Floats:
-    """Return L = sum_j diag(n_j) - n_j n_j'/m_j."""
-    made: Floats = np.diag(counts.sum(axis=0)) - links(Cells.design(counts))
-    return made
 
 
 def fixed_designs(seed: int) -> dict[str, Design]:
@@ -95,6 +92,11 @@ def fixed_designs(seed: int) -> dict[str, Design]:
     return made
 
 
+def _connects(counts: Floats) -> bool:
+    """Tell whether a design makes all arms comparable."""
+    return bool(np.linalg.matrix_rank(laplacian(Cells.design(counts))) == counts.shape[1] - 1)
+
+
 def _counts(environment: Ints, arm: Ints, arms: int) -> Floats:
     counts = np.zeros((environment[-1] + 1, arms))
     np.add.at(counts, (environment, arm), 1.0)
@@ -104,7 +106,7 @@ def _counts(environment: Ints, arm: Ints, arms: int) -> Floats:
 def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
     """Return every quantity by formula, for a pair of arms."""
     K = counts.shape[1]
-    P = np.linalg.pinv(laplacian(counts), hermitian=True)
+    P = np.linalg.pinv(laplacian(Cells.design(counts)), hermitian=True)
     size = counts.sum(axis=1)
     shares = Cells.design(counts).dense_shares()
     arms, shifts = np.eye(K) - shares[0], shares[1:] - shares[0]

@@ -13,9 +13,8 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells
-from tideproof.stats.noise import Variance, pools, robust_freedom, sigma2
+from tideproof.stats.noise import MODELS, Variance
 from tideproof.stats.solve import Solution
-from tideproof.stats.weighting import hc3
 
 
 class Gaps(NamedTuple):
@@ -36,28 +35,14 @@ class Gaps(NamedTuple):
 
 
 def gaps(c: Cells, solution: Solution, variance: Variance, a: int, b: int) -> Gaps:
-    """Return the gaps of arm `a` over arm `b`; variances of two arms of their own are added by Welch."""
+    """Return the gaps of arm `a` over arm `b`; two estimates of the noise are added by Welch."""
     first, second = (np.flatnonzero(c.arm == arm) for arm in (a, b))
     environment, at, also = np.intersect1d(c.environment[first], c.environment[second], return_indices=True)
     x, y = first[at], second[also]
-    noise, freedom = _noise(c, solution, variance)
-    own, other = noise[x], noise[y]
+    noise = MODELS[variance].cell_noise(c, solution)
+    own, other = noise.variance[x], noise.variance[y]
     total = own + other
-    nu = freedom[x]
-    if variance == "by-arm":  # Welch (1947), Satterthwaite (1946); else one estimate serves both
-        nu = total**2 / (own**2 / freedom[x] + other**2 / freedom[y])
+    with np.errstate(divide="ignore", invalid="ignore"):  # Welch (1947), Satterthwaite (1946)
+        welch = total**2 / (own**2 / noise.freedom[x] + other**2 / noise.freedom[y])
+    nu = np.where(noise.source[x] == noise.source[y], noise.freedom[x], welch)
     return Gaps(environment, c.mean[x] - c.mean[y], total, nu)
-
-
-def _noise(c: Cells, s: Solution, variance: Variance) -> tuple[Floats, Floats]:
-    """Return the variance of each cell's mean, and its degrees of freedom."""
-    if variance in ("by-arm", "by-environment"):
-        pooled = pools(c, variance)
-        return pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of]
-    if variance == "robust":
-        return hc3(s, c) / c.n**2, robust_freedom(c, s)[c.arm]
-    if variance == "clustered":
-        inside = float(np.sum(c.n - 1.0))
-        one = float(np.sum(c.squares)) / inside if inside else np.nan
-        return one / c.n, np.full(c.n.size, inside)
-    return sigma2(s) / c.n, np.full(c.n.size, float(s.freedom))

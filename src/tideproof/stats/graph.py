@@ -24,6 +24,11 @@ def links(cells: Cells) -> Floats:
     return lower + np.tril(total, -1).T
 
 
+def laplacian(cells: Cells) -> Floats:
+    """Return L: (K, K). To solve with it use `inverse`, which builds it without cancellation."""
+    return np.asarray(np.diag(cells.by_arm(cells.weight)) - links(cells))
+
+
 def components(linked: NDArray[np.bool_]) -> Ints:
     """Count through the connected groups of arms, 0, 1, ... by their first arm; an arm may be alone."""
     lowest = np.arange(len(linked))

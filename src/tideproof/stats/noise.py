@@ -1,11 +1,13 @@
 """What is assumed of the noise, and the standard errors that follow.
 
-One function a model, all with one result. The formulas are in `weighting`.
+A model is an entry of `MODELS`; whatever depends on the model asks it there. The formulas are in `weighting`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from tideproof.errors import InputError
 from tideproof.stats import weighting
 from tideproof.stats.cells import Cells, sums
 from tideproof.stats.readout import Readout, adjusted, read_out, shifts
-from tideproof.stats.solve import Solution
+from tideproof.stats.solve import Solution, home
 from tideproof.stats.weighting import Pools
 from tideproof.words import listed
 
@@ -44,6 +46,36 @@ class Estimate(NamedTuple):
     shift_freedom: Floats
 
 
+class CellNoise(NamedTuple):
+    """How well the mean of each cell is known, all arrays (C,).
+
+    Attributes
+    ----------
+    variance : of the mean; NaN where nothing tells.
+    freedom : degrees of freedom behind it.
+    source : which estimate of the noise it rests on; two cells of one source do not err independently.
+    """
+
+    variance: Floats
+    freedom: Floats
+    source: Ints
+
+
+class Model(NamedTuple):
+    """An assumption on the noise.
+
+    Attributes
+    ----------
+    estimate : (cells, least squares) -> arms, shifts and how well they are known.
+    cell_noise : (cells, least squares) -> how well the mean of each cell is known, its shift given.
+    pools : (cells) -> variances that serve as weights; None where all rewards weigh the same.
+    """
+
+    estimate: Callable[[Cells, Solution], Estimate]
+    cell_noise: Callable[[Cells, Solution], CellNoise]
+    pools: Callable[[Cells], Pools] | None = None
+
+
 class Evidence(NamedTuple):
     """What there is to compare arms by, group by group of connected arms: (groups,) each.
 
@@ -57,18 +89,12 @@ class Evidence(NamedTuple):
 
 def estimate(cells: Cells, solution: Solution, variance: Variance) -> Estimate:
     """Estimate under the assumption named by `variance`; `solution` is that of least squares."""
-    if variance not in get_args(Variance):
-        allowed = ", ".join(map(repr, get_args(Variance)))
+    if variance not in MODELS:
+        allowed = ", ".join(map(repr, MODELS))
         raise InputError(f"variance must be one of {allowed}, not {variance!r}")
-    if variance == "common":
-        return _common(cells, solution)
-    if not solution.freedom:
+    if not solution.freedom and variance != "common":
         raise InputError(f"variance={variance!r} needs a degree of freedom; there is none")
-    if variance == "robust":
-        return _robust(cells, solution)
-    if variance == "clustered":
-        return _clustered(cells, solution)
-    return _weighted(cells, variance)
+    return MODELS[variance].estimate(cells, solution)
 
 
 def sigma2(solution: Solution) -> float:
@@ -81,11 +107,9 @@ def evidence(cells: Cells, solution: Solution) -> Evidence:
     component = solution.component[cells.arm]
     groups = int(solution.component.max()) + 1
     used = cells.compares[cells.environment]
-    home = np.zeros(cells.J, np.int64)
-    home[cells.environment] = component
     return Evidence(
         arms=np.bincount(solution.component, minlength=groups),
-        environments=np.bincount(home[cells.compares], minlength=groups),
+        environments=np.bincount(home(solution, cells)[cells.compares], minlength=groups),
         rewards=sums(component[used], cells.n[used], groups),
     )
 
@@ -96,6 +120,10 @@ def _common(c: Cells, s: Solution) -> Estimate:
     shift, shift_variance = shifts(s, c)
     readout = Readout(mean, one * mean_variance, shift, one * shift_variance)
     return _estimate(c, s, one * s.P, readout, np.full(c.K, float(s.freedom)))
+
+
+def _common_cells(c: Cells, s: Solution) -> CellNoise:
+    return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _robust(c: Cells, s: Solution) -> Estimate:
@@ -113,10 +141,14 @@ def _robust(c: Cells, s: Solution) -> Estimate:
         )
     q = np.where(np.isnan(q), sigma2(s), q)  # one reward, alone in its environment
     C = s.P @ weighting.meat(c, q) @ s.P
-    return _estimate(c, s, C, read_out(s, C, c, q / c.n**2), robust_freedom(c, s))
+    return _estimate(c, s, C, read_out(s, C, c, q / c.n**2), _robust_freedom(c, s))
 
 
-def robust_freedom(c: Cells, s: Solution) -> Floats:
+def _robust_cells(c: Cells, s: Solution) -> CellNoise:
+    return _one_source(weighting.hc3(s, c) / c.n**2, _robust_freedom(c, s)[c.arm])
+
+
+def _robust_freedom(c: Cells, s: Solution) -> Floats:
     """Return N - K - J + 1 of each arm's group, of environments that compare: (K,)."""
     known = evidence(c, s)
     return _by_group(s, known.rewards - known.environments - (known.arms - 1.0))
@@ -144,6 +176,17 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
 
 
+def _clustered_cells(c: Cells, s: Solution) -> CellNoise:
+    """Take the noise inside cells: how much shifts differ between arms is no error of a cell's mean."""
+    inside = float(np.sum(c.n - 1.0))
+    one = float(np.sum(c.squares)) / inside if inside else np.nan
+    return _one_source(one / c.n, np.full(c.n.size, inside))
+
+
+def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
+    return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
+
+
 def _by_group(s: Solution, freedom: Floats) -> Floats:
     """Give each arm the degrees of freedom of its group; an arm alone, those of the common noise."""
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
@@ -161,23 +204,32 @@ def _there(c: Cells, of_arm: Floats) -> Floats:
     return found
 
 
-def _weighted(c: Cells, variance: Literal["by-arm", "by-environment"]) -> Estimate:
+def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate:
     """Least squares weighted by variances that are measured inside the cells of each arm or environment."""
-    found = weighting.weighted(c, pools(c, variance))
-    s, C = found.solution, found.covariance
-    readout = read_out(s, C, found.cells, 1.0 / found.cells.weight)
+    found = weighting.weighted(c, pool(c))
+    mu, C = found.solution.mu, found.covariance
+    readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
     inside = np.full(c.K, float(np.sum(c.n - 1.0)))
-    return Estimate(s.mu, C, found.freedom, readout, inside, _there(c, inside))
+    return Estimate(mu, C, found.freedom, readout, inside, _there(c, inside))
 
 
-def pools(c: Cells, variance: Literal["by-arm", "by-environment"]) -> Pools:
-    """Pool the cells of each arm or of each environment."""
-    by_arm = variance == "by-arm"
-    of, names = (c.arm, c.arms) if by_arm else (c.environment, c.environments)
+def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> CellNoise:
+    pooled = pool(c)
+    return CellNoise(pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of], pooled.of)
+
+
+def _pooled_by_arm(c: Cells) -> Pools:
+    return _pooled("by-arm", c, c.arm, c.arms, c.counts > 0.0)
+
+
+def _pooled_by_environment(c: Cells) -> Pools:
+    """Pool the cells of each environment; one with a single arm compares nothing: any weight will do."""
+    return _pooled("by-environment", c, c.environment, c.environments, c.compares)
+
+
+def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np.bool_]) -> Pools:
     inside, freedom = variance_inside(c, of, len(names))
-    # an environment with one arm compares nothing: any weight will do
-    needed = c.counts > 0.0 if by_arm else c.compares
-    _check_pools(variance, names, needed, inside, freedom)
+    _check_pools(model, names, needed, inside, freedom)
     all_freedom = np.sum(c.n - 1.0)
     vague = ~(inside > 0.0)
     overall = float(np.sum(c.squares) / all_freedom)
@@ -206,3 +258,16 @@ def _check_pools(
             f"variance={variance!r} would trust {names[still[0]]} without limit: its rewards never vary "
             f"inside a cell; use variance='robust'"
         )
+
+
+def _weighting(pool: Callable[[Cells], Pools]) -> Model:
+    return Model(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
+
+
+MODELS: dict[Variance, Model] = {
+    "common": Model(_common, _common_cells),
+    "by-arm": _weighting(_pooled_by_arm),
+    "by-environment": _weighting(_pooled_by_environment),
+    "robust": Model(_robust, _robust_cells),
+    "clustered": Model(_clustered, _clustered_cells),
+}

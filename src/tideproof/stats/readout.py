@@ -13,7 +13,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sums
-from tideproof.stats.solve import Solution
+from tideproof.stats.solve import Solution, home
 
 
 class Readout(NamedTuple):
@@ -47,9 +47,7 @@ def traffic(solution: Solution, cells: Cells) -> Traffic:
     total = sums(component, cells.counts, component.max() + 1)
     total[total == 0.0] = np.nan
     mean = sums(component[cells.arm], cells.n * cells.mean, total.size) / total
-    home = np.zeros(cells.J, np.int64)
-    home[cells.environment] = component[cells.arm]
-    return Traffic(cells.counts / total[component], total, mean, home)
+    return Traffic(cells.counts / total[component], total, mean, home(solution, cells))
 
 
 def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:

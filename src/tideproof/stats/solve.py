@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
-from tideproof.kernels.fixed_effects import together, variance_to
 from tideproof.stats.cells import Cells
 from tideproof.stats.graph import components, inverse, links
 
@@ -78,12 +77,11 @@ def solve(cells: Cells) -> Solution:
     )
 
 
-def contrast(solution: Solution, i: int, k: int) -> tuple[float, float]:
-    """Return muhat_i - muhat_k and its variance; NaN for arms of different groups."""
-    if not together(solution, i, k):
-        return np.nan, np.nan
-    P, mu = solution.P, solution.mu
-    return float(mu[i] - mu[k]), max(float(variance_to(P, i, P[i, i], P[i], k)), 0.0)
+def home(solution: Solution, cells: Cells) -> Ints:
+    """Return the component that each environment belongs to: (J,)."""
+    found = np.zeros(cells.J, np.int64)
+    found[cells.environment] = solution.component[cells.arm]
+    return found
 
 
 def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
