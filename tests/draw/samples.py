@@ -104,20 +104,20 @@ GRAPH = Table(
 
 def theory():
     rows = []
-    for design in ("one design", "another"):
+    for design, more in (("one design", 0.0), ("another", 0.1)):
         for J in (2, 10):
             for quantity, exact, simulated in (
                 ("1/m_1", 0.5, None),
                 ("Var(mu_1)", 0.5 + 1 / J, 0.51 + 1 / J),
                 ("Var(difference)", 2.0 / J, 2.1 / J),
                 ("Cov(s_2, s_3)", 0.4, 0.45),
-                ("smallest Cov(s_j, s_m)", -0.2, None),
+                ("smallest Cov(s_j, s_m)", -0.2 - 1 / J, None),
                 ("largest Cov(s_j, s_m)", 0.6, None),
                 ("smallest Var(mu_i)", 0.55, None),
                 ("largest Var(mu_i)", 0.9, None),
             ):
                 low, high = (None, None) if simulated is None else (simulated - 0.05, simulated + 0.1)
-                rows.append((design, J, quantity, exact, simulated, low, high))
+                rows.append((design, J, quantity, exact + more, simulated, low, high))
     columns = ("design", "environments", "quantity", "exact", "simulated", "low", "high")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 

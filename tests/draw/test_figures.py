@@ -73,7 +73,7 @@ def test_facets_are_their_curves_up_to_the_first_zero():
             until = list(curve.value).index(0.0) if 0.0 in curve.value else len(curve.value)
             assert list(line.get_xdata()) == list(curve.x)[:until]
             assert list(line.get_ydata()) == list(curve.value)[:until]
-            assert line.get_color() == styles.PAPER[curve.label].colour
+            assert line.get_color() == styles.of_paper()[curve.label].colour
 
 
 def test_facets_below_each_other_and_without_any_error():
@@ -95,7 +95,7 @@ def test_many_curves_need_a_wider_legend():
 def test_every_curve_of_the_paper_has_a_look():
     wanted = {*named.EXISTING, named.LINLUCB, named.SER3, named.REDUCED, named.REDUCED_ROBIN}
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
-    assert wanted == styles.PAPER.keys()
+    assert wanted == styles.of_paper().keys()
 
 
 def test_a_run_has_its_levels_and_rewards():
@@ -111,6 +111,13 @@ def test_a_run_has_its_levels_and_rewards():
     ]  # fmt: skip
     (shade,) = axes.patches  # every other environment
     assert (shade.get_bbox().x0, shade.get_bbox().x1) == (1.5, 4.5)
+
+
+def test_one_policy_in_one_environment_is_a_graph_too():
+    rows = [row for row in samples.GRAPH if (row["policy"], row["environment"]) == ("in turn", 0)]
+    table = samples.Table({name: [row[name] for row in rows] for name in samples.GRAPH.columns})
+    (axes,) = paper.draw_graph(table).axes
+    assert axes.get_title() == "environment 1: 1 → 2"
 
 
 def test_theory_has_its_limits():

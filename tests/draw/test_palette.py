@@ -59,9 +59,9 @@ def test_no_colour_is_written_anywhere_else():
 
 
 def test_curves_of_the_paper_can_be_told_apart():
-    looks = [(style.colour, style.line, style.marker, style.hollow) for style in styles.PAPER.values()]
+    looks = [(style.colour, style.line, style.marker, style.hollow) for style in styles.of_paper().values()]
     assert len(set(looks)) == len(looks)
-    for label, style in styles.PAPER.items():
+    for label, style in styles.of_paper().items():
         assert style.hollow == label.endswith(("stationary", "IPS")), label
         assert style.width == (2.0 if label == "LinLUCB" else 1.4), label
 

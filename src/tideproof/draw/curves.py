@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from tideproof.draw.figure import in_house_style, subplots
 from tideproof.draw.palette import INK, NOTE, PAPER
-from tideproof.draw.styles import PAPER as POLICIES
-from tideproof.draw.styles import Style, numbered
+from tideproof.draw.styles import Style, numbered, of_paper
 from tideproof.files import check_picture
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, size: tuple[float,
     floor = 0.5 * min((value for value in values if value > 0.0), default=1e-5)
     for axes, facet in zip(grid.flat, facets, strict=False):
         for curve in facet.curves:
-            _facet_line(axes, curve, POLICIES[curve.label], floor)
+            _facet_line(axes, curve, of_paper()[curve.label], floor)
         axes.set_yscale("log")
         axes.yaxis.set_minor_locator(NullLocator())
         axes.set_ylim(floor, 1.5 * max(values) or 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tideproof.draw.figure import in_house_style, subplots
 from tideproof.draw.palette import FAINT, INK, NOTE, PAPER, RAW, SHADE, TIDE
-from tideproof.draw.styles import ARMS
+from tideproof.draw.styles import of_arms
 from tideproof.table import Table
 
 
@@ -21,6 +21,7 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
     figure, axes = subplots(1, 1, (8.4, 4.4))
     step, environment, shift = (np.array(table[name]) for name in ("step", "environment", "shift"))
     arm, reward = np.array(table["arm"]), np.array(table["reward"])
+    looks = of_arms()
     for j in range(environment[-1] + 1):
         inside = step[environment == j]
         left, right = inside[0] - 0.5, inside[-1] + 0.5
@@ -28,11 +29,11 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
             axes.axvspan(left, right, color=SHADE, zorder=0)
         for i, mean in enumerate(means):
             level = mean + shift[environment == j][0]
-            axes.hlines(level, left, right, color=ARMS[i][1], linewidth=1.2, zorder=1)
-    for i, (marker, colour, size) in enumerate(ARMS):
+            axes.hlines(level, left, right, color=looks[i].colour, linewidth=1.2, zorder=1)
+    for i, look in enumerate(looks):
         axes.scatter(
-            step[arm == i], reward[arm == i], s=size, c=colour, marker=marker, label=f"arm {i + 1}",
-            edgecolors=INK, linewidths=0.5, zorder=2,
+            step[arm == i], reward[arm == i], look.size, look.colour, marker=look.marker,
+            label=f"arm {i + 1}", edgecolors=INK, linewidths=0.5, zorder=2,
         )  # fmt: skip
     axes.set(xlabel="pull", ylabel="reward", xlim=(-0.5, len(step) + 1.5))
     axes.set_title("environments alternate in shade", fontsize=9, loc="right", color=NOTE)
@@ -121,11 +122,11 @@ def draw_conjecture(table: Table) -> Any:
 def _growth(
     axes: Any, table: Table, name: str, quantity: str, colour: str, line: str, marker: str, label: str
 ) -> None:
-    """Draw a quantity by formula, and by simulation with its interval where there is one."""
+    """Draw a quantity by formula, and with a marker by simulation, with its interval."""
     x, exact = _series(table, name, quantity, "exact")
     axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.6, label=label)
-    _, simulated = _series(table, name, quantity, "simulated")
-    if marker and simulated[-1] is not None:
+    if marker:
+        _, simulated = _series(table, name, quantity, "simulated")
         low, high = (np.array(_series(table, name, quantity, end)[1], float) for end in ("low", "high"))
         reach = simulated - low, high - simulated
         axes.errorbar(

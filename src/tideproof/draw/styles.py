@@ -28,8 +28,16 @@ class Style(NamedTuple):
     width: float = 1.4
 
 
+class Mark(NamedTuple):
+    """The look of one arm."""
+
+    marker: str
+    colour: str
+    size: float
+
+
 # The curves of the paper. Each differs from its neighbours in all three, and colours also in lightness.
-PAPER = {
+_PAPER = {
     "LinLUCB": Style(p.NAVY, "-", "o", width=2.0),
     "round robin": Style(p.GREY, "--", "s"),
     "0-1_1": Style(p.ORANGE, ":", "^"),
@@ -48,8 +56,24 @@ PAPER = {
     "SR": Style(p.BLACK, "--", ">"),
 }
 
-# The arms of one run, the best last: marker, colour, and size.
-ARMS = (("o", p.PALE, 26), ("s", p.STEEL, 26), ("^", p.BLUE, 26), ("D", p.ORANGE, 26), ("*", p.NAVY, 62))
+# The arms of one run, the best last.
+_ARMS = (
+    Mark("o", p.PALE, 26),
+    Mark("s", p.STEEL, 26),
+    Mark("^", p.BLUE, 26),
+    Mark("D", p.ORANGE, 26),
+    Mark("*", p.NAVY, 62),
+)
+
+
+def of_paper() -> dict[str, Style]:
+    """Return the look of every curve of the paper, by label."""
+    return dict(_PAPER)
+
+
+def of_arms() -> tuple[Mark, ...]:
+    """Return the look of the five arms of a run."""
+    return _ARMS
 
 
 def numbered(i: int) -> Style:
