@@ -39,15 +39,23 @@ used or, if it is read under another name, in the contract of `tideproof.testing
 * `periods`: "period" or "control", for selection rules.
 
 In the slot (`Slot`), one environment: `counts`, `size`, `each` (1/size), `mean`, `arm` (one seen here)
-always; `means` of each arm by "cells".
+always; `means` of each arm by "cells". Its other fields belong to kernels of ours.
 
 **Draws.** A `draw` is a place in a table of random numbers, not a generator: the same lane gives the same
 number however often it is read. `uniform(draw, lane)`, `below(draw, lane, n)`, `normal(draw, lane)`. Each
-`ask`, `tell` and `select` has a draw of its own. Lanes that our kernels use, if there are ties to break:
-`argmax`, `least_pulled`, `start_arm` lane 0; `argmax_in_lane` the one it is given; `contend` lane i for arm
-i, and so `front_runner` and `race_arm` all below K; `drop_lowest` and `end_phase` all below K*K.
-`best_of_draw` uses K/2 lanes, from the one it is given. All others up to 2**32 - 1 are free: with K arms,
-lanes from K on are yours, or from K*K on beside `drop_lowest`.
+`ask`, `tell` and `select` has a draw of its own, with lanes from 0 to 2**32 - 1. With K arms our
+kernels use:
+
+===============================================  ==========================================
+`argmax`, `least_pulled`, `start_arm`            lane 0
+`argmax_in_lane`                                 the lane it is given
+`contend`                                        lane i for arm i
+`front_runner`, `race_arm`                       all below K
+`drop_lowest`, `end_phase`                       all below K*K
+`best_of_draw`                                   K/2 lanes, from the one it is given
+===============================================  ==========================================
+
+So lanes from K on are yours, or from K*K on beside `drop_lowest`.
 
 **On a GPU** up to twelve arms live in registers, which cannot be indexed by a number known only at run
 time. Kernels that go through `at`, `add_at`, `entry`, `diagonal`, `fetch` and `fetched` instead of `x[i]`

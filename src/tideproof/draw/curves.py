@@ -17,9 +17,9 @@ from tideproof.files import check_picture
 if TYPE_CHECKING:
     from tideproof.draw.figure import Figure
 
-Of = Literal["pics", "eoc", "samples"]
+Measure = Literal["pics", "eoc", "samples"]
 
-_TITLES: dict[Of, str] = {
+_TITLES: dict[Measure, str] = {
     "pics": "probability of incorrect selection",
     "eoc": "expected opportunity cost",
     "samples": "mean pulls",
@@ -45,9 +45,9 @@ class Facet(NamedTuple):
 
 
 def draw_study(
-    curves: list[Curve], of: Of, replications: int, log: bool, path: str | os.PathLike[str] | None
+    curves: list[Curve], of: Measure, replications: int, log: bool, path: str | os.PathLike[str] | None
 ) -> Figure:
-    """Draw the curves of a study; zeros lie hollow on the lower edge of a log scale."""
+    """Draw the curves of a study in the caller's style; zeros lie hollow on the edge of a log scale."""
     check_picture(path)
     from matplotlib.figure import Figure
 

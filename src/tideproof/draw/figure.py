@@ -1,4 +1,4 @@
-"""What all figures of matplotlib share: their style, how they are begun, and how they are saved.
+"""What the figures of the paper and the demo share: their style, how they are begun, and how they are saved.
 
 Nothing is changed for others who draw in the same process: the style holds inside `house_style` only.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tideproof.errors import InputError, MissingFile, UnknownName
 from tideproof.frames.duck import compensated_mean, phrased, session, types_of
-from tideproof.frames.group_by import Table
+from tideproof.frames.group_by import SqlRows
 from tideproof.frames.sql import quoted
 
 LIST_TABLES = (
@@ -18,13 +18,13 @@ LIST_TABLES = (
 
 
 @contextmanager
-def open_duckdb(path: str, table: str | None) -> Iterator[Table]:
+def open_duckdb(path: str, table: str | None) -> Iterator[SqlRows]:
     """Open a table or query of a DuckDB file, to be read only."""
     if not Path(path).is_file():
         raise MissingFile(f"there is no file {path!r}")
     with session(path) as run, phrased(repr(path)):
         rows = rows_of(table, run(LIST_TABLES), home="main")
-        yield Table(run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table))
+        yield SqlRows(run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table))
 
 
 def is_query(table: str | None) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tideproof.errors import InputError
-from tideproof.frames.group_by import Progress, Query, Rows, Table
+from tideproof.frames.group_by import Progress, Query, Rows, SqlRows
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells
 
@@ -27,7 +27,7 @@ def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
 
     types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
     with phrased("the relation"):  # not sampled: its first rows may cost as much as all of them
-        return Table(run, "tideproof_rows", types, compensated_mean).group(request)
+        return SqlRows(run, "tideproof_rows", types, compensated_mean).group(request)
 
 
 def compensated_mean(reward: str) -> str:

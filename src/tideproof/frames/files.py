@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tideproof.frames.duck import compensated_mean, phrased, session, types_of
-from tideproof.frames.group_by import Progress, Query, Table
+from tideproof.frames.group_by import Progress, Query, SqlRows
 from tideproof.frames.header import check_header
 from tideproof.frames.readers import Files, find_files
 from tideproof.frames.request import Request
@@ -58,21 +58,21 @@ class FileSource:
                 raise
         return self._all_rows_looked_at(request.numbers).group(request, progress)
 
-    def _as_announced(self, numbers: Sequence[str]) -> Table:
+    def _as_announced(self, numbers: Sequence[str]) -> SqlRows:
         """Return the rows with the types of the first ones, numbers of CSV files apart."""
         if self.files.function != "read_csv":
             return self._table(self.files, self.types, numbers)
         files = self.files.using(types=_typed(numbers, "DOUBLE"))
         return self._table(files, self.types | dict.fromkeys(numbers, "DOUBLE"), numbers)
 
-    def _all_rows_looked_at(self, numbers: Sequence[str]) -> Table:
+    def _all_rows_looked_at(self, numbers: Sequence[str]) -> SqlRows:
         """Return the rows with types that fit all of them, numbers of CSV files checked as text."""
         files = self.files.using(sample_size="-1")
         if files.function == "read_csv":
             files = files.using(types=_typed(numbers, "VARCHAR"))
         return self._table(files, types_of(self.run, files.rows), numbers)
 
-    def _table(self, files: Files, types: dict[str, str], numbers: Sequence[str]) -> Table:
+    def _table(self, files: Files, types: dict[str, str], numbers: Sequence[str]) -> SqlRows:
         """Return the rows, numbers that are text and labels that are JSON as what they stand for."""
         rows = files.rows
         for name, sql_type in types.items():
@@ -83,7 +83,7 @@ class FileSource:
             elif sql_type == "JSON":  # values of several types: without the quotes around text
                 rows = f"(SELECT * REPLACE ({quoted(name)} ->> '$' AS {quoted(name)}) FROM {rows})"
                 types = types | {name: "VARCHAR"}
-        return Table(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG)
+        return SqlRows(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG)
 
 
 def _types(run: Query, files: Files) -> dict[str, str]:

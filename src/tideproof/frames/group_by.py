@@ -44,7 +44,7 @@ class Query(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqlRows:
     """Rows behind an engine that speaks SQL.
 
     Attributes
@@ -68,7 +68,7 @@ class Table:
         return (_summaries if request.n else _observations)(self, request, progress)
 
 
-def _observations(table: Table, request: Request, progress: Progress | None) -> Cells:
+def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
     """Group rows that are one observation each."""
     reward = _reward(table, request)
     arm, environment = _labels(table, request)
@@ -85,7 +85,7 @@ def _observations(table: Table, request: Request, progress: Progress | None) -> 
     return assemble(complete, request.relabel)
 
 
-def _labels(table: Table, request: Request) -> list[str]:
+def _labels(table: SqlRows, request: Request) -> list[str]:
     """Return SQL for the arm and the environment."""
     arm, environment = (quoted(name) for name in request.names[:2])
     arm_type, environment_type = (table.types[name] for name in request.names[:2])
@@ -94,7 +94,7 @@ def _labels(table: Table, request: Request) -> list[str]:
     return [label(arm, arm_type), label(environment, environment_type)]
 
 
-def _reward(table: Table, request: Request) -> str:
+def _reward(table: SqlRows, request: Request) -> str:
     """Return SQL for the reward, in double precision."""
     reward, sql_type = quoted(request.reward), table.types[request.reward]
     if not can_be_reward(sql_type):
@@ -104,7 +104,7 @@ def _reward(table: Table, request: Request) -> str:
     return reward if base(sql_type) == "DOUBLE" else f"CAST({reward} AS DOUBLE PRECISION)"
 
 
-def _check_swapped(table: Table, arm: str) -> None:
+def _check_swapped(table: SqlRows, arm: str) -> None:
     """Refuse, before a long group-by, a column with a label of its own for every row."""
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
@@ -112,7 +112,7 @@ def _check_swapped(table: Table, arm: str) -> None:
         raise too_many_arms(f"{count:,} and more", [low, high])
 
 
-def _grouped(table: Table, arm: str, environment: str, reward: str, progress: Progress | None) -> Rows:
+def _grouped(table: SqlRows, arm: str, environment: str, reward: str, progress: Progress | None) -> Rows:
     """Return arm, environment, rows, rewards, mean and variance of each group."""
     query = (
         f"SELECT {arm}, {environment}, count(*), count({reward}), {table.mean(reward)}, "
@@ -142,7 +142,7 @@ def _complete(groups: Rows, request: Request) -> Groups:
     return Groups(arms, environments, n, mean, squares, ordered=False, dropped=total - int(n.sum()))
 
 
-def _not_finite(table: Table, request: Request, reward: str, rows: int) -> InputError:
+def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:
     """Say which rewards are not finite."""
     where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
     infinite = table.run(f"SELECT count(*) FROM {table.rows} WHERE {where}")[0][0]
@@ -150,7 +150,7 @@ def _not_finite(table: Table, request: Request, reward: str, rows: int) -> Input
     return InputError(f"rewards in {request.reward!r} are too large: the square of one overflows")
 
 
-def _summaries(table: Table, request: Request, progress: Progress | None) -> Cells:
+def _summaries(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
     """Fetch aggregated rows."""
     for name in request.numbers:
         if not is_number(table.types[name]):

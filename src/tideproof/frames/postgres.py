@@ -8,11 +8,11 @@ from typing import Any
 
 from tideproof.errors import InputError, MissingExtra
 from tideproof.frames.databases import LIST_TABLES, rows_of
-from tideproof.frames.group_by import Progress, Query, Rows, Table
+from tideproof.frames.group_by import Progress, Query, Rows, SqlRows
 
 
 @contextmanager
-def open_postgres(url: str, table: str | None) -> Iterator[Table]:
+def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
     """Open a table or query of a PostgreSQL database."""
     try:
         import psycopg
@@ -27,7 +27,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[Table]:
                 return connection.execute(query.encode()).fetchall()
 
             rows = rows_of(table, run(LIST_TABLES), home="public")
-            yield Table(run, rows, _types(connection, rows), _centred_mean(run, rows))
+            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run, rows))
     except psycopg.Error as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"cannot read from PostgreSQL: {lines[0]}") from None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from tideproof.draw.curves import Curve
 
 if TYPE_CHECKING:
-    from tideproof.lab.study import Measure, Study
+    from tideproof.draw.curves import Measure
+    from tideproof.lab.study import Study
 
 
 def curves(study: Study, of: Measure, level: float) -> list[Curve]:

@@ -20,12 +20,11 @@ from tideproof.table import Table
 from tideproof.worlds import World
 
 if TYPE_CHECKING:
+    from tideproof.draw.curves import Measure
     from tideproof.draw.figure import Figure
 
 FORMAT = 2
 _RENAMED = {"apart": "cost_gap_squares"}  # parts of the tally in format 1
-
-Measure = Literal["pics", "eoc", "samples"]
 
 
 class Recipe(NamedTuple):

@@ -27,7 +27,7 @@ from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import Slot
 from tideproof.live import saving
 from tideproof.live.environment import Environment
-from tideproof.live.pull import CANCELLED, OUT, SETTLED, TOLD, Label, Pull, checked_label
+from tideproof.live.pull import CANCELLED, OUT, SUMMARISED, TOLD, Label, Pull, checked_label
 from tideproof.live.recommendation import Recommendation
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.cells import Cells
@@ -235,7 +235,7 @@ class Experiment:
             known = new.get(id, self._rewards[id])
             if known is not None and known != reward:
                 raise ConflictingReward(f"pull {id} was told {known!r} before; now {reward!r}")
-            if self._status[id] in (SETTLED, CANCELLED):
+            if self._status[id] in (SUMMARISED, CANCELLED):
                 raise InputError(f"pull {id} is {self._status[id]}; it cannot be told any more")
             if known is None:
                 new[id] = reward
@@ -285,7 +285,7 @@ class Experiment:
             return
         for pull in [p for p in self._out.values() if p.arm == arm and p.environment == label][:n]:
             del self._out[pull.id]
-            self._status[pull.id] = SETTLED
+            self._status[pull.id] = SUMMARISED
         self._take(arm, label, n, mean, (n - 1) * spread)
 
     def _take(self, arm: str, label: Label, n: int, mean: float, squares: float) -> None:

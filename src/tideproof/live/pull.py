@@ -9,7 +9,7 @@ from tideproof.errors import InputError
 
 Label = str | int
 
-OUT, TOLD, SETTLED, CANCELLED = "out", "told", "summarised", "cancelled"
+OUT, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
