@@ -21,13 +21,13 @@ def listed(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
 
     >>> listed("A"), listed("AB"), listed("ABC", "or"), listed(range(20))
     ('A', 'A and B', 'A, B or C', '0, 1, 2, 3, 4, 5 and 14 more')
-    >>> listed("ABC", most=2), listed("AB", most=2), listed([])
-    ('A, B and 1 more', 'A and B', '')
+    >>> listed("ABC", most=2), listed("AB", most=2), listed([]), listed(["", "B"])
+    ('A, B and 1 more', 'A and B', '', ' and B')
     """
     said = [str(name) for name in names]
     if len(said) > most:
         return f"{', '.join(said[:most])} and {len(said) - most:,} more"
-    return f" {last} ".join(part for part in (", ".join(said[:-1]), *said[-1:]) if part)
+    return f" {last} ".join([", ".join(said[:-1]), *said[-1:]] if len(said) > 1 else said)
 
 
 def listed_groups(groups: Iterable[Iterable[Any]]) -> str:
