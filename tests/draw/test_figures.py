@@ -148,6 +148,9 @@ def test_the_demo_has_its_limits_and_says_their_level():
     picks = {text.get_text(): text.xy for text in below.texts}
     assert picks["raw mean picks"] == pytest.approx((-0.14, 3.0 + 0.06 * 2.75))
     assert picks["tideproof picks"] == pytest.approx((1.14, 3.25 + 0.06 * 2.75))
+    raw_means = zip(info.prices, (5.0, 1.0, 0.0), strict=True)  # which reach further than the intervals
+    texts = demo_figure(info._replace(prices=[p._replace(raw_mean=x) for p, x in raw_means])).axes[1].texts
+    assert [text.xy[1] for text in texts] == pytest.approx([5.0 + 0.06 * 5.0, 3.25 + 0.06 * 5.0])
     assert (
         below.get_title("left") == "After 3 days: the raw mean picks 9.90, tideproof 10.90; the best is 10.90"
     )
