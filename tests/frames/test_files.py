@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import ClassVar
 
 import duckdb
@@ -129,8 +130,8 @@ def test_progress_is_reported(tmp_path, monkeypatch):
     before = threading.active_count()
     found = cells(path, **NAMES, progress=seen.append)
     assert threading.active_count() == before
-    assert seen
-    assert all(0.0 <= percent <= 100.0 for percent in seen)
+    assert 0.0 < max(seen) <= 100.0
+    assert min(seen) >= 0.0
     assert_same(as_dict(found), as_dict(cells(path, **NAMES)))
 
 
@@ -150,6 +151,21 @@ def test_progress_is_never_negative(monkeypatch):
     with duck._reported(Connection(), progress):
         assert enough.wait(60)
     assert seen[:4] == [0.0, 0.25, 62.5, 99.0]
+
+
+def test_no_progress_is_reported_after_the_end(monkeypatch):
+    monkeypatch.setattr(duck, "_PAUSE", 1e-4)
+    seen, begun = [], threading.Event()
+
+    class Slow:
+        def query_progress(self):
+            begun.set()
+            time.sleep(0.1)
+            return 50.0
+
+    with duck._reported(Slow(), seen.append):
+        assert begun.wait(60)
+    assert seen == [50.0]
 
 
 class Watched:
@@ -210,6 +226,9 @@ def test_swapped_columns_of_a_large_file_are_noticed_in_its_first_rows(tmp_path,
     ):
         cells(path, "id", "day", "sales")
     assert not [query for query in queries() if "GROUP BY" in query]
+    monkeypatch.setattr(checks, "MOST_ARMS", 300)  # of the sample just so many
+    with pytest.raises(InputError, match=r"^1,000 distinct arms"):
+        cells(path, "id", "day", "sales")
     monkeypatch.setattr(files, "_LONG", path.stat().st_size)
     with pytest.raises(
         InputError, match=r"^1,000 distinct arms \('u0000', 'u0001', 'u0002', …\) are more than"
