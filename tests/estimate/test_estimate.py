@@ -390,6 +390,7 @@ def test_without_a_degree_of_freedom_only_estimates_are_known():
 def test_without_noise():
     found = Fit.from_arrays(list("ABC") * 2, [1, 1, 1, 2, 2, 2], [0.0] * 6)
     assert found.sigma == 0.0
+    assert found.exact
     assert found.p_best == dict.fromkeys("ABC", pytest.approx(1 / 3))
     assert found.contrast("A", "B").p == 1.0
     assert Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0, 1, 0, 1]).contrast("A", "B").p == 0.0

@@ -83,7 +83,7 @@ def test_spread_is_an_analysis_of_variance_of_log_variances_by_statsmodels():
     import statsmodels.api as sm
 
     arm, environment, reward = spread_log(1, sd_arm=(1, 2, 1))
-    kept = ~((arm == 2) & (environment == 3))
+    kept = ~((arm == 2) & (environment == 3)) & (np.arange(arm.size) % 8 >= (3 * arm + environment) % 5)
     arm, environment, reward = arm[kept], environment[kept], reward[kept]
     pairs = sorted(set(zip(arm.tolist(), environment.tolist(), strict=True)))
     y, w = [], []
@@ -101,10 +101,45 @@ def test_spread_is_an_analysis_of_variance_of_log_variances_by_statsmodels():
         full.compare_f_test(no_environments), rel=1e-8
     )
     assert found.df == full.df_resid
-    assert found.arms["sd"][1] == pytest.approx(
-        np.sqrt(np.mean([reward[(arm == 1) & (environment == k)].var(ddof=1) for k in range(4)]))
-    )
-    assert found.environments["freedom"] == [21, 21, 21, 14]
+    for name, label, table in (("arm", arm, found.arms), ("environment", environment, found.environments)):
+        for row in table:
+            cells = [
+                reward[(arm == i) & (environment == j)]
+                for i, j in pairs
+                if row[name] == (i, j)[name != "arm"]
+            ]
+            freedom = sum(x.size - 1 for x in cells)
+            assert row["freedom"] == freedom == np.sum(label == row[name]) - len(cells)
+            assert row["sd"] == pytest.approx(
+                np.sqrt(sum(((x - x.mean()) ** 2).sum() for x in cells) / freedom)
+            )
+
+
+def test_the_least_that_spread_can_be_tested_with():
+    """Two arms, three rewards each, in two environments; cells that do not vary, or of two rewards, say nothing."""
+    random = np.random.default_rng(5)
+    arm, environment = np.tile(np.repeat(list("AB"), 3), 2), np.repeat([1, 2], 6)
+    reward = random.normal(size=12)
+    least = Fit.from_arrays(arm, environment, reward).spread()
+    assert (least.df, least.df_arm, least.df_environment) == (1, 1, 1)
+    more = [*arm, "C", "C", "C", "C", "C"], [*environment, 1, 1, 1, 2, 2], [*reward, 4.0, 4.0, 4.0, 1.0, 2.0]
+    same = Fit.from_arrays(*more).spread()
+    assert (same.df, same.F_arm, same.p_arm, same.F_environment) == (
+        least.df, pytest.approx(least.F_arm), pytest.approx(least.p_arm), pytest.approx(least.F_environment),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="unequal variances cannot be tested"):
+        Fit.from_arrays(arm[:-1], environment[:-1], reward[:-1]).spread()
+    with pytest.raises(InputError, match="unequal variances cannot be tested"):
+        Fit.from_arrays(arm, environment, np.tile([0.0, 1.0, 2.0], 4)).spread()
+
+
+def test_one_environment_for_each_arm_of_a_group_leaves_environments_untested():
+    """Four arms in two environments, each environment with its own pair: nothing links the environments."""
+    random = np.random.default_rng(6)
+    arm = np.repeat(list("ABCDAB"), 4)
+    environment = np.repeat([1, 1, 2, 2, 3, 3], 4)
+    found = Fit.from_arrays(arm, environment, random.normal(size=24)).spread()
+    assert (found.df, found.df_arm, found.df_environment) == (6 - 3 - 2, 2, 1)
 
 
 @pytest.mark.parametrize("noise", ["normal", "heavy"])

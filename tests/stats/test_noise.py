@@ -12,6 +12,7 @@ from scipy.special import bdtr, bdtrc, stdtrit
 import oracles
 from tideproof.errors import InputError
 from tideproof.estimate import Fit, fit
+from tideproof.stats.noise import pools
 from tideproof.stats.readout import adjusted, read_out, shifts
 from tideproof.stats.solve import solve
 
@@ -138,6 +139,25 @@ def test_weighted_errors_are_kenward_and_rogers_in_dense_matrices(by):
         gap = ours.contrast(a + 1, b + 1)
         assert gap.se == pytest.approx(np.sqrt(c @ adjusted_Phi @ c), abs=CLOSE)
         assert gap.freedom == pytest.approx(2.0 * (c @ Phi @ c) ** 2 / spent[a, b], rel=1e-8)
+
+    # an adjusted mean: its level as if weights were known, its contrast with the others as above
+    C = np.zeros((4, 4))
+    C[1:, 1:] = adjusted_Phi[:3, :3]
+    w = 1.0 / s2[part]
+    W = np.bincount(environment, w)
+    b = np.array([np.bincount(arm[environment == j], w[environment == j], 4) for j in range(7)]) / W[:, None]
+    t = np.bincount(environment) / environment.size
+    for i, row in enumerate(ours.arms):
+        c = np.eye(4)[i] - t @ b
+        se = np.sqrt(np.sum(t**2 / W) + c @ C @ c)
+        assert row["se"] == pytest.approx(se, abs=CLOSE)
+        inside = environment.size - len(set(zip(arm.tolist(), environment.tolist(), strict=True)))
+        assert row["high"] - row["mean"] == pytest.approx(stdtrit(inside, 0.975) * se, abs=1e-8)
+    for row in ours.shifts:
+        j = row["environment"]
+        h = b[j] - t @ b
+        variance = 1 / W[j] - 2 * t[j] / W[j] + np.sum(t**2 / W) + h @ C @ h
+        assert row["se"] == pytest.approx(np.sqrt(variance), abs=CLOSE)
 
 
 def test_the_general_readout_is_the_common_one_when_noise_is():
@@ -350,3 +370,18 @@ def test_standard_errors_of_clustered_means_in_a_balanced_log():
     for i, row in enumerate(found.arms):
         assert row["mean"] == pytest.approx(cells[:, i].mean())
         assert row["se"] == pytest.approx(np.sqrt(between[i] + found.sigma**2 / 72))
+
+
+def test_pools_that_know_nothing_take_what_all_know():
+    """An environment with a single arm needs no variance of its own; it gets that inside all cells."""
+    arm = np.repeat(list("ABABA"), [4, 3, 5, 4, 1])
+    environment = np.repeat([1, 1, 2, 2, 3], [4, 3, 5, 4, 1])
+    c = Fit.from_arrays(arm, environment, np.random.default_rng(1).normal(size=17)).cells
+    found = pools(c, "by-environment")
+    assert found.of.tolist() == c.environment.tolist()
+    assert found.freedom.tolist() == [5.0, 7.0, 12.0]  # five are enough
+    assert found.variance == pytest.approx(
+        [c.squares[:2].sum() / 5, c.squares[2:4].sum() / 7, c.squares.sum() / 12]
+    )
+    with pytest.raises(InputError, match=r"at least 5 degrees of freedom .*; 1 has 4; use variance='robust'"):
+        Fit.from_arrays(arm[1:], environment[1:], np.arange(16.0) ** 2, variance="by-environment")

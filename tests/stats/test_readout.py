@@ -145,3 +145,31 @@ def test_what_was_not_seen_has_no_number():
 def test_averages_written_out():
     assert raw_mean(APART) == pytest.approx([11 / 3, 19 / 5, -4.0, np.nan], nan_ok=True)
     assert period_mean(APART) == pytest.approx([3.0, 4.25, -4.0, np.nan], nan_ok=True)
+
+
+def test_weighted_groups_are_read_out_each_by_itself():
+    first, random = drawn("complete", seed=1)
+    second, _ = drawn("lopsided", seed=2)
+    w, v = (random.uniform(0.2, 5.0, size=first.n.size + second.n.size) for _ in range(2))
+    both = Cells(
+        [*first.arms, *second.arms],
+        [*first.environments, *second.environments],
+        np.append(first.arm, second.arm + first.K),
+        np.append(first.environment, second.environment + first.J),
+        np.append(first.n, second.n),
+        np.append(first.mean, second.mean),
+        np.append(first.squares, second.squares),
+    ).weighted(w)
+    s = solve(both)
+    found = read_out(s, 1.3 * s.P, both, v)
+    for c, cells, arms, environments in (
+        (first, slice(0, first.n.size), slice(0, first.K), slice(0, first.J)),
+        (second, slice(first.n.size, None), slice(first.K, None), slice(first.J, None)),
+    ):
+        alone = c.weighted(w[cells])
+        t = solve(alone)
+        want = read_out(t, 1.3 * t.P, alone, v[cells])
+        assert found.mean[arms] == pytest.approx(want.mean, abs=CLOSE)
+        assert found.mean_variance[arms] == pytest.approx(want.mean_variance, abs=CLOSE)
+        assert found.shift[environments] == pytest.approx(want.shift, abs=CLOSE)
+        assert found.shift_variance[environments] == pytest.approx(want.shift_variance, abs=CLOSE)

@@ -316,7 +316,7 @@ class Fit:
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
-        return sample_ratio(self.cells, expected)
+        return sample_ratio(self.cells, expected, worst=5)
 
     def __repr__(self) -> str:
         return summary(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +39,7 @@ class SampleRatio:
     worst: Table
 
 
-def sample_ratio(c: Cells, expected: Mapping[Any, float] | None = None, worst: int = 5) -> SampleRatio:
+def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> SampleRatio:
     """Test whether the arms got the shares of the traffic they should; equal ones unless told."""
     share = _expected_shares(c.arms, expected)[c.arm]
     share /= c.by_environment(share)[c.environment]  # among the arms that were seen there
@@ -49,8 +48,8 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None = None, worst: i
     chi2, df = float(np.sum(terms)), int(c.n.size - np.count_nonzero(c.sizes))
     drift, drift_df = _drift(c)
     target, variance = c.by_arm(want), c.by_arm(want * (1.0 - share))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(variance > 0.0, (c.counts - target) / np.sqrt(variance), np.nan)
+    with np.errstate(invalid="ignore"):  # 0/0 where an arm had no choice
+        z = (c.counts - target) / np.sqrt(variance)
     by_environment = c.by_environment(terms)
     rows = np.argsort(-by_environment, kind="stable")[: whole("worst", worst, 1)]
     return SampleRatio(
@@ -81,10 +80,10 @@ def _drift(c: Cells) -> tuple[float, int]:
         seen[c.environment[cell]].append(int(c.arm[cell]))
     index: dict[tuple[int, ...], int] = {}
     arm_set = np.array([index.setdefault(tuple(arms), len(index)) for arms in seen])[c.environment]
-    pair, of_pair = np.unique(arm_set * c.K + c.arm, return_inverse=True)
-    in_pair, in_set = sums(of_pair, c.n, pair.size), sums(arm_set, c.n, len(index))
+    pairs, of_pair = np.unique([arm_set, c.arm], axis=1, return_inverse=True)
+    in_pair, in_set = sums(of_pair, c.n, pairs.shape[1]), sums(arm_set, c.n, len(index))
     want = c.sizes[c.environment] * in_pair[of_pair] / in_set[arm_set]
-    free = pair.size - np.unique(arm_set).size  # shares that are estimated
+    free = pairs.shape[1] - np.unique(arm_set).size  # shares that are estimated
     df = c.n.size - np.count_nonzero(c.sizes) - free
     return float(np.sum((c.n - want) ** 2 / want)), int(df)
 
@@ -100,4 +99,4 @@ def _expected_shares(arms: list[Any], expected: Mapping[Any, float] | None) -> F
     share = np.array([finite(f"the share of {arm}", expected[arm]) for arm in arms])
     if np.any(share <= 0.0):
         raise InputError(f"expected shares must be positive, not {min(share.tolist())!r}")
-    return share / math.fsum(share)
+    return share

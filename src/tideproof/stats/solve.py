@@ -64,7 +64,6 @@ def solve(cells: Cells) -> Solution:
         mu += P @ cells.by_arm(cells.weight * residual)
         residual = _residual(cells, mu)
 
-    seen = cells.counts > 0.0
     return Solution(
         P=P,
         mu=mu,
@@ -73,7 +72,7 @@ def solve(cells: Cells) -> Solution:
         group=_labels(component),
         told=round(float(np.sum(cells.n))),
         environments=int(np.count_nonzero(cells.sizes)),
-        joins=int(np.count_nonzero(seen) - np.unique(component[seen]).size),
+        joins=cells.K - np.unique(component).size,  # an arm unseen is a group of its own
     )
 
 

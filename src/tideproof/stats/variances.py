@@ -55,7 +55,7 @@ def unequal_variances(c: Cells) -> Spread:
     s, w, y = solve(logs), logs.weight, logs.mean
     df = w.size - s.environments - s.joins
     df_arm, df_environment = s.joins, s.environments - np.unique(logs.arm).size + s.joins
-    if df <= 0 or df_arm <= 0 or not s.rss > 0.0:
+    if df <= 0 or not s.rss > 0.0:
         raise InputError(
             "unequal variances cannot be tested: that takes two arms seen three times each in each of "
             "two environments"
@@ -83,8 +83,8 @@ def _log_variances(c: Cells) -> Cells:
     used = np.flatnonzero((c.n >= 3.0) & (c.squares > 0.0))
     half = 0.5 * (c.n[used] - 1.0)
     y = np.log(c.squares[used] / (2.0 * half)) - (psi(half) - np.log(half))
-    one = np.ones(used.size)
-    made = Cells(c.arms, c.environments, c.arm[used], c.environment[used], one, y, 0.0 * one)
+    one, none = np.ones(used.size), np.zeros(used.size)
+    made = Cells(c.arms, c.environments, c.arm[used], c.environment[used], one, y, none)
     return made.weighted(1.0 / np.asarray(polygamma(1, half)))
 
 
