@@ -539,7 +539,11 @@ def test_a_kernel_stops_at_a_breakpoint_of_pdb():
     debugger = pdb.Pdb(stdin=io.StringIO(commands), stdout=said, nosigint=True, readrc=False)
     debugger.use_rawinput = False
     debugger.prompt = ""
-    debugger.runcall(tp.replay, tp.mdm(3), POLICY, 1, 0, 30)
+    before = sys.gettrace()  # coverage's
+    try:
+        debugger.runcall(tp.replay, tp.mdm(3), POLICY, 1, 0, 30)
+    finally:
+        sys.settrace(before)
     assert "(3, 0.5)" in said.getvalue()
     assert f"test_plugin.py({line})ask()" in said.getvalue()
     assert "-> return argmax(data.moments.mean, draw)" in said.getvalue()
