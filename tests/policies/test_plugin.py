@@ -35,9 +35,9 @@ from tideproof.plugin import (
     least_pulled,
     uniform,
 )
+from tideproof.policies.holes import OUR_HOLES
 from tideproof.policies.reads import WORDS
 from tideproof.policies.reduce import OUR_HOLES as OF_REDUCE
-from tideproof.policies.selections import OUR_HOLES
 from tideproof.testing import policy_checks
 
 ROOT = Path(__file__).parents[2]
@@ -380,6 +380,84 @@ def test_a_selection_rule_that_is_wrong_is_refused_when_it_is_made():
         ).program()
 
 
+@pytest.mark.parametrize("rule", ["mean", "ols"])
+@pytest.mark.parametrize(
+    ("word", "read", "reads"), [("fit", "fit.mu", {"means"}), ("means", "moments.mean", {"fit"})]
+)
+def test_what_another_rule_declares_is_not_declared(rule, word, read, reads):
+    """Neither by a rule that is not in use, nor by the one that is: its policy could be used with another."""
+    asks = {"fit": asks_for_the_fit, "means": asks_for_the_mean}[word]
+    policy = dataclasses.replace(POLICY, ask=asks, reads=frozenset(reads), selections=(MEAN, OLS))
+    with pytest.raises(
+        tp.KernelError, match=rf"reads data\.{read}.*add '{word}'.* to `reads` of policy 'coin'"
+    ):
+        tp.replay(tp.mdm(3), tp.policy(policy, selection=rule), budget=9)
+
+
+@kernel
+def asks_for_the_mean(params, state, data, slot, draw):
+    return argmax(data.moments.mean, draw)
+
+
+@kernel
+def asks_for_the_fit_by_its_params(params, state, data, slot, draw):
+    return argmax(data.fit.mu, draw) if params.share > 0.0 else 0
+
+
+def test_what_is_read_only_with_a_rule_that_declares_it():
+    policy = dataclasses.replace(
+        POLICY, ask=asks_for_the_fit_by_its_params, reads=frozenset(), reads_with_rule=frozenset({"fit"})
+    )
+    watched = {
+        (rule, share): next(iter(policy_checks(tp.policy(policy, selection=rule, share=share))))
+        for rule, share in (("ols", 1.0), ("mean", 0.0), ("mean", 1.0))
+    }
+    watched["ols", 1.0]()
+    watched["mean", 0.0]()
+    with pytest.raises(AssertionError, match=r"reads data\.fit\.mu.*add 'fit' to `reads` of policy 'coin'"):
+        watched["mean", 1.0]()
+
+
+def test_a_rule_declares_what_it_reads_itself():
+    blind = dataclasses.replace(MEAN, name="own", reads=frozenset())
+    with pytest.raises(tp.KernelError, match="add 'means' or 'moments' to `reads` of selection rule 'own'"):
+        tp.policy(dataclasses.replace(POLICY, selections=(blind,))).program()
+
+
+@kernel
+def asks_by_an_alias(params, state, data, slot, draw):
+    d = data
+    return argmax(d.moments.mean, draw)  # alias
+
+
+@kernel
+def asks_unpacked(params, state, data, slot, draw):
+    _pulls, moments, *_others = data  # unpacked
+    return argmax(moments.mean, draw)
+
+
+@kernel
+def asks_by_place(params, state, data, slot, draw):
+    return argmax(data[1][1], draw)  # by place
+
+
+@pytest.mark.parametrize(
+    ("asks", "read", "word", "line"),
+    [
+        (asks_by_an_alias, "moments.mean", "'means' or 'moments'", "# alias"),
+        (asks_unpacked, "told", "'reward'", "# unpacked"),
+        (asks_by_place, "moments.mean", "'means' or 'moments'", "# by place"),
+    ],
+)
+def test_the_contract_finds_what_is_not_even_there(asks, read, word, line):
+    policy = dataclasses.replace(POLICY, ask=asks, selections=(OLS,), reads=frozenset({"fit"}))
+    checks = {check.__name__.partition("[")[0]: check for check in policy_checks(policy)}
+    message = rf"after 0 pulls: kernel .* reads data\.{read}, .*add {word} to `reads` of policy 'coin'"
+    with pytest.raises(AssertionError, match=message) as error:
+        checks["reads_what_it_declares"]()
+    assert names(error) == (asks.__name__, str(line_of(line)))
+
+
 @kernel
 def asks_for_nothing(params, state, data, slot, draw):
     return least_pulled(data.pulls, draw)
@@ -417,6 +495,58 @@ def test_holes_of_its_own():
         tp.policy(dataclasses.replace(policy, selections=(rule,))).program()
     with pytest.raises(tp.KernelError, match="'coin' cannot be reduced: it fills the hole 'SQUARES'"):
         tideproof.policies.reduce.reduced(dataclasses.replace(POLICY, holes={"SQUARES": True}))
+
+
+our_sums, our_ask, of_reduce = hole("SUMS"), hole("ask"), hole("SQUARES")
+
+
+@kernel
+def asks_for_our_constant(params, state, data, slot, draw):
+    return 0 if our_sums else 1
+
+
+@kernel
+def asks_for_our_kernel(params, state, data, slot, draw):
+    return our_ask(params, state, data, slot, draw)
+
+
+@kernel
+def asks_for_a_hole_of_reduce(params, state, data, slot, draw):
+    return 0 if of_reduce else 1
+
+
+def asks_for_one_around(our_fit):
+    @kernel
+    def asks(params, state, data, slot, draw):
+        return 0 if our_fit else 1
+
+    return asks
+
+
+def test_a_hole_that_is_ours_is_not_filled_by_us_for_others():
+    chained = {"ask": asks_its_hole_as_a_kernel, "holes": {"limit": asks_for_our_constant}}
+    for name, change in {
+        "SUMS": {"ask": asks_for_our_constant},
+        "ask": {"ask": asks_for_our_kernel},
+        "FIT": {"ask": asks_for_one_around(hole("FIT"))},
+        "SUMS'": chained,
+    }.items():
+        policy = dataclasses.replace(POLICY, **change)
+        message = rf"kernel 'asks.* uses the hole '{name.strip(chr(39))}', a name that.*give it another name"
+        with pytest.raises(tp.KernelError, match=message):
+            tp.replay(tp.mdm(3), policy, budget=9)
+    with pytest.raises(tp.KernelError, match="uses the hole 'SQUARES', a name that"):
+        tideproof.policies.reduce.reduced(dataclasses.replace(POLICY, ask=asks_for_a_hole_of_reduce))
+
+
+@kernel
+def asks_its_hole_as_a_kernel(params, state, data, slot, draw):
+    return limit(params, state, data, slot, draw)
+
+
+def test_a_hole_filled_with_nothing():
+    with pytest.raises(tp.KernelError, match="policy 'coin' fills the hole 'limit' with None: give a kernel"):
+        dataclasses.replace(POLICY, holes={"limit": None})
 
 
 def test_reduced_twice():

@@ -9,7 +9,7 @@ names kernel, file and line.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -155,6 +155,24 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
                 f"kernel {place(g, reference.line)} calls {dotted} by attribute, where no compiled twin can "
                 f"take its place: write `from {holder} import {attribute}` and call {attribute}(...){tag}"
             )
+
+
+def uses(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
+    """Yield whatever the kernel and all that it reaches refer to: kernel, reference, value."""
+    reached, to_do = {f}, [f]
+    while to_do:
+        g = to_do.pop()
+        around = dict(zip(g.__code__.co_freevars, g.__closure__ or (), strict=True))
+        for reference in references(g.__code__):
+            name = reference.name
+            if reference.local:
+                continue
+            value = around[name].cell_contents if name in around else g.__globals__.get(name)
+            yield g, reference, value
+            called = fill.get(value.name) if isinstance(value, Hole) else value
+            if is_kernel(called) and called not in reached:
+                reached.add(called)
+                to_do.append(called)
 
 
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 from tideproof.core.link import is_kernel, kernel
 from tideproof.core.references import place
 from tideproof.errors import InputError, KernelError, UnknownName
+from tideproof.policies.holes import check_holes
 from tideproof.policies.protocols import Active, Ask, Configure, FromWorld, Minimum, Tell, Weigh
 from tideproof.policies.reads import known_words
-from tideproof.policies.selections import Selection, refuse_our_holes
+from tideproof.policies.selections import Selection
 
 
 @kernel
@@ -60,6 +61,8 @@ class Policy:
     active : kernel (params, state, arm) -> whether the arm may still be played.
     from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
     holes : what fills the holes in its own kernels, by name.
+    reads_with_rule : statistics its kernels read only if the selection rule in use declares them, which
+        `configure` knows by its name.
     """
 
     name: str
@@ -81,19 +84,26 @@ class Policy:
     active: Active = keep_all_arms
     from_world: FromWorld | None = None
     holes: Mapping[str, Any] = field(default_factory=dict)
+    reads_with_rule: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if "+" in self.name or not self.name:
             raise InputError(f"a policy's name must not be empty or contain '+', not {self.name!r}")
         if not self.selections:
             raise InputError(f"policy {self.name!r} needs a selection rule, such as selections=(OLS,)")
-        known_words(f"policy {self.name!r}", self.reads)
+        known_words(self.title, self.reads)
+        known_words(self.title, self.reads_with_rule)
         for what in ("ask", "tell", "weigh", "active"):
             f: Any = getattr(self, what)
             if not is_kernel(f):
                 shown = place(f) if inspect.isfunction(f) else repr(f)
                 raise KernelError(f"{what} of policy {self.name!r} is no kernel: put @kernel above {shown}")
-        refuse_our_holes(f"policy {self.name!r}", self.holes)
+        check_holes(self.title, self.holes)
+
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"policy {self.name!r}"
 
     def selection(self, name: str | None) -> Selection:
         """Return the selection rule of that name, or the default one."""

@@ -59,18 +59,20 @@ def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str])
 
 
 def undeclared(
-    f: types.FunctionType | types.CodeType, line: int, read: str, words: tuple[str, ...]
+    f: types.FunctionType | types.CodeType, line: int, read: str, words: tuple[str, ...], whose: str
 ) -> KernelError:
     """Build the error for a kernel that reads what nobody made ready for it."""
     either = " or ".join(repr(word) for word in words)
     return KernelError(
         f"kernel {place(f, line)} reads {read}, which stays empty unless it is declared: "
-        f"add {either} to `reads` of the policy or selection rule"
+        f"add {either} to `reads` of {whose}"
     )
 
 
-def check_reads(kernels: Iterable[Callable[..., Any]], reads: frozenset[str]) -> None:
+def check_reads(whose: str, kernels: Iterable[Callable[..., Any]], reads: frozenset[str]) -> None:
     """Raise unless the kernels, and those they call with the `data` and the `slot`, read what is declared.
+
+    `whose` is the policy or the selection rule that has the kernels and declares what they read.
 
     It follows the names `data` and `slot`, not other names for them, nor kernels that fill holes:
     `tideproof.testing` watches what is read when a policy runs.
@@ -79,7 +81,7 @@ def check_reads(kernels: Iterable[Callable[..., Any]], reads: frozenset[str]) ->
         for g, where, attributes, line in _all_reads(f):
             words = needed_words(where, attributes, reads)
             if words:
-                raise undeclared(g, line, ".".join((where, *attributes[:2])), words)
+                raise undeclared(g, line, ".".join((where, *attributes[:2])), words, whose)
 
 
 @cache

@@ -33,6 +33,7 @@ from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
 from tideproof.kernels.slot import enter
 from tideproof.policies.definition import Policy, keep_all_arms, weigh_all_alike
+from tideproof.policies.holes import refuse_use_of_holes
 from tideproof.policies.selections import OLS, Selection
 
 PREFIX = "reduce:"
@@ -104,6 +105,9 @@ def reduced(inner: Policy) -> Policy:
                 f"policy {inner.name!r} cannot be reduced: it fills the hole {name!r}, which is one of "
                 f"`{PREFIX}`: give its hole another name (taken: {', '.join(OUR_HOLES)})"
             )
+    for rule in inner.selections:
+        inner_kernels = (inner.ask, inner.tell, inner.weigh, inner.active, rule.select)
+        refuse_use_of_holes(OUR_HOLES, inner_kernels, {**inner.holes, **rule.holes})
     squares = "moments" in inner.reads
     side: Any = "K" if squares else 0
     square = Annotated[Floats, np.float64, side, side, side]
@@ -119,6 +123,7 @@ def reduced(inner: Policy) -> Policy:
         tell=tell,
         selections=selections,
         reads=frozenset({"fit", "cells", "reward"}),
+        reads_with_rule=frozenset(),
         weigh=weigh_all_alike,  # the inner policy's own are called from here
         active=keep_all_arms,
         shift_aware=inner.weigh is weigh_all_alike,  # propensities multiply the first shift, which stays in
@@ -139,6 +144,6 @@ def _reduced(rule: Selection) -> Selection:
         rule,
         select=select,
         identified=OLS.identified,
-        reads=frozenset({"fit"}),
+        reads=frozenset({"fit", "reward"}),
         holes={"inner_select": rule.select},
     )

@@ -72,6 +72,7 @@ POLICY = Policy(
     minimum=lambda arms, params: arms * max(params.n0, 1),
     selections=(MEAN, OLS, PERIOD, CONTROL),
     reads=frozenset(),
+    reads_with_rule=frozenset({"fit"}),  # Algorithm 1, with `ols`
     needs_horizon=False,
     shift_aware=True,
     adaptive=False,

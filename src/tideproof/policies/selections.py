@@ -13,22 +13,9 @@ from tideproof.errors import KernelError
 from tideproof.kernels.choose import LOWEST, argmax, contend
 from tideproof.kernels.eliminate import front_runner
 from tideproof.kernels.fixed_effects import connected, together
+from tideproof.policies.holes import check_holes
 from tideproof.policies.protocols import Identified, Select
 from tideproof.policies.reads import known_words
-
-# What the loop, the statistics and a GPU leave open: nothing for a plug-in to fill.
-OUR_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
-OUR_HOLES |= {"MOMENTS", "FIT", "SUMS", "PERIOD", "CONTROL", "CELLS", "TRACE"}
-
-
-def refuse_our_holes(who: str, holes: Mapping[str, Any]) -> None:
-    """Raise if somebody would fill a hole that is ours."""
-    for name in holes:
-        if name in OUR_HOLES:
-            raise KernelError(
-                f"{who} fills the hole {name!r}, which is one of tideproof's own: give its hole another name "
-                f"(taken: {', '.join(sorted(OUR_HOLES))})"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +40,7 @@ class Selection:
     holes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known_words(f"selection rule {self.name!r}", self.reads)
+        known_words(self.title, self.reads)
         for what in ("select", "identified"):
             f: Any = getattr(self, what)
             if not is_kernel(f):
@@ -61,7 +48,12 @@ class Selection:
                 raise KernelError(
                     f"{what} of selection rule {self.name!r} is no kernel: put @kernel above {shown}"
                 )
-        refuse_our_holes(f"selection rule {self.name!r}", self.holes)
+        check_holes(self.title, self.holes)
+
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"selection rule {self.name!r}"
 
 
 @kernel

@@ -14,6 +14,7 @@ from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.replicate import add_alone, replicate
 from tideproof.kernels.slot import Slot
 from tideproof.policies.definition import Policy
+from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
 from tideproof.policies.reads import check_reads
 from tideproof.policies.selections import Selection
 
@@ -114,14 +115,16 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
 
 @cache
 def _check(policy: Policy, selection: Selection) -> None:
-    """Raise if a kernel reads what nobody declared, or one hole is to be filled in two ways."""
-    served = policy.reads.union(*(rule.reads for rule in policy.selections))  # of whichever rule is in use
-    check_reads((policy.ask, policy.tell, policy.weigh, policy.active), served)
-    check_reads((selection.select, selection.identified), policy.reads | selection.reads)
+    """Raise if a kernel reads what is not declared or uses a hole of ours, or if one hole is filled twice."""
+    of_policy = (policy.ask, policy.tell, policy.weigh, policy.active)
+    of_rule = (selection.select, selection.identified)
+    check_reads(policy.title, of_policy, policy.reads | policy.reads_with_rule)
+    check_reads(selection.title, of_rule, selection.reads)
+    refuse_use_of_holes(OUR_HOLES, (*of_policy, *of_rule), {**policy.holes, **selection.holes})
     for name in policy.holes.keys() & selection.holes.keys():
         if policy.holes[name] is not selection.holes[name]:
             raise KernelError(
-                f"policy {policy.name!r} and its selection rule {selection.name!r} fill the hole {name!r} "
+                f"{policy.title} and its {selection.title} fill the hole {name!r} "
                 f"in two ways: give one of them another name"
             )
 
