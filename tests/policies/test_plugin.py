@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -232,6 +234,31 @@ def test_a_plan_travels_with_a_policy_of_a_module(tmp_path, monkeypatch):
     assert done.stdout.split() == [b"mine", b"p1+ips"], done.stderr
     done = subprocess.run([sys.executable, "-c", code], input=packed, capture_output=True)
     assert b"the policy HERE of module 'stranger_abroad' is not to be found in this process" in done.stderr
+
+
+@pytest.mark.parametrize("text", [None, "1 / 0\n", "HERE = 3\n"])
+def test_a_process_that_cannot_find_a_policy_says_so_and_goes_on(tmp_path, monkeypatch, text):
+    """The error comes back to the caller; one raised while a plan is unpickled would break the pool."""
+    (tmp_path / "stranger_at_home.py").write_text(MODULE.replace("policy_of_this_test", "types_at_home"))
+    (tmp_path / "types_at_home.py").write_text(
+        "from typing import NamedTuple\nclass State(NamedTuple): pass\nclass Params(NamedTuple): pass\n"
+        "def configure(arms, horizon, selection, *, n=1): return Params()\n"
+    )
+    with monkeypatch.context() as here:
+        here.syspath_prepend(tmp_path)
+        import stranger_at_home
+    (tmp_path / "stranger_at_home.py").unlink()
+    abroad = tmp_path / "abroad"
+    abroad.mkdir()
+    if text:
+        (abroad / "stranger_at_home.py").write_text(text)
+    monkeypatch.syspath_prepend(abroad)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        message = "the policy HERE of module 'stranger_at_home' is not to be found in this process"
+        with pytest.raises(tp.InputError, match=message):
+            tp.simulate(tp.mdm(3), stranger_at_home.HERE, 20, replications=10, executor=pool)
+        assert pool.submit(abs, -3).result() == 3
+    del sys.modules["stranger_at_home"], sys.modules["types_at_home"]
 
 
 def test_a_plan_does_not_travel_with_a_policy_that_nobody_could_find():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideproof.checks import whole
 from tideproof.errors import InputError
@@ -51,12 +51,32 @@ def _unpickled(
     described: tuple[tuple[Address, str, dict[str, Any], str], ...],
     budgets: tuple[int, ...],
     seed: int,
-) -> Plan:
-    specs = tuple(
-        policy(found_at(where), selection=selection, label=label, **options)
-        for where, selection, options, label in described
-    )
+) -> Plan | _Lost:
+    try:
+        specs = tuple(
+            policy(found_at(where), selection=selection, label=label, **options)
+            for where, selection, options, label in described
+        )
+    except InputError as error:
+        return _Lost(world, budgets, seed, error)
     return Plan(world, specs, budgets, seed)
+
+
+class _Lost(NamedTuple):
+    """A plan with a policy that this process cannot find.
+
+    Who asks for its policies is told so; an error while it is unpickled would break a pool of processes.
+    """
+
+    world: World
+    budgets: tuple[int, ...]
+    seed: int
+    error: InputError
+
+    @property
+    def policies(self) -> tuple[PolicySpec, ...]:
+        """The policies, which are not to be had."""
+        raise self.error
 
 
 def make_plan(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:

@@ -146,13 +146,14 @@ def found_at(where: Address) -> Policy:
     """Return the policy of that address."""
     if where.module is None:
         return _load(where.name)
+    reason = ""
     try:
-        found = getattr(import_module(where.module), where.name)
-    except (ImportError, AttributeError):
-        found = None
+        found = getattr(import_module(where.module), where.name, None)
+    except Exception as error:  # whatever a stranger's file raises
+        found, reason = None, f" ({type(error).__name__}: {error})"
     if not isinstance(found, Policy):
         raise InputError(
-            f"the policy {where.name} of module {where.module!r} is not to be found in this process: put it "
-            f"into a file that it can import, or register it under the entry-point group {GROUP!r}"
+            f"the policy {where.name} of module {where.module!r} is not to be found in this process{reason}: "
+            f"put it into a file that it can import, or register it under the entry-point group {GROUP!r}"
         )
     return found
