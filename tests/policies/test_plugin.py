@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import tideproof as tp
@@ -200,6 +201,58 @@ def test_an_experiment_of_a_policy_that_is_not_registered(tmp_path):
     assert again.ask() == run.ask()
     with pytest.raises(tp.InputError, match="saved with the policy 'coin', not 'lucb'"):
         tp.Experiment.load(path, policy="lucb")
+
+
+def test_a_policy_by_the_name_of_a_registered_one_is_not_swapped(tmp_path):
+    path = tmp_path / "run.json"
+    registered = tp.policy("contrast").policy
+    own = dataclasses.replace(registered, ask=asks_for_zero)
+    run = tp.Experiment(["a", "b", "c"], policy=own)
+    run.tell_many(run.ask(n=12), range(12))
+    run.save(path)
+    message = r"a policy of its owner's that has the name of the registered 'contrast'.*load\(path, policy="
+    with pytest.raises(tp.InputError, match=message):
+        tp.Experiment.load(path)
+    with pytest.raises(tp.InputError, match=message):
+        tp.Experiment.load(path, policy="contrast")
+    again = tp.Experiment.load(path, policy=own)
+    assert [again.ask().arm for _ in range(5)] == ["a"] * 5
+    assert again.policy == run.policy
+    tp.Experiment(["a", "b", "c"], policy=registered).save(path)
+    assert tp.Experiment.load(path).policy == tp.policy("contrast")
+
+
+def test_what_was_chosen_for_a_saved_experiment_stays(tmp_path):
+    path = tmp_path / "run.json"
+    tp.Experiment(["a", "b"], policy=tp.policy(POLICY, share=0.25, selection="ols")).save(path)
+    for given in (POLICY, tp.policy(POLICY), tp.policy(POLICY, share=0.25, selection="ols", label="l")):
+        spec = tp.Experiment.load(path, policy=given).policy
+        assert (spec.selection.name, spec.options, spec.label) == (
+            "ols",
+            (("share", 0.25),),
+            "coin+ols(share=0.25)",
+        )
+    with pytest.raises(tp.InputError, match=r"saved with share=0\.25 of policy 'coin', not 0\.5"):
+        tp.Experiment.load(path, policy=tp.policy(POLICY, selection="ols"))
+    with pytest.raises(tp.InputError, match="saved with selection='ols' of policy 'coin', not 'mean'"):
+        tp.Experiment.load(path, policy=tp.policy(POLICY, share=0.25))
+
+
+def test_options_are_plain_numbers(tmp_path):
+    path = tmp_path / "run.json"
+    spec = tp.policy("contrast", n0=np.int64(3))
+    assert [type(value) for _, value in spec.options] == [int]
+    tp.Experiment(["a", "b"], policy=spec).save(path)
+    assert tp.Experiment.load(path).policy == spec
+
+
+def test_what_is_no_policy():
+    with pytest.raises(tp.InputError, match=r"takes a registered name or a Policy, not None"):
+        tp.policy(None)
+    with pytest.raises(tp.InputError, match=r"takes a registered name or a Policy, not <module 'sys'"):
+        tp.policy(sys)
+    with pytest.raises(tp.InputError, match=r"'contrast\(n0=3\)' is chosen already: tp.policy\(...\) takes"):
+        tp.policy(tp.policy("contrast", n0=3))
 
 
 MODULE = """

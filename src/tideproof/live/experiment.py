@@ -413,7 +413,8 @@ class Experiment:
         path
             What `save` wrote.
         policy
-            The policy it was saved with, if that is not registered: files keep its name and options.
+            The policy it was saved with, if that is not registered: files keep its name, its selection rule
+            and its options, which those of `tp.policy(...)` must not contradict.
         """
         saved = saving.read(path)
         run = cls(**saving.options(saved, policy))

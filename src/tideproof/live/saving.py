@@ -14,7 +14,8 @@ from tideproof.live.environment import Environment
 from tideproof.live.pull import CANCELLED, OUT, Pull
 from tideproof.policies.definition import Policy
 from tideproof.policies.reduce import PREFIX
-from tideproof.policies.registry import Chosen, as_policy, policy, policy_names
+from tideproof.policies.registry import Chosen, as_policy, is_namesake, policy, policy_names
+from tideproof.policies.spec import PolicySpec
 
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
@@ -39,12 +40,15 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 def to_dict(run: Experiment) -> dict[str, Any]:
     """Return everything `refill` needs to go on exactly here."""
     spec = run.policy
+    chosen: dict[str, Any] = {"name": spec.name, "label": spec.label, "options": dict(spec.options)}
+    if is_namesake(spec.policy):
+        chosen["own"] = True
     return {
         "tideproof_experiment": FORMAT,
         "version": __version__,
         "arms": list(run.arms),
         "budget": run.budget,
-        "policy": {"name": spec.name, "label": spec.label, "options": dict(spec.options)},
+        "policy": chosen,
         "seed": run.seed,
         "direction": run.direction,
         "current": run._current,
@@ -74,13 +78,35 @@ def options(saved: dict[str, Any], given: Chosen | None = None) -> dict[str, Any
         found = as_policy(given).policy
         if found.name != name:
             raise InputError(f"the experiment was saved with the policy {name!r}, not {found.name!r}")
-    elif name.removeprefix(PREFIX) not in policy_names():
+        _check_choice(as_policy(given), selection, chosen["options"])
+    if chosen.get("own") and (given is None or not is_namesake(as_policy(given).policy)):
+        raise InputError(
+            f"the experiment was saved with a policy of its owner's that has the name of the registered "
+            f"{name!r}: give that one, Experiment.load(path, policy=POLICY)"
+        )
+    if given is None and name.removeprefix(PREFIX) not in policy_names():
         raise UnknownName(
             f"the experiment was saved with the policy {name!r}, which is not registered here: install the "
             f"package that has it, or give it, Experiment.load(path, policy=POLICY)"
         )
     spec = policy(found, selection=selection, label=chosen["label"], **chosen["options"])
     return {name: saved[name] for name in ("arms", "budget", "seed", "direction")} | {"policy": spec}
+
+
+def _check_choice(given: PolicySpec, selection: str, options: dict[str, Any]) -> None:
+    """Raise if a rule and options were chosen that are not those of the saved experiment."""
+    if given == policy(given.policy):  # nothing but the policy was
+        return
+    default = given.policy.options()
+    mine = default | json.loads(json.dumps(dict(given.options), default=repr))
+    saved = default | options
+    mine["selection"], saved["selection"] = given.selection.name, selection
+    for name, value in mine.items():
+        if value != saved[name]:
+            raise InputError(
+                f"the experiment was saved with {name}={saved[name]!r} of {given.policy.title}, not "
+                f"{value!r}: Experiment.load(path, policy=POLICY) takes rule and options from the file"
+            )
 
 
 def refill(run: Experiment, saved: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,6 +10,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tideproof.errors import InputError, UnknownName
 from tideproof.policies.definition import Policy
@@ -78,6 +81,10 @@ def policy(
     """
     if isinstance(name, Policy):
         found, full = name, name.name
+    elif isinstance(name, PolicySpec):
+        raise InputError(f"{name.label!r} is chosen already: tp.policy(...) takes a name or a Policy, once")
+    elif not isinstance(name, str):
+        raise InputError(f"tp.policy(...) takes a registered name or a Policy, not {reprlib.repr(name)}")
     else:
         full, plus, suffix = name.partition("+")
         found = _load(full)
@@ -88,6 +95,7 @@ def policy(
     for option in options:
         if option not in known:
             raise UnknownName.among("option", option, known, f"of {full}")
+    options = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
     rule = found.selection(selection)
     full = full if selection is None else f"{full}+{selection}"
     shown = ", ".join(f"{k}={v}" for k, v in options.items())
@@ -98,12 +106,19 @@ def policy(
     return spec
 
 
+def is_namesake(found: Policy) -> bool:
+    """Tell whether its name is registered for another policy."""
+    with suppress(InputError):
+        return _load(found.name) is not found
+    return False
+
+
 def as_policy(given: Chosen) -> PolicySpec:
     """Return `given`, or the policy it names."""
     if isinstance(given, PolicySpec):
         return given
     if not isinstance(given, (str, Policy)):
-        raise InputError(f"a policy is a name, a Policy or tp.policy(...), not {given!r}")
+        raise InputError(f"a policy is a name, a Policy or tp.policy(...), not {reprlib.repr(given)}")
     return policy(given)
 
 
