@@ -688,7 +688,9 @@ def test_what_the_contract_says():
     assert failure("ask_only_reads", ask=asks_and_writes) == (
         "step 0: ask or select wrote state.told, which only tell may"
     )
-    assert failure("accepts_arms", ask=asks_beyond).endswith("ask returns 4, not -1 to 3")
+    assert failure("accepts_arms", ask=asks_beyond).endswith(
+        "returns 4: it must return an arm, a whole number from 0 to 3, or -1 to stop"
+    )
     assert "nobody asked for" in failure("accepts_arms", ask=asks_beyond)
     assert failure("integers_are_small", tell=tells_large) == (
         "after 160 steps state.told holds 2147483648, which is not below 2**31"
@@ -700,6 +702,55 @@ def test_what_the_contract_says():
         r"replication \d, shifts up to 1 and up to 500: at step \d+ arm \d is played here, arm \d there",
         failure("shifts_change_no_choice", ask=asks_by_mean, shift_aware=True),
     )
+
+
+def asks(answer):
+    @kernel
+    def ask_it(params, state, data, slot, draw):
+        return answer
+
+    return ask_it
+
+
+@pytest.mark.parametrize("answer", [None, 1.7, 0.0, "x", True, np.True_, 7, 3, -2, (1,), float("nan")])
+def test_ask_returns_an_arm(answer):
+    policy = dataclasses.replace(POLICY, ask=asks(answer))
+    message = re.escape(f"returns {answer!r}: it must return an arm, a whole number from 0 to ")
+    where = r"ask of policy 'coin', kernel 'ask_it' \(.*test_plugin\.py, line \d+\), "
+    with pytest.raises(tp.KernelError, match=where + message + "2, or -1 to stop"):
+        tp.Experiment(["a", "b", "c"], policy=policy).ask()
+    with pytest.raises(tp.KernelError, match=where + message + "2, or -1 to stop"):
+        tp.replay(tp.mdm(3), policy, budget=9)
+    if answer != 3:  # the contract has four arms
+        for check in policy_checks(policy)[:3]:
+            with pytest.raises((tp.KernelError, AssertionError), match=where + message + "3, or -1 to stop"):
+                check()
+
+
+@pytest.mark.parametrize("answer", [0, 2, np.int64(1), np.uint64(1)])
+def test_arms_may_be_any_whole_numbers(answer):
+    run = tp.replay(tp.mdm(3), dataclasses.replace(POLICY, ask=asks(answer)), budget=9)
+    assert set(run.arm.tolist()) == {int(answer)}
+
+
+@pytest.mark.parametrize("answer", [9, -1, None])
+def test_select_returns_an_arm(answer):
+    @kernel
+    def selects(params, state, data, draw):
+        return answer
+
+    rule = Selection("own", "", selects, MEAN.identified, frozenset())
+    policy = dataclasses.replace(POLICY, selections=(rule,))
+    message = (
+        rf"select of policy 'coin' with selection rule 'own', kernel 'selects' .* returns {answer}: "
+        r"it must return an arm, a whole number from 0 to 2$"
+    )
+    run = tp.Experiment(["a", "b", "c"], policy=policy)
+    run.tell(run.ask(), 1.0)
+    with pytest.raises(tp.KernelError, match=message):
+        run.recommend()
+    with pytest.raises(tp.KernelError, match=message):
+        tp.replay(tp.mdm(3), policy, budget=9)
 
 
 def test_scratch_may_be_written_by_ask():

@@ -13,6 +13,7 @@ from tideproof.errors import BudgetTooSmall, InputError, KernelError
 from tideproof.kernels.data import Data, expect, take
 from tideproof.kernels.replicate import add_alone, replicate
 from tideproof.kernels.slot import Slot
+from tideproof.policies.answers import Checked
 from tideproof.policies.definition import Policy
 from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
 from tideproof.policies.reads import check_reads
@@ -85,9 +86,9 @@ class Program(NamedTuple):
     """The interpreted twins of a policy's kernels, holes filled."""
 
     ask: Callable[..., Any]
+    select: Callable[..., Any]
     take: Callable[..., Any]
     expect: Callable[..., Any]
-    select: Callable[..., Any]
     replicate: Callable[..., Any]
 
 
@@ -131,9 +132,12 @@ def _check(policy: Policy, selection: Selection) -> None:
 
 @cache
 def _interpreted(policy: Policy, selection: Selection) -> Program:
-    fill = _fill(policy, selection, trace=True)
-    entries = (policy.ask, take, expect, selection.select, replicate)
-    return Program(*(quietly(link(entry, interpreted, fill)) for entry in entries))
+    fill = dict(_fill(policy, selection, trace=True))
+    own = f"{policy.title} with {selection.title}"
+    ask = Checked("ask", policy.title, policy.ask, link(policy.ask, interpreted, fill))
+    select = Checked("select", own, selection.select, link(selection.select, interpreted, fill))
+    rest = (link(f, interpreted, fill | {"ask": ask, "select": select}) for f in (take, expect, replicate))
+    return Program(quietly(ask), quietly(select), *(quietly(f) for f in rest))
 
 
 @cache

@@ -12,6 +12,7 @@ from tideproof.errors import KernelError
 from tideproof.kernels.data import Data
 from tideproof.kernels.replicate import replicate
 from tideproof.kernels.slot import Slot
+from tideproof.policies.answers import Checked
 from tideproof.policies.reads import needed_words, undeclared
 from tideproof.policies.spec import PolicySpec
 
@@ -28,7 +29,7 @@ _PLACES = {
 def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
     """Return the interpreted replication loop, with all watched that the policy's kernels receive."""
     fill = dict(spec.fill(trace=True))
-    watched = {}
+    watched: dict[str, Callable[..., Any]] = {}
     for name, places in _PLACES.items():
         f = link(fill[name], interpreted, fill)
         if name in ("select", "identified"):
@@ -36,6 +37,8 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
         else:
             with_rule = spec.policy.reads_with_rule & spec.selection.reads
             watched[name] = _Watching(f, places, spec.policy.title, spec.policy.reads | with_rule)
+    for name, owner in (("ask", spec.policy.title), ("select", spec.selection.title)):
+        watched[name] = Checked(name, owner, fill[name], watched[name])
     return quietly(link(replicate, interpreted, fill | watched))
 
 
