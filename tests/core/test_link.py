@@ -12,7 +12,7 @@ from tideproof.core.arrays import FloatKK, Int1, allocate
 from tideproof.core.cpu import cpu
 from tideproof.core.link import hole, interpreted, kernel, link
 from tideproof.core.references import references
-from tideproof.errors import KernelError
+from tideproof.errors import InputError, KernelError
 
 SCALE = hole("SCALE")
 inner = hole("inner")
@@ -81,7 +81,7 @@ def test_a_state_without_shapes_is_refused():
     class Loose(NamedTuple):
         count: int
 
-    with pytest.raises(TypeError, match="annotated with their shape"):
+    with pytest.raises(InputError, match=r"Loose\.count is annotated as <class 'int'>.*with their shape"):
         allocate(Loose, arms=3)
 
 

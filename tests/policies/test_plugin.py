@@ -1,6 +1,8 @@
 """The public door for plug-ins: what is behind it, one walked through as a stranger, and what is refused."""
 
+import collections
 import dataclasses
+import functools
 import io
 import os
 import pdb
@@ -12,7 +14,7 @@ import textwrap
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
@@ -426,18 +428,101 @@ def test_what_is_read_under_another_name_is_found_by_the_contract():
     next(c for c in policy_checks(declared) if c.__name__.startswith("reads_what"))()
 
 
+class Methods:
+    @kernel
+    def bound(self, params, state, data, slot, draw):
+        return 0
+
+    @staticmethod
+    @kernel
+    def static(pulls):
+        return 0
+
+    def __call__(self, params, state, data, slot, draw):
+        return 0
+
+
+@kernel
+def asks_a_static_method(params, state, data, slot, draw):
+    return Methods.static(data.pulls)
+
+
+def test_a_static_method_is_to_be_a_function():
+    policy = dataclasses.replace(POLICY, ask=asks_a_static_method)
+    message = r"calls Methods\.static by attribute.*move it out of the class Methods into a module and call static\("
+    with pytest.raises(tp.KernelError, match=message):
+        tp.replay(tp.mdm(3), policy, budget=9)
+
+
+@pytest.mark.parametrize(
+    "f", [functools.partial(helper), Methods(), Methods().bound, len, staticmethod(helper)]
+)
+def test_a_kernel_is_a_plain_function(f):
+    with pytest.raises(tp.KernelError, match=r"@kernel goes above a plain function, .*, not (<|functools)"):
+        kernel(f)
+
+
+def state(annotation):
+    return NamedTuple("State", [("told", Int1), ("x", annotation)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (state(int), r"State\.x is annotated as <class 'int'>: a state holds arrays annotated with .*FloatK"),
+        (state(np.ndarray), r"State\.x is annotated as <class 'numpy\.ndarray'>"),
+        (state(tuple), r"State\.x is annotated as <class 'tuple'>"),
+        (state(Annotated[int, "hello"]), r"State\.x is annotated as .*'hello'\]: a state holds"),
+        (
+            state(Annotated[np.ndarray, np.float32, 3]),
+            r"State\.x is annotated as .*float32.*int64 or float64",
+        ),
+        (state(Annotated[np.ndarray, np.float64]), r"State\.x is annotated as .*float64'>\]: a state"),
+        (state(Annotated[np.ndarray, np.float64, "L"]), r"State\.x is annotated as .*'L'\]: a state"),
+        (state(Annotated[np.ndarray, np.float64, -1]), r"State\.x is annotated as .*-1\]: a state"),
+        (state(state(int)), r"State\.x is annotated as <class 'int'>: a state"),
+        (state("FloatX"), "an annotation of State is not to be found in its module: name 'FloatX'"),
+        (collections.namedtuple("Bare", "told x"), r"Bare\.told is without annotation: a state holds"),
+        (Methods, "a state is a NamedTuple of arrays, not <class"),
+        (None, "a state is a NamedTuple of arrays, not None"),
+    ],
+)
+def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message):
+    with pytest.raises(tp.InputError, match="State of policy 'coin': " + message):
+        dataclasses.replace(POLICY, State=kind)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"ask": helper}, "ask of policy 'coin' is no kernel: put @kernel above 'helper'"),
-        ({"tell": len}, "tell of policy 'coin' is no kernel: put @kernel above <built-in"),
+        (
+            {"tell": len},
+            r"tell of policy 'coin' is no kernel: it must be a plain function with @kernel above it, not <built-in",
+        ),
         ({"holes": {"FIT": True}}, "policy 'coin' fills the hole 'FIT', which is one of tideproof's own"),
         ({"holes": {"ask": ask}}, "another name"),
         (
             {"reads": frozenset({"fits"})},
             "unknown statistic 'fits' in `reads` of policy 'coin'; did you mean 'fit'",
         ),
-        ({"name": "a+b"}, r"must not be empty or contain '\+', not 'a\+b'"),
+        ({"name": "a+b"}, r"must be text, not empty and without '\+', not 'a\+b'"),
+        ({"name": None}, "must be text.*not None"),
+        ({"name": "reduce:x"}, "must not begin with 'reduce:', not 'reduce:x'"),
+        ({"reads": "fit"}, r"`reads` of policy 'coin' must be a set of words, .*\{'fit'\}\), not 'fit'"),
+        ({"reads": ["fit"]}, r"`reads` of policy 'coin' must be a set of words, .*not \['fit'\]"),
+        ({"reads": None}, "must be a set of words.*not None"),
+        (
+            {"selections": ("ols",)},
+            r"selections of policy 'coin' must be a tuple of.*\(OLS,\), not \('ols',\)",
+        ),
+        (
+            {"selections": OLS},
+            r"selections of policy 'coin' must be a tuple of selection rules.*not Selection",
+        ),
+        ({"minimum": None}, "minimum of policy 'coin' must be a function, not None"),
+        ({"configure": 3}, "configure of policy 'coin' must be a function, not 3"),
+        ({"ask": Methods().bound}, "ask of policy 'coin' is no kernel: it must be a plain function"),
         ({"selections": ()}, "needs a selection rule"),
     ],
 )

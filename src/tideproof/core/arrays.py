@@ -15,6 +15,8 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_o
 import numpy as np
 from numpy.typing import NDArray
 
+from tideproof.errors import InputError
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -87,11 +89,36 @@ def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
 
 @cache
 def _hints(kind: Any) -> tuple[Any, ...]:
-    return tuple(get_type_hints(kind, include_extras=True).values())
+    """Return the annotation of each field, or say which one is neither an array nor a state."""
+    if not _is_state(kind):
+        raise InputError(f"a state is a NamedTuple of arrays, not {kind!r}")
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise InputError(
+            f"an annotation of {kind.__name__} is not to be found in its module: {error}"
+        ) from None
+    for name in kind._fields:
+        hint = hints.get(name)
+        if not _is_state(hint) and not _is_array(hint):
+            shown = f"annotated as {hint!r}" if name in hints else "without annotation"
+            raise InputError(
+                f"{kind.__name__}.{name} is {shown}: a state holds arrays annotated with their shape (Int1, "
+                f"IntK, Float1, FloatK, FloatKK; int64 or float64) and other states"
+            )
+    return tuple(hints[name] for name in kind._fields)
 
 
 def _is_state(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, tuple)
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+
+
+def _is_array(hint: Any) -> bool:
+    if get_origin(hint) is not Annotated:
+        return False
+    _, dtype, *shape = get_args(hint)
+    sides = all(side == "K" or (type(side) is int and side >= 0) for side in shape)
+    return (dtype is np.float64 or dtype is np.int64) and bool(shape) and sides
 
 
 @cache
@@ -101,11 +128,9 @@ def layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
     for hint in _hints(kind):
         if _is_state(hint):
             leaves += layout(hint, arms)
-        elif get_origin(hint) is Annotated:
-            _, dtype, *shape = get_args(hint)
-            leaves.append((dtype, tuple(arms if side == "K" else int(side) for side in shape)))
         else:
-            raise TypeError(f"a state holds arrays annotated with their shape, not {hint!r}")
+            _, dtype, *shape = get_args(hint)
+            leaves.append((dtype, tuple(arms if side == "K" else side for side in shape)))
     return tuple(leaves)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -24,6 +24,8 @@ F = TypeVar("F", bound=Kernel)
 
 def kernel(f: F) -> F:
     """Tag `f` as a kernel: `link` will copy and compile it wherever another kernel calls it."""
+    if not isinstance(cast(object, f), types.FunctionType):
+        raise KernelError(f"@kernel goes above a plain function, `def f(...)` in a module, not {f!r}")
     f.__tideproof_kernel__ = True  # type: ignore[attr-defined]
     return f
 
@@ -115,7 +117,17 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
 
 def is_kernel(value: object) -> bool:
     """Tell whether `value` carries the tag of a kernel."""
-    return hasattr(value, "__tideproof_kernel__")
+    return _is_function(value) and hasattr(value, "__tideproof_kernel__")
+
+
+def check_kernel(what: str, f: object) -> None:
+    """Raise unless `f` is a kernel."""
+    if _is_function(f) and not is_kernel(f):
+        raise KernelError(f"{what} is no kernel: put @kernel above {place(f)}")
+    if not is_kernel(f):
+        raise KernelError(
+            f"{what} is no kernel: it must be a plain function with @kernel above it, not {f!r}"
+        )
 
 
 def _is_function(value: object) -> TypeGuard[types.FunctionType]:
@@ -146,14 +158,17 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
     for depth, attribute in enumerate(reference.attributes, 1):
         if not isinstance(value, (types.ModuleType, type)):
             return
-        holder, value = value.__name__, getattr(value, attribute, None)
+        holder, value = value, getattr(value, attribute, None)
         known = is_kernel(value) or isinstance(value, Hole)
         if known or _is_helper(value):
             dotted = ".".join((reference.name, *reference.attributes[:depth]))
             tag = "" if known else f", and put @kernel above {place(value)}"
+            advice = f"write `from {holder.__name__} import {attribute}`"
+            if isinstance(holder, type):
+                advice = f"move it out of the class {holder.__name__} into a module"
             raise KernelError(
                 f"kernel {place(g, reference.line)} calls {dotted} by attribute, where no compiled twin can "
-                f"take its place: write `from {holder} import {attribute}` and call {attribute}(...){tag}"
+                f"take its place: {advice} and call {attribute}(...){tag}"
             )
 
 

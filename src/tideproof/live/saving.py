@@ -12,8 +12,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text
 from tideproof.live.environment import Environment
 from tideproof.live.pull import CANCELLED, OUT, Pull
-from tideproof.policies.definition import Policy
-from tideproof.policies.reduce import PREFIX
+from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.registry import Chosen, as_policy, is_namesake, policy, policy_names
 from tideproof.policies.spec import PolicySpec
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from tideproof.core.link import is_kernel, kernel
-from tideproof.core.references import place
-from tideproof.errors import InputError, KernelError, UnknownName
+from tideproof.core.arrays import layout
+from tideproof.core.link import check_kernel, kernel
+from tideproof.errors import InputError, UnknownName
 from tideproof.policies.holes import check_holes
 from tideproof.policies.protocols import Active, Ask, Configure, FromWorld, Minimum, Tell, Weigh
 from tideproof.policies.reads import known_words
 from tideproof.policies.selections import Selection
+
+PREFIX = "reduce:"  # before the name of a policy that runs on rewards without shifts
 
 
 @kernel
@@ -40,7 +43,7 @@ class Policy:
 
     Attributes
     ----------
-    name : how users call it, and the name of its entry point; without "+".
+    name : how users call it, and the name of its entry point; without "+", and not "reduce:...".
     idea : one line for people.
     reference : where it was published.
     State : NamedTuple of arrays, each annotated with its shape; integers stay below 2**31.
@@ -87,17 +90,32 @@ class Policy:
     reads_with_rule: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        if "+" in self.name or not self.name:
-            raise InputError(f"a policy's name must not be empty or contain '+', not {self.name!r}")
-        if not self.selections:
-            raise InputError(f"policy {self.name!r} needs a selection rule, such as selections=(OLS,)")
+        if not isinstance(self.name, str) or "+" in self.name or not self.name:
+            raise InputError(f"a policy's name must be text, not empty and without '+', not {self.name!r}")
+        if self.name.startswith(PREFIX) and "inner_ask" not in self.holes:  # who is reduced fills it
+            raise InputError(
+                f"a policy's name must not begin with {PREFIX!r}, not {self.name!r}: tideproof puts that "
+                f"before the name of a policy that it runs on rewards without shifts"
+            )
+        rules: Any = self.selections
+        if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, Selection) for rule in rules):
+            raise InputError(
+                f"selections of {self.title} must be a tuple of selection rules, such as (OLS,), "
+                f"not {reprlib.repr(rules)}"
+            )
+        if not rules:
+            raise InputError(f"{self.title} needs a selection rule, such as selections=(OLS,)")
+        for what in ("configure", "minimum"):
+            if not callable(getattr(self, what)):
+                raise InputError(f"{what} of {self.title} must be a function, not {getattr(self, what)!r}")
+        try:
+            layout(cast(Hashable, self.State), 2)
+        except InputError as error:
+            raise InputError(f"State of {self.title}: {error}") from None
         known_words(self.title, self.reads)
         known_words(self.title, self.reads_with_rule)
         for what in ("ask", "tell", "weigh", "active"):
-            f: Any = getattr(self, what)
-            if not is_kernel(f):
-                shown = place(f) if inspect.isfunction(f) else repr(f)
-                raise KernelError(f"{what} of policy {self.name!r} is no kernel: put @kernel above {shown}")
+            check_kernel(f"{what} of {self.title}", getattr(self, what))
         check_holes(self.title, self.holes)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 from tideproof.core.link import is_kernel
 from tideproof.core.references import place, references
-from tideproof.errors import KernelError, UnknownName
+from tideproof.errors import InputError, KernelError, UnknownName
 
 WORDS = ("means", "moments", "fit", "sums", "reward", "cells", "period", "control")
 
@@ -36,6 +36,10 @@ _SLOT: dict[tuple[str, ...], tuple[str, ...]] = {("means",): ("cells", "period",
 
 def known_words(what: str, reads: Iterable[str]) -> frozenset[str]:
     """Return the words as a set, or say which one nobody knows."""
+    if not isinstance(reads, (set, frozenset)):
+        raise InputError(
+            f"`reads` of {what} must be a set of words, such as frozenset({{'fit'}}), not {reads!r}"
+        )
     for word in reads:
         if word not in WORDS:
             raise UnknownName.among("statistic", word, WORDS, f"in `reads` of {what}")

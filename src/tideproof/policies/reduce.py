@@ -32,11 +32,9 @@ from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
 from tideproof.kernels.slot import enter
-from tideproof.policies.definition import Policy, keep_all_arms, weigh_all_alike
+from tideproof.policies.definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
 from tideproof.policies.holes import refuse_use_of_holes
 from tideproof.policies.selections import OLS, Selection
-
-PREFIX = "reduce:"
 
 OUR_HOLES = ("inner_ask", "inner_tell", "inner_select", "inner_weigh", "inner_active", "SQUARES", "WEIGHTED")
 

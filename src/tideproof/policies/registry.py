@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.policies.definition import Policy
-from tideproof.policies.reduce import PREFIX, reduced
+from tideproof.policies.definition import PREFIX, Policy
+from tideproof.policies.reduce import reduced
 from tideproof.policies.spec import PolicySpec
 
 GROUP = "tideproof.policies"

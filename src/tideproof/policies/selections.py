@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tideproof.core.link import is_kernel, kernel
-from tideproof.core.references import place
-from tideproof.errors import KernelError
+from tideproof.core.link import check_kernel, kernel
 from tideproof.kernels.choose import LOWEST, argmax, contend
 from tideproof.kernels.eliminate import front_runner
 from tideproof.kernels.fixed_effects import connected, together
@@ -42,12 +39,7 @@ class Selection:
     def __post_init__(self) -> None:
         known_words(self.title, self.reads)
         for what in ("select", "identified"):
-            f: Any = getattr(self, what)
-            if not is_kernel(f):
-                shown = place(f) if inspect.isfunction(f) else repr(f)
-                raise KernelError(
-                    f"{what} of selection rule {self.name!r} is no kernel: put @kernel above {shown}"
-                )
+            check_kernel(f"{what} of {self.title}", getattr(self, what))
         check_holes(self.title, self.holes)
 
     @property
