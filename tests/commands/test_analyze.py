@@ -149,9 +149,15 @@ def test_many_arms_are_cut_and_counted(tmp_path):
     path.write_text("variant,day,sales\n" + "\n".join(rows) + "\n")
     shown = run(path, *NAMES).stdout
     assert sum(line.startswith(" arm") and line[4].isdigit() for line in shown.splitlines()) == 40
-    assert "5 more arms: --json lists all" in shown
+    assert re.search(r"(?<!\d)5 more arms: --json lists all", shown)
     path.write_text("variant,day,sales\n" + "\n".join(rows[:120]) + "\n")
     assert "more arms" not in run(path, *NAMES).stdout
+
+
+def test_a_report_that_cannot_be_written_is_noticed_before_the_log_is_read(log):
+    refused = run(log, *NAMES, "--html", "no/such/report.html")
+    assert "there is no folder 'no/such'" in str(refused.exception)
+    assert refused.stdout == ""
 
 
 def test_the_name_of_the_report_is_printed_as_it_is(tmp_path, log):

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 from scipy import stats
+from typer.testing import CliRunner
 
+from tideproof.cli import app
 from tideproof.demo import TRUTH, Story, calendar, picture_info, run_demo
 from tideproof.errors import InputError
 
@@ -61,3 +63,15 @@ def test_the_table_says_the_same(played):
 def test_a_story_that_has_not_begun_has_no_picture():
     with pytest.raises(InputError, match="no environment connects all prices yet"):
         picture_info(Story(TRUTH, calendar(np.random.default_rng(0))))
+
+
+def test_the_command_draws_what_was_played(monkeypatch, tmp_path):
+    story, played, drawn = object(), [], []
+    monkeypatch.setattr("tideproof.demo.run_demo", lambda console, pace: played.append(pace) or story)
+    monkeypatch.setattr("tideproof.demo.picture_info", lambda told: ("info of", told))
+    monkeypatch.setattr("tideproof.draw.demo.draw_demo", lambda info, path: drawn.append((info, path)))
+    path = tmp_path / "here.png"
+    done = CliRunner().invoke(app, ["demo", "--picture", str(path)], env={"COLUMNS": "300"})
+    assert (done.exit_code, done.stdout) == (0, f"Picture: {path}\n")
+    assert played == [0.12]
+    assert drawn == [(("info of", story), path)]

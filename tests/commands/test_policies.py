@@ -28,7 +28,10 @@ def test_on_a_narrow_screen_facts_are_indented_below_the_name():
     end = lines.index(overview()["name"][1])
     assert all(line.startswith("  ") and line[2] != " " for line in lines[1:end])
     assert " ".join(line.strip() for line in lines[1:end]) == facts
-    assert max(len(line.rstrip()) for line in lines) > 58  # the room is used
+
+
+def test_a_narrow_screen_is_used_to_its_edge():
+    assert any(max(len(line.rstrip()) for line in shown(width)) == width for width in range(50, 76, 2))
 
 
 def test_all_are_listed_and_what_can_be_added_is_said():

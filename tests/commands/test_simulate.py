@@ -46,6 +46,38 @@ def test_command_prints_a_table_and_saves_files(monkeypatch, capsys, tmp_path):
     assert picture.read_text().lstrip().startswith("<?xml")
 
 
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        (
+            "",
+            (
+                tp.mdm(5),
+                ["contrast", "linlucb", "round-robin+ols", "round-robin"],
+                [100, 200, 500],
+                10_000,
+                0,
+            ),
+        ),
+        (
+            "--arms 4 --configuration slippage --scenario worst-case --delta 0.25 --sigma 2 --policies p1 "
+            "--budgets 50 --replications 2e3 --seed 9",
+            (tp.slippage(4, "worst-case", 0.25, 2.0), ["p1"], [50], 2_000, 9),
+        ),
+    ],
+)
+def test_what_is_simulated(monkeypatch, typed, wanted):
+    asked = []
+
+    def recorded(*arguments):
+        asked.append(arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tideproof.lab.simulate.simulate", recorded)
+    assert run(monkeypatch, "simulate", *typed.split()) == 130
+    assert asked == [(*wanted, None, True, "auto")]
+
+
 @pytest.mark.parametrize("width", [28, 60])  # a number may be cut at its sign, not within
 def test_numbers_stay_whole_on_a_narrow_screen(monkeypatch, capsys, width):
     monkeypatch.setenv("COLUMNS", str(width))

@@ -82,6 +82,7 @@ def reach(root: Path, tests: str, folder: Path) -> dict[str, Any]:
 
     cover = coverage.Coverage(data_file=str(folder / "data"), include=[f"{root}/src/*"], config_file=False)
     watch = _Watch(cover)
+    _leave_out_compiling(watch)
     cover.start()
     pytest.main(_options(root, folder, [tests]), plugins=[watch])
     cover.stop()
@@ -171,6 +172,28 @@ def _skip_what_would_compile() -> None:
         dispatcher._FunctionCompiler.compile = skip
 
 
+def _leave_out_compiling(watch: _Watch) -> None:
+    """Stop the clock while numba compiles: what is on disk the next time says nothing of a test."""
+    with contextlib.suppress(ImportError):
+        dispatcher: Any = importlib.import_module("numba.core.dispatcher")
+        compiling = dispatcher._FunctionCompiler.compile
+        depth = [0]  # a kernel is compiled while its caller is
+
+        def unclocked(*arguments: Any) -> Any:
+            if depth[0]:
+                return compiling(*arguments)
+            depth[0], begun = 1, time.process_time()
+            left, _ = signal.setitimer(signal.ITIMER_PROF, 0.0)
+            try:
+                return compiling(*arguments)
+            finally:
+                depth[0] = 0
+                watch.compiled += time.process_time() - begun
+                signal.setitimer(signal.ITIMER_PROF, left)
+
+        dispatcher._FunctionCompiler.compile = unclocked
+
+
 class _Watch:
     """Notes how long a test takes, whether it fails and, through coverage, where it was."""
 
@@ -178,20 +201,21 @@ class _Watch:
         self._cover = cover
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
+        self.compiled = 0.0  # seconds
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         def too_long(*_: Any) -> None:
             pytest.skip("slow")
 
-        begun = time.process_time()
+        begun = time.process_time() - self.compiled
         signal.signal(signal.SIGPROF, too_long)
         signal.setitimer(signal.ITIMER_PROF, SLOW)
         try:
             return (yield)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
-            self.seconds[item.nodeid] = round(time.process_time() - begun, 4)
+            self.seconds[item.nodeid] = round(time.process_time() - self.compiled - begun, 4)
             self._cover.switch_context("")
 
     @pytest.hookimpl(wrapper=True)
