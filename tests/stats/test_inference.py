@@ -158,3 +158,17 @@ def test_the_share_of_directions_that_never_reach():
     r, cdf = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 0.9])
     excess = inference._excess(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf, 0.6)
     assert excess(1.0) == pytest.approx((2 + 0.25 + 0.5) / 4 - 0.6)
+
+
+@pytest.mark.parametrize(("arms", "points"), [(3, 4096), (100, 655), (1100, 64)])
+def test_how_many_directions_a_chance_takes(monkeypatch, arms, points):
+    class Enough(Exception):
+        pass
+
+    def directions(points, shift):
+        raise Enough(points, shift.size)
+
+    monkeypatch.setattr(inference, "_directions", directions)
+    with pytest.raises(Enough) as raised:
+        chance_of_best(np.zeros(arms), 1.0, np.eye(arms), 9.0)
+    assert raised.value.args == (points, arms - 1)

@@ -12,7 +12,7 @@ from scipy.special import bdtr, bdtrc, stdtrit
 import oracles
 from tideproof.errors import InputError
 from tideproof.estimate import Fit, fit
-from tideproof.stats.noise import pools
+from tideproof.stats.noise import MODELS
 from tideproof.stats.readout import adjusted, read_out, shifts
 from tideproof.stats.solve import solve
 
@@ -377,7 +377,7 @@ def test_pools_that_know_nothing_take_what_all_know():
     arm = np.repeat(list("ABABA"), [4, 3, 5, 4, 1])
     environment = np.repeat([1, 1, 2, 2, 3], [4, 3, 5, 4, 1])
     c = Fit.from_arrays(arm, environment, np.random.default_rng(1).normal(size=17)).cells
-    found = pools(c, "by-environment")
+    found = MODELS["by-environment"].pools(c)
     assert found.of.tolist() == c.environment.tolist()
     assert found.freedom.tolist() == [5.0, 7.0, 12.0]  # five are enough
     assert found.variance == pytest.approx(

@@ -19,9 +19,10 @@ def chances(found: Estimate, groups: Sequence[Ints], sign: float) -> tuple[Float
     NaN for an arm alone and where the noise is unknown. A low reward is good if `sign` is -1.
     """
     chance, error = np.full(found.mu.size, np.nan), math.nan
+    noise_known = not np.isnan(found.covariance).any()
     for group in groups:
-        C = found.covariance[np.ix_(group, group)]
-        if group.size > 1 and np.all(np.isfinite(C)):
+        if group.size > 1 and noise_known:
+            C = found.covariance[np.ix_(group, group)]
             freedom = float(_freedom(found, group).min())
             chance[group], worst = chance_of_best(sign * found.mu[group], 1.0, C, freedom)
             error = worst if math.isnan(error) else max(error, worst)

@@ -170,8 +170,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
             f"variance='clustered' needs at least two environments with two arms or more; {names} have one; "
             f"use variance='robust'"
         )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(K > 1, J / (J - 1.0) * (N - 1.0) / (N - K), 0.0)
+    factor = J / (J - 1.0) * (N - 1.0) / (N - K)  # 0 for an arm alone
     C = factor[s.component] * (s.P @ weighting.scores(s, c) @ s.P)
     return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
 
