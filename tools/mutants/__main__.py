@@ -259,11 +259,14 @@ def _side_by_side(
                 item = waiting.pop()
                 child, folder = trial.fork(begin(item))
                 running[child] = item, folder, time.monotonic()
-            child, _ = os.waitpid(-1, os.WNOHANG)
+            ended_one = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            child = ended_one.si_pid if ended_one else 0
             late = [c for c, (_, _, begun) in running.items() if time.monotonic() - begun > timeout]
+            if child:
+                _end_group(child)  # while its number is still its own
+                os.waitpid(child, 0)
             if child in running:
                 item, folder, begun = running.pop(child)
-                _end_group(child)
                 ended(item, trial.answer(folder), time.monotonic() - begun, folder)
                 shutil.rmtree(folder, ignore_errors=True)
             elif late:
