@@ -47,6 +47,11 @@ def test_the_table_of_arms():
     assert "no" in table["can be best"]
 
 
+def test_rounding_is_that_of_the_largest_numbers():
+    arm, day, reward = log()
+    assert analyse(Fit.from_arrays(arm, day, 1e-6 * reward + 1e6 * (arm == "A"))).arms["bias"] == [0.0] * 3
+
+
 def test_bias_is_what_the_raw_mean_has_more():
     arm, day, reward = log()
     kept = ~((arm == "A") & (day == 3))

@@ -88,7 +88,7 @@ def _arms(fit: Fit) -> Table:
         columns["p_best"] = [rows[arm]["p_best"] for arm in order]
     for name in ("mean", "low", "high", "raw_mean"):
         columns[name] = [rows[arm][name] for arm in order]
-    largest = max(abs(row["raw_mean"] or 0.0) for row in rows.values())
+    largest = float(abs(fit.cells.mean).max())
     columns["bias"] = [_rounded_off(bias[arm], largest) for arm in order]
     columns["n"] = [rows[arm]["n"] for arm in order]
     return Table(columns)
@@ -97,8 +97,8 @@ def _arms(fit: Fit) -> Table:
 def _rounded_off(x: float | None, largest: float) -> float | None:
     """Return 0 for what rounding left of a difference of such numbers.
 
-    >>> _rounded_off(-4.4e-16, 3.5), _rounded_off(1e-9, 3.5), _rounded_off(None, 3.5)
-    (0.0, 1e-09, None)
+    >>> _rounded_off(-4.4e-16, 3.5), _rounded_off(1e-9, 3.5), _rounded_off(1e-9, 1e5), _rounded_off(None, 3.5)
+    (0.0, 1e-09, 0.0, None)
     """
     return 0.0 if x is not None and abs(x) <= 1e-13 * largest else x
 

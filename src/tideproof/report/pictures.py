@@ -41,7 +41,7 @@ def tide_info(fit: Fit) -> list[ShiftInfo]:
         if row["shift"] is not None
     ]
     pulls = dict(zip(fit.arms["arm"], fit.arms["n"], strict=True))
-    groups = sum(any(pulls[arm] for arm in group) for group in fit.groups)
+    groups = sum(pulls[group[0]] > 0 for group in fit.groups)  # an arm nobody saw is a group of its own
     return shifts if len(shifts) > groups else []
 
 
