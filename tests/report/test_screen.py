@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from tideproof.report.screen import Column, tables
+from tideproof.report.screen import Column, _for_names, tables
 
 NUMBERS = [Column("adjusted mean", ["1.234 ± 0.056", "12.345 ± 0.067"]), Column("n", ["7", "1,234"])] * 3
 
@@ -52,3 +52,41 @@ def test_title_above_and_caption_below_once():
     assert [line.strip() for line in lines if "above" in line or "below" in line] == ["above", "below"]
     assert "above" in lines[0]
     assert "below" in lines[-1]
+
+
+def test_widths_of_columns():
+    column = Column("two words", ["12345", "1"])
+    assert (column.width(), column.width(broken=True)) == (9, 5)
+    assert Column("a\nlines", []).width() == 5
+    assert Column("", []).width() == 0
+    assert Column("変種", ["1"]).width() == 4
+
+
+def test_a_table_takes_all_the_room_there_is_before_it_is_broken():
+    arms = Column("arm", ["A", "B"], left=True)
+    numbers = [Column("raw mean", ["1.25", "2"]), Column("n", ["7", "12"])]
+    whole = (3 + 3) + (8 + 3) + (2 + 3) + 1  # a blank on both sides and a line for each, and a last line
+    for width, lines in ((whole, ["raw mean"]), (whole - 1, ["raw", "mean"])):
+        screen = io.StringIO()
+        console = Console(file=screen, width=width)
+        (table,) = tables(arms, numbers, width)
+        console.print(table)
+        text = screen.getvalue()
+        assert [words for words in ("raw mean", "raw", "mean") if f" {words} " in text][: len(lines)] == lines
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_numbers_stand_to_the_right_and_names_to_the_left():
+    lines = shown(["A", "longer"], 80, [Column("number", ["1", "23"])]).splitlines()
+    rows = [line for line in lines if "A" in line or "longer" in line]
+    assert [row[1:-1].replace("│", "|") for row in rows] == [" A      |      1 ", " longer |     23 "]
+    lines = shown(["A", "B"], 80, [Column("words", ["x", "y z"], left=True)]).splitlines()
+    assert next(line for line in lines if " A " in line)[1:-1].replace("│", "|") == " A   | x     "
+
+
+def test_what_names_may_take():
+    assert _for_names([20, 20], 100) == 60  # what the others leave
+    assert _for_names([40, 40], 100) == 20  # a fifth is enough
+    assert _for_names([41, 41], 100) == 50  # less is not: half, beside the widest of the others
+    assert _for_names([70, 20], 100) == 30
+    assert _for_names([97], 100) == 8  # and never less
