@@ -9,7 +9,7 @@ demo: $(READY)
 	@$(BIN)/tideproof demo
 
 test: check
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=90
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95
 
 test-gpu: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"

@@ -137,6 +137,14 @@ def test_ctrl_c_keeps_finished_work(capsys):
     assert "interrupted" in repr(kept)
 
 
+@pytest.fixture
+def own_ctrl_c():
+    """Ctrl-C as Python has it: another test's Spark, in the same process, may have taken it over."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Pressed(Inline):
     """Ctrl-C is pressed while the second chunk is handed out, so often."""
 
@@ -152,7 +160,7 @@ class Pressed(Inline):
         return future
 
 
-def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(monkeypatch, capsys):
+def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, capsys):
     """An executor's own locks would stay locked, and its threads wait for ever."""
     monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 1)
     before, pool = signal.getsignal(signal.SIGINT), Pressed(times=1)
@@ -162,7 +170,7 @@ def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_ctrl_c_pressed_twice_is_heard_at_once(monkeypatch, capsys):
+def test_ctrl_c_pressed_twice_is_heard_at_once(own_ctrl_c, monkeypatch, capsys):
     monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 1)
     pool = Pressed(times=2)
     kept = tp.simulate(WORLD, "round-robin", [30], 10 * CHUNK, executor=pool)
