@@ -383,5 +383,7 @@ def test_pools_that_know_nothing_take_what_all_know():
     assert found.variance == pytest.approx(
         [c.squares[:2].sum() / 5, c.squares[2:4].sum() / 7, c.squares.sum() / 12]
     )
+    still = Fit.from_arrays([*arm, "A"], [*environment, 3], [*np.arange(16.0) ** 2, 5.0, 5.0]).cells
+    assert MODELS["by-environment"].pools(still).variance[2] == pytest.approx(still.squares.sum() / 13)
     with pytest.raises(InputError, match=r"at least 5 degrees of freedom .*; 1 has 4; use variance='robust'"):
         Fit.from_arrays(arm[1:], environment[1:], np.arange(16.0) ** 2, variance="by-environment")

@@ -142,6 +142,20 @@ def test_what_was_not_seen_has_no_number():
     assert (found.shift[3], found.shift_variance[3]) == pytest.approx((0.0, 0.0))
 
 
+def test_an_arm_unseen_may_be_the_first():
+    c = Cells(["Z", *APART.arms], APART.environments, APART.arm + 1, *(
+        getattr(APART, name) for name in ("environment", "n", "mean", "squares")
+    ))  # fmt: skip
+    s, t = solve(c), solve(APART)
+    assert s.joins == t.joins == 1
+    found, want = read_out(s, s.P, c, 1.0 / c.n), read_out(t, t.P, APART, 1.0 / APART.n)
+    assert np.isnan(found.mean[0])
+    assert found.mean[1:] == pytest.approx(want.mean, nan_ok=True)
+    assert found.mean_variance[1:] == pytest.approx(want.mean_variance, nan_ok=True)
+    assert found.shift == pytest.approx(want.shift, nan_ok=True)
+    assert found.shift_variance == pytest.approx(want.shift_variance, nan_ok=True)
+
+
 def test_averages_written_out():
     assert raw_mean(APART) == pytest.approx([11 / 3, 19 / 5, -4.0, np.nan], nan_ok=True)
     assert period_mean(APART) == pytest.approx([3.0, 4.25, -4.0, np.nan], nan_ok=True)

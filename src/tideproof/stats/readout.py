@@ -103,7 +103,7 @@ def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Flo
     level = cells.by_environment(cells.weight * (cells.mean - got.mean[got.home[environment]])) / W
 
     belongs = np.zeros((got.total.size, cells.J))
-    belongs[got.home, np.arange(cells.J)] = np.where(empty, 0.0, t)
+    belongs[got.home, np.arange(cells.J)] = t
     average = belongs @ np.where(empty, 0.0, level)
     tb, tz, ty = belongs @ b, belongs @ z, belongs**2 @ np.where(empty, 0.0, y)
 

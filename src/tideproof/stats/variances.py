@@ -55,21 +55,21 @@ def unequal_variances(c: Cells) -> Spread:
     s, w, y = solve(logs), logs.weight, logs.mean
     df = w.size - s.environments - s.joins
     df_arm, df_environment = s.joins, s.environments - np.unique(logs.arm).size + s.joins
-    if df <= 0 or not s.rss > 0.0:
+    if df <= 0 or not s.rss > 0.0:  # with df > 0 there are two arms and two environments to compare
         raise InputError(
             "unequal variances cannot be tested: that takes two arms seen three times each in each of "
             "two environments"
         )
     noise = s.rss / df
-    F_arm = (_around(logs.environment, w, y) - s.rss) / df_arm / noise
-    F_environment = (_around(logs.arm, w, y) - s.rss) / df_environment / noise if df_environment else 0.0
+    F_arm = (_around(logs.environment, w, y, c.J) - s.rss) / df_arm / noise
+    F_environment = (_around(logs.arm, w, y, c.K) - s.rss) / df_environment / noise
     return Spread(
         F_arm=F_arm,
         df_arm=df_arm,
         p_arm=f_tail(F_arm, df_arm, df),
         F_environment=F_environment,
         df_environment=df_environment,
-        p_environment=f_tail(F_environment, df_environment, df) if df_environment else 1.0,
+        p_environment=f_tail(F_environment, df_environment, df),
         df=df,
         arms=_table("arm", c, c.arm, c.arms),
         environments=_table("environment", c, c.environment, c.environments),
@@ -88,9 +88,8 @@ def _log_variances(c: Cells) -> Cells:
     return made.weighted(1.0 / np.asarray(polygamma(1, half)))
 
 
-def _around(label: Ints, w: Floats, y: Floats) -> float:
+def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
     """Return the weighted sum of squares of y around the mean of each label."""
-    labels = int(label.max()) + 1
     centre = sums(label, w * y, labels)[label] / sums(label, w, labels)[label]
     return float(np.sum(w * (y - centre) ** 2))
 
