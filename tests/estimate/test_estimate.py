@@ -336,6 +336,16 @@ def test_repr_leads_with_the_verdict():
     assert len(lines) == 6
 
 
+def test_repr_says_what_was_left_out():
+    gaps = {**LOG, "sales": [*LOG["sales"][:-2], None, None]}
+    lines = repr(fit(gaps, **COLUMNS, missing="drop", variance="robust")).splitlines()
+    assert lines[4:] == [
+        "10 rewards in 3 environments; sigma 0.134 on 6 degrees of freedom",
+        "standard errors: robust",
+        "rows left out because a value was missing: 2",
+    ]
+
+
 def test_verdict_in_the_other_direction():
     found = fit(LOG, **COLUMNS, direction="minimize", level=0.9)
     assert found.best == "A"

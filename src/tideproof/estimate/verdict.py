@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tideproof.words import counted, listed, listed_groups, rounded
 
@@ -25,7 +25,8 @@ def verdict(fit: Fit) -> str:
         return f"{leads}; no degree of freedom is left to say how sure that is"
     if decision.doubt == "exact":
         return f"{leads}; the fit is exact, so that nothing says how sure that is"
-    chance, sure = fit.p_best[best] or 0.0, f"{100 * fit.level:g} %"
+    chance: Any = fit.p_best[best]  # known, since there is a degree of freedom
+    sure = f"{100 * fit.level:g} %"
     p_best = f"best with probability {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
     if decision.doubt is None:
         return f"{best} is best ({sure}): {lead}, the runner-up; {p_best}"
