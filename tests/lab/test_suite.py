@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
+from tideproof.commands.suite import _shown as shown
 from tideproof.lab.held_out import COLLECTION
 from tideproof.lab.intervals import paired_ratio
 from tideproof.lab.plan import make_plan
@@ -232,6 +233,22 @@ def test_bad_input_is_refused_before_anything_runs(monkeypatch, arguments, messa
 
 def run(arguments, columns=120):
     return CliRunner().invoke(app, ["simulate", *arguments.split()], env={"COLUMNS": str(columns)})
+
+
+def test_the_screen_shows_ratios_and_the_least_pics_of_each_world():
+    found = tp.Suite(("a", "b"), {"one": tallied([400, 800], {}), "two": tallied([900, 600], {})})
+    (table,) = shown(found, 120)
+    cells = {
+        str(column.header).split("\n")[0]: [str(cell) for cell in column.cells] for column in table.columns
+    }
+    assert cells == {
+        "world": ["one", "two", "geometric mean"],
+        "arms": ["2", "2", ""],
+        "budget": ["40", "40", ""],
+        "a": ["1.00", "1.50", "1.22"],
+        "b": ["2.00", "1.00", "1.41"],
+        "PICS": ["0.0400", "0.0600", ""],
+    }
 
 
 def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
