@@ -160,3 +160,14 @@ def test_an_old_file():
         old.tell(b, float(step % 4))
     assert snapshot(old) == snapshot(run)
     assert old.recommend() == run.recommend()
+
+
+def test_pulls_that_are_out_keep_their_numbers(tmp_path):
+    run = tp.Experiment(["A", "B"], seed=1)
+    pulls = run.ask(n=3)
+    run.cancel(pulls[1])
+    run.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    again.tell(pulls[2], 1.0)
+    again.cancel(pulls[0])
+    assert again.history()["status"] == ["cancelled", "cancelled", "told"]
