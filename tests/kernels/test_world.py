@@ -1,4 +1,4 @@
-"""What a world draws, interpreted, against its words written out."""
+"""What a world draws and what is counted of its runs, interpreted, against words and sums written out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import math
 import numpy as np
 
 import tideproof as tp
+from simulations import in_turn_until_a_coin_says_stop, made_up
 from tideproof.core.link import quietly
 from tideproof.kernels.random import ENVIRONMENT, LANE_BITS, threefry, unit
+from tideproof.kernels.replicate import STOPPED
 from tideproof.kernels.world import environment, noise
+from tideproof.lab.engines.cpu import empty_trace, run_loop
 
 SEED, REPLICATION = np.uint64(1), np.uint64(2)
 
@@ -38,3 +41,10 @@ def test_a_reward_is_mean_shift_and_scaled_noise():
     for t, (arm, shift, reward) in enumerate(zip(run.arm, run.shift, run.reward, strict=True)):
         z = quietly(noise)(world.numbers(), SEED, REPLICATION, t)
         assert reward == world.means[arm] + shift + (0.5, 2.0)[arm] * z
+
+
+def test_runs_that_stopped_by_themselves_are_counted_once_at_each_budget():
+    spec, world, budgets = made_up(in_turn_until_a_coin_says_stop, False), tp.mdm(2), [5, 20, 60]
+    score, _ = run_loop(spec.program().replicate, spec, world, budgets, 1, 0, 40, empty_trace(60, 2))
+    steps = [len(tp.replay(world, spec, seed=1, replication=r, budget=60).arm) for r in range(40)]
+    assert score.counts[:, STOPPED].tolist() == [sum(t < budget for t in steps) for budget in budgets]
