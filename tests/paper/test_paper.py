@@ -33,7 +33,7 @@ from tideproof.paper.measured import (
     minus_ser3,
     paired_difference,
 )
-from tideproof.paper.panels import LINLUCB, ROUND_ROBIN, panels, ser3
+from tideproof.paper.panels import LINLUCB, ROUND_ROBIN, ours, panels, ser3
 from tideproof.paper.runs import missing, run_panels
 from tideproof.paper.side_studies import SIDE_STUDIES
 from tideproof.paper.verdicts import FAMILY, Claim, Part, judge
@@ -199,6 +199,11 @@ def test_the_sixteen_panels_are_those_of_the_paper():
         assert panel.world == {"mdm": tp.mdm, "sc": tp.slippage}[means](int(arms), scenario)
         assert panel.budgets[-1] == 100 * int(arms)
         assert panels()[ser3(name)].world == panel.world
+        assert panels()[ours(name)].world == panel.world
+        still = panels()[ours(f"{means}-{arms}-stationary")]
+        assert still.world.means == panel.world.means
+        assert isinstance(still.world.shifts, tp.NoShift)
+        assert still.budgets == panels()[ours(name)].budgets
     assert panels()["existing"].budgets[-1] == 1000
 
 

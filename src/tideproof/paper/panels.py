@@ -26,6 +26,7 @@ REDUCED_ROBIN = "round robin, reduced"
 SER3 = "SER3"
 SR = "SR"
 PSS = "PSS(2)"
+CONTRAST = "contrast"
 
 CONFIGURATIONS = {"mdm": mdm, "sc": slippage}
 ARMS = (5, 10)
@@ -60,6 +61,13 @@ _SWEEPS = {
     "sc-10": ((5, 10, 18, 45, 80), (3, 8, 15, 25, 40)),
 }
 _CAP = 20_000  # pulls; SER3 stops by itself long before
+# `contrast` knows its budget and is run for each anew: few of them, where its errors can be counted.
+_OURS = {
+    "mdm-5": (50, 100, 150, 200, 250, 300),
+    "mdm-10": (100, 150, 200, 250, 300),
+    "sc-5": (50, 100, 150, 200, 300, 400, 500),
+    "sc-10": (100, 200, 300, 400, 600, 800),
+}
 
 
 @dataclass(frozen=True)
@@ -108,12 +116,18 @@ def panels() -> dict[str, Panel]:
         for arms in ARMS:
             for scenario in SCENARIOS:
                 made += _benchmarks(means, arms, scenario)
+            made += [_ours(means, arms, scenario) for scenario in (*SCENARIOS, "stationary")]
     return {panel.name: panel for panel in made}
 
 
 def ser3(name: str) -> str:
     """Return the name of the panel in which SER3 meets the world of panel `name`."""
     return f"{name}-ser3"
+
+
+def ours(name: str) -> str:
+    """Return the name of the panel in which `contrast` meets the world of panel `name`."""
+    return f"{name}-ours"
 
 
 def _existing() -> Panel:
@@ -144,6 +158,17 @@ def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:
         Panel(name, title, world, tuple(named), _grid(arms)),
         Panel(ser3(name), f"SER3, {title}", world, tuple(sweep), (_CAP,)),
     ]
+
+
+def _ours(means: str, arms: int, scenario: str) -> Panel:
+    named = policy("linlucb", label=LINLUCB), policy("contrast", label=CONTRAST)
+    return Panel(
+        ours(f"{means}-{arms}-{scenario}"),
+        f"{means.upper()}, {arms} arms, {scenario}",
+        CONFIGURATIONS[means](arms, scenario),
+        named,
+        _OURS[f"{means}-{arms}"],
+    )
 
 
 def _grid(arms: int) -> tuple[int, ...]:
