@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check hooks mutants bench docs format clean
+.PHONY: demo test test-gpu check hooks mutants phrases bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -19,7 +19,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini tests tools/mutants
+	$(BIN)/mypy --config-file tests/mypy.ini tests tools/mutants tools/phrases.py
 	$(BIN)/lint-imports
 
 hooks: $(READY)
@@ -27,6 +27,9 @@ hooks: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants $(MUTANTS)
+
+phrases: $(READY)
+	@$(BIN)/python tools/phrases.py $(PAPER)
 
 bench: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench

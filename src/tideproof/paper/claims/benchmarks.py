@@ -246,7 +246,7 @@ CLAIMS = (
     ),
     Claim(
         "eoc-like-pics",
-        "For EOC all results are more or less similar to PICS.",
+        "Seen by EOC, results look much as they do by PICS.",
         "appendix C",
         (*SIXTEEN, "existing"),
         _same_order,
