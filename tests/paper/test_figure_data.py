@@ -34,7 +34,7 @@ def table():
 def test_facets_are_the_rows_of_the_table(table):
     found, rows = table
     (facet,) = facets(rows, "pics")
-    assert facet.title == "MDM, 5 arms, general"
+    assert facet.title == "Monotone decreasing means, five arms, general"
     assert facet.longest == 60  # of the budgets, not of SER3's samples
     assert [curve.label for curve in facet.curves] == ["LinLUCB", "SER3", "LinLUCB, stationary"]
     first, sweep, twin = facet.curves

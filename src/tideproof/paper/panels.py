@@ -30,6 +30,13 @@ CONTRAST = "contrast"
 
 CONFIGURATIONS = {"mdm": mdm, "sc": slippage}
 ARMS = (5, 10)
+_WORDS = {
+    "mdm": "Monotone decreasing means",
+    "sc": "Slippage",
+    5: "five arms",
+    10: "ten arms",
+    "sample-1-to-10": "one to ten samples an arm",
+}
 SCENARIOS = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
 REDUCTION = (
     "mdm-5-general",
@@ -120,6 +127,11 @@ def panels() -> dict[str, Panel]:
     return {panel.name: panel for panel in made}
 
 
+def in_words(means: str, arms: int, scenario: str) -> str:
+    """Return a panel's title: the configuration, the number of arms, the scenario."""
+    return f"{_WORDS[means]}, {_WORDS[arms]}, {_WORDS.get(scenario, scenario.replace('-', ' '))}"
+
+
 def ser3(name: str) -> str:
     """Return the name of the panel in which SER3 meets the world of panel `name`."""
     return f"{name}-ser3"
@@ -133,12 +145,12 @@ def ours(name: str) -> str:
 def _existing() -> Panel:
     budgets = (50, 100, 200, 300, 400, 600, 800, 1000)  # few: some policies are run for each anew
     named = tuple(policy(name, label=label) for label, name in _EXISTING.items())
-    return Panel("existing", "existing policies, MDM, 5 arms, general", mdm(5), named, budgets)
+    return Panel("existing", f"Existing policies: {in_words('mdm', 5, 'general')}", mdm(5), named, budgets)
 
 
 def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:
     name, world = f"{means}-{arms}-{scenario}", CONFIGURATIONS[means](arms, scenario)
-    title = f"{means.upper()}, {arms} arms, {scenario}"
+    title = in_words(means, arms, scenario)
     named = [
         policy("linlucb", label=LINLUCB),
         policy("round-robin", label=ROUND_ROBIN),
@@ -156,7 +168,7 @@ def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:
     ]
     return [
         Panel(name, title, world, tuple(named), _grid(arms)),
-        Panel(ser3(name), f"SER3, {title}", world, tuple(sweep), (_CAP,)),
+        Panel(ser3(name), f"SER3: {title}", world, tuple(sweep), (_CAP,)),
     ]
 
 
@@ -164,7 +176,7 @@ def _ours(means: str, arms: int, scenario: str) -> Panel:
     named = policy("linlucb", label=LINLUCB), policy("contrast", label=CONTRAST)
     return Panel(
         ours(f"{means}-{arms}-{scenario}"),
-        f"{means.upper()}, {arms} arms, {scenario}",
+        in_words(means, arms, scenario),
         CONFIGURATIONS[means](arms, scenario),
         named,
         _OURS[f"{means}-{arms}"],
@@ -179,16 +191,18 @@ def _grid(arms: int) -> tuple[int, ...]:
 def _stationary(means: str) -> Panel:
     named = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     world = CONFIGURATIONS[means](5, "stationary")
-    return Panel(f"{means}-5-stationary", f"{means.upper()}, 5 arms, stationary", world, named, _grid(5))
+    return Panel(f"{means}-5-stationary", in_words(means, 5, "stationary"), world, named, _grid(5))
 
 
 def _magnified() -> Panel:
     """The world of figure 2 with shifts a hundred times as large."""
     world = World(mdm(5).means, 1.0, mdm(5).lengths, Uniform(0.0, 2000.0))
     named = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
-    return Panel("magnified", "MDM, 5 arms, general, shifts up to 2,000", world, named, (100, 150, 200))
+    return Panel(
+        "magnified", f"{in_words('mdm', 5, 'general')}, shifts up to 2,000", world, named, (100, 150, 200)
+    )
 
 
 def _two_arms() -> Panel:
     named = policy("linlucb", label=LINLUCB), policy("round-robin+ols", label=REDUCED_ROBIN)
-    return Panel("two-arms", "two arms, worst-case", mdm(2, "worst-case"), named, (20, 40, 60, 80, 100))
+    return Panel("two-arms", "Two arms, worst case", mdm(2, "worst-case"), named, (20, 40, 60, 80, 100))
