@@ -45,12 +45,12 @@ pytest.importorskip("numba")
 HERE = tp.mdm(3)
 
 
-def part(*intervals, side="below", bar=0.0, some=False):
+def part(*intervals, side="below", bar=0.0, **words):
     rows = [
         Comparison(f"at {i}", Measured((low + high) / 2, low, high))
         for i, (low, high) in enumerate(intervals)
     ]
-    return Part("a part", rows, side, bar, some)
+    return Part("a part", rows, side, bar, **words)
 
 
 FOR, AGAINST, OPEN = (-2, -1), (1, 2), (-1, 1)
@@ -87,6 +87,23 @@ def test_a_part_is_what_its_intervals_say(intervals, outcome):
 )
 def test_some_needs_only_one(intervals, outcome):
     assert part(*intervals, some=True).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("intervals", "outcome"),
+    [
+        ([FOR, FOR, FOR, AGAINST], "does not hold"),
+        ([FOR, OPEN], "holds"),
+        ([FOR, OPEN, OPEN], "not decided"),
+        ([], "not decided"),
+    ],
+)
+def test_one_counterexample_refutes_what_is_said_of_all(intervals, outcome):
+    refuted = part(*intervals, universal=True)
+    assert refuted.outcome == outcome
+    claim = Claim("name", "says", "1", (), lambda found, level: [refuted], "how")
+    assert judge(claim, {}).verdict == outcome
+    assert claim_table([judge(claim, {})])["wanted"] == ["every one below 0"] * len(intervals)
 
 
 def test_an_interval_that_touches_the_bar_or_is_no_number_is_open():

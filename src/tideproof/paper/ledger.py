@@ -17,6 +17,7 @@ RULES = (
     "A part holds if none is against and at least half are for, "
     "does not hold if some are against and none is for, holds in part if there are both, "
     "and is not decided at this number of replications otherwise. "
+    "A part that speaks of all designs, as a theorem does, does not hold if one is against it. "
     "A claim holds if all parts do, does not hold if none does, not even in part, and one fails, "
     "is not decided if all parts are open, and holds in part otherwise. "
     "Differences are paired where both numbers come from the same worlds and budgets; "
@@ -32,7 +33,7 @@ def claim_table(judged: list[Judged]) -> Table:
             "verdict": each.verdict,
             "part": part.what,
             "outcome": part.outcome,
-            "wanted": f"{'some ' if part.some else ''}{part.side} {part.bar:g}",
+            "wanted": f"{_how_many(part)}{part.side} {part.bar:g}",
             "where": one.where,
             **one.measured._asdict(),
             "says": part.says(one),
@@ -116,6 +117,10 @@ def with_interval(measured: Measured) -> str:
     """
     estimate, low, high = (f"{x:.3g}" for x in measured)
     return estimate if low == high else f"{estimate} ({low} to {high})"
+
+
+def _how_many(part: Part) -> str:
+    return "some " if part.some else "every one " if part.universal else ""
 
 
 def _counts(part: Part) -> str:

@@ -22,13 +22,20 @@ Check = Callable[[Mapping[str, Any], float], list["Part"]]
 
 @dataclass(frozen=True)
 class Part:
-    """Comparisons that should all come out on one side of `bar` (or at least one of them: `some`)."""
+    """Comparisons that should all come out on one side of `bar`.
+
+    Attributes
+    ----------
+    some : at least one of them is enough.
+    universal : the part says "for all", as a theorem does; one comparison against it refutes it.
+    """
 
     what: str
     comparisons: list[Comparison]
     side: Literal["below", "above"]
     bar: float = 0.0
     some: bool = False
+    universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
         """Return what one comparison says."""
@@ -50,7 +57,7 @@ class Part:
         """What the comparisons say together.
 
         It holds if none is against and at least half are for; with `some`, if one is for. It is open if
-        none is against and fewer are for.
+        none is against and fewer are for. With both it holds in part; a universal one does not hold then.
         """
         for_, against, _ = self.counts.values()
         if self.some:
@@ -62,7 +69,7 @@ class Part:
                 else "not decided"
             )
         if against:
-            return "holds in part" if for_ else "does not hold"
+            return "holds in part" if for_ and not self.universal else "does not hold"
         return "holds" if 2 * for_ >= len(self.comparisons) > 0 else "not decided"
 
 
