@@ -126,7 +126,7 @@ def test_loading_a_later_version_or_nothing(tmp_path, study):
     path = tmp_path / "study.json"
     study.save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 2"):
+    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 3"):
         tp.Study.load(path)
     with pytest.raises(tp.InputError, match=r"cannot read .*none.json': there is no such file"):
         tp.Study.load(tmp_path / "none.json")
@@ -146,9 +146,41 @@ def test_a_study_saved_by_an_older_version(tmp_path):
     np.testing.assert_allclose(eoc.stderr, [0.009669708540760845, 0.006170860516939231], rtol=1e-12)
     study.save(tmp_path / "new.json")
     new = json.loads((tmp_path / "new.json").read_text())
-    assert (old["version"], new["version"]) == (1, 2)
+    assert (old["version"], new["version"]) == (1, 3)
     old["tally"]["cost_gap_squares"] = old["tally"].pop("apart")
-    assert new == old | {"version": 2}
+    assert new == old | {"version": 3, "keep": [], "selected": ""}
+
+
+def test_selections_that_are_kept(tmp_path):
+    """Those of every replication, as replays select; also from several chunks and from a file."""
+    world, budgets, n = tp.World([0.0, 0.3, 0.7, 0.7], lengths=(2, 6)), (24, 33, 40), 40
+    study = tp.simulate(world, POLICIES, budgets, n, seed=3, keep=(24, 40))
+    selected, _ = brute_force(world, POLICIES, budgets, n, seed=3)
+    study.save(tmp_path / "study.json")
+    for each in (study, tp.Study.load(tmp_path / "study.json")):
+        for p, label in enumerate(POLICIES):
+            for budget, b in ((24, 0), (40, 2)):
+                assert each.selected(label, budget).tolist() == selected[p, :, b].tolist()
+                assert each.wrong(label, budget).tolist() == (selected[p, :, b] < 2).tolist()
+    with pytest.raises(tp.InputError, match="no selections at budget 33: kept are 24 and 40"):
+        study.wrong("linlucb", 33)
+    with pytest.raises(
+        tp.InputError, match="keep must name budgets of the study, not 25; it has 24, 33 and 40"
+    ):
+        tp.simulate(world, POLICIES, budgets, n, keep=25)
+    long = tp.simulate(world, "round-robin", 30, 2500, seed=3, keep=30)
+    assert long.wrong("round-robin", 30).sum() == long.errors("round-robin")[0]
+    assert long.tally.selected.shape == (1, 1, 2500)
+
+
+def test_a_study_whose_selections_are_damaged(tmp_path):
+    path = tmp_path / "study.json"
+    tp.simulate(WORLD, "round-robin", 30, 50, keep=30).save(path)
+    plain = json.loads(path.read_text())
+    for text in ("", "AAAA", plain["selected"][:-8]):
+        path.write_text(json.dumps(plain | {"selected": text}))
+        with pytest.raises(tp.InputError, match="is damaged: its selections cannot be read"):
+            tp.Study.load(path)
 
 
 def test_table_and_repr(study):

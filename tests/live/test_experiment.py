@@ -494,7 +494,7 @@ def test_bad_experiments(options, error, words):
         ({"n0": 1}, "n0 must be a whole number of at least 2, not 1"),
         ({"n0": 2.5}, "not 2.5"),
         ({"exploration": -1.0}, "exploration must be a finite number of at least 0, not -1.0"),
-        ({"covariance": "robust"}, "'ols' or 'printed', not 'robust'"),
+        ({"covariance": "robust"}, "'ols', 'printed' or 'reduced', not 'robust'"),
         ({"n_0": 3}, "did you mean 'n0'"),
     ],
 )

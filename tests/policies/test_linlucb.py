@@ -8,8 +8,8 @@ import pytest
 import tideproof as tp
 
 
-def dense(arms, pulls, printed):
-    """Return muhat, Var(muhat) times sigma2hat, in the gauge s_1 = 0, by the paper's regression."""
+def dense(arms, pulls, covariance):
+    """Return muhat and its estimated variance, in the gauge s_1 = 0, by the paper's regression."""
     arm = np.array([p[0] for p in pulls])
     environment = np.array([p[1] for p in pulls])
     reward = np.array([p[2] for p in pulls])
@@ -18,19 +18,23 @@ def dense(arms, pulls, printed):
     X = np.hstack([A, B])
     theta, *_ = np.linalg.lstsq(X, reward, rcond=None)
     noise = ((reward - X @ theta) ** 2).sum() / (len(pulls) - X.shape[1])
-    if printed:
+    if covariance == "reduced":  # a standard bandit on rewards without their estimated shifts
+        modified = [(reward - B @ theta[arms:])[arm == i] for i in range(arms)]
+        pooled = sum(((m - m.mean()) ** 2).sum() for m in modified) / (len(pulls) - arms)
+        return np.array([m.mean() for m in modified]), np.array([pooled / len(m) for m in modified])
+    if covariance == "printed":
         H_A = A @ np.linalg.inv(A.T @ A) @ A.T
         H_B = B @ np.linalg.inv(B.T @ B) @ B.T if B.size else np.zeros((len(pulls),) * 2)
         inner = np.eye(len(pulls)) - 2 * H_B + H_B @ H_A @ H_B
-        covariance = np.linalg.inv(A.T @ inner @ A)
+        matrix = np.linalg.inv(A.T @ inner @ A)
     else:
-        covariance = np.linalg.inv(X.T @ X)[:arms, :arms]
-    return theta[:arms], noise * np.diag(covariance)
+        matrix = np.linalg.inv(X.T @ X)[:arms, :arms]
+    return theta[:arms], noise * np.diag(matrix)
 
 
-def pair(arms, pulls, printed):
+def pair(arms, pulls, covariance):
     """Return leader and challenger."""
-    mu, variance = dense(arms, pulls, printed)
+    mu, variance = dense(arms, pulls, covariance)
     counts = np.bincount([p[0] for p in pulls], minlength=arms)
     bound = mu + np.sqrt(16 * math.log(len(pulls)) / counts) * np.sqrt(variance)
     leader = int(np.argmax(mu))
@@ -38,18 +42,18 @@ def pair(arms, pulls, printed):
     return leader, int(np.argmax(bound))
 
 
-@pytest.mark.parametrize("covariance", ["ols", "printed"])
+@pytest.mark.parametrize("covariance", ["ols", "printed", "reduced"])
 @pytest.mark.parametrize("lengths", [(2, 2), (2, 4), (2, 9)])
 def test_every_choice_after_the_start(covariance, lengths):
     """Rounds as in Algorithm 2: l then u of one fit, turned round where an arm would repeat."""
-    turned = sum(check_every_choice(covariance == "printed", lengths, seed) for seed in range(6))
+    turned = sum(check_every_choice(covariance, lengths, seed) for seed in range(6))
     assert (turned > 0) == (lengths != (2, 2)), "pairs begin environments of length 2"
 
 
-def check_every_choice(printed, lengths, seed, arms=4, n0=3, budget=120):
+def check_every_choice(covariance, lengths, seed, arms=4, n0=3, budget=120):
     """Follow one run; return how often a pair was turned round."""
     random = np.random.default_rng(seed)
-    policy = tp.policy("linlucb", n0=n0, covariance="printed" if printed else "ols")
+    policy = tp.policy("linlucb", n0=n0, covariance=covariance)
     run = tp.Experiment([str(i) for i in range(arms)], budget=budget, policy=policy)
     pulls, turned = [], 0
     label, left, shift = -1, 0, 0.0
@@ -67,7 +71,7 @@ def check_every_choice(printed, lengths, seed, arms=4, n0=3, budget=120):
         arm = int(pull.arm)
         if t >= n0 * arms:
             if second is None:
-                leader, challenger = pair(arms, pulls, printed)
+                leader, challenger = pair(arms, pulls, covariance)
                 expected, second = leader, challenger
                 if not changed and recent and leader == pulls[-1][0]:
                     expected, second = challenger, leader

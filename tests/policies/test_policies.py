@@ -10,6 +10,7 @@ SPECS: list[str | tp.PolicySpec] = [
     tp.policy("contrast", n0=1, anytime=True),
     "linlucb",
     tp.policy("linlucb", n0=3, covariance="printed"),
+    tp.policy("linlucb", n0=3, covariance="reduced"),
     "round-robin",
     "round-robin+ols",
     "round-robin+period",

@@ -11,6 +11,7 @@ from tideproof.checks import whole
 from tideproof.errors import InputError
 from tideproof.policies.registry import Address, address, as_policies, found_at, policy
 from tideproof.policies.spec import PolicySpec
+from tideproof.words import listed
 from tideproof.worlds import World, as_world
 
 
@@ -24,12 +25,14 @@ class Plan:
     policies : the policies, each label once.
     budgets : the checkpoints, in ascending order.
     seed : 0 to 2**64 - 1.
+    keep : the budgets at which the selection of every replication is kept.
     """
 
     world: World
     policies: tuple[PolicySpec, ...]
     budgets: tuple[int, ...]
     seed: int
+    keep: tuple[int, ...] = ()
 
     def budgets_by_run(self, spec: PolicySpec) -> list[tuple[int, ...]]:
         """Return the checkpoints of each run that a policy needs.
@@ -38,12 +41,17 @@ class Plan:
         """
         return [(budget,) for budget in self.budgets] if spec.policy.needs_horizon else [self.budgets]
 
+    @property
+    def kept_rows(self) -> list[int]:
+        """The places, among the budgets, of those at which selections are kept."""
+        return [self.budgets.index(budget) for budget in self.keep]
+
     def __reduce__(self) -> tuple[Any, ...]:
         described = tuple(
             (address(spec.policy), spec.selection.name, dict(spec.options), spec.label)
             for spec in self.policies
         )
-        return _unpickled, (self.world, described, self.budgets, self.seed)
+        return _unpickled, (self.world, described, self.budgets, self.seed, self.keep)
 
 
 def _unpickled(
@@ -51,6 +59,7 @@ def _unpickled(
     described: tuple[tuple[Address, str, dict[str, Any], str], ...],
     budgets: tuple[int, ...],
     seed: int,
+    keep: tuple[int, ...],
 ) -> Plan | _Lost:
     try:
         specs = tuple(
@@ -59,7 +68,7 @@ def _unpickled(
         )
     except InputError as error:
         return _Lost(world, budgets, seed, error)
-    return Plan(world, specs, budgets, seed)
+    return Plan(world, specs, budgets, seed, keep)
 
 
 class _Lost(NamedTuple):
@@ -79,7 +88,7 @@ class _Lost(NamedTuple):
         raise self.error
 
 
-def make_plan(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
+def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()) -> Plan:
     """Return the plan, or say what is wrong with it before anything runs."""
     arms = as_world(world).arms
     specs = as_policies(policies)
@@ -90,17 +99,21 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any) -> Plan:
         if labels.count(label) > 1:
             raise InputError(f"two policies are labelled {label!r}; give one tp.policy(..., label=...)")
     points = _checkpoints(budgets)
+    if not points:
+        raise InputError("budgets must not be empty")
     for spec in specs:
         for budget in points if spec.policy.needs_horizon else points[:1]:
             spec.within(world).params(arms, budget)
-    return Plan(world, specs, points, whole("seed", seed, 0, 2**64 - 1))
+    kept = _checkpoints(keep)
+    for budget in kept:
+        if budget not in points:
+            raise InputError(f"keep must name budgets of the study, not {budget}; it has {listed(points)}")
+    return Plan(world, specs, points, whole("seed", seed, 0, 2**64 - 1), kept)
 
 
 def _checkpoints(budgets: Any) -> tuple[int, ...]:
     given = tuple(budgets) if isinstance(budgets, Iterable) else (budgets,)
     points = tuple(whole("a budget", budget, 1) for budget in given)
-    if not points:
-        raise InputError("budgets must not be empty")
     for before, after in pairwise(points):
         if after <= before:
             raise InputError(f"budgets must be in ascending order, each once; {after} comes after {before}")

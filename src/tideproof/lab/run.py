@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from tideproof._version import __version__
 from tideproof.checks import whole
 from tideproof.errors import InputError
@@ -44,6 +46,7 @@ def run_plan(
     chosen = find_engine(engine, executor)
     start = time.perf_counter()
     total: Tally | None = None
+    selected: list[Any] = []
     done = 0
     try:
         with ExitStack() as stack:
@@ -54,6 +57,7 @@ def run_plan(
             look = stack.enter_context(ctrl_c_waits())
             pool = stack.enter_context(chosen.workers()) if executor is None else executor
             for count, tally in _tallies(chosen, plan, replications, pool, look):
+                selected.append(tally.selected)
                 total = tally if total is None else total.plus(tally)
                 done += count
                 show(done)
@@ -68,8 +72,9 @@ def run_plan(
         budgets=plan.budgets,
         replications=done,
         seed=plan.seed,
-        tally=total,
+        tally=total._replace(selected=np.concatenate(selected, axis=-1)),
         interrupted=done < replications,
+        keep=plan.keep,
         made=_versions() | {"engine": chosen.name, "seconds": round(time.perf_counter() - start, 3)},
     )
 

@@ -23,6 +23,7 @@ def simulate(
     executor: Executor | None = None,
     progress: bool | Callable[[int], None] = False,
     engine: str = "auto",
+    keep: int | Iterable[int] = (),
 ) -> Study:
     """Run policies in a world many times over and score what they select.
 
@@ -51,6 +52,9 @@ def simulate(
     engine
         `cpu`, `cuda` (a GPU, with the extra `gpu`) or `auto`: a GPU if there is one. Both play the
         same worlds; docs/performance.md says how often rounding lets them choose differently.
+    keep
+        Budgets at which the arm selected in every replication is kept, for `study.selected`: two
+        bytes each. Worlds of one seed share their noise, so that studies can be paired by it.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def simulate(
     >>> study.pics("round-robin")
     array([0.244 , 0.1065])
     """
-    plan = make_plan(world, policies, budgets, seed)
+    plan = make_plan(world, policies, budgets, seed, keep)
     watch: Watch | None = None
     if callable(progress):
         watch = nullcontext(progress)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, UnknownName
@@ -17,13 +20,14 @@ from tideproof.files import read_text, replace_text
 from tideproof.lab.intervals import Interval, Ratio, binomial, paired, paired_ratio, quantile
 from tideproof.lab.tally import Tally
 from tideproof.table import Table
+from tideproof.words import listed
 from tideproof.worlds import World
 
 if TYPE_CHECKING:
     from tideproof.draw.curves import Measure
     from tideproof.draw.figure import Figure
 
-FORMAT = 2
+FORMAT = 3
 _RENAMED = {"apart": "cost_gap_squares"}  # parts of the tally in format 1
 
 
@@ -59,6 +63,7 @@ class Study:
     interrupted : whether it was stopped before all replications were done. It is then exactly the
         study of its first `replications`.
     made : versions of tideproof, numpy, numba and python, and the seconds it took.
+    keep : the budgets at which the selection of every replication was kept.
     """
 
     world: World
@@ -69,6 +74,7 @@ class Study:
     tally: Tally
     interrupted: bool = False
     made: Mapping[str, Any] = field(default_factory=dict)
+    keep: tuple[int, ...] = ()
 
     @property
     def policies(self) -> list[str]:
@@ -83,6 +89,23 @@ class Study:
         """Return the number of incorrect selections."""
         wrong: Ints = self.tally.chosen[self._index(label)][:, self.world.gaps > 0.0].sum(axis=1)
         return wrong
+
+    def selected(self, label: str, budget: int) -> NDArray[np.int16]:
+        """Return the arm selected in every replication, at a budget that `simulate(..., keep=...)` kept.
+
+        The same replication of another study with the same seed has the same noise, and the same
+        environments as far as its world has them.
+        """
+        if budget not in self.keep:
+            there = f"kept are {listed(self.keep)}" if self.keep else "none were kept"
+            raise InputError(f"no selections at budget {budget}: {there}; simulate(..., keep=...) keeps them")
+        arms: NDArray[np.int16] = self.tally.selected[self._index(label), self.keep.index(budget)]
+        return arms
+
+    def wrong(self, label: str, budget: int) -> NDArray[np.bool_]:
+        """Return, for every replication, whether the selection was incorrect, at a budget that was kept."""
+        incorrect: NDArray[np.bool_] = self.world.gaps[self.selected(label, budget)] > 0.0
+        return incorrect
 
     def eoc(self, label: str) -> Floats:
         """Return the expected opportunity cost: the mean of the best arm minus that of the selected."""
@@ -201,7 +224,9 @@ class Study:
             "seed": self.seed,
             "interrupted": self.interrupted,
             "made": dict(self.made),
-            "tally": {name: sums.tolist() for name, sums in self.tally._asdict().items()},
+            "tally": {name: sums.tolist() for name, sums in self.tally.sums().items()},
+            "keep": self.keep,
+            "selected": _packed(self.tally.selected),
         }
         replace_text(path, json.dumps(plain, default=_number) + "\n")
 
@@ -223,6 +248,12 @@ class Study:
         shape = pairs, len(plain["budgets"])
         tally["both"] = tally["both"].astype(np.int64).reshape(shape)  # no pairs, no numbers to tell from
         tally["cost_gap_squares"] = tally["cost_gap_squares"].astype(np.float64).reshape(shape)
+        keep = tuple(plain.get("keep", ()))
+        places = len(plain["policies"]), len(keep), plain["replications"]
+        try:
+            tally["selected"] = _unpacked(plain.get("selected", "")).reshape(places)
+        except (ValueError, zlib.error):
+            raise InputError(f"{os.fspath(path)!r} is damaged: its selections cannot be read") from None
         return cls(
             world=World.from_dict(plain["world"]),
             recipes=tuple(Recipe(**recipe) for recipe in plain["policies"]),
@@ -232,6 +263,7 @@ class Study:
             tally=Tally(**tally),
             interrupted=plain["interrupted"],
             made=plain["made"],
+            keep=keep,
         )
 
     def __repr__(self) -> str:
@@ -286,6 +318,16 @@ def _stderr(spread: Floats, n: int) -> Floats:
         return np.full_like(spread, np.nan)
     error: Floats = np.sqrt(np.maximum(spread, 0.0) / (n - 1))
     return error
+
+
+def _packed(arms: NDArray[np.int16]) -> str:
+    """Return selections as text: compressed, most of them being one arm."""
+    return base64.b64encode(zlib.compress(arms.astype("<i2").tobytes(), 6)).decode() if arms.size else ""
+
+
+def _unpacked(text: str) -> NDArray[np.int16]:
+    plain = zlib.decompress(base64.b64decode(text)) if text else b""
+    return np.frombuffer(plain, "<i2").astype(np.int16)
 
 
 def _number(value: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.kernels.replicate import ARMS, SAMPLES, SQUARES, STOPPED, UNIDENTIFIED
@@ -22,6 +23,7 @@ class Tally(NamedTuple):
     stopped : (P, B) how often the policy had stopped by itself.
     both : (pairs, B) how often both policies of a pair were wrong.
     cost_gap_squares : (pairs, B) squared difference of what the two selections of a pair cost.
+    selected : (P, budgets kept, R) the arm that each replication selected: no sum, but all of them.
     """
 
     chosen: Ints
@@ -32,9 +34,12 @@ class Tally(NamedTuple):
     stopped: Ints
     both: Ints
     cost_gap_squares: Floats
+    selected: NDArray[np.int16] = np.zeros((0, 0, 0), np.int16)
 
     @classmethod
-    def of_counts(cls, counts: Ints, both: Ints, cost_gap_squares: Floats) -> Tally:
+    def of_counts(
+        cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
+    ) -> Tally:
         """Name the columns of (P, B, columns) counts, and add what is known of pairs."""
         chosen, pulls = np.split(counts[..., ARMS:], 2, axis=-1)
         return cls(
@@ -46,8 +51,14 @@ class Tally(NamedTuple):
             stopped=counts[..., STOPPED],
             both=both,
             cost_gap_squares=cost_gap_squares,
+            selected=selected,
         )
 
+    def sums(self) -> dict[str, Any]:
+        """Return the sums by name."""
+        return {name: value for name, value in self._asdict().items() if name != "selected"}
+
     def plus(self, other: Tally) -> Tally:
-        """Return the sums over both sets of replications."""
-        return Tally._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+        """Return the sums over both sets of replications; the selections stay these."""
+        theirs = other.sums()
+        return self._replace(**{name: mine + theirs[name] for name, mine in self.sums().items()})

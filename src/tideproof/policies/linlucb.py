@@ -7,7 +7,10 @@ otherwise an environment would begin with the same arm twice, which tells nothin
 
 Srisawad, Branke, Tran-Thanh (2024), Identifying the best arm in the presence of global environment
 shifts, ECAI, Algorithm 2. The covariance printed there is not that of the least-squares estimator;
-it is kept as an option (docs/decisions/0003).
+it is kept as an option (docs/decisions/0003). So is that of its Reduce-to-MAB variant, which takes the
+estimated shifts for known: Var muhat_i = sigma^2 / N_i, with RSS/(N - K) for sigma^2. `reduce:linlucb`
+has the same bound but, where an environment would begin with one arm twice, plays the least-played arm
+and not the other of the pair.
 """
 
 from __future__ import annotations
@@ -26,13 +29,16 @@ from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 
+COVARIANCES = ("ols", "printed", "reduced")
+_PRINTED, _REDUCED = 1, 2
+
 
 class Params(NamedTuple):
-    """Pulls of each arm by Algorithm 1, the constant 16 above, the covariance."""
+    """Pulls of each arm by Algorithm 1, the constant 16 above, the place of the covariance in the list."""
 
     n0: int
     exploration: float
-    printed: bool
+    covariance: int
 
 
 class State(NamedTuple):
@@ -69,12 +75,12 @@ def configure(
     covariance: str = "ols",
 ) -> Params:
     """Set pulls of each arm at the start, the exploration constant, and which covariance."""
-    if covariance not in ("ols", "printed"):
-        raise InputError(f"covariance must be 'ols' or 'printed', not {covariance!r}")
+    if covariance not in COVARIANCES:
+        raise InputError(f"covariance must be 'ols', 'printed' or 'reduced', not {covariance!r}")
     return Params(
         whole("n0", n0, 2),
         finite("exploration", exploration, 0.0),
-        covariance == "printed",
+        COVARIANCES.index(covariance),
     )
 
 
@@ -121,10 +127,13 @@ def _plan(params, state, data, draw):
     K = pulls.size
     leader = argmax(fit.mu, draw)
     base = anchor(fit)
-    bonus = params.exploration * math.log(fit.told[0]) * sigma2(fit)
+    noise = sigma2(fit) if params.covariance != _REDUCED else fit.rss[0] / (fit.told[0] - K)
+    bonus = params.exploration * math.log(fit.told[0]) * noise
     for i in range(K):
         variance = base + entry(fit.P, i, i) - 2.0 * fit.work[i]
-        if params.printed:  # sum_k N_k Cov(muhat_i, muhat_k)^2
+        if params.covariance == _REDUCED:
+            variance = 1.0 / pulls[i]
+        elif params.covariance == _PRINTED:  # sum_k N_k Cov(muhat_i, muhat_k)^2
             variance = 0.0
             for k in range(K):
                 covariance = base + entry(fit.P, i, k) - fit.work[i] - fit.work[k]

@@ -52,7 +52,8 @@ def run_chunk(plan: Plan, first: int, count: int) -> Tally:
     for pair, (a, b) in enumerate(combinations(costs, 2)):
         both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=1)
         squares[pair] = np.square(a - b).sum(axis=1)
-    return Tally.of_counts(np.stack([score.counts for score in scores]), both, squares)
+    kept = np.stack([score.selected[plan.kept_rows] for score in scores])
+    return Tally.of_counts(np.stack([score.counts for score in scores]), both, squares, kept)
 
 
 def score_policy(plan: Plan, spec: PolicySpec, first: int, count: int) -> Score:

@@ -54,7 +54,15 @@ def run_chunk(plan: Plan, first: int, count: int) -> Tally:
     both, squares = np.zeros(shape, np.int64), np.zeros(shape)
     for p, (mine, theirs) in enumerate(pairs):
         both[p], squares[p] = _compare(mine, theirs, gaps)
-    return Tally.of_counts(np.stack([score.counts for score in scores]), both, squares)
+    kept = np.stack([_kept(plan, score.selected) for score in scores])
+    return Tally.of_counts(np.stack([score.counts for score in scores]), both, squares, kept)
+
+
+def _kept(plan: Plan, selected: Any) -> Any:
+    kept = np.zeros((len(plan.keep), selected.shape[1]), np.int16)
+    for place, row in enumerate(plan.kept_rows):
+        kept[place] = selected[row].copy_to_host()
+    return kept
 
 
 def score_policy(plan: Plan, spec: PolicySpec, world: Any, first: int, count: int) -> Score:
