@@ -19,6 +19,7 @@ from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.index_page import index_page
 from tideproof.paper.ledger import claim_table, markdown
 from tideproof.paper.panels import Panel, panels
+from tideproof.paper.rounding import rounded
 from tideproof.paper.runs import missing, panels_bar, run_panels
 from tideproof.paper.side_studies import SIDE_STUDIES
 from tideproof.paper.verdicts import Judged, judge
@@ -71,7 +72,9 @@ def reproduce(
         studied = others.submit(_side_studies, beside, seed, replications)
         found = _run(wanted, replications, seed, folder, executor, engine, show)
         found |= studied.result()
-        drawn = [others.submit(_write, figure.name, figure.table(found), folder) for figure in figures]
+        drawn = [
+            others.submit(_write, figure.name, rounded(figure.table(found)), folder) for figure in figures
+        ]
         judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
         for picture in drawn:
             picture.result()
@@ -127,7 +130,7 @@ def _write(name: str, table: Table, folder: Path) -> None:
 
 def _csv(path: Path, judged: list[Judged]) -> None:
     with replacing(path) as beside:
-        claim_table(judged).to_csv(beside)
+        rounded(claim_table(judged)).to_csv(beside)
 
 
 def _facts(studies: list[Any], replications: int, seed: int) -> dict[str, Any]:
