@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
+from enum import IntEnum
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +124,52 @@ def test_an_edited_constant_of_a_callee_is_noticed(folder, monkeypatch):
     before = fingerprint(outer, {"chosen": double})
     monkeypatch.setitem(inner.__globals__, "STEP", 5.0)
     assert before != fingerprint(outer, {"chosen": double})
+
+
+SETTINGS = ModuleType("settings")
+
+
+@kernel
+def through_attributes(x):
+    return math.floor(x) + SETTINGS.inner.step
+
+
+def test_an_edited_constant_of_another_module_is_noticed(folder, monkeypatch):
+    def found():
+        return keep(link(through_attributes, cpu), through_attributes, cpu, {})(1.5)
+
+    monkeypatch.setattr(SETTINGS, "inner", ModuleType("inner"), raising=False)
+    monkeypatch.setattr(SETTINGS.inner, "step", 3.0, raising=False)
+    assert (found(), found()) == (4.0, 4.0)
+    monkeypatch.setattr(SETTINGS.inner, "step", 10.0)
+    assert found() == 11.0
+    assert len(list(folder.iterdir())) == 2
+    monkeypatch.setattr(SETTINGS.inner, "step", np.array([10.0]))
+    with pytest.raises(Unknown):
+        fingerprint(through_attributes, {})
+
+
+class Kind(IntEnum):
+    A = 5
+
+
+class Edited(IntEnum):
+    A = 6
+
+
+@kernel
+def of_enumeration(x):
+    return x + Kind.A
+
+
+def test_an_edited_enumeration_is_noticed(folder, monkeypatch):
+    def found():
+        return keep(link(of_enumeration, cpu), of_enumeration, cpu, {})(1)
+
+    assert found() == 6
+    Edited.__name__ = Edited.__qualname__ = "Kind"
+    monkeypatch.setitem(of_enumeration.__globals__, "Kind", Edited)
+    assert found() == 7
 
 
 def test_an_edited_callee_is_noticed(monkeypatch):

@@ -19,12 +19,15 @@ import tempfile
 import time
 import types
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
+
 from tideproof.core.link import Hole, Kernel, is_kernel
+from tideproof.core.references import references
 
 _FORGOTTEN = 60 * 86400.0  # seconds after which an unused file is removed
 
@@ -109,12 +112,17 @@ def _described(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Ite
         if value.__closure__:
             raise Unknown(value)
         yield f"{code.co_code!r} {code.co_consts!r} {code.co_names} {code.co_varnames} {value.__defaults__}"
-        for name in code.co_names:
-            if name in value.__globals__:
-                used = value.__globals__[name]
-                if not isinstance(used, types.FunctionType) or is_kernel(used):
-                    yield name
-                    yield from _described(fill.get(used, used) if is_kernel(used) else used, fill, seen)
+        for reference in dict.fromkeys(str(each) for each in references(code) if not each.local):
+            name, *attributes = reference.split(".")
+            if name not in value.__globals__:
+                continue
+            used = _read(value.__globals__[name], attributes)
+            if is_kernel(used):
+                used = fill.get(used, used)
+            elif isinstance(used, types.FunctionType) or (attributes and not isinstance(used, _CONSTANTS)):
+                continue  # of numpy and the like: versions tell them apart
+            yield reference
+            yield from _described(used, fill, seen)
     elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
         yield f"{value.__qualname__} {value._fields}"
     elif isinstance(value, (types.ModuleType, type)):
@@ -126,6 +134,18 @@ def _described(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Ite
             yield from _described(part, fill, seen)
     else:
         raise Unknown(value)
+
+
+_CONSTANTS = (numbers.Number, np.generic, str, tuple, np.ndarray)  # what a compiler takes from a module
+
+
+def _read(value: Any, attributes: Iterable[str]) -> Any:
+    """Return what a kernel reads from a module or class, however deep."""
+    for attribute in attributes:
+        if not isinstance(value, (types.ModuleType, type)):
+            break
+        value = getattr(value, attribute, None)
+    return value
 
 
 def _folder() -> Path | None:
