@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
@@ -69,6 +70,21 @@ class Interrupting(Inline):
 
     def _interrupt(self, timeout=None):
         raise KeyboardInterrupt
+
+
+class Pressed(Inline):
+    """Ctrl-C is pressed while the task of that number, from 1, is handed out, so often."""
+
+    def __init__(self, times, at=2):
+        self.times, self.at, self.begun, self.ended = times, at, 0, 0
+
+    def submit(self, task, /, *args):
+        self.begun += 1
+        for _ in range(self.times if self.begun == self.at else 0):
+            signal.raise_signal(signal.SIGINT)
+        future = super().submit(task, *args)
+        self.ended += 1
+        return future
 
 
 class Unused(Executor):

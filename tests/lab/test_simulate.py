@@ -23,6 +23,7 @@ from simulations import (
     Backwards,
     Inline,
     Interrupting,
+    Pressed,
     Unused,
     first_half_then_other,
     in_turn_until_a_coin_says_stop,
@@ -51,8 +52,9 @@ def test_a_plan_travels_as_plain_names():
     plan = Plan(WORLD, (tp.policy("linlucb", n0=3, label="L"), tp.policy("round-robin+ols")), (40, 60), 3)
     there = pickle.loads(pickle.dumps(plan))
     assert [spec.label for spec in there.policies] == ["L", "round-robin+ols"]
-    for here, sent in zip(run_chunk(plan, 0, 50), run_chunk(there, 0, 50), strict=True):
-        assert here.tobytes() == sent.tobytes()
+    sent = run_chunk(there, 0, 50)._asdict()
+    for name, here in run_chunk(plan, 0, 50)._asdict().items():
+        assert here.tobytes() == sent[name].tobytes()
 
 
 def test_more_work_than_is_handed_out_at_once(monkeypatch, study):
@@ -137,29 +139,6 @@ def test_ctrl_c_keeps_finished_work(capsys):
     assert "interrupted" in repr(kept)
 
 
-@pytest.fixture
-def own_ctrl_c():
-    """Ctrl-C as Python has it: another test's Spark, in the same process, may have taken it over."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-class Pressed(Inline):
-    """Ctrl-C is pressed while the second chunk is handed out, so often."""
-
-    def __init__(self, times):
-        self.times, self.begun, self.ended = times, 0, 0
-
-    def submit(self, task, /, *args):
-        self.begun += 1
-        for _ in range(self.times if self.begun == 2 else 0):
-            signal.raise_signal(signal.SIGINT)
-        future = super().submit(task, *args)
-        self.ended += 1
-        return future
-
-
 def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, capsys):
     """An executor's own locks would stay locked, and its threads wait for ever."""
     monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 1)
@@ -185,6 +164,25 @@ class TimingOut(Executor):
         future = Future()
         future.set_exception(TimeoutError("the task's own"))
         return future
+
+
+class PressedLate(Inline):
+    """Ctrl-C is pressed while the second chunk is awaited, which is done before anybody looks."""
+
+    def __init__(self):
+        self.begun = 0
+
+    def submit(self, task, /, *args):
+        self.begun += 1
+        future = super().submit(task, *args)
+        if self.begun == 2:
+            future.result = lambda timeout: signal.raise_signal(signal.SIGINT) or Future.result(future)
+        return future
+
+
+def test_ctrl_c_during_the_last_chunk_is_heard(own_ctrl_c, capsys):
+    kept = tp.simulate(WORLD, "round-robin", [30], 2 * CHUNK, executor=PressedLate())
+    assert (kept.interrupted, kept.replications) == (True, CHUNK)
 
 
 def test_a_task_that_times_out_itself():

@@ -49,7 +49,10 @@ def awaited(future: Future[T], look: Callable[[], None]) -> T:
     while True:
         look()
         try:
-            return future.result(timeout=_LOOK)
+            result = future.result(timeout=_LOOK)
         except TimeoutError:
             if future.done():  # it was the task's own
                 return future.result()
+        else:
+            look()  # the last task may be shorter than the time between two looks
+            return result

@@ -14,6 +14,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_picture, replace_text, replacing
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
+from tideproof.lab.interrupts import awaited, ctrl_c_waits
 from tideproof.paper.claims import CLAIMS
 from tideproof.paper.figures import FIGURES, Figure
 from tideproof.paper.index_page import index_page
@@ -69,15 +70,19 @@ def reproduce(
     wanted = [panel for name, panel in panels().items() if name in needs]
     with processes() as others:
         beside = [name for name in SIDE_STUDIES if name in needs]
-        studied = others.submit(_side_studies, beside, seed, replications)
+        with ctrl_c_waits() as look:
+            studied = others.submit(_side_studies, beside, seed, replications)
+            look()
         found = _run(wanted, replications, seed, folder, executor, engine, show)
-        found |= studied.result()
-        drawn = [
-            others.submit(_write, figure.name, rounded(figure.table(found)), folder) for figure in figures
-        ]
-        judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
-        for picture in drawn:
-            picture.result()
+        with ctrl_c_waits() as look:
+            studies: dict[str, Any] = awaited(studied, look)
+            found |= studies
+            drawn = [
+                others.submit(_write, figure.name, rounded(figure.table(found)), folder) for figure in figures
+            ]
+            judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
+            for picture in drawn:
+                awaited(picture, look)
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
     replace_text(folder / "ledger.md", markdown(judged, facts))

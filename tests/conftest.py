@@ -1,0 +1,13 @@
+"""What tests of several rooms share."""
+
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def own_ctrl_c():
+    """Ctrl-C as Python has it: another test's Spark, in the same process, may have taken it over."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
