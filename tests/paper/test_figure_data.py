@@ -7,7 +7,10 @@ from scipy import stats
 import tideproof as tp
 from tideproof.paper import panels as named
 from tideproof.paper.curves import curve_table, facets
-from tideproof.paper.figures import FIGURES, with_limits
+from tideproof.paper.figures import FIGURES, SIXTEEN, with_limits
+from tideproof.paper.instead import NEEDS, ORACLE, instead_table
+from tideproof.paper.runs import run_panels
+from tideproof.paper.yardstick import FRACTION, best_plan, yardstick
 from tideproof.table import Table
 
 pytest.importorskip("numba")
@@ -71,3 +74,29 @@ def test_figures_that_say_95_are_drawn_so(monkeypatch):
             assert "95 % intervals" in figure.caption
             figure.draw(Table({"simulated": [2.0], "stderr": [1.0]}))
             assert drawn[figure.name]["low"] == [pytest.approx(2.0 - stats.norm.ppf(0.975))]
+
+
+def test_ours_stands_beside_the_oracle_in_all_sixteen_panels(tmp_path):
+    wanted = [panel for name, panel in named.panels().items() if name in NEEDS]
+    assert len(wanted) == 20
+    found = run_panels(wanted, 3, 1, tmp_path)
+    table = instead_table({**found, "yardstick": yardstick(1, 3)})
+    assert list(dict.fromkeys(table["panel"])) == list(SIXTEEN)
+    for panel in ("mdm-10-worst-case", "sc-5-general"):
+        here = [row for row in table if row["panel"] == panel]
+        means, arms, _ = panel.split("-", 2)
+        still = found[named.ours(f"{means}-{arms}-stationary")]
+        shifted = found[named.ours(panel)]
+        for label, values in {
+            "LinLUCB": shifted.pics("LinLUCB"),
+            "contrast": shifted.pics("contrast"),
+            "contrast, stationary": still.pics("contrast"),
+            ORACLE: [best_plan(still.world.means, T, FRACTION).pics for T in still.budgets],
+        }.items():
+            rows = [row for row in here if row["policy"] == label]
+            assert [row["samples"] for row in rows] == list(still.budgets)
+            assert [row["pics"] for row in rows] == list(values)
+            if label == "contrast":
+                ends = shifted.interval(label, 0.95)
+                assert [(row["low"], row["high"]) for row in rows] == list(zip(*ends, strict=True))
+        assert len(here) == 4 * len(still.budgets)

@@ -11,6 +11,7 @@ from tideproof.draw.paper import draw_conjecture, draw_graph, draw_run, draw_the
 from tideproof.lab.intervals import quantile
 from tideproof.paper import panels as named
 from tideproof.paper.curves import curve_table, facets
+from tideproof.paper.instead import NEEDS, instead_table
 from tideproof.paper.measured import Of
 from tideproof.table import Table
 from tideproof.worlds import mdm
@@ -136,6 +137,16 @@ FIGURES = (
     ),
     _compared("appendix-pics", "pics", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, PICS"),
     _compared("appendix-eoc", "eoc", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, EOC"),
+    Figure(
+        "instead",
+        "What we would use instead",
+        "`contrast` with shifts and without any, LinLUCB, and a yardstick: how often an oracle errs that "
+        "knows every mean, plans all pulls beforehand in the best way, and meets no shifts; by an integral. "
+        f"{_BANDS}",
+        NEEDS,
+        instead_table,
+        lambda table: draw_facets(facets(table, "pics"), "PICS", 4, (13.0, 12.4), 4),
+    ),
     Figure(
         "theorem1",
         "Theorem 1: what vanishes and what does not",

@@ -14,6 +14,7 @@ from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.replay import replay
 from tideproof.paper.designs import designs
 from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, panels
+from tideproof.paper.yardstick import yardstick
 from tideproof.policies.registry import policy
 from tideproof.table import Table
 from tideproof.worlds import Lengths, World, mdm
@@ -82,4 +83,5 @@ SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
     "initialisation": initialisation,
     "designs": designs,
     "bounds": bounds,
+    "yardstick": yardstick,
 }
