@@ -16,6 +16,7 @@ from tideproof.draw.figure import house_style, save, subplots
 from tideproof.draw.palette import RAW, TIDE
 from tideproof.errors import InputError, MissingExtra
 from tideproof.paper import panels as named
+from tideproof.paper.instead import ORACLE, STILL
 
 
 def band(area):
@@ -95,6 +96,7 @@ def test_many_curves_need_a_wider_legend():
 def test_every_curve_of_the_paper_has_a_look():
     wanted = {*named.EXISTING, named.LINLUCB, named.SER3, named.REDUCED, named.REDUCED_ROBIN}
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
+    wanted |= {named.CONTRAST, STILL, ORACLE}
     assert wanted == styles.of_paper().keys()
 
 
