@@ -54,9 +54,9 @@ _PAPER = {
     "EXP4.P, IPS": Style(p.OCHRE, ":", "X", hollow=True),
     "PSS(2)": Style(p.PINK, "--", "*"),
     "SR": Style(p.BLACK, "--", ">"),
-    "contrast": Style(p.RED, "-", "D", width=2.0),
+    "contrast": Style(p.RED, "-", "D"),
     "contrast, stationary": Style(p.RED, _DOTTED, "D", hollow=True),
-    "oracle's fixed plan, stationary": Style(p.BLACK, "--", "*"),
+    "oracle's fixed plan, stationary": Style(p.BLACK, "--", "*", hollow=True),
 }
 
 # The arms of one run, the best last.
