@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from tideproof.errors import InputError, MissingExtra, UnknownName
+from tideproof.errors import InputError, MissingExtra, MissingFile, UnknownName
 from tideproof.table import Table
 
 
@@ -116,8 +116,20 @@ def test_csv(table, tmp_path):
         assert list(csv.reader(file)) == [["arm", "n", "mean"], ["A", "3", "0.5"], ["long name", "12", ""]]
 
 
+def test_a_csv_file_that_cannot_be_written(table, tmp_path, monkeypatch):
+    with pytest.raises(MissingFile, match=r"cannot write .*: there is no folder '.*nowhere'"):
+        table.to_csv(tmp_path / "nowhere" / "table.csv")
+    with pytest.raises(InputError, match=r"cannot write .*: it is a folder"):
+        table.to_csv(tmp_path)
+    monkeypatch.setattr("builtins.open", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(InputError, match=r"cannot write .*table.csv': No space left"):
+        table.to_csv(tmp_path / "table.csv")
+
+
 def test_errors(table):
     with pytest.raises(InputError, match=r"must have one length, not \{'a': 1, 'b': 2\}"):
         Table({"a": [1], "b": [1, 2]})
     with pytest.raises(UnknownName, match="unknown column 'means'; did you mean 'mean'"):
         table["means"]
+    with pytest.raises(UnknownName, match=r"unknown column \['mean'\]"):
+        table[["mean"]]

@@ -36,7 +36,7 @@ def finite(name: str, value: Any, low: float | None = None) -> float:
     """
     try:
         number = math.nan if isinstance(value, (str, bytes)) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or (low is not None and number < low):
         limit = "" if low is None else f" of at least {low:g}"

@@ -43,6 +43,18 @@ def check_picture(path: str | os.PathLike[str] | None) -> None:
     check_folder(path)
 
 
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in words why a file cannot be written."""
+    check_folder(path)
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, InputError):  # in words already
+            raise
+        raise InputError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
+
+
 def replace_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path` in one step: beside it first, then renamed over it."""
     with replacing(path) as beside:
@@ -52,14 +64,14 @@ def replace_text(path: str | os.PathLike[str], text: str) -> None:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
-    check_folder(path)
     target = Path(path)
     beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
-    try:
-        yield beside
-        with open(beside, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with writing(path):
+        try:
+            yield beside
+            with open(beside, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
+from tideproof.files import writing
 from tideproof.words import decimals
 
 _LONG = 20  # rows shown before the middle is left out
@@ -60,7 +61,7 @@ class Table:
         return self._rows
 
     def __getitem__(self, column: str) -> list[Any]:
-        if column not in self._data:
+        if column not in self.columns:  # a list of names is no name, nor can it be looked up
             raise UnknownName.among("column", column, self._data)
         return list(self._data[column])
 
@@ -89,7 +90,7 @@ class Table:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file: numbers in full, missing values empty."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with writing(path), open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(self._data)
             writer.writerows(zip(*self._data.values(), strict=True))

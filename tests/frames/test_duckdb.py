@@ -30,6 +30,9 @@ def test_a_duckdb_file(database):
     assert cells(database, **NAMES, table=query).n.sum() == sum(n > 2 for n in LOG["n"])
     with pytest.raises(UnknownName, match="unknown table 'lgo'"):
         cells(database, **NAMES, table="lgo")
+    for blank in ("", " "):
+        with pytest.raises(InputError, match=f"unknown table '{blank}'"):
+            cells(database, **NAMES, table=blank)
     with duckdb.connect(str(database)) as connection:
         connection.execute("create table users (id int)")
     with pytest.raises(InputError, match=r"say which table to read.* log, users"):

@@ -118,7 +118,7 @@ def test_text_in_a_parquet_file(tmp_path):
     pa.parquet.write_table(pa.table({"variant": ["A", "B"], "day": ["x", "x"], "sales": ["3", "oops"]}), path)
     with pytest.raises(InputError, match=r"text in 1 row \(row 2: 'oops'\)"):
         cells(path, **NAMES)
-    with pytest.raises(InputError, match="must be numeric; column 'ts' holds TIMESTAMP"):
+    with pytest.raises(InputError, match="column 'ts' must be numeric; it holds TIMESTAMP"):
         cells(write(path, LOG, "parquet"), "variant", "day", "ts")
 
 

@@ -171,7 +171,7 @@ def test_infinite_rewards(engine):
 
 
 def test_rewards_that_are_no_numbers(engine):
-    with pytest.raises(InputError, match="the reward must be numeric; column 'day' holds"):
+    with pytest.raises(InputError, match="column 'day' must be numeric; it holds"):
         cells(engine(LOG), arm="variant", environment="sales", reward="day")
 
 
@@ -180,13 +180,14 @@ def test_rewards_that_are_no_numbers(engine):
     [
         (["1", "2"], "text"),
         ([1, "2"], "text"),
+        ([10**400, 1], "object"),
         ([object(), 1], "object"),
         ([[1, 2], [3, 4]], "int"),
         ([1j, 2], "complex"),
     ],
 )
 def test_arrays_of_rewards_that_are_no_numbers(rewards, what):
-    with pytest.raises(InputError, match=f"the reward must be numeric; column 'reward' holds {what}"):
+    with pytest.raises(InputError, match=f"column 'reward' must be numeric; it holds {what}"):
         cells_from_arrays(["A", "B"], ["x", "x"], rewards)
 
 

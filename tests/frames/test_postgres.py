@@ -83,7 +83,7 @@ def test_rewards_of_other_types(postgres):
     endless = LOG["n"].count(3)
     with pytest.raises(InputError, match=f"must be finite; {endless} of 600 in 'endless' are infinite"):
         cells(postgres, **names, reward="endless")
-    with pytest.raises(InputError, match="must be numeric; column 'day' holds TEXT"):
+    with pytest.raises(InputError, match="column 'day' must be numeric; it holds TEXT"):
         cells(postgres, "variant", "sales", "day", table="other.odd")
 
 

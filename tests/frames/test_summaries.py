@@ -92,8 +92,13 @@ def test_rows_that_lack_something_are_dropped_once():
 @pytest.mark.parametrize("column", ["n", "var"])
 def test_columns_that_are_no_numbers(tmp_path, column):
     path = write(tmp_path / "log.parquet", LOG | {column: LOG["ts"]}, "parquet")
-    with pytest.raises(InputError, match=f"must be numeric; column '{column}' holds TIMESTAMP"):
+    with pytest.raises(InputError, match=f"^column '{column}' must be numeric; it holds TIMESTAMP"):
         cells(path, **NAMES, n="n", variance="var")
+
+
+def test_counts_in_memory_that_are_no_numbers():
+    with pytest.raises(InputError, match=r"^column 'n' must be numeric; it holds text$"):
+        cells(PLAIN | {"n": ["four", "two"]}, **WHERE, variance="v")
 
 
 def test_no_aggregated_rows(tmp_path):

@@ -122,6 +122,30 @@ def test_loading_what_is_no_study(tmp_path, text):
         tp.Study.load(path)
 
 
+@pytest.mark.parametrize("lost", ["policies", "budgets", "tally", "world", "seed"])
+def test_loading_a_study_that_lacks_something(tmp_path, study, lost):
+    path = tmp_path / "study.json"
+    study.save(path)
+    plain = json.loads(path.read_text())
+    del plain[lost]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(tp.InputError, match=r"study.json' is damaged: parts of the study are missing"):
+        tp.Study.load(path)
+    path.write_text(json.dumps(plain | {"version": "new"}))
+    with pytest.raises(tp.InputError, match="is not a saved study"):
+        tp.Study.load(path)
+
+
+def test_loading_a_study_of_a_damaged_world(tmp_path, study):
+    path = tmp_path / "study.json"
+    study.save(path)
+    plain = json.loads(path.read_text())
+    del plain["world"]["shifts"]["low"]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(tp.InputError, match=r"study.json' is damaged: Uniform needs 'low'"):
+        tp.Study.load(path)
+
+
 def test_loading_a_later_version_or_nothing(tmp_path, study):
     path = tmp_path / "study.json"
     study.save(path)

@@ -221,6 +221,20 @@ BAD = [
     (lambda: tp.slippage(2, "cannot-sample-all-arms"), "needs at least 3 arms, not 2"),
     (lambda: tp.World.from_dict({"means": [0, 1], "colour": "red"}), "unknown part of a world 'colour'"),
     (lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Tide"}}), "unknown part .* 'Tide'"),
+    (
+        lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": ["Tide"]}}),
+        r"unknown part .* \['Tide'\]",
+    ),
+    (lambda: tp.World.from_dict({"sigma": 1.0}), "a world needs 'means', which is not given"),
+    (
+        lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Uniform", "low": 0}}),
+        "Uniform needs 'high', which is not given",
+    ),
+    (
+        lambda: tp.World.from_dict({"means": [0, 1], "shifts": {"kind": "Normal", "mean": 0, "sdd": 1}}),
+        "unknown part of Normal 'sdd'; did you mean 'sd'",
+    ),
+    (lambda: tp.World([10**400, 0]), "a mean must be a finite number, not 1000"),
 ]
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import EntryPoint
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -40,6 +41,7 @@ from tideproof.plugin import (
     least_pulled,
     uniform,
 )
+from tideproof.policies import registry
 from tideproof.policies.holes import OUR_HOLES
 from tideproof.policies.reads import WORDS
 from tideproof.policies.reduce import OUR_HOLES as OF_REDUCE
@@ -246,6 +248,20 @@ def test_options_are_plain_numbers(tmp_path):
     assert [type(value) for _, value in spec.options] == [int]
     tp.Experiment(["a", "b"], policy=spec).save(path)
     assert tp.Experiment.load(path).policy == spec
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("nowhere_at_all:POLICY", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("tideproof.plugin:POLICY", "AttributeError: .*has no attribute 'POLICY'"),
+    ],
+)
+def test_an_installed_policy_that_cannot_be_loaded_is_named(monkeypatch, value, problem):
+    broken = EntryPoint("broken", value, registry.GROUP)
+    monkeypatch.setattr(registry, "_entries", lambda: {"broken": broken})
+    with pytest.raises(tp.InputError, match=f"policy 'broken' cannot be loaded from '{value}': {problem}"):
+        tp.policy("broken")
 
 
 def test_what_is_no_policy():
@@ -500,7 +516,10 @@ def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message)
             {"tell": len},
             r"tell of policy 'coin' is no kernel: it must be a plain function with @kernel above it, not <built-in",
         ),
-        ({"holes": {"FIT": True}}, "policy 'coin' fills the hole 'FIT', which is one of tideproof's own"),
+        (
+            {"holes": {"FIT": True}},
+            "policy 'coin' fills the hole 'FIT', which is one of tideproof's own.*taken: CELLS, .*, tell and weigh",
+        ),
         ({"holes": {"ask": ask}}, "another name"),
         (
             {"reads": frozenset({"fits"})},

@@ -70,5 +70,5 @@ def too_many_arms(count: str, examples: Sequence[Any]) -> InputError:
 
 
 def not_numeric(name: str, what: object) -> InputError:
-    """Build the error for a reward that is no number."""
-    return InputError(f"the reward must be numeric; column {name!r} holds {what}")
+    """Build the error for a column that must hold numbers: the reward, or the count of aggregated rows."""
+    return InputError(f"column {name!r} must be numeric; it holds {what}")

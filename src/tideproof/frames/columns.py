@@ -21,7 +21,7 @@ def numbers(values: Iterable[Any], name: str) -> Floats:
     try:
         if array.dtype.kind in "biufO" and array.ndim == 1:
             return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise not_numeric(name, "text" if array.dtype.kind in "US" else array.dtype)
 

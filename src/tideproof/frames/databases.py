@@ -33,7 +33,7 @@ def is_query(table: str | None) -> bool:
     >>> is_query("log"), is_query(None), is_query("SELECT 1"), is_query("with t as (select 1) from t")
     (False, False, True, True)
     """
-    return table is not None and table.split(None, 1)[0].lower() in ("select", "with")
+    return table is not None and table.lower().split(None, 1)[:1] in (["select"], ["with"])
 
 
 def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:

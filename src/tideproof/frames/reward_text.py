@@ -36,7 +36,7 @@ def check_text(run: Query, files: Files, name: str) -> None:
     first += ", …" if count > len(rows) else ""
     of = f" of {path!r}" if len(files.paths) > 1 else ""
     raise InputError(
-        f"the reward must be numeric; column {name!r} holds text in {counted(count, 'row')} ({first}{of})"
+        f"column {name!r} must be numeric; it holds text in {counted(count, 'row')} ({first}{of})"
     )
 
 

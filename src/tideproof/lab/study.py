@@ -62,7 +62,7 @@ class Study:
     tally : sums over replications; everything else is computed from them.
     interrupted : whether it was stopped before all replications were done. It is then exactly the
         study of its first `replications`.
-    made : versions of tideproof, numpy, numba and python, and the seconds it took.
+    made : versions of tideproof, numpy, numba and python, the engine, and the seconds it took.
     keep : the budgets at which the selection of every replication was kept.
     """
 
@@ -233,16 +233,26 @@ class Study:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
         """Read a study that `save` wrote. Its policies need not be installed."""
+        name = repr(os.fspath(path))
         try:
             plain = json.loads(read_text(path))
             if plain["format"] != "tideproof study":
                 raise KeyError("format")
+            if plain["version"] > FORMAT:
+                raise InputError(
+                    f"{name} has version {plain['version']}; this tideproof reads up to {FORMAT}"
+                )
         except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError):
-            raise InputError(f"{os.fspath(path)!r} is not a saved study") from None
-        if plain["version"] > FORMAT:
-            raise InputError(
-                f"{os.fspath(path)!r} has version {plain['version']}; this tideproof reads up to {FORMAT}"
-            )
+            raise InputError(f"{name} is not a saved study") from None
+        try:
+            return cls._from_dict(plain)
+        except InputError as error:
+            raise InputError(f"{name} is damaged: {error}") from None
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise InputError(f"{name} is damaged: parts of the study are missing or cannot be read") from None
+
+    @classmethod
+    def _from_dict(cls, plain: dict[str, Any]) -> Study:
         pairs = len(list(combinations(plain["policies"], 2)))
         tally = {_RENAMED.get(name, name): np.array(sums) for name, sums in plain["tally"].items()}
         shape = pairs, len(plain["budgets"])
@@ -253,7 +263,7 @@ class Study:
         try:
             tally["selected"] = _unpacked(plain.get("selected", "")).reshape(places)
         except (ValueError, zlib.error):
-            raise InputError(f"{os.fspath(path)!r} is damaged: its selections cannot be read") from None
+            raise InputError("its selections cannot be read") from None
         return cls(
             world=World.from_dict(plain["world"]),
             recipes=tuple(Recipe(**recipe) for recipe in plain["policies"]),

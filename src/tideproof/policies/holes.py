@@ -8,6 +8,7 @@ from typing import Any
 from tideproof.core.link import Hole, Kernel, uses
 from tideproof.core.references import place
 from tideproof.errors import KernelError
+from tideproof.words import listed
 
 # What the loop, the statistics and a GPU leave open.
 OUR_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
@@ -20,7 +21,7 @@ def check_holes(who: str, holes: Mapping[str, Any]) -> None:
         if name in OUR_HOLES:
             raise KernelError(
                 f"{who} fills the hole {name!r}, which is one of tideproof's own: give its hole another name "
-                f"(taken: {_listed(OUR_HOLES)})"
+                f"(taken: {_all(OUR_HOLES)})"
             )
         if value is None:
             raise KernelError(f"{who} fills the hole {name!r} with None: give a kernel or a number")
@@ -34,9 +35,9 @@ def refuse_use_of_holes(ours: Collection[str], kernels: Iterable[Kernel], holes:
             if stranger and isinstance(value, Hole) and value.name in ours:
                 raise KernelError(
                     f"kernel {place(g, reference.line)} uses the hole {value.name!r}, a name that tideproof "
-                    f"fills itself: give it another name (taken: {_listed(ours)})"
+                    f"fills itself: give it another name (taken: {_all(ours)})"
                 )
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+def _all(names: Collection[str]) -> str:
+    return listed(sorted(names), most=len(names))

@@ -10,6 +10,7 @@ from typing import Any
 from tideproof.core.link import is_kernel
 from tideproof.core.references import place, references
 from tideproof.errors import InputError, KernelError, UnknownName
+from tideproof.words import listed
 
 WORDS = ("means", "moments", "fit", "sums", "reward", "cells", "period", "control")
 
@@ -66,7 +67,7 @@ def undeclared(
     f: types.FunctionType | types.CodeType, line: int, read: str, words: tuple[str, ...], whose: str
 ) -> KernelError:
     """Build the error for a kernel that reads what nobody made ready for it."""
-    either = " or ".join(repr(word) for word in words)
+    either = listed(map(repr, words), "or")
     return KernelError(
         f"kernel {place(f, line)} reads {read}, which stays empty unless it is declared: "
         f"add {either} to `reads` of {whose}"

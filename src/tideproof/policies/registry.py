@@ -44,7 +44,12 @@ def _load(name: str) -> Policy:
     entries = _entries()
     if name not in entries:
         raise UnknownName.among("policy", name, policy_names())
-    found = entries[name].load()
+    try:
+        found = entries[name].load()
+    except Exception as error:  # whatever a stranger's file raises
+        raise InputError(
+            f"policy {name!r} cannot be loaded from {entries[name].value!r}: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(found, Policy):
         raise InputError(f"entry point {name!r} of group {GROUP!r} gives {found!r}, not a Policy")
     if found.name != name:

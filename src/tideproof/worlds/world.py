@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -122,10 +122,8 @@ class World:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> World:
         """Return the world that `to_dict` wrote."""
-        for name in plain:
-            if name not in cls.__dataclass_fields__:
-                raise UnknownName.among("part of a world", name, cls.__dataclass_fields__)
-        return cls(**{name: _part(value) for name, value in plain.items()})
+        world: World = _made(cls, {name: _part(value) for name, value in plain.items()})
+        return world
 
 
 def as_world(given: Any) -> World:
@@ -169,6 +167,19 @@ def _part(plain: Any) -> Any:
         return plain
     rest, known = dict(plain), Part.kinds()
     kind = rest.pop("kind", None)
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise UnknownName.among("part of a world", kind, known)
-    return known[kind](**rest)
+    return _made(known[kind], rest)
+
+
+def _made(kind: Any, given: Mapping[str, Any]) -> Any:
+    """Make a dataclass of its fields, or say which one is unknown or lacking."""
+    what = "a world" if kind is World else kind.__name__
+    known = {field.name: field.default for field in fields(kind)}
+    for name in given:
+        if name not in known:
+            raise UnknownName.among(f"part of {what}", name, known)
+    for name, default in known.items():
+        if default is MISSING and name not in given:
+            raise InputError(f"{what} needs {name!r}, which is not given")
+    return kind(**given)
