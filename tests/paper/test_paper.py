@@ -17,21 +17,31 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tideproof as tp
 from tideproof.cli import main
-from tideproof.lab.intervals import binomial
+from tideproof.lab.intervals import binomial, paired
 from tideproof.paper.claims import CLAIMS
 from tideproof.paper.designs import HALVES, exact_variances, fixed_designs
+from tideproof.paper.elimination import ALL_REWARDS as ALL
+from tideproof.paper.elimination import HALVES as HALVES_AT_ONCE
+from tideproof.paper.elimination import LAST_PHASE, elimination
+from tideproof.paper.elimination import ONE_AT_A_TIME as ONE
 from tideproof.paper.figures import FIGURES, SIXTEEN
 from tideproof.paper.ledger import claim_table, markdown, summary
 from tideproof.paper.measured import (
     Comparison,
+    Kept,
     Measured,
     difference_across,
+    mean_of,
     measure,
     minus_ser3,
     paired_difference,
+    paired_kept,
+    paired_log_ratio,
+    paired_sum,
 )
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN, ours, panels, ser3
 from tideproof.paper.runs import missing, run_panels
@@ -189,7 +199,91 @@ def test_ser3_is_compared_with_the_budgets_around_its_samples(study):
     each = 1 - 0.01 / 3
     other = measure(sweep, "2", 20_000, "pics", each)
     less, more = (measure(study, ROUND_ROBIN, budget, "pics", each).minus(other) for budget in (below, above))
-    assert row.measured == (less.estimate, min(less.low, more.low), max(less.high, more.high))
+    share = (samples - below) / (above - below)
+    logs = [
+        math.log(float(study.pics(ROUND_ROBIN)[study.budgets.index(budget)])) for budget in (below, above)
+    ]
+    line = math.exp(logs[0] + share * (logs[1] - logs[0])) - other.estimate
+    assert row.measured == pytest.approx((line, min(less.low, more.low), max(less.high, more.high)))
+    assert row.where == f"{samples:.0f} samples of SER3, {ROUND_ROBIN} at {below} and {above}"
+
+
+def kept(*wrong):
+    """Return kept selections with these errors, replication by replication, as of one study."""
+    selected = np.where(np.array(wrong, bool), 0, 2).astype(np.int16)[:, None]
+    study = tp.simulate(HERE, ["round-robin"], [20], len(wrong[0]), keep=20)
+    recipes = tuple(study.recipes[0]._replace(label=str(i)) for i in range(len(wrong)))
+    study = replace(study, recipes=recipes, tally=study.tally._replace(selected=selected))
+    return [Kept(study, str(i), 20) for i in range(len(wrong))]
+
+
+def test_kept_selections_are_paired():
+    random = np.random.default_rng(5)
+    a, b = random.random((2, 400)) < 0.3
+    found = paired_kept(*kept(a, b), 0.99)
+    ends = paired(np.array([(a & ~b).sum()]), np.array([(b & ~a).sum()]), 400, 0.99)
+    assert found == pytest.approx(((a.mean() - b.mean()), ends.low[0], ends.high[0]))
+
+
+def test_a_sum_of_kept_selections_against_its_definition():
+    """The mean of the sum over replications; far from few errors its interval is the normal one."""
+    wrong = np.random.default_rng(6).random((4, 20_000)) < np.array([0.3, 0.25, 0.4, 0.1])[:, None]
+    weights = (1.0, -1.0, -0.5, 0.5)
+    found = paired_sum(zip(weights, kept(*wrong), strict=True), 0.99)
+    total = np.array(weights) @ wrong
+    assert found.estimate == pytest.approx(total.mean())
+    reach = 2.5758293 * total.std() / math.sqrt(20_000)
+    assert (found.low, found.high) == pytest.approx((total.mean() - reach, total.mean() + reach), abs=2e-4)
+
+
+def test_the_interval_of_rare_differences_is_honest():
+    """Its two ends miss at most as often as they say: exactly, over all counts of a Poisson number."""
+    n, level = 100_000, 0.9999
+    counts = np.arange(400)
+    found = [mean_of(np.r_[np.ones(k), np.zeros(n - k)], 1.0, level) for k in counts]
+    for rate in (0.5, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0):
+        missed = [not one.low <= rate / n <= one.high for one in found]
+        assert stats.poisson.pmf(counts, rate)[missed].sum() <= 1.5 * (1.0 - level)
+
+
+def test_a_ratio_of_kept_selections():
+    """Its estimate, and its interval against a bootstrap over replications."""
+    random = np.random.default_rng(7)
+    common = random.random(20_000)
+    wrong = common < np.array([0.2, 0.1, 0.15, 0.05])[:, None]  # nested: all of them dependent
+    wrong ^= random.random(wrong.shape) < 0.02
+    weights = np.array([1.0, -1.0, -1.0, 1.0])
+    found = paired_log_ratio(zip(weights, kept(*wrong), strict=True), 0.95)
+    assert found.estimate == pytest.approx(math.exp(weights @ np.log(wrong.mean(axis=1))))
+    drawn = [wrong[:, random.integers(0, 20_000, 20_000)].mean(axis=1) for _ in range(400)]
+    spread = np.std([weights @ np.log(rates) for rates in drawn])
+    half = math.log(found.high / found.low) / 2
+    assert half == pytest.approx(
+        1.96 * spread, rel=0.15
+    )  # 0.15 is over four standard errors of the bootstrap
+    few = paired_log_ratio(zip((1.0, -1.0), kept(wrong[0], np.arange(20_000) < 24), strict=True), 0.95)
+    assert (few.low, few.high) == (0.0, math.inf)
+
+
+def test_elimination_played_apart_agrees_with_the_lab():
+    """PSS(2) and SR, written twice: their errors are two binomials. False alarms: 1e-6 in each of four."""
+    rows = {(row["policy"], row["quantity"], row["budget"]): row for row in elimination(1, 20_000)}
+    lab = tp.simulate(tp.mdm(5), ["pss", "successive-rejects"], [100, 200], 20_000, seed=5)
+    for label, name in (("pss", f"{HALVES_AT_ONCE}, {LAST_PHASE}"), ("successive-rejects", f"{ONE}, {ALL}")):
+        for at, budget in enumerate((100, 200)):
+            row = rows[name, "lost", budget]
+            both = (row["events"] + lab.errors(label)[at]) / 40_000
+            apart = row["events"] / 20_000 - lab.pics(label)[at]
+            assert abs(apart) < 4.9 * math.sqrt(both * (1 - both) * 2 / 20_000)
+
+
+def test_questions_of_ours_are_not_counted_as_the_papers():
+    def claim(ours):
+        return judge(Claim("name", "says", "4", (), lambda found, level: [HOLDS], "how", ours), {})
+
+    assert summary([claim(True), claim(False)]) == "1 claim: 1 holds; 1 question of ours beside them"
+    assert "(ours, on section 4)" in markdown([claim(True)], {})
+    assert "(section 4)" in markdown([claim(False)], {})
 
 
 def test_ratios_survive_zeros():

@@ -58,8 +58,7 @@ def _claim(each: Judged) -> str:
     names = ("part", "outcome", "for", "against", "open", "least favourable comparison", "against at")
     head = "".join(f"<th>{name}</th>" for name in names)
     sign = f'<span class="verdict {verdict.replace(" ", "-")}">{_SIGNS[verdict]} {verdict}</span>'
-    where = f"section {claim.section}" if claim.section[0].isdigit() else claim.section
-    said = f"{html.escape(claim.says)} <small>({html.escape(where)})</small>"
+    said = f"{html.escape(claim.says)} <small>({html.escape(claim.place)})</small>"
     how = (
         f"{claim.how} Level of each interval: {100 * each.level:.6g} %. Made from: {', '.join(claim.needs)}."
         " Every comparison is in claims.csv."

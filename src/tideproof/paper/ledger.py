@@ -50,9 +50,12 @@ def summary(judged: list[Judged]) -> str:
     """Return how many claims hold."""
     if not judged:
         return "no claim can be checked with these figures; all of them together have claims"
-    found = Counter(each.verdict for each in judged)
+    theirs = [each for each in judged if not each.claim.ours]
+    found = Counter(each.verdict for each in theirs)
     said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
-    return f"{counted(len(judged), 'claim')}: {', '.join(said)}"
+    ours = len(judged) - len(theirs)
+    beside = f"; {counted(ours, 'question')} of ours beside them" if ours else ""
+    return f"{counted(len(theirs), 'claim')}: {', '.join(said)}{beside}"
 
 
 def _plural(word: str, count: int) -> str:
@@ -68,7 +71,7 @@ def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
     lines += ["| claim | verdict | the paper says (section) |", "|---|---|---|"]
     lines += [
         f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} "
-        f"({each.claim.section}) |"
+        f"({each.claim.place}) |"
         for each in judged
     ]
     for each in judged:

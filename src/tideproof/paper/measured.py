@@ -1,6 +1,7 @@
 """What claims compare: numbers with intervals, and differences of them.
 
-A paired difference is used wherever both numbers come from one study. Otherwise the interval of each is
+A paired difference is used wherever both numbers come from the same replications: two policies of one
+study, or selections that were kept in worlds that share their noise. Otherwise the interval of each is
 widened so that the interval of the difference holds whatever their dependence: two intervals at level
 1 - a/2 hold together at level 1 - a (Bonferroni).
 """
@@ -12,9 +13,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from tideproof.core.arrays import Floats
+from tideproof.lab.intervals import paired, quantile
 from tideproof.lab.study import Study
 
 Of = Literal["pics", "eoc"]
+
+_FEWEST = 25  # errors from which a ratio has an interval
 
 
 class Measured(NamedTuple):
@@ -72,6 +79,71 @@ def paired_difference(
     return compared
 
 
+class Kept(NamedTuple):
+    """The selections of a policy in a study at a budget, replication by replication."""
+
+    study: Study
+    label: str
+    budget: int
+
+    def wrong(self) -> Floats:
+        """Return 1 for each replication whose selection was incorrect, else 0."""
+        return self.study.wrong(self.label, self.budget).astype(np.float64)
+
+
+def paired_kept(a: Kept, b: Kept, level: float) -> Measured:
+    """Return PICS of `a` minus that of `b`, which shared their noise, by Tango's score interval."""
+    first, second = a.wrong(), b.wrong()
+    only_a, only_b = (np.array([int((x > y).sum())]) for x, y in ((first, second), (second, first)))
+    ends = paired(only_a, only_b, len(first), level)
+    return Measured(float((first - second).mean()), *(float(end[0]) for end in ends))
+
+
+def paired_sum(parts: Iterable[tuple[float, Kept]], level: float) -> Measured:
+    """Return a weighted sum of PICS of selections that shared their noise."""
+    total, reach = sum_of(parts)
+    return mean_of(total, reach, level)
+
+
+def sum_of(parts: Iterable[tuple[float, Kept]]) -> tuple[Floats, float]:
+    """Return the weighted sum of what went wrong, by replication, and the largest size it can have."""
+    given = list(parts)
+    total = np.sum([weight * kept.wrong() for weight, kept in given], axis=0)
+    sizes = [sum(weight for weight, _ in given if sign * weight > 0.0) for sign in (1, -1)]
+    return total, max(abs(size) for size in sizes)
+
+
+def mean_of(values: Floats, reach: float, level: float) -> Measured:
+    """Return the mean of values that are mostly zero and never larger than `reach`, with its interval.
+
+    Normal, with z^2 more values at each end, +reach and -reach: so that it is honest where few values
+    differ from zero, and where none does.
+    """
+    z = quantile(level)
+    more = 2.0 * z * z
+    n = len(values) + more
+    centre = float(values.sum()) / n
+    spread = (float(np.square(values).sum()) + more * reach * reach) / n - centre * centre
+    half = z * math.sqrt(spread / n)
+    return Measured(float(values.mean()), centre - half, centre + half)
+
+
+def paired_log_ratio(parts: Iterable[tuple[float, Kept]], level: float) -> Measured:
+    """Return the product of PICS raised to their weights, of selections that shared their noise.
+
+    The interval is that of the delta method for its logarithm; it says nothing where one of them erred in
+    fewer than 25 replications, for which that method is too bold.
+    """
+    given = [(weight, kept.wrong()) for weight, kept in parts]
+    rates = [float(wrong.mean()) for _, wrong in given]
+    if min(float(wrong.sum()) for _, wrong in given) < _FEWEST:
+        return Measured(math.nan, 0.0, math.inf)
+    each = np.sum([w * (wrong / p) for (w, wrong), p in zip(given, rates, strict=True)], axis=0)
+    log = sum(weight * math.log(p) for (weight, _), p in zip(given, rates, strict=True))
+    half = quantile(level) * float(each.std()) / math.sqrt(len(each))
+    return Measured(*(math.exp(end) for end in (log, log - half, log + half)))
+
+
 def difference_across(
     a: Study, b: Study, label: str, budgets: Iterable[int], level: float, of: Of = "pics"
 ) -> list[Comparison]:
@@ -88,9 +160,9 @@ def difference_across(
 def minus_ser3(study: Study, label: str, sweep: Study, of: Of, level: float) -> list[Comparison]:
     """Return a policy minus SER3 at each average of SER3's samples that the budgets of `study` enclose.
 
-    The policy is read at the budgets just below and just above that average. The interval holds both
-    differences: it is below zero only if the policy is better with fewer pulls, above only if it is
-    worse with more.
+    The policy is read at the budgets just below and just above that average; the estimate is
+    interpolated between them, on a logarithmic scale. The interval holds both differences: it is below
+    zero only if the policy is better with fewer pulls, above only if it is worse with more.
     """
     each, compared = level_of_each(level, 3), []
     for name in sweep.policies:
@@ -99,12 +171,23 @@ def minus_ser3(study: Study, label: str, sweep: Study, of: Of, level: float) -> 
         if below < 0 or above == len(study.budgets):
             continue
         other = measure(sweep, name, sweep.budgets[0], of, each)
-        less, more = (
-            measure(study, label, study.budgets[at], of, each).minus(other) for at in (below, above)
-        )
+        between = study.budgets[below], study.budgets[above]
+        less, more = (measure(study, label, budget, of, each) for budget in between)
+        estimate = _interpolated(samples, between, (less.estimate, more.estimate)) - other.estimate
+        less, more = less.minus(other), more.minus(other)
         ends = min(less.low, more.low), max(less.high, more.high)
-        compared.append(Comparison(f"{samples:.0f} samples of SER3", Measured(less.estimate, *ends)))
+        where = f"{samples:.0f} samples of SER3, {label} at {between[0]} and {between[1]}"
+        compared.append(Comparison(where, Measured(estimate, *ends)))
     return compared
+
+
+def _interpolated(x: float, between: tuple[int, int], values: tuple[float, float]) -> float:
+    """Return the value at x, on a line through two points; of the logarithms, unless one is zero."""
+    (a, b), (first, last) = between, values
+    share = (x - a) / (b - a) if b > a else 0.0
+    if min(values) <= 0.0:
+        return first + share * (last - first)
+    return math.exp(math.log(first) + share * (math.log(last) - math.log(first)))
 
 
 def _ratio(a: float, b: float) -> float:

@@ -22,7 +22,9 @@ ZERO_ONE = "0-1_1"
 LINLUCB = "LinLUCB"
 PRINTED = "LinLUCB, printed covariance"
 REDUCED = "LinLUCB, reduced"
+LEAST_PLAYED = "LinLUCB, reduced, least played"
 REDUCED_ROBIN = "round robin, reduced"
+ROBIN_OLS = "round robin, OLS selection"
 SER3 = "SER3"
 SR = "SR"
 PSS = "PSS(2)"
@@ -59,14 +61,18 @@ _EXISTING = {
 }
 EXISTING = tuple(_EXISTING)
 # ln(1/delta) of SER3 in short and in long environments, so that its average samples cover the budgets.
-# Those of figure 2 (MDM, 5 arms, long) bring it just below the budgets there, where it is compared.
+# Those of figure 2 (MDM, 5 arms, long) bring it just below the budgets there, where it is compared, and
+# two just above, where round robin overtakes it.
 _SHORT = SCENARIOS[:2]
 _SWEEPS = {
-    "mdm-5": ((12, 25, 45, 70, 100, 140), (4, 9, 25, 43, 58, 92, 126)),
+    "mdm-5": ((12, 25, 45, 70, 100, 140), (4, 9, 25, 43, 58, 92, 94, 126, 128)),
     "mdm-10": ((25, 50, 80, 120, 170), (10, 25, 50, 80, 130)),
     "sc-5": ((8, 15, 25, 45, 80), (3, 8, 15, 25, 40)),
     "sc-10": ((5, 10, 18, 45, 80), (3, 8, 15, 25, 40)),
 }
+# Where worlds are compared with their stationary twins, and 0-1_1 with itself some pulls before.
+FIRST_PULLS = (30, 31, 32, 33, 35, 40)
+PAIRED = (*FIRST_PULLS, 50, 80, 100, 150, 200, 300, 500)
 _CAP = 20_000  # pulls; SER3 stops by itself long before
 # `contrast` knows its budget and is run for each anew: few of them, where its errors can be counted.
 _OURS = {
@@ -79,13 +85,14 @@ _OURS = {
 
 @dataclass(frozen=True)
 class Panel:
-    """One world, its policies and its budgets."""
+    """One world, its policies, its budgets, and those at which every selection is kept, to be paired."""
 
     name: str
     title: str
     world: World
     policies: tuple[PolicySpec, ...]
     budgets: tuple[int, ...]
+    keep: tuple[int, ...] = ()
 
     @property
     def work(self) -> int:
@@ -103,6 +110,7 @@ class Panel:
             "world": self.world.to_dict(),
             "policies": [[spec.label, spec.name, dict(spec.options)] for spec in self.policies],
             "budgets": list(self.budgets),
+            "keep": list(self.keep),
             "replications": replications,
             "seed": seed,
             "engine": engine,
@@ -158,16 +166,18 @@ def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:
     ]
     if name in REDUCTION:
         named += [
-            policy("reduce:linlucb", label=REDUCED),
+            policy("linlucb", label=REDUCED, covariance="reduced"),
             policy("reduce:round-robin", label=REDUCED_ROBIN),
             policy("linlucb", label=PRINTED, covariance="printed"),
+            policy("reduce:linlucb", label=LEAST_PLAYED),
+            policy("round-robin+ols", label=ROBIN_OLS),
         ]
     sweep = [
         policy("ser3", label=f"{SER3}, ln(1/delta) = {log}", log_inverse_delta=float(log))
         for log in _SWEEPS[f"{means}-{arms}"][scenario not in _SHORT]
     ]
     return [
-        Panel(name, title, world, tuple(named), _grid(arms)),
+        Panel(name, title, world, tuple(named), _grid(arms), PAIRED if name in REDUCTION else ()),
         Panel(ser3(name), f"SER3: {title}", world, tuple(sweep), (_CAP,)),
     ]
 
@@ -184,14 +194,18 @@ def _ours(means: str, arms: int, scenario: str) -> Panel:
 
 
 def _grid(arms: int) -> tuple[int, ...]:
-    """Return the budgets: from the end of the initialisation, 6 pulls an arm, to 100 pulls an arm."""
-    return tuple(range(6 * arms, 100 * arms + 1, 2 * arms))
+    """Return the budgets: from the end of the initialisation, 6 pulls an arm, to 100 pulls an arm.
+
+    Close at first, where 0-1_1 worsens for some pulls only.
+    """
+    start = 6 * arms
+    return start, start + 1, start + 2, start + 3, start + 5, *range(8 * arms, 100 * arms + 1, 2 * arms)
 
 
 def _stationary(means: str) -> Panel:
     named = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     world = CONFIGURATIONS[means](5, "stationary")
-    return Panel(f"{means}-5-stationary", in_words(means, 5, "stationary"), world, named, _grid(5))
+    return Panel(f"{means}-5-stationary", in_words(means, 5, "stationary"), world, named, _grid(5), PAIRED)
 
 
 def _magnified() -> Panel:

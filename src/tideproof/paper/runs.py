@@ -41,7 +41,7 @@ def run_panels(
     wanted, studies = list(wanted), {}
     left = missing(wanted, replications, seed, folder, engine)
     find_engine(engine, executor).prepare(
-        [make_plan(panel.world, panel.policies, panel.budgets, seed) for panel in left]
+        [make_plan(panel.world, panel.policies, panel.budgets, seed, panel.keep) for panel in left]
     )
     for panel in wanted:
         path = folder / KEPT / panel.file(replications, seed, engine)
@@ -68,7 +68,9 @@ def _run(
     def done(count: int) -> None:
         show(panel, count)
 
-    study = simulate(panel.world, panel.policies, panel.budgets, replications, seed, executor, done, engine)
+    study = simulate(
+        panel.world, panel.policies, panel.budgets, replications, seed, executor, done, engine, panel.keep
+    )
     if study.interrupted:
         raise KeyboardInterrupt
     return study

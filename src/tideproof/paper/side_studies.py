@@ -13,6 +13,7 @@ import numpy as np
 from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.replay import replay
 from tideproof.paper.designs import designs
+from tideproof.paper.elimination import elimination
 from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, panels
 from tideproof.paper.yardstick import yardstick
 from tideproof.policies.registry import policy
@@ -21,6 +22,7 @@ from tideproof.worlds import Lengths, World, mdm
 
 LOOKED_INTO = 1000  # runs whose last state is read
 BOUND_BUDGETS = (60, 100, 200, 500)
+_BOUNDS = ("unbiased", "pooled", "exploration", "least", "contrast")
 
 
 def illustration(seed: int, replications: int) -> Table:
@@ -46,36 +48,37 @@ def bounds(seed: int, replications: int) -> Table:
 
     `unbiased` is RSS/(N - K - J + 1), `pooled` RSS/(N - K), both for sigma^2 = 1. `exploration` is the
     exploration term of the reduced variant divided by that of LinLUCB on the same data,
-    sqrt(pooled / (unbiased N_i Var_i)), averaged over arms.
+    sqrt(pooled / (unbiased N_i Var_i)), averaged over arms. `least` is the pulls of the least-played arm,
+    `contrast` the variance of the difference of the two best arms, sigma being 1.
     """
     rows: list[tuple[Any, ...]] = []
     count = min(replications, LOOKED_INTO)
     for name in REDUCTION:
         world = panels()[name].world
-        for label, called in {LINLUCB: "linlucb", REDUCED: "reduce:linlucb"}.items():
-            spec = policy(called)
+        for label, covariance in {LINLUCB: "ols", REDUCED: "reduced"}.items():
+            spec = policy("linlucb", covariance=covariance)
             loop = compiled_loop(spec)
             for budget in BOUND_BUDGETS:
                 states = []
                 for replication in range(count):
                     _, memory = run_loop(loop, spec, world, [budget], seed, replication, 1)
                     states.append(_bound(memory.view.data))
-                for quantity, values in zip(
-                    ("unbiased", "pooled", "exploration"), np.transpose(states), strict=True
-                ):
+                for quantity, values in zip(_BOUNDS, np.transpose(states), strict=True):
                     stderr = values.std(ddof=1) / np.sqrt(count) if count > 1 else np.nan
                     rows.append((name, label, budget, quantity, values.mean(), stderr))
     columns = ("panel", "policy", "budget", "quantity", "mean", "stderr")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 
-def _bound(data: Any) -> tuple[float, float, float]:
+def _bound(data: Any) -> tuple[float, ...]:
     fit, pulls = data.fit, data.pulls
     K, N, J = len(pulls), fit.told[0], fit.environments[0]
     unbiased, pooled = fit.rss[0] / (N - K - J + 1), fit.rss[0] / (N - K)
     arms = np.eye(K) - fit.first / fit.first_size[0]
     variance = 1.0 / fit.first_size[0] + ((arms @ fit.P) * arms).sum(axis=1)
-    return unbiased, pooled, float(np.sqrt(pooled / (unbiased * pulls * variance)).mean())
+    ratio = np.sqrt(pooled / (unbiased * pulls * variance)).mean()
+    best = arms[-1] - arms[-2]
+    return unbiased, pooled, float(ratio), float(pulls.min()), float(best @ fit.P @ best)
 
 
 SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
@@ -84,4 +87,5 @@ SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
     "designs": designs,
     "bounds": bounds,
     "yardstick": yardstick,
+    "elimination": elimination,
 }

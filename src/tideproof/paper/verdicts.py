@@ -93,6 +93,7 @@ class Claim:
     needs : the panels and side studies it is checked on.
     check : returns the parts, given those and the level of each interval.
     how : what the words were taken to mean.
+    ours : whether it is a question of ours that the paper does not speak of.
     """
 
     name: str
@@ -101,6 +102,13 @@ class Claim:
     needs: tuple[str, ...]
     check: Check
     how: str
+    ours: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where the paper says it, in words."""
+        where = f"section {self.section}" if self.section[0].isdigit() else self.section
+        return f"ours, on {where}" if self.ours else where
 
 
 @dataclass(frozen=True)
