@@ -220,7 +220,8 @@ def kept(*wrong):
 def test_kept_selections_are_paired():
     random = np.random.default_rng(5)
     a, b = random.random((2, 400)) < 0.3
-    found = paired_kept(*kept(a, b), 0.99)
+    first, second = kept(a, b)
+    found = paired_kept(first, second, 0.99)
     ends = paired(np.array([(a & ~b).sum()]), np.array([(b & ~a).sum()]), 400, 0.99)
     assert found == pytest.approx(((a.mean() - b.mean()), ends.low[0], ends.high[0]))
 
