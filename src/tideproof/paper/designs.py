@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.lab.replay import replay
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.stats.cells import Cells
-from tideproof.stats.graph import laplacian
+from tideproof.stats.graph import components, laplacian, links
 from tideproof.table import Table
 from tideproof.worlds import mdm
 
@@ -19,6 +21,9 @@ AT_ONCE = 2000  # of them, to bound memory
 ENVIRONMENTS = (2, 3, 5, 10, 20, 50, 100, 200)
 GROWING = "round robin, growing environments"
 HALVES = "two halves that met twice"
+ALTERNATING = "leaders that alternate between halves"
+SETTLED = "a leader that stays"
+_MET = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the halves meet
 
 
 class Design(NamedTuple):
@@ -48,10 +53,7 @@ def designs(seed: int, replications: int) -> Table:
     for name, design in fixed_designs(seed).items():
         for J in ENVIRONMENTS:
             counts = design.until(J)
-            if (
-                len(counts) == J
-                and np.linalg.matrix_rank(laplacian(Cells.design(counts))) == counts.shape[1] - 1
-            ):
+            if len(counts) == J and connects(counts):
                 exact = exact_variances(counts, design.pair)
                 drawn = _simulated(counts, design.pair, seed, min(10 * replications, SIMULATED))
                 for quantity, value in exact.items():
@@ -70,6 +72,7 @@ def designs(seed: int, replications: int) -> Table:
     return Table({column: [row[column] for row in rows] for column in rows[0]})
 
 
+@cache
 def fixed_designs(seed: int) -> dict[str, Design]:
     """Return designs of two runs, held fixed, and two of our own.
 
@@ -82,22 +85,40 @@ def fixed_designs(seed: int) -> dict[str, Design]:
         (LINLUCB, "linlucb", "general", 30 * ENVIRONMENTS[-1]),
     ):
         run = replay(mdm(5, scenario), name, seed, 0, pulls)
-        made[f"{label}, {scenario}"] = Design(_counts(run.environment, run.arm, 5))
+        made[f"{label}, {scenario}"] = Design(counted(run.environment, run.arm, 5))
     lengths = np.arange(2, ENVIRONMENTS[-1] + 2)
     in_turn = np.arange(lengths.sum()) % 5
-    made[GROWING] = Design(_counts(np.repeat(np.arange(len(lengths)), lengths), in_turn, 5))
-    halves = [[1, 1, 1, 1], [2, 1, 1, 2]]
-    halves += [[j, j, 0, 0] if j % 2 else [0, 0, j, j] for j in range(1, ENVIRONMENTS[-1] - 1)]
+    made[GROWING] = Design(counted(np.repeat(np.arange(len(lengths)), lengths), in_turn, 5))
+    halves = [*_MET, *([j, j, 0, 0] if j % 2 else [0, 0, j, j] for j in range(1, ENVIRONMENTS[-1] - 1))]
     made[HALVES] = Design(np.array(halves, float), (0, 2))
     return made
 
 
-def _connects(counts: Floats) -> bool:
+def leaders() -> dict[str, Design]:
+    """Return designs in which every environment has two pulls: one of a leader, one of a challenger.
+
+    The leader is arm 1 or arm 3 in turn, with arm 2 or arm 4: after the first two environments the halves
+    never meet. Or it is always arm 4: then arm 1 need not be played more often than in the environments
+    whose number is a square.
+    """
+    in_turn = [[1, 1, 0, 0], [0, 0, 1, 1]] * (ENVIRONMENTS[-1] // 2)
+    stays = [
+        [1, 0, 0, 1] if math.isqrt(j) ** 2 == j else [0, j % 2, 1 - j % 2, 1]
+        for j in range(1, ENVIRONMENTS[-1] + 1)
+    ]
+    return {
+        ALTERNATING: Design(np.array([*_MET, *in_turn[:-2]], float), (0, 2)),
+        SETTLED: Design(np.array(stays, float)),
+    }
+
+
+def connects(counts: Floats) -> bool:
     """Tell whether a design makes all arms comparable."""
-    return bool(np.linalg.matrix_rank(laplacian(Cells.design(counts))) == counts.shape[1] - 1)
+    return bool(components(links(Cells.design(counts)) > 0.0).max() == 0)
 
 
-def _counts(environment: Ints, arm: Ints, arms: int) -> Floats:
+def counted(environment: Ints, arm: Ints, arms: int) -> Floats:
+    """Return the pulls of each arm in each environment, (J, K), of a run."""
     counts = np.zeros((environment[-1] + 1, arms))
     np.add.at(counts, (environment, arm), 1.0)
     return counts

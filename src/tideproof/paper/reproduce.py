@@ -121,7 +121,7 @@ def _run(
 
 
 def _side_studies(names: list[str], seed: int, replications: int) -> dict[str, Any]:
-    return {name: SIDE_STUDIES[name](seed, replications) for name in names}
+    return {name: rounded(SIDE_STUDIES[name](seed, replications)) for name in names}
 
 
 def _write(name: str, table: Table, folder: Path) -> None:

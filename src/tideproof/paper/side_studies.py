@@ -12,8 +12,11 @@ import numpy as np
 
 from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.replay import replay
+from tideproof.paper.adaptive import adaptive
 from tideproof.paper.designs import designs
 from tideproof.paper.elimination import elimination
+from tideproof.paper.identities import identities
+from tideproof.paper.limits import limits
 from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, panels
 from tideproof.paper.yardstick import yardstick
 from tideproof.policies.registry import policy
@@ -85,6 +88,9 @@ SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
     "illustration": illustration,
     "initialisation": initialisation,
     "designs": designs,
+    "limits": limits,
+    "identities": identities,
+    "adaptive": adaptive,
     "bounds": bounds,
     "yardstick": yardstick,
     "elimination": elimination,

@@ -1,41 +1,57 @@
-"""Section 3, Theorem 1 and its appendix: what the least-squares estimators do as environments grow."""
+"""Theorem 1, its proof and its conjecture (section 3.1, appendix B): what happens as environments grow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from tideproof.lab.intervals import quantile
-from tideproof.paper.designs import GROWING, HALVES
+from tideproof.paper.claims.looked_up import ROUNDING, Found, exactly, rows_of
+from tideproof.paper.designs import ALTERNATING, GROWING, HALVES, SETTLED
 from tideproof.paper.measured import Comparison, Measured, difference_across, level_of_each
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
-from tideproof.paper.verdicts import Check, Claim, Part, between_bars
+from tideproof.paper.verdicts import Claim, Part, between_bars
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"
+DESIGNS = (WORST, ADAPTIVE, GROWING, HALVES, ALTERNATING, SETTLED)
 EARLY, LATE = 10, 200  # environments
-VANISHES = {WORST: 0.2, ADAPTIVE: 0.9, GROWING: 0.2, HALVES: 0.2}  # of the value after EARLY environments
-FALLING = "0.2 of that (0.9 under LinLUCB, whose poor arms get few pulls)"
+VANISHES = dict.fromkeys(DESIGNS, 0.25) | {ADAPTIVE: 0.9}  # of the value after EARLY environments
+FALLING = "a quarter of that (0.9 under LinLUCB, whose poor arms get few pulls)"
 AGREES = 0.15  # of a variance, about five standard errors of the simulation
+SMALL = 0.1  # of a sum that is to vanish
 SAME = 0.005  # PICS
-
-Found = Mapping[str, Any]
+PROVED = "proved in docs/paper/theory.md"
 
 
 def _numbers(found: Found, design: str, quantity: str, J: int) -> dict[str, float]:
-    for row in found["designs"]:
-        if (row["design"], row["quantity"], row["environments"]) == (design, quantity, J):
-            return dict(row)
-    raise LookupError(f"no {quantity} of {design!r} after {J} environments")
-
-
-def _exact(found: Found, design: str, quantity: str, J: int) -> float:
-    return _numbers(found, design, quantity, J)["exact"]
+    return rows_of(found["designs"], design=design, quantity=quantity, environments=J)[0]
 
 
 def _simulated(found: Found, design: str, quantity: str, J: int, level: float) -> Measured:
     numbers = _numbers(found, design, quantity, J)
     reach = quantile(level) * numbers["stderr"]
     return Measured(numbers["simulated"], numbers["simulated"] - reach, numbers["simulated"] + reach)
+
+
+def _exact(found: Found, design: str, quantity: str, J: int) -> float:
+    return float(rows_of(found["limits"], design=design, quantity=quantity, environments=J)[0]["value"])
+
+
+def _everywhere(found: Found, quantity: str) -> list[tuple[str, int, float]]:
+    """Return a quantity on all designs after each number of environments."""
+    rows = rows_of(found["limits"], quantity=quantity)
+    return [(row["design"], row["environments"], row["value"]) for row in rows]
+
+
+def _ratios(found: Found, above: str, below: str) -> list[Comparison]:
+    """Return one quantity over another on all designs after each number of environments."""
+    return [
+        Comparison(f"{design}, {J} environments", exactly(value / _exact(found, design, below, J)))
+        for design, J, value in _everywhere(found, above)
+    ]
+
+
+def _late_over_early(found: Found, design: str, quantity: str) -> Measured:
+    return exactly(_exact(found, design, quantity, LATE) / _exact(found, design, quantity, EARLY))
 
 
 def _mean_stays(found: Found, level: float) -> list[Part]:
@@ -49,41 +65,184 @@ def _mean_stays(found: Found, level: float) -> list[Part]:
             for J in (50, 100, LATE)
         ]
         parts.append(Part(f"{design}: simulated variance of a mean over sigma^2/m_1", compared, "above", 0.8))
+    every = _ratios(found, "smallest Var(mu_i)", "1/m_1")
+    what = "all designs: smallest variance of a mean over sigma^2/m_1, exactly"
+    return [*parts, Part(what, every, "above", 1.0 - ROUNDING, universal=True)]
+
+
+def _correlation_stays(found: Found, level: float) -> list[Part]:
+    compared = [
+        Comparison(design, exactly(_exact(found, design, "Corr(mu_1, mu_2)", LATE))) for design in DESIGNS
+    ]
+    parts = [Part(f"correlation of two means after {LATE} environments", compared, "above", SMALL)]
+    for design in (WORST, ADAPTIVE, GROWING, SETTLED):
+        only = Comparison(
+            f"{LATE} over {EARLY} environments", _late_over_early(found, design, "Var(mu_1), shifts centred")
+        )
+        what = f"{design}: variance of a mean if the average shift is zero instead"
+        parts.append(Part(what, [only], "below", VANISHES[design]))
     return parts
 
 
-def _difference_vanishes(designs: Iterable[str]) -> Check:
-    def check(found: Found, level: float) -> list[Part]:
-        parts = []
-        for design in designs:
-            late, early = (
-                _simulated(found, design, "Var(difference)", J, level_of_each(level, 2))
-                for J in (LATE, EARLY)
-            )
-            only = Comparison(f"{LATE} over {EARLY} environments", late.over(early))
-            parts.append(
-                Part(f"{design}: simulated variance of a difference", [only], "below", VANISHES[design])
-            )
-        return parts
+def _simulated_difference(found: Found, designs: Iterable[str], level: float) -> list[Comparison]:
+    compared = []
+    for design in designs:
+        late, early = (
+            _simulated(found, design, "Var(difference)", J, level_of_each(level, 2)) for J in (LATE, EARLY)
+        )
+        compared.append(Comparison(f"{design}, {LATE} over {EARLY} environments", late.over(early)))
+    return compared
 
-    return check
+
+def _difference_vanishes(found: Found, level: float) -> list[Part]:
+    compared = _simulated_difference(found, (GROWING, HALVES), level)
+    what = "simulated variance of a difference, designs that meet the assumptions"
+    return [Part(what, compared, "below", VANISHES[HALVES], universal=True)]
+
+
+def _without_assumptions(found: Found, level: float) -> list[Part]:
+    simulated = dict(
+        zip((WORST, ADAPTIVE), _simulated_difference(found, (WORST, ADAPTIVE), level), strict=True)
+    )
+    parts = [
+        Part(f"{design}: simulated variance of a difference", [only], "below", VANISHES[design])
+        for design, only in simulated.items()
+    ]
+    for design in (SETTLED, ALTERNATING, HALVES):
+        only = Comparison(
+            f"{LATE} over {EARLY} environments", _late_over_early(found, design, "Var(difference)")
+        )
+        what = f"{design}: variance of a difference, exactly"
+        parts.append(Part(what, [only], "below", VANISHES[design]))
+    return parts
+
+
+def _all_arms_enough(found: Found, level: float) -> list[Part]:
+    compared = [
+        Comparison(
+            f"{design}, {LATE} over {EARLY} environments",
+            _late_over_early(found, design, "largest Var(difference)"),
+        )
+        for design in DESIGNS
+        if design != ADAPTIVE
+    ]
+    what = "largest variance of any difference, designs that go on playing all arms"
+    return [Part(what, compared, "below", VANISHES[HALVES], universal=True)]
+
+
+def _distance(found: Found, design: str, quantity: str, J: int) -> float:
+    """Return the largest distance of any such (co)variance from sigma^2/m_1."""
+    limit = _exact(found, design, "1/m_1", J)
+    return max(abs(_exact(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest"))
+
+
+def _nears_limit(found: Found, design: str, quantity: str) -> Measured:
+    return exactly(_distance(found, design, quantity, LATE) / _distance(found, design, quantity, EARLY))
 
 
 def _conjecture(found: Found, level: float) -> list[Part]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING, HALVES):
         for quantity in ("Cov(s_j, s_m)", "Var(mu_i)"):
-            late, early = (
-                max(
-                    abs(_exact(found, design, f"{end} {quantity}", J) - _exact(found, design, "1/m_1", J))
-                    for end in ("smallest", "largest")
-                )
-                for J in (LATE, EARLY)
-            )
-            only = Comparison(f"{LATE} over {EARLY} environments", Measured(*[late / early] * 3))
+            only = Comparison(f"{LATE} over {EARLY} environments", _nears_limit(found, design, quantity))
             what = f"{design}: largest distance of any {quantity} from sigma^2/m_1, exactly"
             parts.append(Part(what, [only], "below", VANISHES[design]))
     return parts
+
+
+def _implies(found: Found, level: float) -> list[Part]:
+    parts = []
+    for design in DESIGNS:
+        if _nears_limit(found, design, "Cov(s_j, s_m)").estimate < VANISHES[design]:
+            only = Comparison(
+                f"{LATE} over {EARLY} environments",
+                _late_over_early(found, design, "largest Var(difference)"),
+            )
+            what = f"{design}, where covariances near their limit: largest variance of a difference"
+            parts.append(Part(what, [only], "below", VANISHES[design]))
+    bound = [
+        Comparison(
+            f"{design}, {J} environments", exactly(value / (4.0 * _distance(found, design, "Var(mu_i)", J)))
+        )
+        for design, J, value in _everywhere(found, "largest Var(difference)")
+    ]
+    what = "all designs: largest variance of a difference over four times the distance of Var(mu_i)"
+    return [*parts, Part(what, bound, "below", 1.0 + ROUNDING, universal=True)]
+
+
+def _raw_means(found: Found, level: float) -> list[Part]:
+    compared = [
+        Comparison(f"{design}, {J} environments", exactly(value))
+        for design, J, value in _everywhere(found, "largest Cov(raw mean, s_j)")
+    ]
+    return [Part("largest covariance of a raw mean and a shift", compared, "below", ROUNDING, universal=True)]
+
+
+def _positive(found: Found, level: float) -> list[Part]:
+    compared = _ratios(found, "smallest Var(s_j) or Cov(s_j, s_m)", "1/m_1")
+    what = "smallest variance or covariance of shift estimators over sigma^2/m_1"
+    return [Part(what, compared, "above", SMALL, universal=True)]
+
+
+def _first_part(found: Found, level: float) -> list[Part]:
+    weights = [
+        Comparison(
+            f"{design}, {LATE} environments",
+            exactly(_exact(found, design, "weight of the shifts in a mean, squared", LATE)),
+        )
+        for design in DESIGNS
+    ]
+    bound = _ratios(found, "Var(mu_1)", "lower bound of the proof")
+    return [
+        Part("variance of a mean over its lower bound", bound, "above", 1.0 - ROUNDING, universal=True),
+        Part("squared weight of all shifts but the first in a mean", weights, "above", 0.75),
+    ]
+
+
+def _second_part(found: Found, level: float) -> list[Part]:
+    bound = _ratios(found, "Var(difference)", "upper bound of the proof")
+    return [
+        Part("variance of a difference over its upper bound", bound, "below", 1.0 + ROUNDING, universal=True),
+        Part(
+            "sum of |n_1j/N_1 - n_2j/N_2|, designs that meet the assumptions",
+            _apart(found, (GROWING, HALVES)),
+            "below",
+            SMALL,
+            universal=True,
+        ),
+    ]
+
+
+def _apart(found: Found, designs: Iterable[str]) -> list[Comparison]:
+    return [
+        Comparison(
+            f"{design}, {LATE} environments",
+            exactly(_exact(found, design, "sum of |n_1j/N_1 - n_2j/N_2|", LATE)),
+        )
+        for design in designs
+    ]
+
+
+def _round_robin(found: Found, level: float) -> list[Part]:
+    robins = (WORST, GROWING)
+    shares = [
+        Comparison(
+            f"{design}, {LATE} environments", exactly(_exact(found, design, "smallest share of an arm", LATE))
+        )
+        for design in robins
+    ]
+    rates = [
+        Comparison(
+            f"{design}, {LATE} over {EARLY} environments",
+            _late_over_early(found, design, "environments over pulls"),
+        )
+        for design in robins
+    ]
+    return [
+        Part("smallest share of an arm", shares, "above", SMALL),
+        Part("environments over pulls", rates, "below", VANISHES[GROWING], some=True),
+        Part("sum of |n_1j/N_1 - n_2j/N_2|", _apart(found, robins), "below", SMALL, some=True),
+    ]
 
 
 def _formula(found: Found, level: float) -> list[Part]:
@@ -92,13 +251,9 @@ def _formula(found: Found, level: float) -> list[Part]:
         compared = []
         for quantity in ("Var(mu_1)", "Var(difference)", "Cov(s_2, s_3)"):
             for J in (EARLY, 50, LATE):
-                exact = _exact(found, design, quantity, J)
-                compared.append(
-                    Comparison(
-                        f"{quantity}, {J} environments",
-                        _simulated(found, design, quantity, J, level).times(1 / exact),
-                    )
-                )
+                simulated = _simulated(found, design, quantity, J, level)
+                ratio = simulated.times(1.0 / _exact(found, design, quantity, J))
+                compared.append(Comparison(f"{quantity}, {J} environments", ratio))
         parts += between_bars(f"{design}: simulation over formula", compared, 1.0 - AGREES, 1.0 + AGREES)
     return parts
 
@@ -108,15 +263,11 @@ def _printed(found: Found, level: float) -> list[Part]:
     for design in (WORST, ADAPTIVE, GROWING):
         compared = []
         for J in (EARLY, 50, LATE):
-            printed = Measured(*[_exact(found, design, "Var(mu_1), printed", J)] * 3)
-            compared.append(
-                Comparison(
-                    f"{J} environments", printed.over(_simulated(found, design, "Var(mu_1)", J, level))
-                )
-            )
-        parts.append(
-            Part(f"{design}: printed variance of a mean over the simulated", compared, "below", 1.0 + AGREES)
-        )
+            printed = exactly(_exact(found, design, "Var(mu_1), printed", J))
+            simulated = _simulated(found, design, "Var(mu_1)", J, level)
+            compared.append(Comparison(f"{J} environments", printed.over(simulated)))
+        what = f"{design}: printed variance of a mean over the simulated"
+        parts.append(Part(what, compared, "below", 1.0 + AGREES))
     return parts
 
 
@@ -128,50 +279,10 @@ def _magnitude(found: Found, level: float) -> list[Part]:
 
 CLAIMS = (
     Claim(
-        "mean-not-consistent",
-        "Theorem 1, part 1: the estimator of a mean is not consistent.",
-        "3.1",
-        ("designs",),
-        _mean_stays,
-        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, "
-        "m_1 being the size of the first environment.",
-    ),
-    Claim(
-        "difference-consistent",
-        "Theorem 1, part 2: if J is o(N) and two arms have shares that do not vanish, "
-        "the difference of their estimators is consistent.",
-        "3.1",
-        ("designs",),
-        _difference_vanishes((GROWING, HALVES)),
-        f"Its simulated variance after {LATE} environments is below 0.2 of that after {EARLY}, "
-        "on two designs that meet the assumptions. "
-        "In one of them the two arms meet in the first two environments only: "
-        "the proof's step from the assumptions to sum_j |n_1j/N_1 - n_2j/N_2| -> 0 does not hold.",
-    ),
-    Claim(
-        "difference-without-assumptions",
-        "Empirically the difference is consistent also without these assumptions.",
-        "3.1",
-        ("designs",),
-        _difference_vanishes((WORST, ADAPTIVE)),
-        f"Its simulated variance after {LATE} environments is below {FALLING} after {EARLY}, "
-        "in environments of length two (J = N/2) and under LinLUCB.",
-    ),
-    Claim(
-        "conjecture",
-        "Covariances of shift estimators and variances of means tend to sigma^2 "
-        "over the size of the first environment.",
-        "appendix B",
-        ("designs",),
-        _conjecture,
-        f"By formula, the largest distance from that limit after {LATE} environments is below {FALLING} "
-        f"after {EARLY}. The formula proves the limit wherever P -> 0, that is where the arms keep meeting.",
-    ),
-    Claim(
         "covariance-formula",
-        "The estimators are normal with covariance sigma^2 (X'X)^-1.",
+        "On a fixed design the estimators have covariance sigma^2 (X'X)^-1.",
         "3.1",
-        ("designs",),
+        ("designs", "limits"),
         _formula,
         f"Simulated variances and covariances agree within {AGREES:.0%} "
         "with the read-out of the K by K matrix P.",
@@ -180,9 +291,60 @@ CLAIMS = (
         "printed-covariance",
         "Cov[muhat] = sigma^2 [A'(I - 2 H_B + H_B H_A H_B) A]^-1.",
         "3.1",
-        ("designs",),
+        ("designs", "limits"),
         _printed,
         f"It agrees within {AGREES:.0%} with the simulated variance of a mean.",
+    ),
+    Claim(
+        "correlation-stays",
+        "The first shift being set to zero, correlations of the estimates do not vanish, "
+        "which keeps the means from being consistent.",
+        "3.1",
+        ("limits",),
+        _correlation_stays,
+        f"After {LATE} environments two means have a correlation above {SMALL}; and with the average shift "
+        f"set to zero instead, the variance of a mean does fall, below {FALLING} after {EARLY}.",
+    ),
+    Claim(
+        "mean-not-consistent",
+        "Theorem 1, part 1: the estimator of a mean is not consistent.",
+        "3.1",
+        ("designs", "limits"),
+        _mean_stays,
+        "After 50 to 200 environments its simulated variance is still above 0.8 sigma^2/m_1, "
+        "m_1 being the size of the first environment; exactly, it is never below sigma^2/m_1.",
+    ),
+    Claim(
+        "difference-consistent",
+        "Theorem 1, part 2: if J is o(N) and two arms have shares that do not vanish, "
+        "the difference of their estimators is consistent.",
+        "3.1",
+        ("designs",),
+        _difference_vanishes,
+        f"Its simulated variance after {LATE} environments is below a quarter of that after {EARLY} on every "
+        "design that meets the assumptions. One that does not is enough to refute it: "
+        "two halves of the arms that met in the first two environments only.",
+    ),
+    Claim(
+        "difference-without-assumptions",
+        "Empirically the difference is consistent also without these assumptions.",
+        "3.1, appendix B",
+        ("designs", "limits"),
+        _without_assumptions,
+        f"Its variance after {LATE} environments is below {FALLING} after {EARLY}: in environments of length "
+        "two (J = N/2), under LinLUCB, with an arm whose share vanishes, "
+        "and where halves of the arms stop meeting.",
+    ),
+    Claim(
+        "all-arms-enough",
+        "That every arm is sampled infinitely often is enough for the ranking to converge, "
+        "further assumptions being needed for the proof only.",
+        "3.1, appendix B",
+        ("limits",),
+        _all_arms_enough,
+        f"On every design whose arms all go on being played, the largest variance of a difference after "
+        f"{LATE} environments is below a quarter of that after {EARLY}. What is enough, and necessary, "
+        f"is that every split of the arms is bridged by infinitely many environments ({PROVED}).",
     ),
     Claim(
         "shift-magnitude",
@@ -191,5 +353,70 @@ CLAIMS = (
         ("magnified", "mdm-5-general"),
         _magnitude,
         f"LinLUCB errs as often, within {SAME}, when shifts are a hundred times as large.",
+    ),
+    Claim(
+        "raw-means-and-shifts",
+        "The covariance of a raw mean and a shift estimator tends to zero.",
+        "appendix B",
+        ("limits",),
+        _raw_means,
+        "It is zero, exactly and on every design, but for rounding.",
+    ),
+    Claim(
+        "shifts-positively-correlated",
+        "All shift estimators are positively correlated, and neither variances nor covariances vanish.",
+        "appendix B",
+        ("limits",),
+        _positive,
+        f"The smallest of them is above {SMALL} sigma^2/m_1 on every design. "
+        f"That none is negative holds for all designs ({PROVED}).",
+    ),
+    Claim(
+        "proof-of-part-1",
+        "The variance of a mean is at least v* times the squared weight of the shifts in it, plus "
+        "sigma^2/N_1, and that weight tends to one.",
+        "appendix B",
+        ("limits",),
+        _first_part,
+        f"Exactly, on every design; the squared weight is above 0.75 after {LATE} environments.",
+    ),
+    Claim(
+        "proof-of-part-2",
+        "The variance of a difference is at most sigma^2/N_1 + sigma^2/N_2 plus w* times the square of "
+        "sum_j |n_1j/N_1 - n_2j/N_2|, and under the assumptions that sum vanishes.",
+        "appendix B",
+        ("limits",),
+        _second_part,
+        f"The bound exactly, on every design; the sum is below {SMALL} after {LATE} environments on every "
+        "design that meets the assumptions. This second step is where the proof fails.",
+    ),
+    Claim(
+        "round-robin-meets-assumptions",
+        "Round robin can satisfy the assumptions of part 2.",
+        "appendix B",
+        ("limits",),
+        _round_robin,
+        "Arms keep their shares; J/N falls and the sum of the proof vanishes on one design at least. "
+        "That is the one whose environments grow: in environments of length two neither does.",
+    ),
+    Claim(
+        "conjecture",
+        "Covariances of shift estimators and variances of means tend to sigma^2 "
+        "over the size of the first environment.",
+        "appendix B",
+        ("limits",),
+        _conjecture,
+        f"By formula, the largest distance from that limit after {LATE} environments is below {FALLING} "
+        f"after {EARLY}. The formula proves the limit wherever P -> 0, that is where the arms keep meeting.",
+    ),
+    Claim(
+        "conjecture-implies-consistency",
+        "If the conjecture holds, the variance of a difference vanishes without further assumptions.",
+        "appendix B",
+        ("limits",),
+        _implies,
+        f"Wherever the covariances of shifts near their limit (their distance falls below {FALLING}), "
+        "so does the variance of every difference; and exactly, it is at most four times the distance of "
+        f"the variances of means from theirs ({PROVED}).",
     ),
 )
