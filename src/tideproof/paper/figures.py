@@ -153,7 +153,7 @@ FIGURES = (
         "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, "
         "by formula (lines) and by simulation on the same design (marks with 95 % intervals). "
         "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
-        ("designs",),
+        ("designs", "limits"),
         lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
         lambda table: draw_theorem(with_limits(table)),
     ),
@@ -164,7 +164,7 @@ FIGURES = (
         "and variances of all means (lower row) lie in the bands, by formula; "
         "marks: one of them by simulation, with 95 % intervals. "
         "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
-        ("designs",),
+        ("designs", "limits"),
         lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
         lambda table: draw_conjecture(with_limits(table)),
     ),

@@ -6,8 +6,17 @@ import math
 
 from tideproof.lab.intervals import quantile
 from tideproof.paper.adaptive import BIAS, FIXED, NORMAL, PULLS
-from tideproof.paper.claims.looked_up import ROUNDING, Found, exactly, identity, rows_of
-from tideproof.paper.claims.theory import EARLY, LATE, WORST
+from tideproof.paper.claims.looked_up import (
+    EARLY,
+    LATE,
+    ROUNDING,
+    Found,
+    exactly,
+    identity,
+    late_over_early,
+    rows_of,
+)
+from tideproof.paper.claims.theory import WORST
 from tideproof.paper.designs import HALVES
 from tideproof.paper.measured import Comparison, Measured
 from tideproof.paper.panels import LINLUCB, REDUCTION, panels
@@ -55,18 +64,13 @@ def _two_environments(found: Found, level: float) -> list[Part]:
 
 
 def _term_vanishes(found: Found, level: float) -> list[Part]:
-    compared = []
-    for design in (WORST, HALVES):
-        late, early = (
-            rows_of(
-                found["limits"],
-                design=design,
-                quantity="shift term of raw means, root mean square",
-                environments=J,
-            )[0]["value"]
-            for J in (LATE, EARLY)
+    compared = [
+        Comparison(
+            f"{design}, {LATE} over {EARLY} environments",
+            late_over_early(found, design, "shift term of raw means, root mean square"),
         )
-        compared.append(Comparison(f"{design}, {LATE} over {EARLY} environments", exactly(late / early)))
+        for design in (WORST, HALVES)
+    ]
     return [Part("root mean square of the shift term", compared, "below", TERM)]
 
 

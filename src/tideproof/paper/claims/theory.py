@@ -1,11 +1,22 @@
-"""Theorem 1, its proof and its conjecture (section 3.1, appendix B): what happens as environments grow."""
+"""Theorem 1 and the conjecture of its appendix (section 3.1, appendix B), as environments grow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tideproof.lab.intervals import quantile
-from tideproof.paper.claims.looked_up import ROUNDING, Found, exactly, rows_of
+from tideproof.paper.claims.looked_up import (
+    EARLY,
+    LATE,
+    ROUNDING,
+    Found,
+    everywhere,
+    exact,
+    exactly,
+    late_over_early,
+    ratios,
+    rows_of,
+)
 from tideproof.paper.designs import ALTERNATING, GROWING, HALVES, SETTLED
 from tideproof.paper.measured import Comparison, Measured, difference_across, level_of_each
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
@@ -13,7 +24,6 @@ from tideproof.paper.verdicts import Claim, Part, between_bars
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"
 DESIGNS = (WORST, ADAPTIVE, GROWING, HALVES, ALTERNATING, SETTLED)
-EARLY, LATE = 10, 200  # environments
 VANISHES = dict.fromkeys(DESIGNS, 0.25) | {ADAPTIVE: 0.9}  # of the value after EARLY environments
 FALLING = "a quarter of that (0.9 under LinLUCB, whose poor arms get few pulls)"
 AGREES = 0.15  # of a variance, about five standard errors of the simulation
@@ -32,32 +42,10 @@ def _simulated(found: Found, design: str, quantity: str, J: int, level: float) -
     return Measured(numbers["simulated"], numbers["simulated"] - reach, numbers["simulated"] + reach)
 
 
-def _exact(found: Found, design: str, quantity: str, J: int) -> float:
-    return float(rows_of(found["limits"], design=design, quantity=quantity, environments=J)[0]["value"])
-
-
-def _everywhere(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return a quantity on all designs after each number of environments."""
-    rows = rows_of(found["limits"], quantity=quantity)
-    return [(row["design"], row["environments"], row["value"]) for row in rows]
-
-
-def _ratios(found: Found, above: str, below: str) -> list[Comparison]:
-    """Return one quantity over another on all designs after each number of environments."""
-    return [
-        Comparison(f"{design}, {J} environments", exactly(value / _exact(found, design, below, J)))
-        for design, J, value in _everywhere(found, above)
-    ]
-
-
-def _late_over_early(found: Found, design: str, quantity: str) -> Measured:
-    return exactly(_exact(found, design, quantity, LATE) / _exact(found, design, quantity, EARLY))
-
-
 def _mean_stays(found: Found, level: float) -> list[Part]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING):
-        limit = _exact(found, design, "1/m_1", LATE)
+        limit = exact(found, design, "1/m_1", LATE)
         compared = [
             Comparison(
                 f"{J} environments", _simulated(found, design, "Var(mu_1)", J, level).times(1.0 / limit)
@@ -65,19 +53,19 @@ def _mean_stays(found: Found, level: float) -> list[Part]:
             for J in (50, 100, LATE)
         ]
         parts.append(Part(f"{design}: simulated variance of a mean over sigma^2/m_1", compared, "above", 0.8))
-    every = _ratios(found, "smallest Var(mu_i)", "1/m_1")
+    every = ratios(found, "smallest Var(mu_i)", "1/m_1")
     what = "all designs: smallest variance of a mean over sigma^2/m_1, exactly"
     return [*parts, Part(what, every, "above", 1.0 - ROUNDING, universal=True)]
 
 
 def _correlation_stays(found: Found, level: float) -> list[Part]:
     compared = [
-        Comparison(design, exactly(_exact(found, design, "Corr(mu_1, mu_2)", LATE))) for design in DESIGNS
+        Comparison(design, exactly(exact(found, design, "Corr(mu_1, mu_2)", LATE))) for design in DESIGNS
     ]
     parts = [Part(f"correlation of two means after {LATE} environments", compared, "above", SMALL)]
     for design in (WORST, ADAPTIVE, GROWING, SETTLED):
         only = Comparison(
-            f"{LATE} over {EARLY} environments", _late_over_early(found, design, "Var(mu_1), shifts centred")
+            f"{LATE} over {EARLY} environments", late_over_early(found, design, "Var(mu_1), shifts centred")
         )
         what = f"{design}: variance of a mean if the average shift is zero instead"
         parts.append(Part(what, [only], "below", VANISHES[design]))
@@ -110,7 +98,7 @@ def _without_assumptions(found: Found, level: float) -> list[Part]:
     ]
     for design in (SETTLED, ALTERNATING, HALVES):
         only = Comparison(
-            f"{LATE} over {EARLY} environments", _late_over_early(found, design, "Var(difference)")
+            f"{LATE} over {EARLY} environments", late_over_early(found, design, "Var(difference)")
         )
         what = f"{design}: variance of a difference, exactly"
         parts.append(Part(what, [only], "below", VANISHES[design]))
@@ -121,7 +109,7 @@ def _all_arms_enough(found: Found, level: float) -> list[Part]:
     compared = [
         Comparison(
             f"{design}, {LATE} over {EARLY} environments",
-            _late_over_early(found, design, "largest Var(difference)"),
+            late_over_early(found, design, "largest Var(difference)"),
         )
         for design in DESIGNS
         if design != ADAPTIVE
@@ -132,8 +120,8 @@ def _all_arms_enough(found: Found, level: float) -> list[Part]:
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
     """Return the largest distance of any such (co)variance from sigma^2/m_1."""
-    limit = _exact(found, design, "1/m_1", J)
-    return max(abs(_exact(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest"))
+    limit = exact(found, design, "1/m_1", J)
+    return max(abs(exact(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest"))
 
 
 def _nears_limit(found: Found, design: str, quantity: str) -> Measured:
@@ -156,7 +144,7 @@ def _implies(found: Found, level: float) -> list[Part]:
         if _nears_limit(found, design, "Cov(s_j, s_m)").estimate < VANISHES[design]:
             only = Comparison(
                 f"{LATE} over {EARLY} environments",
-                _late_over_early(found, design, "largest Var(difference)"),
+                late_over_early(found, design, "largest Var(difference)"),
             )
             what = f"{design}, where covariances near their limit: largest variance of a difference"
             parts.append(Part(what, [only], "below", VANISHES[design]))
@@ -164,85 +152,10 @@ def _implies(found: Found, level: float) -> list[Part]:
         Comparison(
             f"{design}, {J} environments", exactly(value / (4.0 * _distance(found, design, "Var(mu_i)", J)))
         )
-        for design, J, value in _everywhere(found, "largest Var(difference)")
+        for design, J, value in everywhere(found, "largest Var(difference)")
     ]
     what = "all designs: largest variance of a difference over four times the distance of Var(mu_i)"
     return [*parts, Part(what, bound, "below", 1.0 + ROUNDING, universal=True)]
-
-
-def _raw_means(found: Found, level: float) -> list[Part]:
-    compared = [
-        Comparison(f"{design}, {J} environments", exactly(value))
-        for design, J, value in _everywhere(found, "largest Cov(raw mean, s_j)")
-    ]
-    return [Part("largest covariance of a raw mean and a shift", compared, "below", ROUNDING, universal=True)]
-
-
-def _positive(found: Found, level: float) -> list[Part]:
-    compared = _ratios(found, "smallest Var(s_j) or Cov(s_j, s_m)", "1/m_1")
-    what = "smallest variance or covariance of shift estimators over sigma^2/m_1"
-    return [Part(what, compared, "above", SMALL, universal=True)]
-
-
-def _first_part(found: Found, level: float) -> list[Part]:
-    weights = [
-        Comparison(
-            f"{design}, {LATE} environments",
-            exactly(_exact(found, design, "weight of the shifts in a mean, squared", LATE)),
-        )
-        for design in DESIGNS
-    ]
-    bound = _ratios(found, "Var(mu_1)", "lower bound of the proof")
-    return [
-        Part("variance of a mean over its lower bound", bound, "above", 1.0 - ROUNDING, universal=True),
-        Part("squared weight of all shifts but the first in a mean", weights, "above", 0.75),
-    ]
-
-
-def _second_part(found: Found, level: float) -> list[Part]:
-    bound = _ratios(found, "Var(difference)", "upper bound of the proof")
-    return [
-        Part("variance of a difference over its upper bound", bound, "below", 1.0 + ROUNDING, universal=True),
-        Part(
-            "sum of |n_1j/N_1 - n_2j/N_2|, designs that meet the assumptions",
-            _apart(found, (GROWING, HALVES)),
-            "below",
-            SMALL,
-            universal=True,
-        ),
-    ]
-
-
-def _apart(found: Found, designs: Iterable[str]) -> list[Comparison]:
-    return [
-        Comparison(
-            f"{design}, {LATE} environments",
-            exactly(_exact(found, design, "sum of |n_1j/N_1 - n_2j/N_2|", LATE)),
-        )
-        for design in designs
-    ]
-
-
-def _round_robin(found: Found, level: float) -> list[Part]:
-    robins = (WORST, GROWING)
-    shares = [
-        Comparison(
-            f"{design}, {LATE} environments", exactly(_exact(found, design, "smallest share of an arm", LATE))
-        )
-        for design in robins
-    ]
-    rates = [
-        Comparison(
-            f"{design}, {LATE} over {EARLY} environments",
-            _late_over_early(found, design, "environments over pulls"),
-        )
-        for design in robins
-    ]
-    return [
-        Part("smallest share of an arm", shares, "above", SMALL),
-        Part("environments over pulls", rates, "below", VANISHES[GROWING], some=True),
-        Part("sum of |n_1j/N_1 - n_2j/N_2|", _apart(found, robins), "below", SMALL, some=True),
-    ]
 
 
 def _formula(found: Found, level: float) -> list[Part]:
@@ -252,7 +165,7 @@ def _formula(found: Found, level: float) -> list[Part]:
         for quantity in ("Var(mu_1)", "Var(difference)", "Cov(s_2, s_3)"):
             for J in (EARLY, 50, LATE):
                 simulated = _simulated(found, design, quantity, J, level)
-                ratio = simulated.times(1.0 / _exact(found, design, quantity, J))
+                ratio = simulated.times(1.0 / exact(found, design, quantity, J))
                 compared.append(Comparison(f"{quantity}, {J} environments", ratio))
         parts += between_bars(f"{design}: simulation over formula", compared, 1.0 - AGREES, 1.0 + AGREES)
     return parts
@@ -263,7 +176,7 @@ def _printed(found: Found, level: float) -> list[Part]:
     for design in (WORST, ADAPTIVE, GROWING):
         compared = []
         for J in (EARLY, 50, LATE):
-            printed = exactly(_exact(found, design, "Var(mu_1), printed", J))
+            printed = exactly(exact(found, design, "Var(mu_1), printed", J))
             simulated = _simulated(found, design, "Var(mu_1)", J, level)
             compared.append(Comparison(f"{J} environments", printed.over(simulated)))
         what = f"{design}: printed variance of a mean over the simulated"
@@ -353,51 +266,6 @@ CLAIMS = (
         ("magnified", "mdm-5-general"),
         _magnitude,
         f"LinLUCB errs as often, within {SAME}, when shifts are a hundred times as large.",
-    ),
-    Claim(
-        "raw-means-and-shifts",
-        "The covariance of a raw mean and a shift estimator tends to zero.",
-        "appendix B",
-        ("limits",),
-        _raw_means,
-        "It is zero, exactly and on every design, but for rounding.",
-    ),
-    Claim(
-        "shifts-positively-correlated",
-        "All shift estimators are positively correlated, and neither variances nor covariances vanish.",
-        "appendix B",
-        ("limits",),
-        _positive,
-        f"The smallest of them is above {SMALL} sigma^2/m_1 on every design. "
-        f"That none is negative holds for all designs ({PROVED}).",
-    ),
-    Claim(
-        "proof-of-part-1",
-        "The variance of a mean is at least v* times the squared weight of the shifts in it, plus "
-        "sigma^2/N_1, and that weight tends to one.",
-        "appendix B",
-        ("limits",),
-        _first_part,
-        f"Exactly, on every design; the squared weight is above 0.75 after {LATE} environments.",
-    ),
-    Claim(
-        "proof-of-part-2",
-        "The variance of a difference is at most sigma^2/N_1 + sigma^2/N_2 plus w* times the square of "
-        "sum_j |n_1j/N_1 - n_2j/N_2|, and under the assumptions that sum vanishes.",
-        "appendix B",
-        ("limits",),
-        _second_part,
-        f"The bound exactly, on every design; the sum is below {SMALL} after {LATE} environments on every "
-        "design that meets the assumptions. This second step is where the proof fails.",
-    ),
-    Claim(
-        "round-robin-meets-assumptions",
-        "Round robin can satisfy the assumptions of part 2.",
-        "appendix B",
-        ("limits",),
-        _round_robin,
-        "Arms keep their shares; J/N falls and the sum of the proof vanishes on one design at least. "
-        "That is the one whose environments grow: in environments of length two neither does.",
     ),
     Claim(
         "conjecture",
