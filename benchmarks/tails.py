@@ -15,10 +15,15 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tideproof as tp
 from lab import table
-from tideproof.draw.figure import in_house_style, save, subplots
+from tideproof.draw.curves import Curve
+from tideproof.draw.facets import Facet, draw_facets
+from tideproof.draw.figure import save_for_print
 from tideproof.files import replacing
+from tideproof.paper.panels import in_words
 from tideproof.table import Table
 
 SEED = 2027
@@ -35,12 +40,12 @@ SHARE = {  # of the replications
     "reduce:successive-rejects": 1.0,
     "top-two-thompson": 0.1,
 }
-STYLE = {  # colours differ in lightness too, so that curves can be told apart in grey
-    "contrast": ("#d1495b", "-", "D"),
-    "linlucb": ("#08306b", "-", "o"),
-    "round-robin+ols": ("#8a8a8a", "--", "s"),
-    "reduce:successive-rejects": ("#111111", ":", ">"),
-    "top-two-thompson": ("#1a9e77", "-.", "^"),
+LABELS = {  # as in the ledger of the paper's claims
+    "contrast": "contrast",
+    "linlucb": "LinLUCB",
+    "round-robin+ols": "round robin, OLS selection",
+    "reduce:successive-rejects": "SR, reduced",
+    "top-two-thompson": "top-two Thompson",
 }
 FEWEST = 10  # errors a point of the picture rests on
 COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "errors", "pics", "low", "high")
@@ -67,38 +72,27 @@ def rows(replications: int, names: Collection[str] = SHARE) -> Iterator[dict[str
                     break
 
 
-@in_house_style
-def draw(found: list[dict[str, Any]]) -> Any:
-    """Draw a panel for each world, with 95 % intervals."""
-    from matplotlib.ticker import NullLocator
-
-    figure, grid = subplots(2, 2, (9.6, 7.6), sharey=True)
-    for axes, panel in zip(grid.flat, PANELS, strict=True):
+def facets(found: list[dict[str, Any]]) -> list[Facet]:
+    """Return what is drawn: a panel for each world, with 95 % intervals."""
+    made = []
+    for (configuration, scenario), budgets in PANELS.items():
+        mine = [row for row in found if (row["configuration"], row["scenario"]) == (configuration, scenario)]
+        curves = []
         for name in SHARE:
-            points = [
-                row
-                for row in found
-                if (row["configuration"], row["scenario"], row["policy"]) == (*panel, name)
-                and row["errors"] >= FEWEST
-            ]
-            budgets = [row["budget"] for row in points]
-            colour, line, marker = STYLE[name]
-            low, value, high = ([row[key] for row in points] for key in ("low", "pics", "high"))
-            axes.semilogy(
-                budgets, value, color=colour, linestyle=line, marker=marker, markersize=4.5, label=name
+            shown = [row for row in mine if row["policy"] == name and row["errors"] >= FEWEST]
+            x, value, low, high = (
+                np.array([row[key] for row in shown], float) for key in ("budget", "pics", "low", "high")
             )
-            axes.fill_between(budgets, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set(ylim=(5e-8, 0.6))
-        axes.set_title(f"{'MDM' if panel[0] == 'mdm' else 'Slippage'}, {panel[1]}", fontsize=10, loc="left")
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.grid(alpha=0.25)
-    for axes in grid[-1]:
-        axes.set_xlabel("pulls")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("PICS")
-    lines, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(lines, labels, loc="outside lower center", ncols=len(SHARE), frameon=False, fontsize=9)
-    return figure
+            curves.append(Curve(LABELS[name], x.tolist(), value, low, high))
+        title = in_words("sc" if configuration == "slippage" else "mdm", 5, scenario)
+        worlds, _, scenario = title.rpartition(", ")
+        made.append(Facet(scenario.capitalize(), curves, budgets[-1], worlds.replace(", ", ",\n")))
+    return made
+
+
+def draw(found: list[dict[str, Any]]) -> Any:
+    """Draw them."""
+    return draw_facets(facets(found), "PICS", 2, 4.6, len(SHARE))
 
 
 def report() -> Iterator[str]:
@@ -147,8 +141,8 @@ def main(replications: int, folder: Path, names: Collection[str]) -> None:
     found.sort(key=place)
     with replacing(folder / "tails.csv") as path:
         Table({column: [row[column] for row in found] for column in COLUMNS}).to_csv(path)
-    with replacing(folder / "tails.png") as path:
-        save(draw(found), path)
+    with replacing(folder / "tails.pdf") as pdf, replacing(folder / "tails.png") as png:
+        save_for_print(draw(found), pdf, png)
 
 
 if __name__ == "__main__":

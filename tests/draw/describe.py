@@ -11,6 +11,9 @@ def describe(figure):
     lines += map(_legend, figure.legends)
     for i, axes in enumerate(figure.axes):
         lines += ["", f"axes {i} {_place(axes)}"] + [f"  {line}" for line in _axes(axes)]
+        for inset in axes.child_axes:
+            lines += [f"inset {i} {_numbers(inset.get_position().bounds)}"]
+            lines += [f"  {line}" for line in _axes(inset)]
     return "\n".join(lines) + "\n"
 
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from tideproof.draw import paper
 from tideproof.draw.arms import ArmInfo, draw_arms
-from tideproof.draw.curves import Curve, Facet, draw_facets, draw_study
+from tideproof.draw.curves import Curve, draw_study
 from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo, demo_figure
+from tideproof.draw.facets import Facet, draw_facets
 from tideproof.draw.gaps import GapInfo, GapsInfo, draw_gaps
 from tideproof.draw.meetings import MeetingsInfo, draw_meetings
 from tideproof.draw.tide import ShiftInfo, draw_tide
@@ -72,17 +73,28 @@ STUDY = [
 LONG = [curve(f"policy {i}", tuple(range(10, 260, 10)), np.linspace(0.5, 0.1, 25)) for i in range(2)]
 FACETS = [
     Facet(
-        "first panel",
+        "First",
         [
             curve("LinLUCB", [10, 20, 30], [0.2, 0.1, 0.05]),
-            curve("round robin, stationary", list(range(16)), [0.3] * 16),
-            curve("P1, IPS", [10, 20, 30, 40], [0.2, 0.0, 0.1, 0.1]),
+            curve("round robin, stationary", list(range(16)), [0.3] * 16, 0.05),
+            curve("0-1_1", [10, 20, 30, 40], [0.2, 0.15, 0.1, 0.02]),
         ],
         30.0,
     ),
-    Facet("second panel", [curve("SER3", [12.5, 60.5], [0.4, 0.02])], 50.0),
-    Facet("third panel", [curve("SR", [10, 20], [0.3, 0.25])], 20.0),
+    Facet("Second", [curve("SER3", [12.5, 60.5], [0.4, 0.02])], 50.0, "of a kind"),
+    Facet("Third", [curve("SR", [10, 20], [0.3, 0.25])], 20.0),
+    Facet("Fourth", [curve("SR", [10, 20], [0.3, 0.25])], 20.0, "of another", "linear"),
 ]
+CROWD = Facet(
+    "Crowded",
+    [
+        curve("LinLUCB", [10, 20, 30, 40], [0.3, 0.1, 0.01, 0.001], 0.0005),
+        curve("round robin", [10, 20, 30, 40], [0.9, 0.8, 0.75, 0.7]),
+        curve("0-1_1", [10, 20, 30, 40], [0.9, 0.85, 0.8, 0.7]),
+        curve("SER3", [12, 25, 60], [0.9, 0.8, 0.6]),
+    ],
+    40.0,
+)
 
 RUN = Table(
     {
@@ -95,7 +107,7 @@ RUN = Table(
 )
 GRAPH = Table(
     {
-        "policy": ["in turn"] * 4 + ["Algorithm 1"] * 4,
+        "policy": ["without a link"] * 4 + ["Algorithm 1"] * 4,
         "environment": [0, 0, 1, 1] * 2,
         "arm": [0, 1, 2, 3, 4, 2, 2, 0],
     }
@@ -140,7 +152,8 @@ DEMO = DemoInfo(
 FIGURES: dict[str, Callable[[], Any]] = {
     "study": lambda: draw_study(STUDY, "pics", 12_345, True, None),
     "study-linear": lambda: draw_study(LONG, "samples", 1, False, None),
-    "facets": lambda: draw_facets(FACETS, "PICS", 2, (8.0, 6.0), 3),
+    "facets": lambda: draw_facets(FACETS, "PICS", 2, 5.0, 3),
+    "crowd": lambda: draw_facets([CROWD], "EOC", 1, 2.5, 2),
     "run": lambda: paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0]),
     "graph": lambda: paper.draw_graph(GRAPH),
     "theorem": lambda: paper.draw_theorem(theory()),

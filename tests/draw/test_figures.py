@@ -10,9 +10,10 @@ from matplotlib.colors import to_hex
 
 from draw import samples
 from tideproof.draw import paper, styles
-from tideproof.draw.curves import draw_facets, draw_study, floor_of
+from tideproof.draw.curves import draw_study, floor_of
 from tideproof.draw.demo import demo_figure, draw_demo
-from tideproof.draw.figure import house_style, save, subplots
+from tideproof.draw.facets import draw_facets
+from tideproof.draw.figure import letter, save_for_print, styled, subplots
 from tideproof.draw.palette import RAW, TIDE
 from tideproof.errors import InputError, MissingExtra
 from tideproof.paper import panels as named
@@ -64,27 +65,108 @@ def test_floors_are_powers_of_ten_below_all():
     assert [floor(0.5), floor(0.02, 0.3), floor(0.1), floor(0.0)] == pytest.approx([0.1, 0.01, 0.01, 0.1])
 
 
-def test_facets_are_their_curves_up_to_the_first_zero():
-    figure = draw_facets(samples.FACETS, "PICS", 2, (8.0, 6.0), 3)
-    for axes, facet in zip(figure.axes, samples.FACETS, strict=False):
-        assert axes.get_title("left") == facet.title
+def drawn(axes):
+    """The curves in a panel, without the edges of their bands."""
+    return [line for line in axes.lines if line.get_marker() != "None"]
+
+
+def test_facets_are_their_curves():
+    figure = draw_facets(samples.FACETS, "PICS", 2, 5.0, 3)
+    assert tuple(figure.get_size_inches()) == (7.1, 5.0)
+    for axes, facet, name in zip(figure.axes, samples.FACETS, "abcd", strict=True):
+        assert axes.get_title("left") == f"({name}) {facet.title}"
         assert axes.get_xlim() == (0.0, 1.04 * facet.longest)
-        assert axes.get_ylim() == pytest.approx((0.01, 0.6))  # half the least, 1.5 times the largest
-        for line, curve in zip(axes.lines, facet.curves, strict=True):
-            until = list(curve.value).index(0.0) if 0.0 in curve.value else len(curve.value)
-            assert list(line.get_xdata()) == list(curve.x)[:until]
-            assert list(line.get_ydata()) == list(curve.value)[:until]
+        assert axes.get_yscale() == facet.scale
+        for line, area, curve in zip(drawn(axes), axes.collections, facet.curves, strict=True):
+            assert list(line.get_xdata()) == list(curve.x)
+            assert list(line.get_ydata()) == list(curve.value)
+            assert band(area) == {
+                x: (low, high) for x, low, high in zip(*curve[1:2], *curve[3:], strict=True)
+            }
             assert line.get_color() == styles.of_paper()[curve.label].colour
+    assert [text.get_text() for axes in figure.axes for text in axes.texts] == ["of a kind", "of another"]
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["LinLUCB", "round robin, stationary", "0-1$_1$", "SER3", "SR"]
+
+
+def test_a_row_has_the_limits_of_what_is_seen_in_it():
+    first, second, third, fourth = draw_facets(samples.FACETS, "PICS", 2, 5.0, 3).axes
+    low, high = 0.04, 0.41  # of bands up to the longest budget: LinLUCB's last, SER3's first
+    room = max((high / low) ** 0.03, 1.1)
+    assert first.get_ylim() == second.get_ylim() == pytest.approx((low / room, high * room))
+    assert third.get_ylim() == pytest.approx((0.24 / 1.1, 0.31 * 1.1))
+    assert fourth.get_ylim() == pytest.approx((0.0, 1.05 * 0.31))
+    shown = [axes.yaxis.get_tick_params()["labelleft"] for axes in (first, second, third, fourth)]
+    assert shown == [True, False, True, True]  # the last has a scale of its own
+    exact = samples.curve("SR", [10, 20], [0.3, 1e-9], 0.0)
+    more = samples.FACETS[2]._replace(curves=[*samples.FACETS[2].curves, exact])
+    (axes,) = draw_facets([more], "PICS", 1, 2.0, 1).axes
+    assert axes.get_ylim() == pytest.approx((0.24 / 1.1, 0.31 * 1.1))  # an exact curve may leave
+
+
+def test_markers_stand_apart_and_never_at_the_edge():
+    axes = draw_facets(samples.FACETS, "PICS", 2, 5.0, 3).axes
+    assert [line.get_markevery() for line in drawn(axes[0])] == [
+        [0, 1, 2],
+        [1, 3, 5, 7, 9, 11, 13, 15],
+        [0, 1, 2],
+    ]
+    assert [line.get_markevery() for line in drawn(axes[1])] == [[0]]  # the other lies beyond the budgets
+
+
+def test_bands_have_edges_where_these_can_be_seen():
+    axes = draw_facets(samples.FACETS, "PICS", 2, 5.0, 3).axes[0]
+    edges = [line for line in axes.lines if line.get_marker() == "None"]
+    wide = samples.FACETS[0].curves[1]
+    low, high = edges[2:4]
+    assert list(low.get_ydata()) == pytest.approx(list(wide.low))
+    assert list(high.get_ydata()) == pytest.approx(list(wide.high))
+    height, dpi = axes.bbox.height, axes.figure.dpi
+    first = samples.FACETS[0].curves[0]
+    decades = np.log(np.divide(*axes.get_ylim()[::-1]))
+    points = np.log(first.high / first.low) / decades * height * 72 / dpi
+    assert list(np.isnan(edges[0].get_ydata())) == list(points < 1.2 + 1.0)  # LinLUCB's width and a point
+
+
+def test_wide_curves_lie_below_thin_ones():
+    for axes in draw_facets([samples.FACETS[0], samples.CROWD], "PICS", 2, 2.0, 3).axes:
+        by_width = sorted(drawn(axes), key=lambda line: -line.get_linewidth())
+        assert [line.get_zorder() for line in by_width] == sorted(line.get_zorder() for line in drawn(axes))
+
+
+def test_curves_that_crowd_are_shown_again_where_there_is_room():
+    (axes,) = draw_facets([samples.CROWD], "PICS", 1, 2.5, 2).axes
+    (inset,) = axes.child_axes
+    assert [list(line.get_ydata()) for line in drawn(inset)] == [
+        list(c.value) for c in samples.CROWD.curves[1:]
+    ]
+    assert inset.get_yscale() == "linear"
+    assert inset.get_xlim() == axes.get_xlim()
+    assert inset.get_ylim() == pytest.approx((0.7 - 0.02, 0.9 + 0.02))  # SER3's last lies beyond the budgets
+    whole, box = axes.get_position(), inset.get_position()
+    left, bottom = (box.x0 - whole.x0) / whole.width, (box.y0 - whole.y0) / whole.height
+    assert (left, bottom) == pytest.approx((0.03, 0.05))  # LinLUCB runs through both boxes on the right
+    few = samples.CROWD._replace(curves=samples.CROWD.curves[:3])
+    steep = samples.curve("SR", [2, 4, 6, 8, 10, 12], np.geomspace(0.9, 0.001, 6), 0.0005)
+    full = samples.CROWD._replace(curves=[*samples.CROWD.curves, steep])
+    linear = samples.CROWD._replace(scale="linear")
+    for facet in (few, full, linear):
+        (axes,) = draw_facets([facet], "PICS", 1, 2.5, 2).axes
+        assert not axes.child_axes
 
 
 def test_facets_below_each_other_and_without_any_error():
-    never = [facet._replace(curves=[samples.curve("SR", [1, 2], [0.0, 0.0])]) for facet in samples.FACETS]
-    axes = draw_facets(never, "EOC", 1, (3.0, 6.0), 1).axes
-    assert [each.get_xlabel() for each in axes] == ["", "", "samples"]
+    never = [
+        facet._replace(curves=[samples.curve("SR", [], [])], scale="log") for facet in samples.FACETS[:3]
+    ]
+    axes = draw_facets(never, "EOC", 1, 6.0, 1).axes
+    assert [each.get_xlabel() for each in axes] == ["", "", "pulls"]
     assert [each.get_ylabel() for each in axes] == ["EOC"] * 3
-    assert [each.get_ylim() for each in axes] == [pytest.approx((0.5e-5, 1.0))] * 3
-    (one,) = draw_facets(samples.FACETS[:1], "PICS", 1, (3.0, 2.0), 1).axes
-    assert one.get_title("left") == "first panel"
+    assert [each.get_ylim() for each in axes] == [pytest.approx((0.1 / 1.1, 1.1))] * 3
+
+
+def test_panels_have_letters():
+    assert [letter(i) for i in (0, 3, 15)] == ["(a)", "(d)", "(p)"]
 
 
 def test_many_curves_need_a_wider_legend():
@@ -97,7 +179,8 @@ def test_every_curve_of_the_paper_has_a_look():
     wanted = {*named.EXISTING, named.LINLUCB, named.SER3, named.REDUCED, named.REDUCED_ROBIN}
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
     wanted |= {named.CONTRAST, STILL, ORACLE}
-    assert wanted == styles.of_paper().keys()
+    tails = {named.ROBIN_OLS, "SR, reduced", "top-two Thompson"}
+    assert wanted | tails == styles.of_paper().keys()
 
 
 def test_a_run_has_its_levels_and_rewards():
@@ -116,10 +199,10 @@ def test_a_run_has_its_levels_and_rewards():
 
 
 def test_one_policy_in_one_environment_is_a_graph_too():
-    rows = [row for row in samples.GRAPH if (row["policy"], row["environment"]) == ("in turn", 0)]
+    rows = [row for row in samples.GRAPH if (row["policy"], row["environment"]) == ("without a link", 0)]
     table = samples.Table({name: [row[name] for row in rows] for name in samples.GRAPH.columns})
     (axes,) = paper.draw_graph(table).axes
-    assert axes.get_title() == "environment 1: 1 → 2"
+    assert axes.get_title() == "(a) environment 1\n$1 \\rightarrow 2$"
 
 
 def test_theory_has_its_limits():
@@ -162,8 +245,8 @@ def test_files_have_the_size_that_was_drawn(tmp_path):
     draw_study(samples.LONG, "pics", 1, True, tmp_path / "study.png")
     assert image.imread(tmp_path / "study.png").shape[:2] == (720, 1120)
     figure, _ = subplots(1, 1, (4.0, 2.0))
-    save(figure, tmp_path / "whole.png", tmp_path / "whole.svg", tight=False)
-    assert image.imread(tmp_path / "whole.png").shape[:2] == (300, 600)
+    save_for_print(figure, tmp_path / "whole.png", tmp_path / "whole.svg")
+    assert image.imread(tmp_path / "whole.png").shape[:2] == (480, 960)
     assert type(figure.get_layout_engine()).__name__ == "PlaceHolderLayoutEngine"  # it moves nothing any more
     assert "<dc:date>" not in (tmp_path / "whole.svg").read_text(encoding="utf-8")
     draw_demo(samples.DEMO, tmp_path / "demo.png")
@@ -186,10 +269,21 @@ def test_drawing_changes_nothing_for_others(tmp_path):
     assert matplotlib.get_backend() == backend
 
 
-def test_the_same_numbers_give_the_same_file(tmp_path):
-    for name in ("a.svg", "b.svg"):
-        save(draw_facets(samples.FACETS, "PICS", 2, (8.0, 6.0), 3), tmp_path / name, tight=False)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+def test_the_same_numbers_give_the_same_file(tmp_path, monkeypatch, kind):
+    for name, now in ((f"a.{kind}", 0), (f"b.{kind}", 86_400)):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        save_for_print(draw_facets(samples.FACETS, "PICS", 2, 5.0, 3), tmp_path / name)
+    assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+def test_a_pdf_has_its_letters_and_no_date(tmp_path):
+    save_for_print(draw_facets(samples.FACETS, "PICS", 2, 5.0, 3), tmp_path / "facets.pdf")
+    content = (tmp_path / "facets.pdf").read_bytes()
+    assert b"/CreationDate" not in content
+    assert b"/Type3" not in content  # journals refuse letters that are drawings
+    assert b"/FontFile2" in content
+    assert b"/MediaBox [ 0 0 511.2 360 ]" in content  # 7.1 by 5 inches
 
 
 def test_what_cannot_be_drawn_is_said(monkeypatch, tmp_path):
@@ -197,4 +291,4 @@ def test_what_cannot_be_drawn_is_said(monkeypatch, tmp_path):
         draw_study(samples.LONG, "pics", 1, True, tmp_path / "study.docx")
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"tideproof\[plot\]"):
-        house_style()
+        styled()

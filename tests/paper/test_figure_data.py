@@ -1,15 +1,19 @@
 """What the paper's figures are told to draw, from the tables that lie beside them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import tideproof as tp
+from tideproof.lab.replay import replay
 from tideproof.paper import panels as named
 from tideproof.paper.curves import curve_table, facets
 from tideproof.paper.figures import FIGURES, SIXTEEN, with_limits
 from tideproof.paper.instead import NEEDS, ORACLE, instead_table
 from tideproof.paper.runs import run_panels
+from tideproof.paper.side_studies import initialisation
 from tideproof.paper.yardstick import FRACTION, best_plan, yardstick
 from tideproof.table import Table
 
@@ -36,8 +40,17 @@ def table():
 
 def test_facets_are_the_rows_of_the_table(table):
     found, rows = table
-    (facet,) = facets(rows, "pics")
-    assert facet.title == "Monotone decreasing means, five arms, general"
+    assert (rows["errors"][:2], rows["errors"][-2:]) == (
+        found["mdm-5-general"].errors(named.LINLUCB).tolist(),
+        found["mdm-5-stationary"].errors(named.LINLUCB).tolist(),
+    )
+    many = Table({name: rows[name] if name != "errors" else [10] * len(rows) for name in rows.columns})
+    (facet,) = facets(many, "pics")
+    assert (facet.title, facet.row, facet.scale) == (
+        "General",
+        "Monotone decreasing means,\nfive arms",
+        "log",
+    )
     assert facet.longest == 60  # of the budgets, not of SER3's samples
     assert [curve.label for curve in facet.curves] == ["LinLUCB", "SER3", "LinLUCB, stationary"]
     first, sweep, twin = facet.curves
@@ -50,6 +63,75 @@ def test_facets_are_the_rows_of_the_table(table):
     ser3 = found["mdm-5-general-ser3"]
     assert list(sweep.x) == [ser3.samples(label)[0] for label in ser3.policies]
     assert list(sweep.value) == [ser3.pics(label)[0] for label in ser3.policies]
+
+
+def test_a_curve_ends_before_its_first_point_with_fewer_than_ten_errors():
+    def points(label, errors):
+        return [("sc-5-general", label, 10 * (i + 1), e, 0.5, 0.4, 0.6) for i, e in enumerate(errors)]
+
+    drawn = {"LinLUCB": [30, 10, 9, 12], "round robin": [9, 30], "SR": [11, 10], "exact": [None, None]}
+    rows = [point for label, errors in drawn.items() for point in points(label, errors)]
+    columns = ("panel", "policy", "samples", "errors", "eoc", "low", "high")
+    (facet,) = facets(Table(dict(zip(columns, zip(*rows, strict=True), strict=True))), "eoc")
+    assert [curve.x for curve in facet.curves] == [[10, 20], [], [10, 20], [10, 20]]
+    assert facet.longest == 40  # the axes keep their budgets
+
+
+def test_existing_policies_stand_in_two_panels_with_round_robin_in_both(monkeypatch):
+    told = []
+    monkeypatch.setattr("tideproof.paper.figures.draw_facets", lambda facets, *rest: told.append(facets))
+    every = [*named.EXISTING, named.SER3]
+    rows = [("existing", label, 10 * i, 100, 0.5, 0.4, 0.6) for label in every for i in (1, 2)]
+    columns = ("panel", "policy", "samples", "errors", "pics", "low", "high")
+    next(each for each in FIGURES if each.name == "fig2").draw(
+        Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+    )
+    ((first, second),) = told
+    assert [curve.label for curve in first.curves] == ["round robin", "PSS(2)", "SR", "SER3"]
+    assert {curve.label for curve in (*first.curves, *second.curves)} == set(every)
+    assert len(first.curves) + len(second.curves) == len(every) + 1
+    assert second.curves[0].label == "round robin"
+    assert (first.scale, second.scale) == ("log", "linear")
+
+
+def connected(environments):
+    """Whether arms that share environments form one group, by joining sets until nothing changes."""
+    groups = [set(arms) for arms in environments]
+    for _ in groups:
+        for group in groups:
+            for other in groups:
+                if group & other:
+                    group |= other
+    return groups[0] == set(range(5))
+
+
+def test_the_example_of_figure_3_is_the_papers():
+    table = initialisation(1, 1)
+    played = {
+        name: [
+            [row["arm"] + 1 for row in table if (row["policy"], row["environment"]) == (name, j)]
+            for j in range(3)
+        ]
+        for name in dict.fromkeys(table["policy"])
+    }
+    assert played == {
+        "without a link": [[1, 2], [1, 2, 3], [4, 5]],
+        "Algorithm 1": [[1, 2], [2, 3, 5], [5, 4]],
+    }
+    by_index = {name: [[arm - 1 for arm in arms] for arms in one] for name, one in played.items()}
+    assert not connected(by_index["without a link"])
+    assert connected(by_index["Algorithm 1"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_algorithm_1_connects_arms_in_environments_as_short_as_the_examples(seed):
+    world = tp.World(tp.mdm(5).means, lengths=tp.Lengths([2, 3, 2]))
+    run = replay(world, "linlucb", seed, 0, 40)
+    first = [run.arm[run.environment == j].tolist() for j in range(3)]
+    for before, after in pairwise(first):
+        assert before[-1] == after[0]
+    assert len(set(first[0] + first[1] + first[2])) == 5
+    assert connected(first)
 
 
 def test_limits_are_normal_intervals_of_what_was_simulated():
@@ -94,6 +176,11 @@ def test_ours_stands_beside_the_oracle_in_all_sixteen_panels(tmp_path):
             ORACLE: [best_plan(still.world.means, T, FRACTION).pics for T in still.budgets],
         }.items():
             rows = [row for row in here if row["policy"] == label]
+            if label == ORACLE:
+                assert {row["errors"] for row in rows} == {None}
+            else:
+                study = still if label.endswith("stationary") else shifted
+                assert [row["errors"] for row in rows] == study.errors(label.split(",")[0]).tolist()
             assert [row["samples"] for row in rows] == list(still.budgets)
             assert [row["pics"] for row in rows] == list(values)
             if label == "contrast":

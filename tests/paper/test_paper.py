@@ -411,13 +411,14 @@ def test_a_picture_has_its_data_beside_it(made):
     folder, _ = made
     with open(folder / "fig5.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["panel", "policy", "samples", "pics", "low", "high"]
+    assert list(rows[0]) == ["panel", "policy", "samples", "errors", "pics", "low", "high"]
     kept = next((folder / "panels").glob("mdm-5-general-*.json"))
     study = tp.Study.load(kept)
     mine = [float(r["pics"]) for r in rows if r["panel"] == "mdm-5-general" and r["policy"] == LINLUCB]
     assert mine == list(study.pics(LINLUCB))
     for name in ("fig1", "fig3", "fig5", "theorem1"):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (folder / f"{name}.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
@@ -541,3 +542,4 @@ def test_the_documented_run_has_every_figure_and_judges_every_claim():
     for figure in FIGURES:
         assert (folder / f"{figure.name}.csv").is_file()
         assert (folder / f"{figure.name}.png").is_file()
+        assert (folder / f"{figure.name}.pdf").is_file()

@@ -1,4 +1,4 @@
-"""Curves of policies: those of a study against the budget, and a grid of panels as in the paper."""
+"""Curves of policies, and those of a study against the budget."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.draw.figure import in_house_style, subplots
-from tideproof.draw.palette import INK, NOTE, PAPER
-from tideproof.draw.styles import Style, numbered, of_paper
+from tideproof.draw.palette import NOTE, PAPER
+from tideproof.draw.styles import Style, numbered
 from tideproof.files import check_picture
 
 if TYPE_CHECKING:
@@ -34,14 +33,6 @@ class Curve(NamedTuple):
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-
-
-class Facet(NamedTuple):
-    """Curves that share a pair of axes, which ends a little to the right of `longest`."""
-
-    title: str
-    curves: list[Curve]
-    longest: float
 
 
 def draw_study(
@@ -104,55 +95,3 @@ def _study_line(axes: Any, curve: Curve, style: Style, number: int, floor: float
             markeredgecolor=style.colour,
             clip_on=False,
         )
-
-
-@in_house_style
-def draw_facets(facets: list[Facet], axis: str, columns: int, size: tuple[float, float], legend: int) -> Any:
-    """Draw each facet in a grid, with one legend of that many columns below.
-
-    Scales are logarithmic and alike; a curve ends before its first zero.
-    """
-    from matplotlib.ticker import NullLocator
-
-    lines = -(-len(facets) // columns)
-    figure, grid = subplots(lines, columns, size, squeeze=False)
-    values = [value for facet in facets for curve in facet.curves for value in curve.value]
-    floor = 0.5 * min((value for value in values if value > 0.0), default=1e-5)
-    for axes, facet in zip(grid.flat, facets, strict=False):
-        for curve in facet.curves:
-            _facet_line(axes, curve, of_paper()[curve.label], floor)
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(floor, 1.5 * max(values) or 1.0)
-        axes.set_title(facet.title, fontsize=9, loc="left")
-        axes.grid(alpha=0.25, which="major", linewidth=0.6)
-        axes.tick_params(labelsize=8)
-        axes.set_xlim(0.0, 1.04 * facet.longest)
-    for axes in grid[-1]:
-        axes.set_xlabel("samples", fontsize=9)
-    for axes in grid[:, 0]:
-        axes.set_ylabel(axis, fontsize=9)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=legend, frameon=False, fontsize=9)
-    return figure
-
-
-def _facet_line(axes: Any, curve: Curve, style: Style, floor: float) -> None:
-    x, value = np.array(curve.x, float), np.array(curve.value, float)
-    seen = np.logical_and.accumulate(value > 0.0)
-    axes.plot(
-        x[seen],
-        value[seen],
-        color=style.colour,
-        linestyle=style.line,
-        marker=style.marker,
-        markevery=max(len(x) // 8, 1),
-        markersize=4.5,
-        markerfacecolor=PAPER if style.hollow else style.colour,
-        markeredgecolor=style.colour if style.hollow else INK,
-        markeredgewidth=1.0 if style.hollow else 0.3,
-        linewidth=style.width,
-        label=curve.label,
-    )
-    ends = (np.maximum(np.array(end, float)[seen], floor) for end in (curve.low, curve.high))
-    axes.fill_between(x[seen], *ends, color=style.colour, alpha=0.2, linewidth=0)

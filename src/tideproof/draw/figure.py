@@ -1,6 +1,7 @@
-"""What the figures of the paper and the demo share: their style, how they are begun, and how they are saved.
+"""What pictures of matplotlib share: their style, how they are begun, and how they are saved.
 
-Nothing is changed for others who draw in the same process: the style holds inside `house_style` only.
+There are two styles: the house's, for screens, and one for print, where a figure has the size that it will
+have on paper. Nothing is changed for others who draw in the same process: a style holds inside `styled` only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_STYLE: dict[Any, Any] = {
+COLUMN, PAGE = 3.4, 7.1  # inches: the width of one column of a journal, and of two
+
+HOUSE: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -31,26 +34,70 @@ _STYLE: dict[Any, Any] = {
     "text.color": INK,
     "svg.hashsalt": "tideproof",
 }
+# Letters come with matplotlib, so that the same data give the same file anywhere; journals want them whole
+# in a PDF (type 42), not as drawings (type 3).
+PRINT: dict[Any, Any] = {
+    **HOUSE,
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.titlepad": 4,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "axes.labelpad": 2,
+    "axes.linewidth": 0.6,
+    "axes.grid.which": "major",
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.4,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "legend.borderpad": 0.1,
+    "legend.borderaxespad": 0.1,
+    "legend.handlelength": 2.4,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.4,
+    "legend.labelspacing": 0.3,
+    "pdf.fonttype": 42,
+}
 
 
-def house_style() -> AbstractContextManager[Any]:
+def styled(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
     """Return a context in which to draw and to save, or say which extra brings matplotlib."""
     try:
         import matplotlib
     except ImportError:
         raise MissingExtra.of("matplotlib", "plot", "drawing") from None
-    return matplotlib.rc_context(_STYLE)
+    return matplotlib.rc_context(style)
+
+
+def _in_style(style: dict[Any, Any], draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    @wraps(draw)
+    def drawn(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with styled(style):
+            return draw(*args, **options)
+
+    return drawn
 
 
 def in_house_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Mark a function that draws or saves in this style."""
+    """Mark a function that draws or saves for screens."""
+    return _in_style(HOUSE, draw)
 
-    @wraps(draw)
-    def styled(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        with house_style():
-            return draw(*args, **options)
 
-    return styled
+def in_print_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Mark a function that draws or saves at the size of a journal."""
+    return _in_style(PRINT, draw)
 
 
 def subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
@@ -61,11 +108,26 @@ def subplots(rows: int, columns: int, size: tuple[float, float], **options: Any)
     return figure, figure.subplots(rows, columns, **options)
 
 
+def letter(number: int) -> str:
+    """Return the letter of the panel of that number, counted from 0."""
+    return f"({chr(ord('a') + number)})"
+
+
 @in_house_style
-def save(figure: Any, *paths: Path, tight: bool = True) -> None:
+def save(figure: Any, *paths: Path) -> None:
+    """Write a picture for screens, cut to what is drawn."""
+    _write(figure, paths, dpi=150, bbox_inches="tight")
+
+
+@in_print_style
+def save_for_print(figure: Any, *paths: Path) -> None:
+    """Write a figure at its true size."""
+    _write(figure, paths, dpi=240)
+
+
+def _write(figure: Any, paths: tuple[Path, ...], **options: Any) -> None:
     """Write the figure, without a date so that the same data give the same file."""
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     for path in paths:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        box = "tight" if tight else None
-        figure.savefig(path, dpi=150, bbox_inches=box, facecolor=PAPER, metadata=metadata)
+        figure.savefig(path, facecolor=PAPER, metadata=undated.get(path.suffix), **options)
         figure.set_layout_engine("none")  # what the first drawing arranged stays

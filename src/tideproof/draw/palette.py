@@ -42,9 +42,10 @@ NOTE = "#595959"  # small print in a corner
 SHADE = "#f1f3f5"  # every other environment
 
 # Hues that tell curves and arms apart, also by their lightness.
-BLACK, NAVY, BLUE, SKY = "#111111", "#08306b", "#5b7fb0", "#3b8bc4"
-STEEL, PALE, GREY, SILVER = "#8fa8c8", "#c8d4e3", "#6b6b6b", "#9a9a9a"
-RED, ORANGE, OCHRE, GREEN, VIOLET, PINK = "#c2332d", "#e6862d", "#b59a00", "#1a9e77", "#7b4ea3", "#d46a9f"
+BLACK, NAVY, BLUE, STEEL = "#111111", "#08306b", "#5b7fb0", "#8fa8c8"
+PALE, ICE, ASH = "#c8d4e3", "#a8cbe8", "#bdbdbd"
+RED, ORANGE, OCHRE, BROWN, GREEN = "#c2332d", "#e6862d", "#b59a00", "#6b4b12", "#1a9e77"
+VIOLET, MAGENTA, PINK, ROSE = "#7b4ea3", "#b5127a", "#d46a9f", "#efc3da"
 # Okabe and Ito's, from dark to light, so that they survive colour blindness and grey print.
 SERIES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 

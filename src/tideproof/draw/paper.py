@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.draw.figure import in_house_style, subplots
-from tideproof.draw.palette import FAINT, INK, NOTE, PAPER, RAW, SHADE, TIDE
+from tideproof.draw.figure import COLUMN, PAGE, in_print_style, letter, subplots
+from tideproof.draw.palette import FAINT, INK, PAPER, RAW, SHADE, TIDE
 from tideproof.draw.styles import of_arms
 from tideproof.table import Table
 
+_ACROSS = 4  # designs beside each other
+_DASHED, _DOTTED = (0, (3.2, 1.6)), (0, (1, 1.3))
 
-@in_house_style
+
+@in_print_style
 def draw_run(table: Table, means: Sequence[float]) -> Any:
     """Draw the rewards of a run, by arm, over the levels `means` that the environments shift."""
-    figure, axes = subplots(1, 1, (8.4, 4.4))
+    figure, axes = subplots(1, 1, (PAGE, 2.7))
     step, environment, shift = (np.array(table[name]) for name in ("step", "environment", "shift"))
     arm, reward = np.array(table["arm"]), np.array(table["reward"])
     looks = of_arms()
@@ -27,36 +30,38 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
         left, right = inside[0] - 0.5, inside[-1] + 0.5
         if j % 2:
             axes.axvspan(left, right, color=SHADE, zorder=0)
+        axes.text(
+            (left + right) / 2, 1.02, f"$s_{{{j + 1}}}$", transform=axes.get_xaxis_transform(), ha="center"
+        )
         for i, mean in enumerate(means):
             level = mean + shift[environment == j][0]
-            axes.hlines(level, left, right, color=looks[i].colour, linewidth=1.2, zorder=1)
+            axes.hlines(level, left, right, color=looks[i].colour, linewidth=0.8, zorder=1)
     for i, look in enumerate(looks):
         axes.scatter(
             step[arm == i], reward[arm == i], look.size, look.colour, marker=look.marker,
-            label=f"arm {i + 1}", edgecolors=INK, linewidths=0.5, zorder=2,
+            label=rf"arm {i + 1}, $\mu_{i + 1} = {means[i]:g}$", edgecolors=INK, linewidths=0.4, zorder=2,
         )  # fmt: skip
-    axes.set(xlabel="pull", ylabel="reward", xlim=(-0.5, len(step) + 1.5))
-    axes.set_title("environments alternate in shade", fontsize=9, loc="right", color=NOTE)
-    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    axes.set(xlabel="pull", ylabel="reward", xlim=(step[0] - 1.5, step[-1] + 1.5))
+    figure.legend(loc="outside lower center", ncols=5)
     return figure
 
 
-@in_house_style
+@in_print_style
 def draw_graph(table: Table) -> Any:
     """Draw the arm graph after each environment, one row a policy."""
     names = list(dict.fromkeys(table["policy"]))
-    last = max(table["environment"])
-    figure, grid = subplots(len(names), last + 1, (8.4, 5.6), squeeze=False)
-    for line, name in zip(grid, names, strict=True):
+    across = max(table["environment"]) + 1
+    figure, grid = subplots(len(names), across, (COLUMN, 1.32 * len(names)), squeeze=False)
+    for start, line, name in zip(range(0, grid.size, across), grid, names, strict=True):
         for j, axes in enumerate(line):
             played = [
                 [row["arm"] for row in table if row["policy"] == name and row["environment"] == past]
                 for past in range(j + 1)
             ]
             _arms(axes, played)
-            path = " → ".join(str(arm + 1) for arm in played[-1])
-            axes.set_title(f"environment {j + 1}: {path}", fontsize=9)
-        line[0].text(-1.75, 0.0, name, rotation=90, va="center", ha="center", fontweight="bold")
+            path = r" \rightarrow ".join(str(arm + 1) for arm in played[-1])
+            axes.set_title(f"{letter(start + j)} environment {j + 1}\n${path}$", loc="center")
+        line[0].text(-1.6, 0.0, name, rotation=90, va="center", ha="center")
     return figure
 
 
@@ -67,74 +72,104 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
     for past, arms in enumerate(played):
         new = past == len(played) - 1
         for a, b in combinations(sorted(set(arms)), 2):
-            style = {"color": INK, "linewidth": 2.2} if new else {"color": FAINT, "linewidth": 1.4}
+            style = {"color": INK, "linewidth": 1.4} if new else {"color": FAINT, "linewidth": 0.9}
             axes.plot(*zip(at[a], at[b], strict=True), zorder=2 if new else 1, **style)
     seen = {arm for arms in played for arm in arms}
     for i, (x, y) in enumerate(at):
         face, ink = (TIDE, PAPER) if i in seen else (PAPER, INK)
-        axes.plot(x, y, "o", markersize=19, color=face, markeredgecolor=INK, zorder=3)
-        axes.text(x, y, str(i + 1), color=ink, ha="center", va="center", zorder=4)
-    axes.set(xlim=(-1.5, 1.5), ylim=(-1.35, 1.35), aspect="equal")
+        axes.plot(x, y, "o", markersize=10, color=face, markeredgecolor=INK, markeredgewidth=0.6, zorder=3)
+        axes.text(x, y, str(i + 1), color=ink, ha="center", va="center_baseline", zorder=4)
+    axes.set(xlim=(-1.35, 1.35), ylim=(-1.15, 1.25), aspect="equal")
     axes.axis("off")
 
 
-@in_house_style
+@in_print_style
 def draw_theorem(table: Table) -> Any:
     """Draw the variances of a mean and of a difference against the number of environments.
 
     A row has design, environments, quantity, exact, and where it was simulated: simulated, low, high.
     """
     names = list(dict.fromkeys(table["design"]))
-    figure, grid = subplots(1, len(names), (13.0, 3.9), sharey=True)
-    for axes, name in zip(grid, names, strict=True):
-        _growth(axes, table, name, "Var(mu_1)", TIDE, "-", "o", "variance of a mean")
-        _growth(axes, table, name, "Var(difference)", RAW, "--", "s", "variance of a difference of two means")
-        _growth(axes, table, name, "1/m_1", INK, ":", "", "1/m_1, one over the first environment's size")
-        axes.set_title(name, fontsize=10, loc="left")
-    grid[0].set_ylabel("variance, sigma = 1")
-    _legend(figure, grid[0], 3)
+    lines = -(-len(names) // _ACROSS)
+    figure, grid = subplots(lines, _ACROSS, (PAGE, 0.5 + 1.8 * lines), squeeze=False)
+    for number, (axes, name) in enumerate(zip(grid.flat, names, strict=False)):
+        handles = {
+            r"$\mathrm{Var}(\hat\mu_1)$": _growth(axes, table, name, "Var(mu_1)", TIDE, "-", "o"),
+            r"$\mathrm{Var}(\hat\mu_i - \hat\mu_k)$": _growth(
+                axes, table, name, "Var(difference)", RAW, _DASHED, "s"
+            ),
+            "$1/m_1$": _growth(axes, table, name, "1/m_1", INK, _DOTTED),
+        }
+        axes.set_title(_titled(number, name), linespacing=1.0)
+        axes.set_yscale("log")
+        _plain(axes.yaxis)
+        axes.set_xlabel("environments")
+    for axes in grid[:, 0]:
+        axes.set_ylabel(r"variance $/\,\sigma^2$")
+    _finish(figure, grid, handles)
     return figure
 
 
-@in_house_style
+@in_print_style
 def draw_conjecture(table: Table) -> Any:
     """Draw the range of covariances of shifts and of variances of means, and one of each simulated."""
     names = list(dict.fromkeys(table["design"]))
-    figure, grid = subplots(2, len(names), (13.0, 6.4), sharex="col")
-    lines = (("Cov(s_j, s_m)", "Cov(s_2, s_3)"), ("Var(mu_i)", "Var(mu_1)"))
-    for line, (every, one) in zip(grid, lines, strict=True):
-        for axes, name in zip(line, names, strict=True):
+    lines = -(-len(names) // _ACROSS)
+    figure, grid = subplots(2 * lines, _ACROSS, (PAGE, 0.5 + 3.1 * lines), squeeze=False)
+    rows = (
+        ("Cov(s_j, s_m)", "Cov(s_2, s_3)", r"$\mathrm{Cov}(\hat s_j, \hat s_m)\,/\,\sigma^2$"),
+        ("Var(mu_i)", "Var(mu_1)", r"$\mathrm{Var}(\hat\mu_i)\,/\,\sigma^2$"),
+    )
+    for half, (every, one, words) in enumerate(rows):
+        for number, (axes, name) in enumerate(zip(grid[half::2].flat, names, strict=False)):
             x, low = _series(table, name, f"smallest {every}", "exact")
             _, high = _series(table, name, f"largest {every}", "exact")
-            axes.fill_between(x, low, high, color=TIDE, alpha=0.3, linewidth=0, label="all, by formula")
-            _growth(axes, table, name, one, TIDE, "-", "o", "one of them")
-            _growth(axes, table, name, "1/m_1", INK, ":", "", "1/m_1")
-            axes.set_yscale("linear")
-            axes.set_ylim(bottom=min(0.0, min(low)))
-        line[0].set_ylabel(f"{every}, sigma = 1")
-    for axes, name in zip(grid[0], names, strict=True):
-        axes.set_xlabel("")
-        axes.set_title(name, fontsize=10, loc="left")
-    _legend(figure, grid[0, 0], 3)
+            handles = {
+                r"all $\mathrm{Cov}(\hat s_j, \hat s_m)$, $\mathrm{Var}(\hat\mu_i)$": axes.fill_between(
+                    x, low, high, color=TIDE, alpha=0.25, linewidth=0
+                ),
+                r"$\mathrm{Cov}(\hat s_2, \hat s_3)$, $\mathrm{Var}(\hat\mu_1)$": _growth(
+                    axes, table, name, one, TIDE, "-", "o"
+                ),
+                "$1/m_1$": _growth(axes, table, name, "1/m_1", INK, _DOTTED),
+            }
+            axes.set_title(_titled(half * len(names) + number, "" if half else name), linespacing=1.0)
+            axes.set_xlabel("environments" if half else "")
+        for axes in grid[half::2, 0]:
+            axes.set_ylabel(words)
+    _finish(figure, grid, handles)
     return figure
 
 
 def _growth(
-    axes: Any, table: Table, name: str, quantity: str, colour: str, line: str, marker: str, label: str
-) -> None:
-    """Draw a quantity by formula, and with a marker by simulation, with its interval."""
+    axes: Any, table: Table, name: str, quantity: str, colour: str, line: Any, marker: str = ""
+) -> Any:
+    """Draw a quantity by formula, with a marker also by simulation, and return what a legend shows."""
     x, exact = _series(table, name, quantity, "exact")
-    axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.6, label=label)
-    if marker:
-        _, simulated = _series(table, name, quantity, "simulated")
-        low, high = (np.array(_series(table, name, quantity, end)[1], float) for end in ("low", "high"))
-        reach = simulated - low, high - simulated
-        axes.errorbar(
-            x, simulated, reach, fmt=marker, color=colour, markersize=4.5, capsize=2, markeredgecolor=INK,
-            markeredgewidth=0.4, label=f"{label}, simulated",
-        )  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="environments")
-    axes.grid(alpha=0.25, which="major", linewidth=0.6)
+    (formula,) = axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.0)
+    axes.set_xscale("log")
+    _plain(axes.xaxis)
+    axes.grid(True)
+    if not marker:
+        return formula
+    _, simulated = _series(table, name, quantity, "simulated")
+    low, high = (np.array(_series(table, name, quantity, end)[1], float) for end in ("low", "high"))
+    marks = axes.errorbar(
+        x, simulated, (simulated - low, high - simulated), fmt=marker, color=colour, markersize=3.0,
+        capsize=1.6, elinewidth=0.7, capthick=0.7, markeredgecolor=INK, markeredgewidth=0.4,
+    )  # fmt: skip
+    return formula, marks
+
+
+def _plain(axis: Any) -> None:
+    """Write the numbers of a log scale out, and more of them where it spans less than a power of ten."""
+    from matplotlib.ticker import LogLocator, StrMethodFormatter
+
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    low, high = axis.get_view_interval()
+    if high < 10.0 * low:
+        axis.set_minor_locator(LogLocator(subs=(1.5, 2.0, 3.0, 4.0, 6.0, 8.0)))
+        axis.set_minor_formatter(StrMethodFormatter("{x:g}"))
 
 
 def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[Any], list[Any]]:
@@ -142,6 +177,15 @@ def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[A
     return [row["environments"] for row in rows], [row[column] for row in rows]
 
 
-def _legend(figure: Any, axes: Any, columns: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+def _titled(number: int, name: str) -> str:
+    """Return a title with its letter, in two lines where it is long."""
+    title = f"{letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".rstrip()
+    return title.replace(", ", ",\n", 1) if len(title) > 30 else title
+
+
+def _finish(figure: Any, grid: Any, handles: dict[str, Any]) -> None:
+    """Leave out the axes that nothing was drawn into, and add one legend below."""
+    for axes in grid.flat:
+        if not axes.has_data():
+            axes.remove()
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))

@@ -8,7 +8,7 @@ from tideproof.draw import palette as p
 
 _LINES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
-_DOTTED = (0, (1, 1.2))
+_DASHED, _MIXED, _DOTTED = (0, (3.2, 1.6)), (0, (5, 1.4, 1, 1.4)), (0, (1, 1.3))
 
 
 class Style(NamedTuple):
@@ -18,14 +18,14 @@ class Style(NamedTuple):
     ----------
     colour, line, marker : as matplotlib says them.
     hollow : whether markers are empty: a twin of another curve with the same marker.
-    width : of the line.
+    width : of the line; a wide one lies below, so that a thin one that coincides with it is seen on it.
     """
 
     colour: str
     line: Any
     marker: str
     hollow: bool = False
-    width: float = 1.4
+    width: float = 1.0
 
 
 class Mark(NamedTuple):
@@ -36,36 +36,41 @@ class Mark(NamedTuple):
     size: float
 
 
+_WIDE = 2.8
 # The curves of the paper. Each differs from its neighbours in all three, and colours also in lightness.
+# A twin or a yardstick, with which others may coincide, is wide and pale.
 _PAPER = {
-    "LinLUCB": Style(p.NAVY, "-", "o", width=2.0),
-    "round robin": Style(p.GREY, "--", "s"),
-    "0-1_1": Style(p.ORANGE, ":", "^"),
-    "SER3": Style(p.GREEN, "-.", "D"),
-    "LinLUCB, reduced": Style(p.RED, "--", "v"),
-    "round robin, reduced": Style(p.STEEL, "-.", "P"),
-    "LinLUCB, stationary": Style(p.NAVY, _DOTTED, "o", hollow=True),
-    "round robin, stationary": Style(p.SILVER, _DOTTED, "s", hollow=True),
+    "LinLUCB": Style(p.NAVY, "-", "o", width=1.2),
+    "contrast": Style(p.MAGENTA, "-", "D", width=1.8),
+    "contrast, stationary": Style(p.ROSE, "-", "D", hollow=True, width=3.6),
+    "oracle's fixed plan, stationary": Style(p.BLACK, _DASHED, "*", hollow=True),
+    "round robin": Style(p.ASH, "-", "s", width=_WIDE),
+    "0-1_1": Style(p.ORANGE, _DOTTED, "^", width=1.2),
+    "SER3": Style(p.GREEN, _MIXED, "D"),
+    "LinLUCB, reduced": Style(p.RED, _DASHED, "v"),
+    "LinLUCB, stationary": Style(p.ICE, "-", "o", hollow=True, width=_WIDE),
+    "round robin, reduced": Style(p.BLACK, _MIXED, "P"),
+    "round robin, OLS selection": Style(p.ASH, "-", "s", width=_WIDE),
+    "round robin, stationary": Style(p.ASH, "-", "s", hollow=True, width=_WIDE),
+    "SR, reduced": Style(p.BLACK, _DOTTED, ">", width=1.2),
+    "top-two Thompson": Style(p.GREEN, _MIXED, "^"),
     "UCB": Style(p.VIOLET, "-", "v"),
-    "LUCB": Style(p.RED, "-.", "<"),
-    "P1, mean": Style(p.SKY, "-", "P"),
-    "P1, IPS": Style(p.SKY, ":", "P", hollow=True),
+    "LUCB": Style(p.RED, _MIXED, "<"),
+    "P1, mean": Style(p.BLUE, _DASHED, "P"),
+    "P1, IPS": Style(p.ICE, "-", "P", hollow=True, width=_WIDE),
     "EXP4.P, mean": Style(p.OCHRE, "-", "X"),
-    "EXP4.P, IPS": Style(p.OCHRE, ":", "X", hollow=True),
-    "PSS(2)": Style(p.PINK, "--", "*"),
-    "SR": Style(p.BLACK, "--", ">"),
-    "contrast": Style(p.RED, "-", "D"),
-    "contrast, stationary": Style(p.RED, _DOTTED, "D", hollow=True),
-    "oracle's fixed plan, stationary": Style(p.BLACK, "--", "*", hollow=True),
+    "EXP4.P, IPS": Style(p.BROWN, _DASHED, "X", hollow=True),
+    "PSS(2)": Style(p.PINK, _DASHED, "*"),
+    "SR": Style(p.BLACK, _DASHED, ">"),
 }
 
 # The arms of one run, the best last.
 _ARMS = (
-    Mark("o", p.PALE, 26),
-    Mark("s", p.STEEL, 26),
-    Mark("^", p.BLUE, 26),
-    Mark("D", p.ORANGE, 26),
-    Mark("*", p.NAVY, 62),
+    Mark("o", p.PALE, 11),
+    Mark("s", p.STEEL, 11),
+    Mark("^", p.BLUE, 12),
+    Mark("D", p.ORANGE, 10),
+    Mark("*", p.NAVY, 26),
 )
 
 
@@ -82,3 +87,8 @@ def of_arms() -> tuple[Mark, ...]:
 def numbered(i: int) -> Style:
     """Return the look of the curve of that number in a study, whatever its policy."""
     return Style(p.SERIES[i % len(p.SERIES)], _LINES[i % len(_LINES)], _MARKERS[i % len(_MARKERS)], width=1.5)
+
+
+def typeset(label: str) -> str:
+    """Return a policy's name as mathematics where it has some; without dollars it is the plain one."""
+    return label.replace("0-1_1", "0-1$_1$")

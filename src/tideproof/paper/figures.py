@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.draw.curves import draw_facets
+from tideproof.draw.facets import Facet, draw_facets
 from tideproof.draw.paper import draw_conjecture, draw_graph, draw_run, draw_theorem
 from tideproof.lab.intervals import quantile
 from tideproof.paper import panels as named
-from tideproof.paper.curves import curve_table, facets
+from tideproof.paper.curves import FEWEST, curve_table, facets
 from tideproof.paper.instead import NEEDS, instead_table
 from tideproof.paper.measured import Of
 from tideproof.table import Table
 from tideproof.worlds import mdm
+
+PICTURES = ("pdf", "svg", "png")  # kinds of files of each figure
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Figure:
     needs : the panels and side studies it is made from.
     table : returns its data.
     draw : returns the picture of such data, a matplotlib figure.
+    narrow : whether it fits into one column of a journal; others have the width of two.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Figure:
     needs: tuple[str, ...]
     table: Callable[[Mapping[str, Any]], Table]
     draw: Callable[[Table], Any]
+    narrow: bool = False
 
 
 _BENCHMARKS = (named.LINLUCB, named.ROUND_ROBIN, named.ZERO_ONE, named.SER3)
@@ -52,8 +56,8 @@ SIXTEEN = tuple(
     for arms in named.ARMS
     for scenario in named.SCENARIOS
 )
-_BANDS = "Bands: 95 % intervals. A curve ends before the first budget without an error."
-_POINTS = f"{_BANDS} SER3 stands at its average samples."
+_BANDS = f"Bands: 95 % intervals. A curve ends before the first budget with fewer than {FEWEST} errors."
+_POINTS = f"{_BANDS} SER3 stands at its average pulls."
 
 
 _ENDS = tuple(f"{end} {one}" for end in ("smallest", "largest") for one in ("Cov(s_j, s_m)", "Var(mu_i)"))
@@ -82,22 +86,37 @@ def _existing(name: str, of: Of, title: str) -> Figure:
     return Figure(
         name,
         title,
-        f"MDM, 5 arms, environments of 2 to 50 pulls, shifts uniform between 0 and 20. {_POINTS}",
+        "Monotone decreasing means, five arms; environments of 2 to 50 pulls, shifts uniform on (0, 20). "
+        "(a) Policies that play the arms they have not dropped in turn, on a log scale. "
+        "(b) Policies that choose anew before every pull, on a linear scale, beside round robin. "
+        f"P1, IPS, and EXP4.P, IPS, all but coincide. {_POINTS}",
         ("existing", named.ser3("mdm-5-general")),
         lambda found: curve_table(found, wanted, of),
-        lambda table: draw_facets(facets(table, of), of.upper(), 1, (7.2, 5.6), 4),
+        lambda table: draw_facets(_two_kinds(table, of), of.upper(), 2, 2.9, 6),
     )
 
 
-def _compared(name: str, of: Of, worlds: tuple[str, ...], size: tuple[float, float], title: str) -> Figure:
+def _two_kinds(table: Table, of: Of) -> list[Facet]:
+    """Return the existing policies in two facets, those that play in turn and those that always adapt."""
+    (every,) = facets(table, of)
+    in_turn = (named.ROUND_ROBIN, named.SR, named.PSS, named.SER3)
+    adapt = [curve for curve in every.curves if curve.label not in in_turn[1:]]
+    return [
+        Facet("Playing in turn (log scale)", [c for c in every.curves if c.label in in_turn], every.longest),
+        Facet("Adapting before every pull (linear scale)", adapt, every.longest, scale="linear"),
+    ]
+
+
+def _compared(name: str, of: Of, worlds: tuple[str, ...], columns: int, height: float, title: str) -> Figure:
     wanted = dict.fromkeys(worlds, _BENCHMARKS)
     return Figure(
         name,
         title,
-        f"LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. {_POINTS}",
+        "LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. "
+        f"Insets: curves that lie close together, on a linear scale. {_POINTS}",
         _swept(worlds),
         lambda found: curve_table(found, wanted, of),
-        lambda table: draw_facets(facets(table, of), of.upper(), 2 if len(worlds) == 4 else 4, size, 4),
+        lambda table: draw_facets(facets(table, of), of.upper(), columns, height, 4),
     )
 
 
@@ -105,7 +124,7 @@ FIGURES = (
     Figure(
         "fig1",
         "A policy sampling under shifts",
-        "One run of LinLUCB: 120 pulls of five arms. "
+        "One run of LinLUCB: 120 pulls of five arms in environments (shaded in turn) with shifts s_j. "
         "Lines: the expected reward of each arm, which all environments move alike. "
         "Marks: the rewards that came back.",
         ("illustration",),
@@ -117,15 +136,16 @@ FIGURES = (
     Figure(
         "fig3",
         "The arm graph under initialisation",
-        "After each of three environments of 2, 3 and 2 pulls: "
-        "arms are joined that were played in one environment. "
-        "In turn they fall into two parts; "
-        "Algorithm 1 begins an environment with the arm that ended the last one.",
+        "The paper's example of five arms, after each of three environments: "
+        "arms are joined that were played in one environment, dark if in the last one. "
+        "Above, they fall into two parts; "
+        "below, Algorithm 1 begins an environment with the arm that ended the one before.",
         ("initialisation",),
         lambda found: found["initialisation"],
         draw_graph,
+        narrow=True,
     ),
-    _compared("fig4", "pics", named.REDUCTION, (8.4, 6.4), "LinLUCB and benchmark policies, PICS"),
+    _compared("fig4", "pics", named.REDUCTION, 2, 4.2, "LinLUCB and benchmark policies, PICS"),
     Figure(
         "fig5",
         "Reduce-to-MAB, and the same without shifts",
@@ -133,10 +153,10 @@ FIGURES = (
         f"Stationary: the policy where there are no shifts. {_BANDS}",
         (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
-        lambda table: draw_facets(facets(table, "pics"), "PICS", 2, (8.4, 6.6), 3),
+        lambda table: draw_facets(facets(table, "pics"), "PICS", 2, 4.4, 5),
     ),
-    _compared("appendix-pics", "pics", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, PICS"),
-    _compared("appendix-eoc", "eoc", SIXTEEN, (13.0, 12.4), "The sixteen panels of the appendix, EOC"),
+    _compared("appendix-pics", "pics", SIXTEEN, 4, 7.2, "The sixteen panels of the appendix, PICS"),
+    _compared("appendix-eoc", "eoc", SIXTEEN, 4, 7.2, "The sixteen panels of the appendix, EOC"),
     Figure(
         "instead",
         "What we would use instead",
@@ -145,7 +165,7 @@ FIGURES = (
         f"{_BANDS}",
         NEEDS,
         instead_table,
-        lambda table: draw_facets(facets(table, "pics"), "PICS", 4, (13.0, 12.4), 4),
+        lambda table: draw_facets(facets(table, "pics"), "PICS", 4, 7.2, 4),
     ),
     Figure(
         "theorem1",

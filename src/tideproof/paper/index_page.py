@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tideproof.draw.palette import css
-from tideproof.paper.figures import Figure
+from tideproof.paper.figures import PICTURES, Figure
 from tideproof.paper.ledger import RULES, least_favourable, summary, where_against, with_interval
 from tideproof.paper.panels import Panel
 from tideproof.paper.verdicts import Judged, Part
@@ -85,9 +85,10 @@ def _cell(content: object) -> str:
 
 def _figure(figure: Figure, folder: Path) -> str:
     picture = b64encode((folder / f"{figure.name}.svg").read_bytes()).decode("ascii")
-    links = ", ".join(f'<a href="{figure.name}.{kind}">{kind.upper()}</a>' for kind in ("csv", "svg", "png"))
+    links = ", ".join(f'<a href="{figure.name}.{kind}">{kind.upper()}</a>' for kind in ("csv", *PICTURES))
+    width = ' class="narrow"' if figure.narrow else ""
     return (
-        f'<figure id="{figure.name}"><h3>{html.escape(figure.name)}: {html.escape(figure.title)}</h3>'
+        f'<figure id="{figure.name}"{width}><h3>{html.escape(figure.name)}: {html.escape(figure.title)}</h3>'
         f'<img alt="{html.escape(figure.title)}" src="data:image/svg+xml;base64,{picture}">'
         f"<figcaption>{html.escape(figure.caption)} Made from: {html.escape(', '.join(figure.needs))}. "
         f"Files: {links}.</figcaption></figure>"

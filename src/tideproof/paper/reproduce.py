@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideproof._version import __version__
 from tideproof.checks import whole
-from tideproof.draw.figure import save
+from tideproof.draw.figure import save_for_print
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_picture, replace_text, replacing
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
 from tideproof.lab.interrupts import awaited, ctrl_c_waits
 from tideproof.paper.claims import CLAIMS
-from tideproof.paper.figures import FIGURES, Figure
+from tideproof.paper.figures import FIGURES, PICTURES, Figure
 from tideproof.paper.index_page import index_page
 from tideproof.paper.ledger import claim_table, markdown
 from tideproof.paper.panels import Panel, panels
@@ -129,8 +130,9 @@ def _write(name: str, table: Table, folder: Path) -> None:
     figure = next(each for each in FIGURES if each.name == name)
     with replacing(folder / f"{name}.csv") as path:
         table.to_csv(path)
-    with replacing(folder / f"{name}.svg") as svg, replacing(folder / f"{name}.png") as png:
-        save(figure.draw(table), svg, png, tight=False)
+    with ExitStack() as files:
+        paths = [files.enter_context(replacing(folder / f"{name}.{kind}")) for kind in PICTURES]
+        save_for_print(figure.draw(table), *paths)
 
 
 def _csv(path: Path, judged: list[Judged]) -> None:

@@ -21,7 +21,7 @@ from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, panels
 from tideproof.paper.yardstick import yardstick
 from tideproof.policies.registry import policy
 from tideproof.table import Table
-from tideproof.worlds import Lengths, World, mdm
+from tideproof.worlds import mdm
 
 LOOKED_INTO = 1000  # runs whose last state is read
 BOUND_BUDGETS = (60, 100, 200, 500)
@@ -33,17 +33,22 @@ def illustration(seed: int, replications: int) -> Table:
     return replay(mdm(5), "linlucb", seed, 0, 120).table()
 
 
+# Arms in the order in which they are played, by environment: the paper's example of section 3.2.
+_EXAMPLE = {
+    "without a link": ((1, 2), (1, 2, 3), (4, 5)),
+    "Algorithm 1": ((1, 2), (2, 3, 5), (5, 4)),
+}
+
+
 def initialisation(seed: int, replications: int) -> Table:
-    """Return who was played in three short environments, with and without Algorithm 1: figure 3."""
-    world = World(mdm(5).means, lengths=Lengths([2, 3, 2]))
-    columns: dict[str, list[Any]] = {"policy": [], "step": [], "environment": [], "arm": []}
-    for label, name in {"in turn": "round-robin", "Algorithm 1": "linlucb"}.items():
-        run = replay(world, policy(name), seed, 0, 60 if name == "linlucb" else 7)
-        columns["policy"] += [label] * 7
-        columns["step"] += range(1, 8)
-        columns["environment"] += run.environment[:7].tolist()
-        columns["arm"] += run.arm[:7].tolist()
-    return Table(columns)
+    """Return who is played in three short environments, with and without Algorithm 1: figure 3."""
+    rows = [
+        (label, environment, arm - 1)
+        for label, environments in _EXAMPLE.items()
+        for environment, arms in enumerate(environments)
+        for arm in arms
+    ]
+    return Table(dict(zip(("policy", "environment", "arm"), zip(*rows, strict=True), strict=True)))
 
 
 def bounds(seed: int, replications: int) -> Table:

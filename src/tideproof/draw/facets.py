@@ -1,0 +1,174 @@
+"""A grid of panels with curves of policies, as in the paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.draw.curves import Curve
+from tideproof.draw.figure import PAGE, in_print_style, letter, subplots
+from tideproof.draw.palette import FAINT, INK, PAPER
+from tideproof.draw.styles import Style, of_paper, typeset
+
+if TYPE_CHECKING:
+    from tideproof.draw.figure import Figure
+
+# Three curves or more above this share of the height are shown again, where one of these boxes is free:
+# left, bottom, width, height, and the side where numbers stand.
+_CROWDED = 0.77
+_BOXES = (
+    (0.54, 0.16, 0.44, 0.42, "left"),
+    (0.58, 0.42, 0.40, 0.33, "left"),
+    (0.03, 0.05, 0.38, 0.34, "right"),
+)
+
+
+class Facet(NamedTuple):
+    """Curves that share a pair of axes, which ends a little to the right of `longest`.
+
+    `row` says what it has in common with its neighbours to the left.
+    """
+
+    title: str
+    curves: list[Curve]
+    longest: float
+    row: str = ""
+    scale: Literal["log", "linear"] = "log"
+
+
+@in_print_style
+def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, legend: int) -> Figure:
+    """Draw each facet in a grid as wide as a page, with one legend of that many columns below.
+
+    Facets of a row with the same scale have the same limits, from what is seen in them. Curves that crowd
+    at the upper edge of a log scale are shown again in an inset.
+    """
+    lines = -(-len(facets) // columns)
+    figure, grid = subplots(lines, columns, (PAGE, height), squeeze=False)
+    handles: dict[str, Any] = {}
+    for number, (axes, facet) in enumerate(zip(grid.flat, facets, strict=True)):
+        start = number - number % columns
+        row = facets[start : start + columns]
+        alike = [other for other in row if other.scale == facet.scale]
+        axes.set_yscale(facet.scale)
+        axes.set(xlim=(0.0, 1.04 * facet.longest), ylim=_limits(alike))
+        for i, curve in enumerate(facet.curves):
+            handles[typeset(curve.label)] = _facet_line(
+                axes, curve, of_paper()[curve.label], i, facet.longest
+            )
+        axes.set_title(f"{letter(number)} {facet.title}")
+        axes.grid(True)
+        axes.tick_params(labelleft=number == start or len(alike) < len(row))
+        axes.set_xlabel("pulls" if number + columns >= len(facets) else "")
+        axes.set_ylabel(axis if number == start else "")
+        _inset(axes, facet)
+    for axes, facet in zip(grid[:, -1], facets[columns - 1 :: columns], strict=True):
+        axes.text(
+            1.03,
+            0.5,
+            facet.row,
+            transform=axes.transAxes,
+            rotation=270,
+            va="center",
+            ma="center",
+            linespacing=1.0,
+        )
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=legend)
+    return figure
+
+
+def _limits(facets: list[Facet]) -> tuple[float, float]:
+    """Return the ends of an axis that shows all curves with a band, and little else.
+
+    A curve without any is exact, and may leave the axes.
+    """
+    seen = [
+        (low, high)
+        for facet in facets
+        for curve in facet.curves
+        for x, low, high in zip(curve.x, curve.low, curve.high, strict=True)
+        if x <= facet.longest and low < high
+    ]
+    bottom, top = min((low for low, _ in seen), default=0.1), max((high for _, high in seen), default=1.0)
+    if facets[0].scale == "linear":
+        return 0.0, 1.05 * top
+    room = max((top / bottom) ** 0.03, 1.1)
+    return bottom / room, top * room
+
+
+def _inset(axes: Any, facet: Facet) -> None:
+    """Show curves that crowd at the upper edge of a log scale on a linear one, where there is room."""
+    from matplotlib.ticker import MaxNLocator
+
+    places = [_places(axes, curve, facet.longest) for curve in facet.curves]
+    crowd = [len(at) > 0 and bool((at[:, 1] > _CROWDED).all()) for at in places]
+    others = [at for at, high in zip(places, crowd, strict=True) if not high]
+    free = [box for box in _BOXES if not any(_inside(at, box) for at in others)]
+    if sum(crowd) < 3 or not free or facet.scale == "linear":
+        return
+    inset = axes.inset_axes(free[0][:4])
+    seen = [
+        value
+        for curve, high in zip(facet.curves, crowd, strict=True)
+        for x, value in zip(curve.x, curve.value, strict=True)
+        if high and x <= facet.longest
+    ]
+    room = 0.1 * (max(seen) - min(seen)) or 0.01
+    inset.set(xlim=axes.get_xlim(), ylim=(min(seen) - room, max(seen) + room), xticks=[])
+    inset.yaxis.set_major_locator(MaxNLocator(2))
+    inset.yaxis.set_ticks_position(free[0][4])
+    inset.tick_params(labelsize=6.5, pad=1.0, length=1.5, width=0.4)
+    inset.spines[:].set(visible=True, color=FAINT, linewidth=0.4)
+    for i, (curve, high) in enumerate(zip(facet.curves, crowd, strict=True)):
+        if high:
+            _facet_line(inset, curve, of_paper()[curve.label], i, facet.longest, 0.75)
+
+
+def _places(axes: Any, curve: Curve, longest: float) -> NDArray[np.float64]:
+    """Return where the points of a curve lie, as shares of the width and the height of the axes."""
+    points = np.column_stack([curve.x, curve.value])[np.array(curve.x) <= longest]
+    return np.array((axes.transScale + axes.transLimits).transform(points))
+
+
+def _inside(points: NDArray[np.float64], box: tuple[float, float, float, float, str]) -> bool:
+    """Tell whether a point lies in the box, with room for the numbers and a little around."""
+    left, bottom, width, height, side = box
+    before, after = (0.14, 0.03) if side == "left" else (0.03, 0.14)
+    x, y = points.T
+    across = (x > left - before) & (x < left + width + after)
+    return bool((across & (y > bottom - 0.03) & (y < bottom + height + 0.03)).any())
+
+
+def _facet_line(axes: Any, curve: Curve, style: Style, number: int, longest: float, size: float = 1.0) -> Any:
+    """Draw a curve with its band and return it; curves of many points have their markers apart."""
+    x = np.array(curve.x, float)
+    few = max(len(x) // 6, 1)
+    axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.16, linewidth=0, zorder=1)
+    for end in _edges(axes, curve, style.width + 1.0):
+        axes.plot(x, end, color=style.colour, linewidth=0.4, zorder=1)
+    (line,) = axes.plot(
+        x,
+        curve.value,
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
+        markevery=[i for i in range(number % few, len(x), few) if x[i] <= longest],
+        markersize=size * (2.6 + 0.6 * style.width),
+        markerfacecolor=PAPER if style.hollow else style.colour,
+        markeredgecolor=INK,
+        markeredgewidth=0.4,
+        linewidth=size * style.width,
+        solid_capstyle="butt",
+        zorder=2.0 + 1.0 / style.width,
+    )
+    return line
+
+
+def _edges(axes: Any, curve: Curve, least: float) -> list[NDArray[np.float64]]:
+    """Return both ends of the band where they are so many points apart that both can be seen."""
+    both = [np.array(end, float) for end in (curve.low, curve.high)]
+    low, high = (axes.transData.transform(np.column_stack([curve.x, end]))[:, 1] for end in both)
+    near = (high - low) * 72.0 / axes.figure.dpi < least
+    return [np.where(near, np.nan, end) for end in both]
