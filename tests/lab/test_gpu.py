@@ -46,7 +46,7 @@ worlds = {
 }
 for name in sys.argv[1:]:
     world = worlds.get(name, tp.mdm(3))
-    plan = Plan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5)
+    plan = Plan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5, (30,))
     for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 7), run_chunk(plan, 2, 7)):
         if not np.array_equal(here, there):
             print(name, field, here.tolist(), there.tolist())

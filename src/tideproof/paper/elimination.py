@@ -19,6 +19,7 @@ from tideproof.worlds import mdm
 
 HALVES, ONE_AT_A_TIME = "half at once", "one at a time"
 ALL_REWARDS, LAST_PHASE = "means of all rewards", "means of the last phase"
+NO_SHIFTS = ", no shifts"
 BUDGETS = (50, 100, 200, 400)
 RUNS = 20_000  # at most, each by itself
 
@@ -28,19 +29,25 @@ def elimination(seed: int, replications: int) -> Table:
     runs = min(replications, RUNS)
     rows: list[tuple[Any, ...]] = []
     for budget in BUDGETS:
-        rewards = _shifted_noise(np.random.default_rng([seed, budget]), runs, budget)
+        random = np.random.default_rng([seed, budget])
+        noise = random.standard_normal((budget, runs))
+        rewards = noise + _shifts(random, runs, budget)
         for dropping, phases in ((HALVES, _halving(budget)), (ONE_AT_A_TIME, _rejects(budget))):
             for means in (ALL_REWARDS, LAST_PHASE):
                 order = np.random.default_rng([seed, budget, 1])
                 lost = _play(order, rewards, phases, means == LAST_PHASE)
                 for quantity, wrong in (("lost first", lost[0]), ("lost", lost[-1])):
                     rows.append((f"{dropping}, {means}", budget, quantity, int(wrong.sum()), runs))
+        order = np.random.default_rng([seed, budget, 1])
+        still = _play(order, noise, _rejects(budget), afresh=False)[-1]
+        name = f"{ONE_AT_A_TIME}, {ALL_REWARDS}{NO_SHIFTS}"
+        rows.append((name, budget, "lost", int(still.sum()), runs))
     columns = ("policy", "budget", "quantity", "events", "runs")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 
-def _shifted_noise(random: np.random.Generator, runs: int, steps: int) -> Floats:
-    """Return (steps, runs) of noise plus the shift of the moment: environments of 2 to 50 pulls."""
+def _shifts(random: np.random.Generator, runs: int, steps: int) -> Floats:
+    """Return (steps, runs) of the shift of the moment: environments of 2 to 50 pulls."""
     changes = np.zeros((steps, runs), bool)
     at = np.zeros(runs, int)
     while (at < steps).any():
@@ -49,8 +56,8 @@ def _shifted_noise(random: np.random.Generator, runs: int, steps: int) -> Floats
         at += random.integers(2, 50, runs, endpoint=True)
     number = changes.cumsum(axis=0) - 1
     shifts = random.uniform(0.0, 20.0, (int(number.max()) + 1, runs))
-    shifted: Floats = np.take_along_axis(shifts, number, axis=0) + random.standard_normal((steps, runs))
-    return shifted
+    moved: Floats = np.take_along_axis(shifts, number, axis=0)
+    return moved
 
 
 def _halving(budget: int) -> list[tuple[int, int]]:

@@ -28,6 +28,7 @@ ROBIN_OLS = "round robin, OLS selection"
 SER3 = "SER3"
 SR = "SR"
 PSS = "PSS(2)"
+P1_IPS = "P1, IPS"
 CONTRAST = "contrast"
 
 CONFIGURATIONS = {"mdm": mdm, "sc": slippage}
@@ -52,7 +53,7 @@ _EXISTING = {
     "UCB": "ucb1-normal",
     "LUCB": "lucb",
     "P1, mean": "p1",
-    "P1, IPS": "p1+ips",
+    P1_IPS: "p1+ips",
     "EXP4.P, mean": "exp4p",
     "EXP4.P, IPS": "exp4p+ips",
     PSS: "pss",
@@ -126,7 +127,13 @@ class Panel:
 @cache
 def panels() -> dict[str, Panel]:
     """Return every panel, by name."""
-    made = [_existing(), *(_stationary(means) for means in CONFIGURATIONS), _magnified(), _two_arms()]
+    made = [
+        _existing(),
+        _ips_stationary(),
+        *(_stationary(means) for means in CONFIGURATIONS),
+        _magnified(),
+        _two_arms(),
+    ]
     for means in CONFIGURATIONS:
         for arms in ARMS:
             for scenario in SCENARIOS:
@@ -154,6 +161,13 @@ def _existing() -> Panel:
     budgets = (50, 100, 200, 300, 400, 600, 800, 1000)  # few: some policies are run for each anew
     named = tuple(policy(name, label=label) for label, name in _EXISTING.items())
     return Panel("existing", f"Existing policies: {in_words('mdm', 5, 'general')}", mdm(5), named, budgets)
+
+
+def _ips_stationary() -> Panel:
+    """P1 of figure 2, without shifts."""
+    named = (policy("p1+ips", label=P1_IPS),)
+    title = f"P1: {in_words('mdm', 5, 'stationary')}"
+    return Panel("ips-stationary", title, mdm(5, "stationary"), named, _existing().budgets)
 
 
 def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:

@@ -78,6 +78,21 @@ def bounds(seed: int, replications: int) -> Table:
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 
+def propensities(seed: int, replications: int) -> Table:
+    """Return how far the propensity-weighted means of P1 are from the arms' average rewards, over runs."""
+    spec, world, budget = policy("p1+ips"), mdm(5), 100
+    loop = compiled_loop(spec)
+    count = min(replications, 5 * LOOKED_INTO)
+    far = []
+    for replication in range(count):
+        _, memory = run_loop(loop, spec, world, [budget], seed, replication, 1)
+        shift = replay(world, "round-robin", seed, replication, budget).shift.mean()
+        far.append(memory.view.data.moments.sums / budget - (np.array(world.means) + shift))
+    mean, stderr = np.mean(far, axis=0), np.std(far, axis=0) / np.sqrt(count)
+    arms = list(range(world.arms))
+    return Table({"arm": arms, "budget": [budget] * world.arms, "mean": mean, "stderr": stderr})
+
+
 def _bound(data: Any) -> tuple[float, ...]:
     fit, pulls = data.fit, data.pulls
     K, N, J = len(pulls), fit.told[0], fit.environments[0]
@@ -99,4 +114,5 @@ SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
     "bounds": bounds,
     "yardstick": yardstick,
     "elimination": elimination,
+    "propensities": propensities,
 }
