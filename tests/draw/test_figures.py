@@ -102,16 +102,25 @@ def test_a_row_has_the_limits_of_what_is_seen_in_it():
     more = samples.FACETS[2]._replace(curves=[*samples.FACETS[2].curves, exact])
     (axes,) = draw_facets([more], "PICS", 1, 2.0, 1).axes
     assert axes.get_ylim() == pytest.approx((0.24 / 1.1, 0.31 * 1.1))  # an exact curve may leave
+    unsure = samples.Curve("SR", [10, 20], np.array([0.4, 0.1]), np.array([0.3, -0.01]), np.array([0.5, 0.2]))
+    (axes,) = draw_facets([more._replace(curves=[unsure])], "EOC", 1, 2.0, 1).axes
+    room = (0.5 / 0.025) ** 0.03  # less than 1.1
+    assert room < 1.1
+    assert axes.get_ylim() == pytest.approx((0.025 / 1.1, 0.5 * 1.1))  # and an interval of costs reach zero
 
 
 def test_markers_stand_apart_and_never_at_the_edge():
-    axes = draw_facets(samples.FACETS, "PICS", 2, 5.0, 3).axes
-    assert [line.get_markevery() for line in drawn(axes[0])] == [
-        [0, 1, 2],
-        [1, 3, 5, 7, 9, 11, 13, 15],
-        [0, 1, 2],
+    first, second, *_ = draw_facets(samples.FACETS, "PICS", 2, 5.0, 3).axes
+    seven = [1, 3, 5, 7, 10, 12, 14]  # nearest to 15 (k + 1/2)/7, the second of three curves
+    assert [line.get_markevery() for line in drawn(first)] == [[0, 1, 2], seven, [0, 1, 2]]
+    assert [line.get_markevery() for line in drawn(second)] == [[0]]  # the other lies beyond the budgets
+    close = [30, 31, 32, 33, 34, 35, *range(40, 110, 10)]  # markers are spread over the axis, not over points
+    facet = samples.FACETS[0]._replace(curves=[samples.curve("SR", close, [0.3] * 13)] * 2, longest=100)
+    (axes,) = draw_facets([facet], "PICS", 1, 2.0, 1).axes
+    assert [[close[i] for i in line.get_markevery()] for line in drawn(axes)] == [
+        [32, 40, 50, 60, 70, 80, 90],  # nearest to 30 + 70 (k + 1/4)/7
+        [35, 50, 60, 70, 80, 90, 100],  # k + 3/4; ties go to the first: 47.5, 57.5, ...
     ]
-    assert [line.get_markevery() for line in drawn(axes[1])] == [[0]]  # the other lies beyond the budgets
 
 
 def test_bands_have_edges_where_these_can_be_seen():

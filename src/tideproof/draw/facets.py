@@ -55,9 +55,8 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
         axes.set_yscale(facet.scale)
         axes.set(xlim=(0.0, 1.04 * facet.longest), ylim=_limits(alike))
         for i, curve in enumerate(facet.curves):
-            handles[typeset(curve.label)] = _facet_line(
-                axes, curve, of_paper()[curve.label], i, facet.longest
-            )
+            marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
+            handles[typeset(curve.label)] = _facet_line(axes, curve, of_paper()[curve.label], marked)
         axes.set_title(f"{letter(number)} {facet.title}")
         axes.grid(True)
         axes.tick_params(labelleft=number == start or len(alike) < len(row))
@@ -82,13 +81,13 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
 def _limits(facets: list[Facet]) -> tuple[float, float]:
     """Return the ends of an axis that shows all curves with a band, and little else.
 
-    A curve without any is exact, and may leave the axes.
+    A curve without any is exact, and may leave the axes; so may a band far below its curve.
     """
     seen = [
-        (low, high)
+        (max(low, 0.25 * value), high)
         for facet in facets
         for curve in facet.curves
-        for x, low, high in zip(curve.x, curve.low, curve.high, strict=True)
+        for x, value, low, high in zip(*curve[1:], strict=True)
         if x <= facet.longest and low < high
     ]
     bottom, top = min((low for low, _ in seen), default=0.1), max((high for _, high in seen), default=1.0)
@@ -123,7 +122,8 @@ def _inset(axes: Any, facet: Facet) -> None:
     inset.spines[:].set(visible=True, color=FAINT, linewidth=0.4)
     for i, (curve, high) in enumerate(zip(facet.curves, crowd, strict=True)):
         if high:
-            _facet_line(inset, curve, of_paper()[curve.label], i, facet.longest, 0.75)
+            marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
+            _facet_line(inset, curve, of_paper()[curve.label], marked, 0.75)
 
 
 def _places(axes: Any, curve: Curve, longest: float) -> NDArray[np.float64]:
@@ -141,10 +141,19 @@ def _inside(points: NDArray[np.float64], box: tuple[float, float, float, float, 
     return bool((across & (y > bottom - 0.03) & (y < bottom + height + 0.03)).any())
 
 
-def _facet_line(axes: Any, curve: Curve, style: Style, number: int, longest: float, size: float = 1.0) -> Any:
-    """Draw a curve with its band and return it; curves of many points have their markers apart."""
+def _marked(curve: Curve, offset: float, longest: float) -> list[int]:
+    """Return which points have markers: all of a few, else seven; other curves have other offsets."""
     x = np.array(curve.x, float)
-    few = max(len(x) // 6, 1)
+    marked = set(range(len(x)))
+    if len(x) > 12:
+        at = x[0] + (x[-1] - x[0]) * (np.arange(7) + offset) / 7.0
+        marked = {int(np.abs(x - one).argmin()) for one in at}
+    return [i for i in sorted(marked) if x[i] <= longest]
+
+
+def _facet_line(axes: Any, curve: Curve, style: Style, marked: list[int], size: float = 1.0) -> Any:
+    """Draw a curve with its band and return it."""
+    x = np.array(curve.x, float)
     axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.16, linewidth=0, zorder=1)
     for end in _edges(axes, curve, style.width + 1.0):
         axes.plot(x, end, color=style.colour, linewidth=0.4, zorder=1)
@@ -154,7 +163,7 @@ def _facet_line(axes: Any, curve: Curve, style: Style, number: int, longest: flo
         color=style.colour,
         linestyle=style.line,
         marker=style.marker,
-        markevery=[i for i in range(number % few, len(x), few) if x[i] <= longest],
+        markevery=marked,
         markersize=size * (2.6 + 0.6 * style.width),
         markerfacecolor=PAPER if style.hollow else style.colour,
         markeredgecolor=INK,
