@@ -244,7 +244,7 @@ def test_the_interval_of_rare_differences_is_honest():
     found = [mean_of(np.r_[np.ones(k), np.zeros(n - k)], 1.0, level) for k in counts]
     for rate in (0.5, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0):
         missed = [not one.low <= rate / n <= one.high for one in found]
-        assert stats.poisson.pmf(counts, rate)[missed].sum() <= 1.5 * (1.0 - level)
+        assert stats.poisson.pmf(counts, rate)[missed].sum() <= 1.0 - level
 
 
 def test_a_ratio_of_kept_selections():

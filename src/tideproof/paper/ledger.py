@@ -20,7 +20,8 @@ RULES = (
     "A part that speaks of all designs, as a theorem does, does not hold if one is against it. "
     "A claim holds if all parts do, does not hold if none does, not even in part, and one fails, "
     "is not decided if all parts are open, and holds in part otherwise. "
-    "Differences are paired where both numbers come from the same worlds and budgets; "
+    "Differences are paired where both numbers come from one study, "
+    "or from selections that were kept run by run; "
     "other intervals hold whatever the dependence."
 )
 

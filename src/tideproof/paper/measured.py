@@ -1,9 +1,9 @@
 """What claims compare: numbers with intervals, and differences of them.
 
-A paired difference is used wherever both numbers come from the same replications: two policies of one
-study, or selections that were kept in worlds that share their noise. Otherwise the interval of each is
-widened so that the interval of the difference holds whatever their dependence: two intervals at level
-1 - a/2 hold together at level 1 - a (Bonferroni).
+A paired difference is one of numbers from the same replications: two policies of one study, or selections
+that were kept in worlds that share their noise. Where there are no pairs the interval of each is widened
+so that the interval of the difference holds whatever their dependence: two intervals at level 1 - a/2
+hold together at level 1 - a (Bonferroni).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def paired_sum(parts: Iterable[tuple[float, Kept]], level: float) -> Measured:
 
 
 def sum_of(parts: Iterable[tuple[float, Kept]]) -> tuple[Floats, float]:
-    """Return the weighted sum of what went wrong, by replication, and the largest size it can have."""
+    """Return the weighted sum of what went wrong, by replication, and a size that it cannot exceed."""
     given = list(parts)
     total = np.sum([weight * kept.wrong() for weight, kept in given], axis=0)
     sizes = [sum(weight for weight, _ in given if sign * weight > 0.0) for sign in (1, -1)]
