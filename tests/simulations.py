@@ -20,7 +20,7 @@ ALARM = 1e-6  # probability that a statistical test would fail by accident were 
 WORLD = tp.mdm(5)
 POLICIES = ["linlucb", "round-robin", "round-robin+ols"]
 BUDGETS = [30, 60, 100]
-SIZES = {"replications": 3500, "seed": 7}  # of the fixture `study`
+SIZES = {"replications": 3500, "seed": 7, "keep": 60}  # of the fixture `study`
 
 
 def same(a, b):

@@ -49,10 +49,13 @@ def test_any_executor_gives_the_same_bits(study, make):
 
 
 def test_a_plan_travels_as_plain_names():
-    plan = Plan(WORLD, (tp.policy("linlucb", n0=3, label="L"), tp.policy("round-robin+ols")), (40, 60), 3)
+    plan = Plan(
+        WORLD, (tp.policy("linlucb", n0=3, label="L"), tp.policy("round-robin+ols")), (40, 60), 3, (60,)
+    )
     there = pickle.loads(pickle.dumps(plan))
     assert [spec.label for spec in there.policies] == ["L", "round-robin+ols"]
     sent = run_chunk(there, 0, 50)._asdict()
+    assert sent["selected"].shape == (2, 1, 50)
     for name, here in run_chunk(plan, 0, 50)._asdict().items():
         assert here.tobytes() == sent[name].tobytes()
 
@@ -137,6 +140,18 @@ def test_ctrl_c_keeps_finished_work(capsys):
     assert capsys.readouterr().err == "interrupted after 2,000 of 10,000 replications\n"
     assert all(future.cancelled() for future in pool.futures[3:])
     assert "interrupted" in repr(kept)
+
+
+def test_ctrl_c_while_sums_are_added_up_leaves_nothing_half_done(monkeypatch, capsys):
+    """Selections, sums and their number are of the same replications, wherever it comes."""
+
+    def pressed(mine, other):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tideproof.lab.tally.Tally.plus", pressed)
+    kept = tp.simulate(WORLD, "round-robin", [30], 3 * CHUNK, seed=7, executor=Inline(), keep=30)
+    assert same(kept, tp.simulate(WORLD, "round-robin", [30], CHUNK, seed=7, keep=30))
+    assert kept.replications == len(kept.selected("round-robin", 30)) == CHUNK
 
 
 def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, capsys):
@@ -236,6 +251,9 @@ BAD = [
     ({"budgets": [100, 100]}, tp.InputError, "ascending order, each once; 100 comes after 100"),
     ({"budgets": [-5, 100]}, tp.InputError, "a budget must be a whole number of at least 1, not -5"),
     ({"budgets": [100.5]}, tp.InputError, "a budget must be a whole number of at least 1, not 100.5"),
+    ({"keep": 100.5}, tp.InputError, "a budget in keep must be a whole number of at least 1, not 100.5"),
+    ({"keep": [100, 100]}, tp.InputError, "keep must be in ascending order, each once; 100 comes after 100"),
+    ({"keep": np.array(99)}, tp.InputError, r"a budget in keep must be a whole .* not array\(99\)"),
     ({"budgets": [29, 100]}, tp.BudgetTooSmall, "a budget of 29 is too small for linlucb with 5 arms; .* 30"),
     ({"replications": 0}, tp.InputError, "replications must be a whole number of at least 1, not 0"),
     ({"seed": -1}, tp.InputError, f"seed must be a whole number from 0 to {2**64 - 1}, not -1"),

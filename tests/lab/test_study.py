@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -83,7 +85,7 @@ def test_save_and_load(study, tmp_path):
     loaded = tp.Study.load(path)
     assert same(study, loaded)
     assert repr(loaded) == repr(study)
-    for name in ("world", "recipes", "budgets", "replications", "seed", "interrupted", "made"):
+    for name in ("world", "recipes", "budgets", "replications", "seed", "interrupted", "made", "keep"):
         assert getattr(loaded, name) == getattr(study, name)
     assert set(loaded.made) == {"tideproof", "numpy", "numba", "python", "engine", "seconds"}
     again = tp.simulate(
@@ -92,6 +94,7 @@ def test_save_and_load(study, tmp_path):
         loaded.budgets,
         loaded.replications,
         loaded.seed,
+        keep=loaded.keep,
     )
     assert same(study, again)
     assert list(tmp_path.iterdir()) == [path]
@@ -205,6 +208,47 @@ def test_a_study_whose_selections_are_damaged(tmp_path):
         path.write_text(json.dumps(plain | {"selected": text}))
         with pytest.raises(tp.InputError, match="is damaged: its selections cannot be read"):
             tp.Study.load(path)
+
+
+NO_ARM = base64.b64encode(zlib.compress(np.full(50, -1, "<i2").tobytes())).decode()
+DAMAGED = [
+    ({"replications": -1}, "replications must be a whole number of at least 1, not -1"),
+    ({"budgets": ["30"]}, "a budget must be a whole number of at least 1, not '30'"),
+    ({"budgets": [30, 40]}, "parts of the study are missing or cannot be read"),
+    ({"keep": [31]}, "parts of the study are missing or cannot be read"),
+    ({"selected": NO_ARM}, "its selections cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGED)
+def test_a_study_whose_parts_do_not_fit_each_other(tmp_path, change, message):
+    path = tmp_path / "study.json"
+    tp.simulate(WORLD, "round-robin", 30, 50, keep=30).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(tp.InputError, match=f"study.json' is damaged: {message}"):
+        tp.Study.load(path)
+
+
+def test_a_study_whose_sums_or_selections_are_others(tmp_path):
+    path = tmp_path / "study.json"
+    tp.simulate(WORLD, "round-robin", 30, 50, keep=30).save(path)
+    plain = json.loads(path.read_text())
+    tally = plain["tally"]
+    for change, message in (
+        ({"chosen": [[[0, 0, 0, 0, 50]]]}, "its selections are not those that were counted"),
+        ({"chosen": [[[50]]]}, "parts of the study are missing or cannot be read"),
+        ({"samples": [[1, 2]]}, "parts of the study are missing or cannot be read"),
+        ({"pulls": "many"}, "parts of the study are missing or cannot be read"),
+    ):
+        path.write_text(json.dumps(plain | {"tally": tally | change}))
+        with pytest.raises(tp.InputError, match=f"study.json' is damaged: {message}"):
+            tp.Study.load(path)
+
+
+def test_what_is_done_to_selections_leaves_the_study_alone():
+    study = tp.simulate(WORLD, "round-robin", 30, 50, keep=30)
+    study.selected("round-robin", 30)[:] = 0
+    assert study.wrong("round-robin", 30).sum() == study.errors("round-robin")[0] < 50
 
 
 def test_table_and_repr(study):

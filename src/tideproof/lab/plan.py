@@ -98,23 +98,27 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()
     for label in labels:
         if labels.count(label) > 1:
             raise InputError(f"two policies are labelled {label!r}; give one tp.policy(..., label=...)")
-    points = _checkpoints(budgets)
+    points = _checkpoints(budgets, "budgets")
     if not points:
         raise InputError("budgets must not be empty")
     for spec in specs:
         for budget in points if spec.policy.needs_horizon else points[:1]:
             spec.within(world).params(arms, budget)
-    kept = _checkpoints(keep)
+    kept = _checkpoints(keep, "keep")
     for budget in kept:
         if budget not in points:
             raise InputError(f"keep must name budgets of the study, not {budget}; it has {listed(points)}")
     return Plan(world, specs, points, whole("seed", seed, 0, 2**64 - 1), kept)
 
 
-def _checkpoints(budgets: Any) -> tuple[int, ...]:
-    given = tuple(budgets) if isinstance(budgets, Iterable) else (budgets,)
-    points = tuple(whole("a budget", budget, 1) for budget in given)
+def _checkpoints(budgets: Any, argument: str) -> tuple[int, ...]:
+    several = isinstance(budgets, Iterable) and getattr(budgets, "ndim", 1) > 0  # an array may be one number
+    given = tuple(budgets) if several else (budgets,)
+    what = "a budget" if argument == "budgets" else f"a budget in {argument}"
+    points = tuple(whole(what, budget, 1) for budget in given)
     for before, after in pairwise(points):
         if after <= before:
-            raise InputError(f"budgets must be in ascending order, each once; {after} comes after {before}")
+            raise InputError(
+                f"{argument} must be in ascending order, each once; {after} comes after {before}"
+            )
     return points

@@ -58,8 +58,8 @@ def run_plan(
             pool = stack.enter_context(chosen.workers()) if executor is None else executor
             for count, tally in _tallies(chosen, plan, replications, pool, look):
                 selected.append(tally.selected)
-                total = tally if total is None else total.plus(tally)
-                done += count
+                more = tally if total is None else total.plus(tally)
+                total, done = more, done + count  # both or none, whenever Ctrl-C comes
                 show(done)
     except KeyboardInterrupt:
         if total is None:
@@ -72,7 +72,7 @@ def run_plan(
         budgets=plan.budgets,
         replications=done,
         seed=plan.seed,
-        tally=total._replace(selected=np.concatenate(selected, axis=-1)),
+        tally=total._replace(selected=np.concatenate(selected, axis=-1)[..., :done]),
         interrupted=done < replications,
         keep=plan.keep,
         made=_versions() | {"engine": chosen.name, "seconds": round(time.perf_counter() - start, 3)},

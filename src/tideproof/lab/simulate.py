@@ -53,8 +53,9 @@ def simulate(
         `cpu`, `cuda` (a GPU, with the extra `gpu`) or `auto`: a GPU if there is one. Both play the
         same worlds; docs/performance.md says how often rounding lets them choose differently.
     keep
-        Budgets at which the arm selected in every replication is kept, for `study.selected`: two
-        bytes each. Worlds of one seed share their noise, so that studies can be paired by it.
+        Budgets, in ascending order, at which the arm selected in every replication is kept, for
+        `study.selected`: two bytes each. Worlds of one seed share their noise, so that studies can be
+        paired by it.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tideproof.checks import whole
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text, replace_text
@@ -100,7 +101,7 @@ class Study:
             there = f"kept are {listed(self.keep)}" if self.keep else "none were kept"
             raise InputError(f"no selections at budget {budget}: {there}; simulate(..., keep=...) keeps them")
         arms: NDArray[np.int16] = self.tally.selected[self._index(label), self.keep.index(budget)]
-        return arms
+        return arms.copy()
 
     def wrong(self, label: str, budget: int) -> NDArray[np.bool_]:
         """Return, for every replication, whether the selection was incorrect, at a budget that was kept."""
@@ -253,24 +254,33 @@ class Study:
 
     @classmethod
     def _from_dict(cls, plain: dict[str, Any]) -> Study:
-        pairs = len(list(combinations(plain["policies"], 2)))
-        tally = {_RENAMED.get(name, name): np.array(sums) for name, sums in plain["tally"].items()}
-        shape = pairs, len(plain["budgets"])
-        tally["both"] = tally["both"].astype(np.int64).reshape(shape)  # no pairs, no numbers to tell from
-        tally["cost_gap_squares"] = tally["cost_gap_squares"].astype(np.float64).reshape(shape)
+        world = World.from_dict(plain["world"])
+        recipes = tuple(Recipe(**recipe) for recipe in plain["policies"])
+        budgets = tuple(whole("a budget", budget, 1) for budget in plain["budgets"])
+        replications = whole("replications", plain["replications"], 1)
+        shapes = Tally.shapes(len(recipes), len(budgets), world.arms)
+        tally: dict[str, Any] = {}
+        for written, sums in plain["tally"].items():
+            name = _RENAMED.get(written, written)
+            kind = np.float64 if name == "cost_gap_squares" else np.int64
+            tally[name] = np.array(sums, kind).reshape(shapes[name])
         keep = tuple(plain.get("keep", ()))
-        places = len(plain["policies"]), len(keep), plain["replications"]
+        kept_rows = [budgets.index(budget) for budget in keep]
         try:
-            tally["selected"] = _unpacked(plain.get("selected", "")).reshape(places)
+            selected = _unpacked(plain.get("selected", "")).reshape(len(recipes), len(keep), replications)
+            counted = [[np.bincount(arms, minlength=world.arms) for arms in each] for each in selected]
         except (ValueError, zlib.error):
             raise InputError("its selections cannot be read") from None
+        for mine, chosen in zip(counted, tally["chosen"], strict=True):
+            if not all(map(np.array_equal, mine, chosen[kept_rows])):
+                raise InputError("its selections are not those that were counted")
         return cls(
-            world=World.from_dict(plain["world"]),
-            recipes=tuple(Recipe(**recipe) for recipe in plain["policies"]),
-            budgets=tuple(plain["budgets"]),
-            replications=plain["replications"],
+            world=world,
+            recipes=recipes,
+            budgets=budgets,
+            replications=replications,
             seed=plain["seed"],
-            tally=Tally(**tally),
+            tally=Tally(**tally, selected=selected),
             interrupted=plain["interrupted"],
             made=plain["made"],
             keep=keep,

@@ -54,6 +54,14 @@ class Tally(NamedTuple):
             selected=selected,
         )
 
+    @classmethod
+    def shapes(cls, policies: int, budgets: int, arms: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each of the sums, of which the last field is none."""
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(cls._fields[:-1], (policies, budgets))
+        shapes["chosen"] = shapes["pulls"] = policies, budgets, arms
+        shapes["both"] = shapes["cost_gap_squares"] = policies * (policies - 1) // 2, budgets
+        return shapes
+
     def sums(self) -> dict[str, Any]:
         """Return the sums by name."""
         return {name: value for name, value in self._asdict().items() if name != "selected"}
