@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, get_args
 
@@ -118,7 +119,11 @@ def with_interval(measured: Measured) -> str:
 
     >>> with_interval(Measured(-0.01234567, -0.02, 0.001))
     '-0.0123 (-0.02 to 0.001)'
+    >>> with_interval(Measured(math.nan, 0.0, math.inf))
+    'too few errors'
     """
+    if math.isnan(measured.estimate):  # a ratio that says nothing
+        return "too few errors"
     estimate, low, high = (f"{x:.3g}" for x in measured)
     return estimate if low == high else f"{estimate} ({low} to {high})"
 
