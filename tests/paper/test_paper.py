@@ -266,6 +266,24 @@ def test_a_ratio_of_kept_selections():
     assert (few.low, few.high) == (0.0, math.inf)
 
 
+def test_the_interval_of_a_ratio_is_honest_where_errors_are_few():
+    """A rare error over a common one: it misses at most as often as it says, over all Poisson counts."""
+    n, level = 4000, 0.9999
+    common = np.arange(n) % 2 == 0
+    counts = np.arange(25, 400)
+    found = []
+    for k in counts:
+        rare = np.zeros(n, bool)
+        rare[:k] = True  # half of them where the other errs too
+        found.append(paired_log_ratio(zip((1.0, -1.0), kept(rare, common), strict=True), level))
+    for rate in (60.0, 100.0, 200.0):
+        truth = rate / n / 0.5
+        missed = [not one.low <= truth <= one.high for one in found]
+        assert stats.poisson.pmf(counts, rate)[missed].sum() <= 1.0 - level
+    same = paired_log_ratio(zip((1.0, -1.0), kept(common, common), strict=True), level)
+    assert same.low < 1.0 < same.high
+
+
 def test_elimination_played_apart_agrees_with_the_lab():
     """PSS(2) and SR, written twice: their errors are two binomials. False alarms: 1e-6 in each of four."""
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in elimination(1, 20_000)}

@@ -131,16 +131,20 @@ def mean_of(values: Floats, reach: float, level: float) -> Measured:
 def paired_log_ratio(parts: Iterable[tuple[float, Kept]], level: float) -> Measured:
     """Return the product of PICS raised to their weights, of selections that shared their noise.
 
-    The interval is that of the delta method for its logarithm; it says nothing where one of them erred in
-    fewer than 25 replications, for which that method is too bold.
+    The interval is that of the delta method for its logarithm, which is too bold where errors are few or
+    selections hardly differ: z^2 more replications that differ are added to what was seen, and a reach of h
+    becomes h (1 + h/4). It says nothing where one of them erred in fewer than 25 replications.
     """
     given = [(weight, kept.wrong()) for weight, kept in parts]
-    rates = [float(wrong.mean()) for _, wrong in given]
-    if min(float(wrong.sum()) for _, wrong in given) < _FEWEST:
+    fewest = min(float(wrong.sum()) for _, wrong in given)
+    if fewest < _FEWEST:
         return Measured(math.nan, 0.0, math.inf)
+    rates = [float(wrong.mean()) for _, wrong in given]
     each = np.sum([w * (wrong / p) for (w, wrong), p in zip(given, rates, strict=True)], axis=0)
     log = sum(weight * math.log(p) for (weight, _), p in zip(given, rates, strict=True))
-    half = quantile(level) * float(each.std()) / math.sqrt(len(each))
+    z = quantile(level)
+    reach = z * math.sqrt(float(each.var()) / len(each) + (z / fewest) ** 2)
+    half = reach * (1.0 + 0.25 * reach)
     return Measured(*(math.exp(end) for end in (log, log - half, log + half)))
 
 

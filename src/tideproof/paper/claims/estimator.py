@@ -23,7 +23,7 @@ from tideproof.paper.panels import LINLUCB, REDUCTION, panels
 from tideproof.paper.verdicts import Check, Claim, Part, between_bars
 
 UNBIASED = 0.02  # in units of sigma
-NEARLY_NORMAL = 0.02  # distance of Kolmogorov
+NEARLY_NORMAL = 0.05  # distance of Kolmogorov; that of 5,000 runs is known to 0.03
 TERM = 0.3  # of the shift term after EARLY environments; it falls as 1/sqrt(J)
 
 
