@@ -18,6 +18,7 @@ RULES = (
     "A part holds if none is against and at least half are for, "
     "does not hold if some are against and none is for, holds in part if there are both, "
     "and is not decided at this number of replications otherwise. "
+    "Where one comparison is enough, a part holds if one is for it and does not if all are against it. "
     "A part that speaks of all designs, as a theorem does, does not hold if one is against it. "
     "A claim holds if all parts do, does not hold if none does, not even in part, and one fails, "
     "is not decided if all parts are open, and holds in part otherwise. "
@@ -91,8 +92,8 @@ def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| {_cell(part.what)} | {part.outcome} | {_counts(part)} | {least_favourable(part)} "
-            f"| {where_against(part)} |"
+            f"| {_cell(part.what)}{_of_how_many(part)} | {part.outcome} | {_counts(part)} "
+            f"| {least_favourable(part)} | {where_against(part)} |"
             for part in each.parts
         ]
     return "\n".join(lines) + "\n"
@@ -126,6 +127,10 @@ def with_interval(measured: Measured) -> str:
         return "too few errors"
     estimate, low, high = (f"{x:.3g}" for x in measured)
     return estimate if low == high else f"{estimate} ({low} to {high})"
+
+
+def _of_how_many(part: Part) -> str:
+    return " (one is enough)" if part.some else " (of all)" if part.universal else ""
 
 
 def _how_many(part: Part) -> str:

@@ -47,6 +47,7 @@ REDUCTION = (
     "sc-5-general",
     "sc-5-cannot-sample-all-arms",
 )
+STATIONARY = tuple(f"{means}-5-stationary" for means in CONFIGURATIONS)
 
 _EXISTING = {
     ROUND_ROBIN: "round-robin",

@@ -17,7 +17,7 @@ from tideproof.paper.designs import designs
 from tideproof.paper.elimination import elimination
 from tideproof.paper.identities import identities
 from tideproof.paper.limits import limits
-from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, panels
+from tideproof.paper.panels import LINLUCB, REDUCED, REDUCTION, STATIONARY, panels
 from tideproof.paper.yardstick import yardstick
 from tideproof.policies.registry import policy
 from tideproof.table import Table
@@ -61,9 +61,11 @@ def bounds(seed: int, replications: int) -> Table:
     """
     rows: list[tuple[Any, ...]] = []
     count = min(replications, LOOKED_INTO)
-    for name in REDUCTION:
+    for name in (*REDUCTION, *STATIONARY):
         world = panels()[name].world
         for label, covariance in {LINLUCB: "ols", REDUCED: "reduced"}.items():
+            if name in STATIONARY and label == REDUCED:  # without shifts they are the same
+                continue
             spec = policy("linlucb", covariance=covariance)
             loop = compiled_loop(spec)
             for budget in BOUND_BUDGETS:

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 from tideproof.lab.intervals import binomial
+from tideproof.lab.study import Study
 from tideproof.paper.claims.existing import SWEEP
 from tideproof.paper.figures import SIXTEEN
 from tideproof.paper.measured import (
@@ -132,32 +133,39 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[Part]:
-    """Return how EOC orders two policies wherever PICS has decided which of them is ahead."""
+    """Return how one measure orders two policies wherever the other has decided which of them is ahead."""
     half, parts = level_of_each(level, 2), []
     for name in (*SIXTEEN, "existing"):
         study, sweep = found[name], found[SWEEP if name == "existing" else ser3(name)]
         labels, at = (EXISTING, study.budgets) if name == "existing" else (_COMPARED, budgets(name))
-        compared = []
-        for a, b in combinations(labels, 2):
-            both = (paired_difference(study, a, b, at, of, half, f"{a} and {b}, ") for of in MEASURES)
-            compared += _agreement(*both)
-        for label in labels:
-            compared += _agreement(*(minus_ser3(study, label, sweep, of, half) for of in MEASURES))
-        parts.append(
-            Part(f"{panels()[name].title}: EOC of the one behind minus that of the other", compared, "above")
-        )
+        by_pics, by_eoc = (_differences(study, sweep, labels, at, of, half) for of in MEASURES)
+        for first, second, words in ((by_pics, by_eoc, "PICS, EOC"), (by_eoc, by_pics, "EOC, PICS")):
+            what = f"{panels()[name].title}: of the one behind by {words} of it minus that of the other"
+            parts.append(Part(what, _agreement(first, second), "above"))
     return parts
 
 
-def _agreement(by_pics: list[Comparison], by_eoc: list[Comparison]) -> list[Comparison]:
-    """Return differences in EOC, seen from the policy that PICS puts behind; left out where it is open."""
+def _differences(
+    study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: Of, level: float
+) -> list[Comparison]:
+    """Return every two policies at every budget, and each against SER3."""
     compared = []
-    for pics, eoc in zip(by_pics, by_eoc, strict=True):
-        if pics.measured.low > 0.0:
-            compared.append(eoc)
-        elif pics.measured.high < 0.0:
-            estimate, low, high = eoc.measured
-            compared.append(Comparison(eoc.where, Measured(-estimate, -high, -low)))
+    for a, b in combinations(labels, 2):
+        compared += paired_difference(study, a, b, at, of, level, f"{a} and {b}, ")
+    for label in labels:
+        compared += minus_ser3(study, label, sweep, of, level)
+    return compared
+
+
+def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
+    """Return differences by the second measure, seen from who is decidedly behind by the first."""
+    compared = []
+    for one, other in zip(first, second, strict=True):
+        if one.measured.low > 0.0:
+            compared.append(other)
+        elif one.measured.high < 0.0:
+            estimate, low, high = other.measured
+            compared.append(Comparison(other.where, Measured(-estimate, -high, -low)))
     return compared
 
 
@@ -267,7 +275,7 @@ CLAIMS = (
         "appendix C",
         (*_swept(SIXTEEN), "existing"),
         _same_order,
-        "Wherever PICS has decided which of two policies is ahead, EOC puts the same one ahead: LinLUCB, "
+        "Wherever one of the two has decided which of two policies is ahead, the other agrees: LinLUCB, "
         "round robin, 0-1_1 and SER3 in all sixteen panels, "
         "and every two of the existing policies in figure 2.",
     ),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from tideproof.lab.intervals import quantile
-from tideproof.paper.claims.benchmarks import CANNOT, DECAY, GENERAL, minus
+from tideproof.paper.claims.benchmarks import CANNOT, CLOSE, DECAY, GENERAL, minus
 from tideproof.paper.claims.existing import SLIGHTLY
 from tideproof.paper.measured import (
     Comparison,
@@ -28,6 +29,7 @@ from tideproof.paper.panels import (
     REDUCTION,
     ROBIN_OLS,
     ROUND_ROBIN,
+    STATIONARY,
     panels,
 )
 from tideproof.paper.side_studies import BOUND_BUDGETS
@@ -40,7 +42,6 @@ AHEAD = 0.001  # PICS
 FACTOR = 3.0  # times as many errors
 
 TWINS = {LINLUCB: LINLUCB, REDUCED: LINLUCB, REDUCED_ROBIN: ROUND_ROBIN}
-STATIONARY = tuple(f"{means}-5-stationary" for means in CONFIGURATIONS)
 
 Found = Mapping[str, Any]
 
@@ -117,16 +118,17 @@ def _smallest_gap(found: Found, level: float) -> list[Part]:
 def _only_very_small(found: Found, level: float) -> list[Part]:
     parts = []
     for name in REDUCTION:
-        title = panels()[name].title
+        title, every = panels()[name].title, (*VERY_SMALL, *LARGER)
         if CANNOT in name:
             compared = paired_difference(found[name], REDUCED, LINLUCB, VERY_SMALL, "pics", level)
             parts.append(
                 Part(f"{title}: {REDUCED} minus {LINLUCB}, up to 100 pulls", compared, "below", some=True)
             )
-        compared = paired_difference(found[name], REDUCED, LINLUCB, LARGER, "pics", level)
-        parts.append(
-            Part(f"{title}: {REDUCED} is not ahead by {AHEAD} from 120 pulls on", compared, "above", -AHEAD)
-        )
+        at, since = (LARGER, "from 120 pulls on") if CANNOT in name else (every, "at any budget")
+        compared = paired_difference(found[name], REDUCED, LINLUCB, at, "pics", level)
+        parts.append(Part(f"{title}: {REDUCED} is not ahead {since}", compared, "above"))
+        compared = paired_difference(found[name], REDUCED, LINLUCB, every, "pics", level)
+        parts.append(Part(f"{title}: {REDUCED} is not ahead by {CLOSE}", compared, "above", -CLOSE))
     return parts
 
 
@@ -159,8 +161,9 @@ def _too_small(found: Found, level: float) -> list[Part]:
 
 def _unbiased(found: Found, level: float) -> list[Part]:
     parts = []
-    for name in REDUCTION:
-        compared = _variance(found, LINLUCB, "unbiased", name, level)
+    for name in (*REDUCTION, *STATIONARY):
+        quantity = "pooled" if name in STATIONARY else "unbiased"
+        compared = _variance(found, LINLUCB, quantity, name, level)
         parts += between_bars(f"{panels()[name].title}: mean of the variance estimate", compared, 0.95, 1.05)
     return parts
 
@@ -223,6 +226,23 @@ def _works_when_long(found: Found, level: float) -> list[Part]:
     return parts
 
 
+def _mostly_better(found: Found, level: float) -> list[Part]:
+    parts = []
+    for other in (REDUCED, REDUCED_ROBIN, ROBIN_OLS):
+        decided = [
+            part.says(one)
+            for part in minus(LINLUCB, other, REDUCTION, "below", at=(*VERY_SMALL, *LARGER))(found, level)
+            for one in part.comparisons
+        ]
+        ahead, behind = decided.count("for"), decided.count("against")
+        share = ahead / (ahead + behind) if ahead + behind else math.nan
+        only = Comparison(f"{ahead} of {ahead + behind} that are decided", Measured(share, share, share))
+        parts.append(
+            Part(f"share of comparisons in which {LINLUCB} is ahead of {other}", [only], "above", 0.5)
+        )
+    return parts
+
+
 def _at_least_as_good(found: Found, level: float) -> list[Part]:
     at = (*VERY_SMALL, *LARGER)
     return [
@@ -272,8 +292,9 @@ CLAIMS = (
         "5.2",
         REDUCTION,
         _only_very_small,
-        "Reduced LinLUCB errs less often at some budget up to 100 (20 pulls an arm), "
-        f"and is nowhere ahead by {AHEAD} from 120 pulls on.",
+        "In cannot-sample-all-arms reduced LinLUCB errs less often at some budget up to 100 "
+        "(20 pulls an arm), and not from 120 on; in the general scenario it is nowhere ahead; "
+        f"by {CLOSE} in PICS it never is.",
     ),
     Claim(
         "exploration-drops-faster",
@@ -310,11 +331,11 @@ CLAIMS = (
     ),
     Claim(
         "variance-unbiased",
-        "RSS/(N - K - J + 1) is an unbiased estimator of the variance.",
-        "3.1",
+        "RSS/(N - K - J + 1) is an unbiased estimator of the variance, and RSS/(N - K) without shifts.",
+        "3.1, 5.2",
         ("bounds",),
         _unbiased,
-        "Its mean over runs of LinLUCB, whose design depends on the rewards, is within 5 % of the truth.",
+        "Their means over runs of LinLUCB, whose design depends on the rewards, are within 5 % of the truth.",
     ),
     Claim(
         "reduction-works-when-long",
@@ -333,6 +354,15 @@ CLAIMS = (
         _at_least_as_good,
         "Nowhere does it err more often than reduced LinLUCB, reduced round robin, "
         "or randomised round robin with the OLS selection.",
+    ),
+    Claim(
+        "linlucb-mostly-better",
+        "And mostly it works better than Reduce-to-MAB.",
+        "6",
+        REDUCTION,
+        _mostly_better,
+        "Of the comparisons that are decided, at twelve budgets in four panels, "
+        "more than half are in its favour.",
     ),
     Claim(
         "printed-covariance-policy",
