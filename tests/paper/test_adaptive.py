@@ -5,29 +5,29 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
-from tideproof.lab.engines.cpu import empty_trace
 from tideproof.paper.adaptive import (
     ALIKE,
     ALONE,
     BIAS,
+    NORMAL,
     OTHERWISE,
+    SHAPE,
     _distance,
     adaptive,
     beginnings,
     on_fixed_design,
 )
 from tideproof.paper.dense import covariance
+from tideproof.paper.designs import counted
 from tideproof.paper.panels import REDUCTION, panels
 
 pytest.importorskip("numba")
 
 
 def traced(environments, two_arms="ab"):
-    """Return a trace from the arms played in each environment, written as letters."""
-    trace = empty_trace(sum(map(len, environments)), len(two_arms))
-    trace.arm[:] = [two_arms.index(arm) for arm in "".join(environments)]
-    trace.environment[:] = np.repeat(np.arange(len(environments)), list(map(len, environments)))
-    return trace
+    """Return arms and environments from the arms played in each environment, written as letters."""
+    arms = np.array([two_arms.index(arm) for arm in "".join(environments)])
+    return arms, np.repeat(np.arange(len(environments)), list(map(len, environments)))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,9 @@ def traced(environments, two_arms="ab"):
     ],
 )
 def test_beginnings_of_environments(environments, alike, alone):
-    found = beginnings(traced(environments), 2)
-    assert [list(each) for each in found] == [alike, alone]
+    unlike = traced([("ab" * 10)[: len("".join(environments))]])  # a run beside it changes nothing
+    found = beginnings(*np.stack([traced(environments), unlike], axis=1), 2)
+    assert [each.tolist() for each in found] == [[alike, [0, 0, 0]], [alone, [0, 0, 0]]]
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +73,35 @@ def test_biases_are_averages_over_runs_step_by_step(table):
         assert row["runs"] == 40
 
 
+def test_distances_are_those_of_runs_step_by_step(table):
+    name = REDUCTION[0]
+    world = panels()[name].world
+    standard = []
+    for replication in range(40):
+        run = tp.replay(world, "linlucb", 3, replication, 100)
+        means = covariance(counted(run.environment, run.arm, 5))[:5, :5]
+        error = run.estimates[-1][0] - run.estimates[-1][4] - (world.means[0] - world.means[4])
+        standard.append(error / np.sqrt(means[0, 0] + means[4, 4] - 2.0 * means[0, 4]))
+    found = {
+        row["quantity"]: row["value"]
+        for row in table
+        if (row["panel"], row["where"]) == (name, "arm 1 minus arm 5")
+    }
+    assert found[NORMAL] == pytest.approx(stats.kstest(standard, "norm").statistic)
+    assert found[SHAPE] == pytest.approx(stats.kstest(stats.zscore(standard), "norm").statistic)
+
+
 def test_shares_are_those_of_runs_step_by_step(table):
     name = REDUCTION[1]
-    counted = np.zeros((2, 3))
+    seen = np.zeros((2, 3))
     for replication in range(40):
         run = tp.replay(panels()[name].world, "linlucb", 3, replication, 100)
-        trace = empty_trace(100, 5)._replace(arm=run.arm, environment=run.environment)
-        counted += beginnings(trace, 5)
-    for quantity, row in ((ALIKE, counted[0]), (ALONE, counted[1])):
+        seen += np.vstack(beginnings(run.arm[None], run.environment[None], 5))
+    for quantity, row in ((ALIKE, seen[0]), (ALONE, seen[1])):
         assert [
             r["value"] for r in table if (r["panel"], r["quantity"]) == (name, quantity)
         ] == pytest.approx(row / 40)
-    assert counted[0].sum() > 0
+    assert seen[0].sum() > 0
     assert [row["value"] for row in table if row["quantity"] == OTHERWISE] == [0.0] * 4
 
 

@@ -12,11 +12,12 @@ from tideproof.paper.designs import (
     ALTERNATING,
     ENVIRONMENTS,
     HALVES,
+    ONCE,
     SETTLED,
     connects,
     designs,
     fixed_designs,
-    leaders,
+    more_designs,
 )
 from tideproof.paper.identities import printed_covariance
 from tideproof.paper.limits import limits, proof_terms
@@ -73,7 +74,8 @@ def test_both_bounds_are_reached():
 def test_an_environment_that_bridges_a_split_adds_half_at_least():
     pulls = [(a, b) for a in range(1, 30) for b in range(1, 30)]
     assert min(a * b / (a + b) for a, b in pulls) == 0.5
-    assert all(a * b / (a + b) <= min(a, b) for a, b in pulls)
+    assert all(a * b / (a + b) <= (a + b) / 4 for a, b in pulls)
+    assert 5 * 5 / (5 + 5) == (5 + 5) / 4
 
 
 def test_no_mean_is_ever_surer_than_the_first_environment():
@@ -89,6 +91,48 @@ def test_shift_estimators_are_never_negatively_correlated():
         assert every[:K, :K].min() > -1e-12
         assert every[K:, K:].min() > -1e-12
         assert every[:K, K:].max() < 1e-12
+
+
+def reached(counts, j):
+    """Return the environments that a walk from j reaches, by arms played in both, past the first one."""
+    seen = {j}
+    while True:
+        arms = counts[list(seen)].sum(axis=0) > 0.0
+        more = {m for m in range(1, len(counts)) if (counts[m, arms] > 0.0).any()}
+        if more == seen:
+            return seen
+        seen = more
+
+
+def test_shift_estimators_are_correlated_where_a_walk_past_environment_1_joins_them():
+    joined = apart = 0
+    for counts in drawn_designs(200):
+        shifts = covariance(counts)[counts.shape[1] :, counts.shape[1] :]
+        for j in range(1, len(counts)):
+            for m in set(range(1, len(counts))) - {j}:
+                if m in reached(counts, j):
+                    joined += 1
+                    assert shifts[j - 1, m - 1] > 1e-6
+                else:
+                    apart += 1
+                    assert abs(shifts[j - 1, m - 1]) < 1e-12
+    assert min(joined, apart) > 20
+
+
+def test_shift_estimators_can_be_uncorrelated_for_ever():
+    three = np.array([[1.0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]])
+    assert connects(three)
+    assert covariance(three)[4:, 4:] == pytest.approx(2.0 * np.eye(2))
+    once = more_designs()[ONCE].counts
+    assert once[:3].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 2, 2]]
+    assert once.sum() > 20_000  # 200 environments that grow, so J is o(N), and
+    assert once.sum(axis=0) / once.sum() == pytest.approx(np.full(4, 0.25), abs=0.002)
+    shifts = covariance(once)[4:, 4:]
+    assert np.abs(shifts[0::2, 1::2]).max() < 1e-12
+    assert shifts[-1, -3] == pytest.approx(0.5, abs=1e-3)
+    means = covariance(once)[:4, :4]
+    assert abs(means[0, 2]) < 1e-12  # two means of different halves
+    assert means[0, 0] == pytest.approx(0.5, abs=1e-3)  # yet not consistent
 
 
 def test_covariances_are_as_near_their_limit_as_differences_are_sure():
@@ -120,7 +164,7 @@ def test_limits_of_the_halves():
 
 
 def test_a_leader_in_every_environment_is_not_enough_but_one_that_stays_is():
-    alternating, settled = (leaders()[name].counts for name in (ALTERNATING, SETTLED))
+    alternating, settled = (more_designs()[name].counts for name in (ALTERNATING, SETTLED))
     for design in (alternating, settled):
         assert len(design) == ENVIRONMENTS[-1]
         assert (design.sum(axis=0) > design[:20].sum(axis=0)).all()  # every arm goes on being played
@@ -185,6 +229,8 @@ def verdicts():
         ("conjecture", "holds in part"),
         ("conjecture-implies-consistency", "holds"),
         ("raw-means-and-shifts", "holds"),
+        ("shifts-positively-correlated", "holds in part"),
+        ("correlation-stays", "holds in part"),
     ],
 )
 def test_verdicts_on_theorem_1(verdicts, claim, verdict):
@@ -198,3 +244,11 @@ def test_the_designs_against_are_those_whose_halves_stop_meeting(verdicts):
         if part.outcome == "does not hold"
     ]
     assert against == [ALTERNATING, HALVES]
+
+
+def test_what_vanishes_is_that_shifts_are_correlated(verdicts):
+    no_sign, no_zero = verdicts["shifts-positively-correlated"].parts
+    assert (no_sign.outcome, no_zero.outcome) == ("holds", "does not hold")
+    assert {one.where.split(",")[0] for one in no_zero.comparisons if no_zero.says(one) == "against"} == {
+        ONCE
+    }

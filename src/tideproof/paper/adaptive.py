@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from tideproof.core.arrays import Floats
-from tideproof.kernels.replicate import Trace
+from tideproof.core.arrays import Floats, Ints
 from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
 from tideproof.paper.dense import dummies
 from tideproof.paper.designs import counted
@@ -23,22 +23,24 @@ from tideproof.policies.registry import policy
 from tideproof.table import Table
 from tideproof.worlds import World
 
-RUNS = 5000
+RUNS = 100_000
 DRAWN = 100_000  # noise vectors on a fixed design, or ten for each replication
-AT_ONCE = 10_000  # of them, to bound memory
+AT_ONCE = 10_000  # of both, to bound memory
 PULLS = 100
 INITIAL = 6  # pulls of each arm in the initialisation
 PLACES = ("in the initialisation", "where it ends", "after it")
 ALIKE, ALONE, OTHERWISE = "first two pulls alike", "one arm only", "another budget, other pulls"
-BIAS, NORMAL, FIXED = "bias", "distance from normal", "distance from normal, design held fixed"
+BIAS, FIXED = "bias", "distance from normal, design held fixed"
+NORMAL, SHAPE = "distance from normal", "distance from normal, own mean and spread taken out"
 
 
 def adaptive(seed: int, replications: int) -> Table:
     """Return what runs of LinLUCB have in common after 100 pulls, in four panels.
 
     `bias` is the average error of an arm minus the best arm. The distance from normal is that of
-    Kolmogorov between the same error over its standard deviation (sigma known) and the standard normal.
-    The other rows are shares of runs.
+    Kolmogorov between the same error over its standard deviation (sigma known) and the standard normal;
+    once more after the average over runs is taken out and the spread over runs made one, so that only the
+    shape is left. The other rows are shares of runs.
     """
     rows: list[tuple[Any, ...]] = []
     runs = min(replications, RUNS)
@@ -51,9 +53,12 @@ def adaptive(seed: int, replications: int) -> Table:
         for arm in (arm for arm in range(world.arms) if arm != best):
             where = f"arm {arm + 1} minus arm {best + 1}"
             stderr = error[:, arm].std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
+            standard = error[:, arm] / scale[:, arm]
+            shape = (standard - standard.mean()) / standard.std()
             rows += [
                 (name, BIAS, where, error[:, arm].mean(), stderr, runs),
-                (name, NORMAL, where, _distance(error[:, arm] / scale[:, arm]), None, runs),
+                (name, NORMAL, where, _distance(standard), None, runs),
+                (name, SHAPE, where, _distance(shape), None, runs),
                 (name, FIXED, where, _distance(fixed[:, arm]), None, drawn),
             ]
         for quantity, seen in ((ALIKE, alike), (ALONE, alone)):
@@ -75,43 +80,56 @@ def _look_into(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floa
     best = int(np.argmax(world.means))
     truth = np.array(world.means) - world.means[best]
     error, scale = np.zeros((runs, K)), np.ones((runs, K))
-    alike, alone = np.zeros((runs, 3)), np.zeros((runs, 3))
-    trace = empty_trace(PULLS, K)
+    trace, memory = empty_trace(PULLS, K), spec.memory(K)
+    fit = memory.view.data.fit
+    seen: list[tuple[Floats, Floats]] = []
     first = np.zeros((0, K))
-    for run in range(runs):
-        _, memory = run_loop(loop, spec, world, [PULLS], seed, run, 1, trace)
-        fit = memory.view.data.fit
-        variance = fit.P.diagonal() + fit.P[best, best] - 2.0 * fit.P[:, best]
-        error[run] = fit.mu - fit.mu[best] - truth
-        scale[run] = np.sqrt(np.where(variance > 0.0, variance, 1.0))
-        alike[run], alone[run] = beginnings(trace, K)
-        if run == 0:
-            first = counted(trace.environment, trace.arm, K)
+    for start in range(0, runs, AT_ONCE):
+        count = min(AT_ONCE, runs - start)
+        arms, environments = np.zeros((count, PULLS), int), np.zeros((count, PULLS), int)
+        for at in range(count):
+            run = start + at
+            run_loop(loop, spec, world, [PULLS], seed, run, 1, trace, memory)
+            variance = fit.P.diagonal() + fit.P[best, best] - 2.0 * fit.P[:, best]
+            error[run] = fit.mu - fit.mu[best] - truth
+            scale[run] = np.sqrt(np.where(variance > 0.0, variance, 1.0))
+            arms[at], environments[at] = trace.arm, trace.environment
+        seen.append(beginnings(arms, environments, K))
+        if start == 0:
+            first = counted(environments[0], arms[0], K)
+    alike, alone = (np.vstack(each) for each in zip(*seen, strict=True))
     return error, scale, alike, alone, first
 
 
-def beginnings(trace: Trace, arms: int) -> tuple[Floats, Floats]:
-    """Return where an environment began with one arm twice, and where it saw one arm only, as 0 or 1.
+def beginnings(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
+    """Return where an environment began with one arm twice, and where it saw one arm only, (R, 3) of 0 or 1.
 
-    In the initialisation, across its end, or after it. The last environment is not over, so it is not
-    counted among those with one arm.
+    In the initialisation, across its end, or after it; `arm` and `environment` have a row for each run. The
+    last environment is not over, so it is not counted among those with one arm.
     """
-    pulls = np.cumsum(np.eye(arms)[trace.arm], axis=0)
-    end = int(np.argmax((pulls >= INITIAL).all(axis=1)))  # the last pull of the initialisation
-    edges = np.flatnonzero(np.diff(trace.environment)) + 1
-    starts, stops = np.concatenate([[0], edges]), np.concatenate([edges, [len(trace.arm)]])
-    alike, alone = np.zeros(3), np.zeros(3)
-    again = np.append(trace.arm[1:] == trace.arm[:-1], False)
-    for at in np.flatnonzero(again[starts] & (stops - starts > 1)):
-        start, stop = int(starts[at]), int(stops[at])
-        alike[_place(start, start + 1, end)] = 1.0
-        if stop < len(trace.arm) and again[start : stop - 1].all():
-            alone[_place(start, stop - 1, end)] = 1.0
-    return alike, alone
+    steps = arm.shape[1]
+    enough = [(arm == each).cumsum(axis=1) >= INITIAL for each in range(arms)]
+    end = np.max([each.argmax(axis=1) for each in enough], axis=0)[:, None]  # last pull of the initialisation
+    starts, others = (np.diff(each, axis=1, prepend=-1) != 0 for each in (environment, arm))
+    following, other = (_next(each) for each in (starts, others))  # environment, and pull of another arm
+    at = np.arange(steps)
+    twice = starts & (following > at + 1) & (other > at + 1) & (at + 1 < steps)
+    only = twice & (following < steps) & (other >= following)
+    return _places(twice, at, at + 1, end), _places(only, at, following - 1, end)
 
 
-def _place(first: int, last: int, end: int) -> int:
-    return 0 if last <= end else 1 if first <= end else 2
+def _next(marked: NDArray[np.bool_]) -> Ints:
+    """Return the next marked place after each, in every row; the length of a row if there is none."""
+    length = marked.shape[1]
+    places = np.where(marked, np.arange(length), length)
+    later = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
+    return np.append(later[:, 1:], np.full((len(marked), 1), length), axis=1)
+
+
+def _places(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Floats:
+    inside, after = last <= end, first > end
+    found = [(seen & where).any(axis=1) for where in (inside, ~inside & ~after, after)]
+    return np.stack(found, axis=1).astype(np.float64)
 
 
 def on_fixed_design(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.paper.dense import covariance, dummies
-from tideproof.paper.designs import ENVIRONMENTS, connects, exact_variances, fixed_designs, leaders
+from tideproof.paper.designs import ENVIRONMENTS, connects, exact_variances, fixed_designs, more_designs
 from tideproof.table import Table
 
 VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, uniform between 0 and 20
@@ -17,7 +17,7 @@ VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, uniform between 0 
 def limits(seed: int, replications: int) -> Table:
     """Return what the theorem and its proof speak of, on all designs, for sigma = 1; nothing is simulated."""
     rows: list[tuple[Any, ...]] = []
-    for name, design in (fixed_designs(seed) | leaders()).items():
+    for name, design in (fixed_designs(seed) | more_designs()).items():
         for J in ENVIRONMENTS:
             counts = design.until(J)
             if len(counts) == J > 2 and connects(counts):

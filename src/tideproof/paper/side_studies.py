@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.lab.engines.cpu import compiled_loop, run_loop
+from tideproof.core.arrays import Floats
+from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
 from tideproof.lab.replay import replay
 from tideproof.paper.adaptive import adaptive
-from tideproof.paper.designs import designs
+from tideproof.paper.designs import counted, designs
 from tideproof.paper.elimination import elimination
 from tideproof.paper.identities import identities
 from tideproof.paper.limits import limits
@@ -24,8 +25,9 @@ from tideproof.table import Table
 from tideproof.worlds import mdm
 
 LOOKED_INTO = 1000  # runs whose last state is read
+WEIGHED = 20_000  # runs of P1
 BOUND_BUDGETS = (60, 100, 200, 500)
-_BOUNDS = ("unbiased", "pooled", "exploration", "least", "contrast")
+_BOUNDS = ("unbiased", "pooled", "exploration", "least", "shifts")
 
 
 def illustration(seed: int, replications: int) -> Table:
@@ -57,7 +59,8 @@ def bounds(seed: int, replications: int) -> Table:
     `unbiased` is RSS/(N - K - J + 1), `pooled` RSS/(N - K), both for sigma^2 = 1. `exploration` is the
     exploration term of the reduced variant divided by that of LinLUCB on the same data,
     sqrt(pooled / (unbiased N_i Var_i)), averaged over arms. `least` is the pulls of the least-played arm,
-    `contrast` the variance of the difference of the two best arms, sigma being 1.
+    `shifts` the variance of a shift estimator in the gauge s_1 = 0, averaged over all environments but the
+    first, sigma being 1.
     """
     rows: list[tuple[Any, ...]] = []
     count = min(replications, LOOKED_INTO)
@@ -67,12 +70,16 @@ def bounds(seed: int, replications: int) -> Table:
             if name in STATIONARY and label == REDUCED:  # without shifts they are the same
                 continue
             spec = policy("linlucb", covariance=covariance)
-            loop = compiled_loop(spec)
+            loop, memory = compiled_loop(spec, trace=True), spec.memory(world.arms)
             for budget in BOUND_BUDGETS:
+                trace = empty_trace(budget, world.arms)
                 states = []
                 for replication in range(count):
-                    _, memory = run_loop(loop, spec, world, [budget], seed, replication, 1)
-                    states.append(_bound(memory.view.data))
+                    run_loop(loop, spec, world, [budget], seed, replication, 1, trace, memory)
+                    counts = counted(trace.environment, trace.arm, world.arms)
+                    states.append(
+                        (*_bound(memory.view.data), variance_of_shifts(memory.view.data.fit.P, counts))
+                    )
                 for quantity, values in zip(_BOUNDS, np.transpose(states), strict=True):
                     stderr = values.std(ddof=1) / np.sqrt(count) if count > 1 else np.nan
                     rows.append((name, label, budget, quantity, values.mean(), stderr))
@@ -83,13 +90,12 @@ def bounds(seed: int, replications: int) -> Table:
 def propensities(seed: int, replications: int) -> Table:
     """Return how far the propensity-weighted means of P1 are from the arms' average rewards, over runs."""
     spec, world, budget = policy("p1+ips"), mdm(5), 100
-    loop = compiled_loop(spec)
-    count = min(replications, 5 * LOOKED_INTO)
+    loop, memory, trace = compiled_loop(spec, trace=True), spec.memory(5), empty_trace(budget, 5)
+    count = min(replications, WEIGHED)
     far = []
     for replication in range(count):
-        _, memory = run_loop(loop, spec, world, [budget], seed, replication, 1)
-        shift = replay(world, "round-robin", seed, replication, budget).shift.mean()
-        far.append(memory.view.data.moments.sums / budget - (np.array(world.means) + shift))
+        run_loop(loop, spec, world, [budget], seed, replication, 1, trace, memory)
+        far.append(memory.view.data.moments.sums / budget - (np.array(world.means) + trace.shift.mean()))
     mean, stderr = np.mean(far, axis=0), np.std(far, axis=0) / np.sqrt(count)
     arms = list(range(world.arms))
     return Table({"arm": arms, "budget": [budget] * world.arms, "mean": mean, "stderr": stderr})
@@ -102,8 +108,18 @@ def _bound(data: Any) -> tuple[float, ...]:
     arms = np.eye(K) - fit.first / fit.first_size[0]
     variance = 1.0 / fit.first_size[0] + ((arms @ fit.P) * arms).sum(axis=1)
     ratio = np.sqrt(pooled / (unbiased * pulls * variance)).mean()
-    best = arms[-1] - arms[-2]
-    return unbiased, pooled, float(ratio), float(pulls.min()), float(best @ fit.P @ best)
+    return unbiased, pooled, float(ratio), float(pulls.min())
+
+
+def variance_of_shifts(P: Floats, counts: Floats) -> float:
+    """Return the variance of a shift estimator for sigma = 1, averaged over environments but the first.
+
+    Var(shat_j) = 1/m_1 + 1/m_j + (c_j - c_1)'P(c_j - c_1), c_j being the shares of the arms.
+    """
+    size = counts.sum(axis=1)
+    shares = counts / size[:, None]
+    apart = shares[1:] - shares[0]
+    return float((1.0 / size[0] + 1.0 / size[1:] + ((apart @ P) * apart).sum(axis=1)).mean())
 
 
 SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {

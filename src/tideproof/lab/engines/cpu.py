@@ -90,14 +90,15 @@ def run_loop(
     first: int,
     count: int,
     trace: Trace | None = None,
+    memory: Memory[Any] | None = None,
 ) -> tuple[Score, Memory[Any]]:
     """Play replications through `loop`, a twin of the replication kernel linked for `spec`.
 
-    Returns the score, and the memory as the last replication left it.
+    Returns the score, and the memory as the last replication left it. One that is given is used again.
     """
     K, B = world.arms, len(budgets)
     score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 2 * K), np.int64))
-    memory = spec.memory(K)
+    memory = spec.memory(K) if memory is None else memory
     loop(
         spec.within(world).params(K, budgets[-1]),
         memory.view,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tideproof.lab.intervals import quantile
-from tideproof.paper.adaptive import BIAS, FIXED, NORMAL, PULLS
+from tideproof.paper.adaptive import BIAS, FIXED, NORMAL, PULLS, SHAPE
 from tideproof.paper.claims.looked_up import (
     EARLY,
     LATE,
@@ -23,7 +23,7 @@ from tideproof.paper.panels import LINLUCB, REDUCTION, panels
 from tideproof.paper.verdicts import Check, Claim, Part, between_bars
 
 UNBIASED = 0.02  # in units of sigma
-NEARLY_NORMAL = 0.05  # distance of Kolmogorov; that of 5,000 runs is known to 0.03
+NEARLY_NORMAL = 0.025  # distance of Kolmogorov; that of 100,000 runs is known to 0.008
 TERM = 0.3  # of the shift term after EARLY environments; it falls as 1/sqrt(J)
 
 
@@ -108,6 +108,11 @@ def _unbiased(found: Found, level: float) -> list[Part]:
 
 
 def _normal(quantity: str, note: str) -> Check:
+    """Check the distance from normal; the reach of its interval is that of Dvoretzky, Kiefer and Wolfowitz.
+
+    Where mean and spread are taken out the distance varies less (Lilliefors): the reach is too long there.
+    """
+
     def check(found: Found, level: float) -> list[Part]:
         parts = []
         for name in REDUCTION:
@@ -116,17 +121,21 @@ def _normal(quantity: str, note: str) -> Check:
                 reach = math.sqrt(math.log(2.0 / (1.0 - level)) / (2.0 * row["runs"]))
                 ends = max(row["value"] - reach, 0.0), row["value"] + reach
                 compared.append(Comparison(row["where"], Measured(row["value"], *ends)))
-            what = f"{panels()[name].title}, {note}: distance of a standardised difference from normal"
+            what = f"{panels()[name].title}, {note}: distance of a difference from normal"
             parts.append(Part(what, compared, "below", NEARLY_NORMAL))
         return parts
 
     return check
 
 
+def _normal_under_linlucb(found: Found, level: float) -> list[Part]:
+    law = _normal(NORMAL, "N(theta, sigma^2 (X'X)^-1)")(found, level)
+    return [*law, *_normal(SHAPE, "shape alone")(found, level)]
+
+
 _DISTANCE = (
     f"The distribution of a difference of two arms over its standard deviation is nowhere {NEARLY_NORMAL} "
-    "away from that of a standard normal (distance of Kolmogorov, interval of Dvoretzky, Kiefer and "
-    "Wolfowitz), "
+    "away from that of a standard normal (distance of Kolmogorov)"
 )
 
 CLAIMS = (
@@ -189,15 +198,16 @@ CLAIMS = (
         "3.1",
         ("adaptive",),
         _normal(FIXED, "one design of LinLUCB held fixed"),
-        f"{_DISTANCE}over draws of the noise.",
+        f"{_DISTANCE}, over draws of the noise.",
     ),
     Claim(
         "normal-under-linlucb",
         "Under LinLUCB too the estimator is normal at every step, as its bound takes it to be.",
         "4",
         ("adaptive",),
-        _normal(NORMAL, LINLUCB),
-        f"{_DISTANCE}over runs of {PULLS} pulls.",
+        _normal_under_linlucb,
+        f"{_DISTANCE}, over runs of {PULLS} pulls: as it is, and with its average and spread over runs "
+        "taken out, which leaves the shape.",
     ),
     Claim(
         "printed-covariance-of-shifts",
@@ -205,7 +215,8 @@ CLAIMS = (
         "3.1",
         ("identities", "limits"),
         _printed_shifts,
-        "It equals the inverse of the normal equations, on ten designs drawn at random and on six that grow.",
+        "It equals the inverse of the normal equations, on ten designs drawn at random and on seven "
+        "that grow.",
     ),
     Claim(
         "variance-unbiased-on-fixed-design",
