@@ -18,6 +18,7 @@ def test_the_variance_of_shifts_is_that_of_dense_least_squares():
     dense = covariance(counts)
     contrasts = dense[:4, :4] - dense[:4, :4].mean()  # another generalised inverse, of the arms alone
     assert variance_of_shifts(contrasts, counts) == pytest.approx(dense.diagonal()[4:].mean())
+    assert variance_of_shifts(contrasts, counts[:1]) == 0.0
 
 
 def test_the_variance_of_shifts_in_bounds_is_that_of_runs_step_by_step():

@@ -114,12 +114,14 @@ def _bound(data: Any) -> tuple[float, ...]:
 def variance_of_shifts(P: Floats, counts: Floats) -> float:
     """Return the variance of a shift estimator for sigma = 1, averaged over environments but the first.
 
-    Var(shat_j) = 1/m_1 + 1/m_j + (c_j - c_1)'P(c_j - c_1), c_j being the shares of the arms.
+    Var(shat_j) = 1/m_1 + 1/m_j + (c_j - c_1)'P(c_j - c_1), c_j being the shares of the arms. It is zero
+    where there is no environment but the first, whose shift is known.
     """
     size = counts.sum(axis=1)
     shares = counts / size[:, None]
     apart = shares[1:] - shares[0]
-    return float((1.0 / size[0] + 1.0 / size[1:] + ((apart @ P) * apart).sum(axis=1)).mean())
+    variances = 1.0 / size[0] + 1.0 / size[1:] + ((apart @ P) * apart).sum(axis=1)
+    return float(variances.sum() / max(len(variances), 1))
 
 
 SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
