@@ -116,7 +116,10 @@ GRAPH = Table(
 
 def theory():
     rows = []
-    for design, more in (("one design", 0.0), ("another", 0.1)):
+    for design, pair, more in (
+        ("one design, worst-case", "1, 2", 0.0),
+        ("another without more", "1, 3", 0.1),
+    ):
         for J in (2, 10):
             for quantity, exact, simulated in (
                 ("1/m_1", 0.5, None),
@@ -129,8 +132,8 @@ def theory():
                 ("largest Var(mu_i)", 0.9, None),
             ):
                 low, high = (None, None) if simulated is None else (simulated - 0.05, simulated + 0.1)
-                rows.append((design, J, quantity, exact + more, simulated, low, high))
-    columns = ("design", "environments", "quantity", "exact", "simulated", "low", "high")
+                rows.append((design, pair, J, quantity, exact + more, simulated, low, high))
+    columns = ("design", "pair", "environments", "quantity", "exact", "simulated", "low", "high")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 
@@ -154,7 +157,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "study-linear": lambda: draw_study(LONG, "samples", 1, False, None),
     "facets": lambda: draw_facets(FACETS, "PICS", 2, 5.0, 3),
     "crowd": lambda: draw_facets([CROWD], "EOC", 1, 2.5, 2),
-    "run": lambda: paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0]),
+    "run": lambda: paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0], "LinLUCB"),
     "graph": lambda: paper.draw_graph(GRAPH),
     "theorem": lambda: paper.draw_theorem(theory()),
     "conjecture": lambda: paper.draw_conjecture(theory()),

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from matplotlib import image
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from draw import samples
@@ -13,8 +14,8 @@ from tideproof.draw import paper, styles
 from tideproof.draw.curves import draw_study, floor_of
 from tideproof.draw.demo import demo_figure, draw_demo
 from tideproof.draw.facets import draw_facets
-from tideproof.draw.figure import letter, save_for_print, styled, subplots
-from tideproof.draw.palette import RAW, TIDE
+from tideproof.draw.figure import PRINT, letter, plain_numbers, save_for_print, styled, subplots
+from tideproof.draw.palette import ORANGE, RAW, TIDE
 from tideproof.errors import InputError, MissingExtra
 from tideproof.paper import panels as named
 from tideproof.paper.instead import ORACLE, STILL
@@ -151,10 +152,15 @@ def test_curves_that_crowd_are_shown_again_where_there_is_room():
     ]
     assert inset.get_yscale() == "linear"
     assert inset.get_xlim() == axes.get_xlim()
-    assert inset.get_ylim() == pytest.approx((0.7 - 0.02, 0.9 + 0.02))  # SER3's last lies beyond the budgets
+    assert inset.get_ylim() == pytest.approx((0.7 - 0.02, 0.9 + 0.06))  # SER3's last lies beyond the budgets
     whole, box = axes.get_position(), inset.get_position()
     left, bottom = (box.x0 - whole.x0) / whole.width, (box.y0 - whole.y0) / whole.height
-    assert (left, bottom) == pytest.approx((0.03, 0.05))  # LinLUCB runs through both boxes on the right
+    assert 0.02 < left < left + box.width / whole.width < 0.5  # LinLUCB runs through all boxes on the right
+    assert bottom > 0.1
+    assert [text.get_text() for text in inset.texts] == ["linear"]
+    with styled(PRINT):
+        FigureCanvasAgg(axes.figure).draw()
+    assert [text.get_text() for text in inset.get_xticklabels()][:2] == ["0", "25"]
     few = samples.CROWD._replace(curves=samples.CROWD.curves[:3])
     steep = samples.curve("SR", [2, 4, 6, 8, 10, 12], np.geomspace(0.9, 0.001, 6), 0.0005)
     full = samples.CROWD._replace(curves=[*samples.CROWD.curves, steep])
@@ -172,6 +178,33 @@ def test_facets_below_each_other_and_without_any_error():
     assert [each.get_xlabel() for each in axes] == ["", "", "pulls"]
     assert [each.get_ylabel() for each in axes] == ["EOC"] * 3
     assert [each.get_ylim() for each in axes] == [pytest.approx((0.1 / 1.1, 1.1))] * 3
+
+
+def test_rows_may_have_axes_of_their_own_and_exact_curves_alone_fill_theirs():
+    exact = samples.curve("SR", [10, 20], [0.4, 0.001], 0.0)
+    alone = samples.FACETS[2]._replace(curves=[exact])
+    ratio = samples.FACETS[2]._replace(curves=[samples.curve("SR", [10, 20], [0.5, 2.0])], axis="ratio")
+    above, below = draw_facets([alone, ratio], "PICS", 1, 4.0, 1).axes
+    assert (above.get_ylabel(), below.get_ylabel()) == ("PICS", "ratio")
+    room = 400**0.03
+    assert above.get_ylim() == pytest.approx((0.001 / room, 0.4 * room))
+    assert above.yaxis.get_major_formatter()(0.01) != "0.01"
+    assert below.yaxis.get_minor_formatter()(2.0) == "2"  # it spans less than two powers of ten
+
+
+def test_numbers_of_short_log_scales_are_written_out():
+    for high, more, found in (
+        (99.0, True, [2, 5, 20, 50]),
+        (9.9, True, [1.5, 2, 3, 4, 6, 8]),
+        (99.0, False, []),
+        (100.0, True, []),
+    ):
+        _, axes = subplots(1, 1, (2.0, 2.0))
+        axes.set(yscale="log", ylim=(1.0, high))
+        plain_numbers(axes.yaxis, more)
+        assert axes.yaxis.get_major_formatter()(10.0) == "10"
+        inside = [float(t) for t in axes.yaxis.get_minorticklocs() if 1.0 < t < high]
+        assert inside == (pytest.approx(found) if found else [i * p for p in (1, 10) for i in range(2, 10)])
 
 
 def test_panels_have_letters():
@@ -194,7 +227,14 @@ def test_every_curve_of_the_paper_has_a_look():
 
 def test_a_run_has_its_levels_and_rewards():
     means = [0.0, 0.5, 1.0, 1.5, 2.0]
-    axes = paper.draw_run(samples.RUN, means).axes[0]
+    figure = paper.draw_run(samples.RUN, means, "LinLUCB")
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert axes.get_title("left") == "One run of LinLUCB"
+    assert "lines: expected rewards, $\\mu_i + s_j$" in legend.get_title().get_text()
+    colours = [line.get_color() for line in legend.get_lines()]
+    assert colours == [look.colour for look in styles.of_arms()]
+    assert colours[-1] == ORANGE  # of the best arm, and of no other
+    assert ORANGE not in colours[:-1]
     levels = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
     assert len(levels) == 3 * 5
     first, last = levels[5].get_paths()[0].vertices  # the first arm in the second environment
@@ -218,10 +258,24 @@ def test_theory_has_its_limits():
     table = samples.theory()
     axes = paper.draw_theorem(table).axes[0]
     bars = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
-    rows = [r for r in table if r["design"] == "one design" and r["quantity"] == "Var(mu_1)"]
+    rows = [r for r in table if r["design"] == "one design, worst-case" and r["quantity"] == "Var(mu_1)"]
     ends = [tuple(segment[:, 1]) for segment in bars[0].get_segments()]
     assert ends == [pytest.approx((row["low"], row["high"])) for row in rows]
     assert [tuple(segment[:, 0]) for segment in bars[0].get_segments()] == [(2, 2), (10, 10)]
+
+
+def test_theory_has_titles_of_two_lines_and_says_what_marks_are():
+    table = samples.theory()
+    theorem, conjecture = paper.draw_theorem(table), paper.draw_conjecture(table)
+    assert [axes.get_title("left") for axes in theorem.axes] == [
+        "(a) One design,\nworst case, $i, k = 1, 2$", "(b) Another\nwithout more, $i, k = 1, 3$",
+    ]  # fmt: skip
+    assert [axes.get_title("left") for axes in conjecture.axes] == [
+        "(a) One design,\nworst case", "(b) Another\nwithout more", "(c) One design,\nworst case", "(d) Another\nwithout more",
+    ]  # fmt: skip
+    for figure in (theorem, conjecture):
+        note = figure.legends[0].get_title().get_text()
+        assert "95 % intervals (about one in twenty misses); vertical axes differ" in note
 
 
 def test_the_demo_has_its_limits_and_says_their_level():

@@ -66,7 +66,7 @@ def test_curves_of_the_paper_can_be_told_apart():
         styles.of_paper()["round robin, OLS selection"] == styles.of_paper()["round robin"]
     )  # never in one picture
     for label, style in styles.of_paper().items():
-        assert style.hollow == label.endswith(("stationary", "IPS")), label
+        assert style.hollow == label.endswith(("stationary", "P1, IPS")), label
         assert (style.width > 2.0) == (style.colour in (palette.ASH, palette.ICE, palette.ROSE)), label
 
 

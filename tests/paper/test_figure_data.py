@@ -11,7 +11,7 @@ from tideproof.lab.replay import replay
 from tideproof.paper import panels as named
 from tideproof.paper.curves import curve_table, facets
 from tideproof.paper.figures import FIGURES, SIXTEEN, with_limits
-from tideproof.paper.instead import NEEDS, ORACLE, instead_table
+from tideproof.paper.instead import NEEDS, ORACLE, STILL, instead_facets, instead_table
 from tideproof.paper.runs import run_panels
 from tideproof.paper.side_studies import initialisation
 from tideproof.paper.yardstick import FRACTION, best_plan, yardstick
@@ -187,3 +187,29 @@ def test_ours_stands_beside_the_oracle_in_all_sixteen_panels(tmp_path):
                 ends = shifted.interval(label, 0.95)
                 assert [(row["low"], row["high"]) for row in rows] == list(zip(*ends, strict=True))
         assert len(here) == 4 * len(still.budgets)
+
+
+def test_ours_is_drawn_as_multiples_of_the_oracles_errors():
+    rows = []
+    for panel in SIXTEEN:
+        part = 2.0 if panel.startswith("sc-10") else 1.0  # the oracle errs the more, all others as often
+        rows += [(panel, ORACLE, x, None, *[part * 0.1 / x] * 3) for x in (1, 2, 4)]
+        for label, errors in ((named.CONTRAST, 10), (STILL, 9), (named.LINLUCB, 30)):
+            rows += [(panel, label, 1, 99, 0.3, 0.2, 0.4), (panel, label, 2, errors, 0.05, 0.03, 0.08)]
+    columns = ("panel", "policy", "samples", "errors", "pics", "low", "high")
+    drawn = instead_facets(Table(dict(zip(columns, zip(*rows, strict=True), strict=True))))
+    above, below = drawn[:4], drawn[4:]
+    assert [facet.title for facet in above] == [facet.row for facet in below[::4]]
+    assert [[curve.label for curve in facet.curves] for facet in above] == [[ORACLE]] * 4
+    assert [facet.curves[0].value.tolist() for facet in above] == [[0.1, 0.05, 0.025]] * 3 + [
+        [0.2, 0.1, 0.05]
+    ]
+    assert [facet.axis for facet in drawn] == [""] * 4 + ["PICS / oracle's"] * 16
+    for facet, part in ((below[0], 1.0), (below[11], 1.0), (below[12], 2.0), (below[15], 2.0)):
+        oracle, ours, still, theirs = facet.curves
+        assert oracle.value.tolist() == oracle.low.tolist() == oracle.high.tolist() == [1.0, 1.0, 1.0]
+        assert list(ours.x) == list(theirs.x) == [1, 2]
+        assert ours.value == pytest.approx(np.array([3.0, 1.0]) / part)
+        assert ours.low == pytest.approx(np.array([2.0, 0.6]) / part)
+        assert ours.high == pytest.approx(np.array([4.0, 1.6]) / part)
+        assert list(still.x) == [1]  # fewer than ten errors after it

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.draw.curves import Curve
-from tideproof.draw.figure import PAGE, in_print_style, letter, subplots
+from tideproof.draw.figure import PAGE, in_print_style, letter, plain_numbers, subplots
 from tideproof.draw.palette import FAINT, INK, PAPER
 from tideproof.draw.styles import Style, of_paper, typeset
 
 if TYPE_CHECKING:
     from tideproof.draw.figure import Figure
 
-# Three curves or more above this share of the height are shown again, where one of these boxes is free:
-# left, bottom, width, height, and the side where numbers stand.
+# Three curves or more above this share of the height are shown again in a box of one of these widths and
+# heights, left or right, with its numbers on the inner side and below.
 _CROWDED = 0.77
-_BOXES = (
-    (0.54, 0.16, 0.44, 0.42, "left"),
-    (0.58, 0.42, 0.40, 0.33, "left"),
-    (0.03, 0.05, 0.38, 0.34, "right"),
-)
+_SIZES = sorted(product((0.44, 0.4, 0.36), (0.42, 0.38, 0.34, 0.3, 0.26)), key=prod, reverse=True)
+_BESIDE, _BELOW, _AROUND = 0.15, 0.11, 0.025  # room for numbers, and for nothing
+_SMALL = 7.0  # points, of letters in an inset
+
+Box = tuple[float, float, float, float]  # left, bottom, width, height
 
 
 class Facet(NamedTuple):
     """Curves that share a pair of axes, which ends a little to the right of `longest`.
 
-    `row` says what it has in common with its neighbours to the left.
+    `row` says what it has in common with its neighbours to the left, `axis` what its values are, where
+    these are others than the figure's.
     """
 
     title: str
@@ -36,6 +39,7 @@ class Facet(NamedTuple):
     longest: float
     row: str = ""
     scale: Literal["log", "linear"] = "log"
+    axis: str = ""
 
 
 @in_print_style
@@ -53,15 +57,18 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
         row = facets[start : start + columns]
         alike = [other for other in row if other.scale == facet.scale]
         axes.set_yscale(facet.scale)
-        axes.set(xlim=(0.0, 1.04 * facet.longest), ylim=_limits(alike))
+        low, high = _limits(alike)
+        axes.set(xlim=(0.0, 1.04 * facet.longest), ylim=(low, high))
+        if facet.scale == "log" and high < 100.0 * low:
+            plain_numbers(axes.yaxis)
         for i, curve in enumerate(facet.curves):
             marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
             handles[typeset(curve.label)] = _facet_line(axes, curve, of_paper()[curve.label], marked)
-        axes.set_title(f"{letter(number)} {facet.title}")
+        axes.set_title(f"{letter(number)} {facet.title}", linespacing=1.0)
         axes.grid(True)
         axes.tick_params(labelleft=number == start or len(alike) < len(row))
         axes.set_xlabel("pulls" if number + columns >= len(facets) else "")
-        axes.set_ylabel(axis if number == start else "")
+        axes.set_ylabel((facet.axis or axis) if number == start else "")
         _inset(axes, facet)
     for axes, facet in zip(grid[:, -1], facets[columns - 1 :: columns], strict=True):
         axes.text(
@@ -81,15 +88,18 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
 def _limits(facets: list[Facet]) -> tuple[float, float]:
     """Return the ends of an axis that shows all curves with a band, and little else.
 
-    A curve without any is exact, and may leave the axes; so may a band far below its curve.
+    A curve without any is exact, and may leave the axes where there are others; so may a band far below
+    its curve.
     """
-    seen = [
-        (max(low, 0.25 * value), high)
+    points = [
+        (max(low, 0.25 * value), high, low < high)
         for facet in facets
         for curve in facet.curves
         for x, value, low, high in zip(*curve[1:], strict=True)
-        if x <= facet.longest and low < high
+        if x <= facet.longest
     ]
+    banded = any(band for *_, band in points)
+    seen = [(low, high) for low, high, band in points if band or not banded]
     bottom, top = min((low for low, _ in seen), default=0.1), max((high for _, high in seen), default=1.0)
     if facets[0].scale == "linear":
         return 0.0, 1.05 * top
@@ -103,11 +113,12 @@ def _inset(axes: Any, facet: Facet) -> None:
 
     places = [_places(axes, curve, facet.longest) for curve in facet.curves]
     crowd = [len(at) > 0 and bool((at[:, 1] > _CROWDED).all()) for at in places]
-    others = [at for at, high in zip(places, crowd, strict=True) if not high]
-    free = [box for box in _BOXES if not any(_inside(at, box) for at in others)]
-    if sum(crowd) < 3 or not free or facet.scale == "linear":
+    if sum(crowd) < 3 or facet.scale == "linear":
         return
-    inset = axes.inset_axes(free[0][:4])
+    box = _free_box(np.concatenate(places))
+    if box is None:
+        return
+    inset = axes.inset_axes(box)
     seen = [
         value
         for curve, high in zip(facet.curves, crowd, strict=True)
@@ -115,10 +126,12 @@ def _inset(axes: Any, facet: Facet) -> None:
         if high and x <= facet.longest
     ]
     room = 0.1 * (max(seen) - min(seen)) or 0.01
-    inset.set(xlim=axes.get_xlim(), ylim=(min(seen) - room, max(seen) + room), xticks=[])
+    inset.set(xlim=axes.get_xlim(), ylim=(min(seen) - room, max(seen) + 3.0 * room))
+    inset.text(0.97, 0.96, "linear", transform=inset.transAxes, ha="right", va="top", fontsize=_SMALL)
+    inset.xaxis.set_major_locator(MaxNLocator(2, steps=(1, 2.5, 5, 10)))
     inset.yaxis.set_major_locator(MaxNLocator(2))
-    inset.yaxis.set_ticks_position(free[0][4])
-    inset.tick_params(labelsize=6.5, pad=1.0, length=1.5, width=0.4)
+    inset.yaxis.set_ticks_position("left" if box[0] > 0.5 else "right")
+    inset.tick_params(labelsize=_SMALL, pad=1.0, length=1.5, width=0.4)
     inset.spines[:].set(visible=True, color=FAINT, linewidth=0.4)
     for i, (curve, high) in enumerate(zip(facet.curves, crowd, strict=True)):
         if high:
@@ -127,18 +140,26 @@ def _inset(axes: Any, facet: Facet) -> None:
 
 
 def _places(axes: Any, curve: Curve, longest: float) -> NDArray[np.float64]:
-    """Return where the points of a curve lie, as shares of the width and the height of the axes."""
+    """Return where a curve runs, as shares of the width and the height of the axes."""
     points = np.column_stack([curve.x, curve.value])[np.array(curve.x) <= longest]
-    return np.array((axes.transScale + axes.transLimits).transform(points))
+    at = np.array((axes.transScale + axes.transLimits).transform(points))
+    along = np.linspace(0.0, len(at) - 1.0, 10 * len(at))
+    return np.column_stack([np.interp(along, range(len(at)), each) for each in at.T]) if len(at) else at
 
 
-def _inside(points: NDArray[np.float64], box: tuple[float, float, float, float, str]) -> bool:
-    """Tell whether a point lies in the box, with room for the numbers and a little around."""
-    left, bottom, width, height, side = box
-    before, after = (0.14, 0.03) if side == "left" else (0.03, 0.14)
-    x, y = points.T
-    across = (x > left - before) & (x < left + width + after)
-    return bool((across & (y > bottom - 0.03) & (y < bottom + height + 0.03)).any())
+def _free_box(points: NDArray[np.float64]) -> Box | None:
+    """Return the largest box that no curve runs through, numbers included; of several, one in the middle."""
+    for width, height in _SIZES:
+        for left, before, after in ((0.98 - width, _BESIDE, _AROUND), (0.03, _AROUND, _BESIDE)):
+            y = points[(points[:, 0] > left - before) & (points[:, 0] < left + width + after), 1]
+            free = [
+                bottom
+                for bottom in np.arange(_BELOW + _AROUND, 1.0 - height, 0.02)
+                if not ((y > bottom - _BELOW) & (y < bottom + height + _AROUND)).any()
+            ]
+            if free:
+                return left, float(free[len(free) // 2]), width, height
+    return None
 
 
 def _marked(curve: Curve, offset: float, longest: float) -> list[int]:

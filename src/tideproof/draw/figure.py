@@ -113,6 +113,19 @@ def letter(number: int) -> str:
     return f"({chr(ord('a') + number)})"
 
 
+def plain_numbers(axis: Any, more: bool = True) -> None:
+    """Write the numbers of a log scale out, and if wanted more of them where it spans few powers of ten."""
+    from matplotlib.ticker import LogLocator, StrMethodFormatter
+
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    low, high = axis.get_view_interval()
+    if more and high < 100.0 * low:
+        axis.set_minor_locator(
+            LogLocator(subs=(1.5, 2.0, 3.0, 4.0, 6.0, 8.0) if high < 10.0 * low else (2.0, 5.0))
+        )
+        axis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+
+
 @in_house_style
 def save(figure: Any, *paths: Path) -> None:
     """Write a picture for screens, cut to what is drawn."""

@@ -9,19 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.draw.figure import COLUMN, PAGE, in_print_style, letter, subplots
+from tideproof.draw.figure import COLUMN, PAGE, in_print_style, letter, plain_numbers, subplots
 from tideproof.draw.palette import FAINT, INK, PAPER, RAW, SHADE, TIDE
 from tideproof.draw.styles import of_arms
 from tideproof.table import Table
 
 _ACROSS = 4  # designs beside each other
+_NOTE = (
+    "lines: by formula; marks: simulated, with 95 % intervals (about one in twenty misses); "
+    "vertical axes differ"
+)
 _DASHED, _DOTTED = (0, (3.2, 1.6)), (0, (1, 1.3))
 
 
 @in_print_style
-def draw_run(table: Table, means: Sequence[float]) -> Any:
-    """Draw the rewards of a run, by arm, over the levels `means` that the environments shift."""
-    figure, axes = subplots(1, 1, (PAGE, 2.7))
+def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
+    """Draw the rewards of a policy's run, by arm, over the levels `means` that the environments shift."""
+    figure, axes = subplots(1, 1, (PAGE, 3.0))
     step, environment, shift = (np.array(table[name]) for name in ("step", "environment", "shift"))
     arm, reward = np.array(table["arm"]), np.array(table["reward"])
     looks = of_arms()
@@ -36,13 +40,20 @@ def draw_run(table: Table, means: Sequence[float]) -> Any:
         for i, mean in enumerate(means):
             level = mean + shift[environment == j][0]
             axes.hlines(level, left, right, color=looks[i].colour, linewidth=0.8, zorder=1)
+    handles: dict[str, Any] = {}
     for i, look in enumerate(looks):
-        axes.scatter(
+        marks = axes.scatter(
             step[arm == i], reward[arm == i], look.size, look.colour, marker=look.marker,
-            label=rf"arm {i + 1}, $\mu_{i + 1} = {means[i]:g}$", edgecolors=INK, linewidths=0.4, zorder=2,
+            edgecolors=INK, linewidths=0.4, zorder=2,
         )  # fmt: skip
+        (line,) = axes.plot([], [], color=look.colour, linewidth=0.8)
+        handles[rf"arm {i + 1}, $\mu_{i + 1} = {means[i]:g}$"] = (line, marks)
     axes.set(xlabel="pull", ylabel="reward", xlim=(step[0] - 1.5, step[-1] + 1.5))
-    figure.legend(loc="outside lower center", ncols=5)
+    axes.set_title(f"One run of {policy}", pad=14)
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=len(looks),
+        title=r"marks: rewards; lines: expected rewards, $\mu_i + s_j$ in environment $j$", title_fontsize=8,
+    )  # fmt: skip
     return figure
 
 
@@ -87,11 +98,12 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
 def draw_theorem(table: Table) -> Any:
     """Draw the variances of a mean and of a difference against the number of environments.
 
-    A row has design, environments, quantity, exact, and where it was simulated: simulated, low, high.
+    A row has design, environments, quantity, exact, and where it was simulated: simulated, low, high; and
+    the pair of arms whose difference it is.
     """
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
-    figure, grid = subplots(lines, _ACROSS, (PAGE, 0.5 + 1.8 * lines), squeeze=False)
+    figure, grid = subplots(lines, _ACROSS, (PAGE, 0.6 + 1.8 * lines), squeeze=False)
     for number, (axes, name) in enumerate(zip(grid.flat, names, strict=False)):
         handles = {
             r"$\mathrm{Var}(\hat\mu_1)$": _growth(axes, table, name, "Var(mu_1)", TIDE, "-", "o"),
@@ -100,13 +112,14 @@ def draw_theorem(table: Table) -> Any:
             ),
             "$1/m_1$": _growth(axes, table, name, "1/m_1", INK, _DOTTED),
         }
-        axes.set_title(_titled(number, name), linespacing=1.0)
+        (pair,) = {row["pair"] for row in table if row["design"] == name}
+        axes.set_title(_titled(number, name, f"$i, k = {pair}$"), linespacing=1.0)
         axes.set_yscale("log")
-        _plain(axes.yaxis)
+        plain_numbers(axes.yaxis)
         axes.set_xlabel("environments")
     for axes in grid[:, 0]:
         axes.set_ylabel(r"variance $/\,\sigma^2$")
-    _finish(figure, grid, handles)
+    _finish(figure, grid, handles, _NOTE)
     return figure
 
 
@@ -115,7 +128,7 @@ def draw_conjecture(table: Table) -> Any:
     """Draw the range of covariances of shifts and of variances of means, and one of each simulated."""
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
-    figure, grid = subplots(2 * lines, _ACROSS, (PAGE, 0.5 + 3.1 * lines), squeeze=False)
+    figure, grid = subplots(2 * lines, _ACROSS, (PAGE, 0.6 + 3.3 * lines), squeeze=False)
     rows = (
         ("Cov(s_j, s_m)", "Cov(s_2, s_3)", r"$\mathrm{Cov}(\hat s_j, \hat s_m)\,/\,\sigma^2$"),
         ("Var(mu_i)", "Var(mu_1)", r"$\mathrm{Var}(\hat\mu_i)\,/\,\sigma^2$"),
@@ -133,11 +146,11 @@ def draw_conjecture(table: Table) -> Any:
                 ),
                 "$1/m_1$": _growth(axes, table, name, "1/m_1", INK, _DOTTED),
             }
-            axes.set_title(_titled(half * len(names) + number, "" if half else name), linespacing=1.0)
+            axes.set_title(_titled(half * len(names) + number, name), linespacing=1.0)
             axes.set_xlabel("environments" if half else "")
         for axes in grid[half::2, 0]:
             axes.set_ylabel(words)
-    _finish(figure, grid, handles)
+    _finish(figure, grid, handles, f"bands and {_NOTE}")
     return figure
 
 
@@ -148,7 +161,7 @@ def _growth(
     x, exact = _series(table, name, quantity, "exact")
     (formula,) = axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.0)
     axes.set_xscale("log")
-    _plain(axes.xaxis)
+    plain_numbers(axes.xaxis, more=False)
     axes.grid(True)
     if not marker:
         return formula
@@ -161,31 +174,29 @@ def _growth(
     return formula, marks
 
 
-def _plain(axis: Any) -> None:
-    """Write the numbers of a log scale out, and more of them where it spans less than a power of ten."""
-    from matplotlib.ticker import LogLocator, StrMethodFormatter
-
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    low, high = axis.get_view_interval()
-    if high < 10.0 * low:
-        axis.set_minor_locator(LogLocator(subs=(1.5, 2.0, 3.0, 4.0, 6.0, 8.0)))
-        axis.set_minor_formatter(StrMethodFormatter("{x:g}"))
-
-
 def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[Any], list[Any]]:
     rows = [row for row in table if row["design"] == name and row["quantity"] == quantity]
     return [row["environments"] for row in rows], [row[column] for row in rows]
 
 
-def _titled(number: int, name: str) -> str:
-    """Return a title with its letter, in two lines where it is long."""
-    title = f"{letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".rstrip()
-    return title.replace(", ", ",\n", 1) if len(title) > 30 else title
+def _titled(number: int, name: str, *more: str) -> str:
+    """Return a title in two lines, so that all stand equally high: broken at its comma or in the middle."""
+    words = f"{letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".split()
+    commas = (i for i, word in enumerate(words, 1) if word.endswith(","))
+    half = next(commas, (len(words) + 1) // 2)
+    return " ".join(words[:half]) + "\n" + ", ".join([" ".join(words[half:]), *more])
 
 
-def _finish(figure: Any, grid: Any, handles: dict[str, Any]) -> None:
-    """Leave out the axes that nothing was drawn into, and add one legend below."""
+def _finish(figure: Any, grid: Any, handles: dict[str, Any], note: str) -> None:
+    """Leave out the axes that nothing was drawn into, and add one legend below, under a note."""
     for axes in grid.flat:
         if not axes.has_data():
             axes.remove()
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside lower center",
+        ncols=len(handles),
+        title=note,
+        title_fontsize=8,
+    )

@@ -57,9 +57,9 @@ _PAPER = {
     "UCB": Style(p.VIOLET, "-", "v"),
     "LUCB": Style(p.RED, _MIXED, "<"),
     "P1, mean": Style(p.BLUE, _DASHED, "P"),
-    "P1, IPS": Style(p.ICE, "-", "P", hollow=True, width=_WIDE),
+    "P1, IPS": Style(p.ICE, "-", "h", hollow=True, width=4.8),  # has room for the next one's marker
     "EXP4.P, mean": Style(p.OCHRE, "-", "X"),
-    "EXP4.P, IPS": Style(p.BROWN, _DASHED, "X", hollow=True),
+    "EXP4.P, IPS": Style(p.BROWN, _DASHED, "X"),
     "PSS(2)": Style(p.PINK, _DASHED, "*"),
     "SR": Style(p.BLACK, _DASHED, ">"),
 }
@@ -69,8 +69,8 @@ _ARMS = (
     Mark("o", p.PALE, 11),
     Mark("s", p.STEEL, 11),
     Mark("^", p.BLUE, 12),
-    Mark("D", p.ORANGE, 10),
-    Mark("*", p.NAVY, 26),
+    Mark("D", p.NAVY, 10),
+    Mark("*", p.ORANGE, 26),
 )
 
 

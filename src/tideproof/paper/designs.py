@@ -62,6 +62,7 @@ def designs(seed: int, replications: int) -> Table:
                     rows.append(
                         {
                             "design": name,
+                            "pair": ", ".join(str(arm + 1) for arm in design.pair),
                             "environments": J,
                             "pulls": int(counts.sum()),
                             "quantity": quantity,

@@ -11,7 +11,7 @@ from tideproof.draw.paper import draw_conjecture, draw_graph, draw_run, draw_the
 from tideproof.lab.intervals import quantile
 from tideproof.paper import panels as named
 from tideproof.paper.curves import FEWEST, curve_table, facets
-from tideproof.paper.instead import NEEDS, instead_table
+from tideproof.paper.instead import NEEDS, instead_facets, instead_table
 from tideproof.paper.measured import Of
 from tideproof.table import Table
 from tideproof.worlds import mdm
@@ -89,7 +89,7 @@ def _existing(name: str, of: Of, title: str) -> Figure:
         "Monotone decreasing means, five arms; environments of 2 to 50 pulls, shifts uniform on (0, 20). "
         "(a) Policies that play the arms they have not dropped in turn, on a log scale. "
         "(b) Policies that choose anew before every pull, on a linear scale, beside round robin. "
-        f"P1, IPS, and EXP4.P, IPS, all but coincide. {_POINTS}",
+        f"P1, IPS (wide, hexagons), and EXP4.P, IPS (dashed, crosses), all but coincide. {_POINTS}",
         ("existing", named.ser3("mdm-5-general")),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_facets(_two_kinds(table, of), of.upper(), 2, 2.9, 6),
@@ -113,7 +113,7 @@ def _compared(name: str, of: Of, worlds: tuple[str, ...], columns: int, height: 
         name,
         title,
         "LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. "
-        f"Insets: curves that lie close together, on a linear scale. {_POINTS}",
+        f"Insets: curves that lie close together, at the same pulls, on a linear scale. {_POINTS}",
         _swept(worlds),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_facets(facets(table, of), of.upper(), columns, height, 4),
@@ -125,11 +125,11 @@ FIGURES = (
         "fig1",
         "A policy sampling under shifts",
         "One run of LinLUCB: 120 pulls of five arms in environments (shaded in turn) with shifts s_j. "
-        "Lines: the expected reward of each arm, which all environments move alike. "
-        "Marks: the rewards that came back.",
+        "Lines: the expected reward of each arm, mu_i + s_j, which all environments move alike. "
+        "Marks: the rewards that came back; stars are those of the best arm.",
         ("illustration",),
         lambda found: found["illustration"],
-        lambda table: draw_run(table, mdm(5).means),
+        lambda table: draw_run(table, mdm(5).means, named.LINLUCB),
     ),
     _existing("fig2", "pics", "PICS of existing policies"),
     _existing("fig2-eoc", "eoc", "EOC of existing policies"),
@@ -155,23 +155,26 @@ FIGURES = (
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
         lambda table: draw_facets(facets(table, "pics"), "PICS", 2, 4.4, 5),
     ),
-    _compared("appendix-pics", "pics", SIXTEEN, 4, 7.2, "The sixteen panels of the appendix, PICS"),
-    _compared("appendix-eoc", "eoc", SIXTEEN, 4, 7.2, "The sixteen panels of the appendix, EOC"),
+    _compared("appendix-pics", "pics", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, PICS"),
+    _compared("appendix-eoc", "eoc", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, EOC"),
     Figure(
         "instead",
         "What we would use instead",
-        "`contrast` with shifts and without any, LinLUCB, and a yardstick: how often an oracle errs that "
-        "knows every mean, plans all pulls beforehand in the best way, and meets no shifts; by an integral. "
+        "A yardstick: how often an oracle errs that knows every mean, plans all pulls beforehand in the best "
+        "way, and meets no shifts; by an integral (first row). "
+        "Below, PICS of `contrast` with shifts and without any, and of LinLUCB, as multiples of the "
+        "oracle's: below 1 there are fewer errors. "
         f"{_BANDS}",
         NEEDS,
         instead_table,
-        lambda table: draw_facets(facets(table, "pics"), "PICS", 4, 7.2, 4),
+        lambda table: draw_facets(instead_facets(table), "PICS", 4, 8.8, 4),
     ),
     Figure(
         "theorem1",
         "Theorem 1: what vanishes and what does not",
         "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, "
-        "by formula (lines) and by simulation on the same design (marks with 95 % intervals). "
+        "by formula (lines) and by simulation on the same design (marks with 95 % intervals, of which about "
+        "one in twenty misses its line). Arms i and k are named above each panel; vertical axes differ. "
         "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
         ("designs", "limits"),
         lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
@@ -182,7 +185,8 @@ FIGURES = (
         "The conjecture of the appendix",
         "Covariances of all pairs of shift estimators (upper row) "
         "and variances of all means (lower row) lie in the bands, by formula; "
-        "marks: one of them by simulation, with 95 % intervals. "
+        "marks: one of them by simulation, with 95 % intervals, of which about one in twenty misses its "
+        "line. Vertical axes differ. "
         "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
         ("designs", "limits"),
         lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),

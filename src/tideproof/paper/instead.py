@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tideproof.paper.curves import points
+import numpy as np
+
+from tideproof.draw.curves import Curve
+from tideproof.draw.facets import Facet
+from tideproof.paper.curves import facets, points
 from tideproof.paper.panels import ARMS, CONFIGURATIONS, CONTRAST, LINLUCB, SCENARIOS, ours
 from tideproof.table import Table
 
@@ -46,3 +50,26 @@ def instead_table(found: Mapping[str, Any]) -> Table:
                 rows += [(panel, ORACLE, x, None, y, y, y) for (x, *_), y in zip(still, plans, strict=True)]
     columns = ("panel", "policy", "samples", "errors", "pics", "low", "high")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+
+
+def instead_facets(table: Table) -> list[Facet]:
+    """Return the oracle's PICS in each configuration, and each panel's curves as multiples of it.
+
+    Its plan is exact, so that the ends of an interval of PICS, divided by it, are those of the ratio.
+    """
+    every = facets(table, "pics")
+    plans = {facet.row: curve for facet in every for curve in facet.curves if curve.label == ORACLE}
+    first = [Facet(row, [plan], max(plan.x), "Oracle's plan,\nno shifts") for row, plan in plans.items()]
+    return first + [
+        facet._replace(
+            curves=[_ratio(curve, plans[facet.row]) for curve in facet.curves], axis="PICS / oracle's"
+        )
+        for facet in every
+    ]
+
+
+def _ratio(curve: Curve, plan: Curve) -> Curve:
+    """Return a curve as multiples of the plan's, which has all of its budgets."""
+    at = dict(zip(plan.x, plan.value, strict=True))
+    whole = np.array([at[x] for x in curve.x])
+    return Curve(curve.label, curve.x, curve.value / whole, curve.low / whole, curve.high / whole)
