@@ -46,7 +46,8 @@ def traced(environments, two_arms="ab"):
 )
 def test_beginnings_of_environments(environments, alike, alone):
     unlike = traced([("ab" * 10)[: len("".join(environments))]])  # a run beside it changes nothing
-    found = beginnings(*np.stack([traced(environments), unlike], axis=1), 2)
+    arm, environment = np.stack([traced(environments), unlike], axis=1)
+    found = beginnings(arm, environment, 2)
     assert [each.tolist() for each in found] == [[alike, [0, 0, 0]], [alone, [0, 0, 0]]]
 
 
