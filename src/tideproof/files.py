@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -64,10 +65,13 @@ def replace_text(path: str | os.PathLike[str], text: str) -> None:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # what a link points to, not the link
     beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     with writing(path):
         try:
+            if target.exists():  # who could not read the old file cannot read the new one
+                beside.touch(stat.S_IMODE(target.stat().st_mode))
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
             yield beside
             with open(beside, "rb") as file:
                 os.fsync(file.fileno())

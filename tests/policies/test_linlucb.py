@@ -95,7 +95,7 @@ def test_the_mean_estimate_in_the_stationary_case_is_the_sample_mean():
     for _ in range(60):
         if (
             len(rewards["a"]) + len(rewards["b"]) + len(rewards["c"]) >= 18
-            and run._memory.view.state.half[0] == 0
+            and run._numbers.memory.view.state.half[0] == 0
         ):
             counts = {arm: len(r) for arm, r in rewards.items()}
             n = sum(counts.values())
@@ -107,7 +107,7 @@ def test_the_mean_estimate_in_the_stationary_case_is_the_sample_mean():
                 for arm in means
                 if arm != leader
             }
-            state = run._memory.view.state
+            state = run._numbers.memory.view.state
             assert run.arms[state.leader[0]] == leader
             assert run.arms[state.challenger[0]] == max(bounds, key=bounds.get)
         pull = run.ask()

@@ -172,7 +172,7 @@ def test_without_noise(name):
         for t in range(60):
             pull = run.ask(environment=t // 9)
             run.tell(pull, means[run.arms.index(pull.arm)])
-        assert np.isfinite(run._memory.floats).all()
+        assert np.isfinite(run._numbers.memory.floats).all()
         assert means[run.arms.index(run.recommend().arm)] == max(means)
 
 
@@ -198,7 +198,7 @@ def fitted(arms=5, steps=60, gap=0.05, seed=1):
     for t in range(steps):
         pull = run.ask(environment=t // 4)
         run.tell(pull, gap * int(pull.arm) + 10 * math.sin(t // 4) + random.standard_normal())
-    return run._memory.view.data.fit
+    return run._numbers.memory.view.data.fit
 
 
 def contrasts(fit, arms):

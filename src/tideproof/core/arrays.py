@@ -75,16 +75,38 @@ def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
     >>> tally.pulls
     array([0, 7, 0])
     """
+    floats, ints = room(kind, arms)
+    return within(kind, arms, np.zeros(floats), np.zeros(ints, np.int64))
+
+
+def room(kind: Any, arms: int) -> tuple[int, int]:
+    """Return how many floats and how many integers a state of `kind` takes."""
     leaves = layout(kind, arms)
-    floats = np.zeros(sum(math.prod(shape) for dtype, shape in leaves if dtype is np.float64))
-    ints = np.zeros(sum(math.prod(shape) for dtype, shape in leaves if dtype is np.int64), np.int64)
+    floats, ints = (
+        sum(math.prod(shape) for dtype, shape in leaves if dtype is wanted)
+        for wanted in (np.float64, np.int64)
+    )
+    return floats, ints
+
+
+def within(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Memory[T]:
+    """Return a state of `kind` that lives in these buffers, which have room for it."""
     buffers: dict[Any, Any] = {np.float64: floats, np.int64: ints}
     used = {np.float64: 0, np.int64: 0}
     pieces = []
-    for dtype, shape in leaves:
+    for dtype, shape in layout(kind, arms):
         start, used[dtype] = used[dtype], used[dtype] + math.prod(shape)
         pieces.append(buffers[dtype][start : used[dtype]].reshape(shape))
     return Memory(_build(kind, iter(pieces)), floats, ints)
+
+
+def scratch(view: Any) -> list[Floats]:
+    """Return the arrays of a state that are nothing but room to work on."""
+    found = list(view) if isinstance(view, Scratch) else []
+    if isinstance(view, tuple) and not isinstance(view, Scratch):
+        for part in view:
+            found += scratch(part)
+    return found
 
 
 @cache

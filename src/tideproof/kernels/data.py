@@ -77,6 +77,22 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
 
 
 @kernel
+def notice(params, state, data, slot, arm, n, draw):
+    """Tell the policy of `n` pulls of `arm` that are out and stand in the design already."""
+    data.told[0] = 0
+    tell(params, state, data, slot, arm, n, draw)
+
+
+@kernel
+def reserve(data, slot, arm, n):
+    """Give `n` pulls of `arm` that are out their place in the design, and tell nobody."""
+    add_at(data.pulls, arm, n)
+    if FIT:
+        _place_in_fit(data.fit, slot, arm, n)
+    enter(slot, arm, n, slot.mean[0])
+
+
+@kernel
 def expect(params, state, data, slot, arm, n, draw):
     """Take in `n` pulls of `arm` that are out: their place in the design, and nothing else."""
     data.told[0] = 0

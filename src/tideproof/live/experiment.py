@@ -1,48 +1,57 @@
 """Experiment: ask which arm to try next, tell what came back. One class for every policy.
 
-It keeps names, labels, the list of pulls that are out and what was told; all arithmetic happens in
-the kernels of its policy, interpreted.
+Each method checks what it is given, makes an event of it and hands that to the state, which takes in the
+whole of it or nothing. Reading copies what it needs under the lock and computes outside.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
-import numpy as np
-
 from tideproof import checks
 from tideproof.checks import Direction, finite, whole
-from tideproof.core.arrays import allocate
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
 from tideproof.estimate.fitted import Fit
-from tideproof.files import replace_text
-from tideproof.kernels.moments import record
-from tideproof.kernels.random import ASK, SELECT, TELL, Draw
-from tideproof.kernels.slot import Slot
+from tideproof.live import events as e
 from tideproof.live import saving
-from tideproof.live.environment import Environment
-from tideproof.live.pull import CANCELLED, OUT, SUMMARISED, TOLD, Label, Pull, checked_label
+from tideproof.live.book import Summary
+from tideproof.live.judgement import judge
+from tideproof.live.numbers import Numbers
+from tideproof.live.pull import (
+    CANCELLED,
+    EXPIRED,
+    OUT,
+    SUMMARISED,
+    TOLD,
+    Label,
+    Pull,
+    checked_label,
+    new_session,
+)
 from tideproof.live.recommendation import Recommendation
+from tideproof.live.state import State
 from tideproof.policies.registry import Chosen, as_policy
-from tideproof.stats.cells import Cells
-from tideproof.stats.solve import solve
+from tideproof.stats.noise import Variance
 from tideproof.table import Table
 
-REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
+LARGEST = 1e100  # a reward beyond it would leave no number that can be squared
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _locked(method: Method) -> Method:
+    """Let one thread in at a time, of the process that made the experiment, with all events taken in."""
+
     @wraps(method)
     def locked(self: Experiment, *args: Any, **kwargs: Any) -> Any:
+        self._check_process()
         with self._lock:
+            self._state.fold()
             return method(self, *args, **kwargs)
 
     return cast(Method, locked)
@@ -51,8 +60,8 @@ def _locked(method: Method) -> Method:
 class Experiment:
     """A live experiment: which arm next, and which in the end.
 
-    Safe to call from several threads. `ask` changes nothing but the list of pulls that are out;
-    rewards may be told late, in any order and repeatedly.
+    Safe to call from several threads. Every call does the whole of what it says or nothing, also where a
+    signal interrupts it. Rewards may be told late, in any order and repeatedly.
 
     Parameters
     ----------
@@ -66,14 +75,16 @@ class Experiment:
         Of the policy's own random choices: same seed and rewards, same run.
     direction
         `"maximize"`, or `"minimize"` for latency or cost.
+    limits
+        The lowest and highest reward that can be; one beyond is refused.
 
     Examples
     --------
     >>> run = Experiment(["A", "B"], budget=12, policy="linlucb", seed=1)
     >>> means, weather = {"A": 1.0, "B": 2.0}, {"mon": 0.0, "tue": 50.0, "wed": -20.0}
-    >>> for day in ["mon"] * 4 + ["tue"] * 4 + ["wed"] * 4:
+    >>> for i, day in enumerate(["mon"] * 4 + ["tue"] * 4 + ["wed"] * 4):
     ...     pull = run.ask(environment=day)
-    ...     run.tell(pull, means[pull.arm] + weather[day] + 0.1 * (pull.id % 3))
+    ...     run.tell(pull, means[pull.arm] + weather[day] + 0.1 * (i % 3))
     >>> run.done, run.recommend().arm
     (True, 'B')
     """
@@ -86,163 +97,184 @@ class Experiment:
         policy: Chosen = "contrast",
         seed: int = 0,
         direction: Direction = "maximize",
+        limits: tuple[float, float] | None = None,
     ) -> None:
-        self.arms = _checked_arms(arms)
-        if budget is not None:
-            budget = whole("budget", budget, 1)
-        self.budget = budget
-        self.policy = as_policy(policy)
-        self.seed = whole("seed", seed, 0, 2**64 - 1)
-        self.direction = checks.direction(direction)
+        names = _checked_arms(arms)
+        spec = as_policy(policy)
+        budget = None if budget is None else whole("budget", budget, 1)
+        options = {"limits": _checked_limits(limits)}
+        created = e.Created(
+            time.time(),
+            None,
+            names,
+            budget,
+            saving.described(spec),
+            whole("seed", seed, 0, 2**64 - 1),
+            checks.direction(direction),
+            options,
+            new_session(),
+        )
+        self._begin(State(created, spec))
 
-        self._sign = 1.0 if direction == "maximize" else -1.0
-        self._index = {arm: i for i, arm in enumerate(self.arms)}
-        self._params = self.policy.params(len(self.arms), budget)
-        self._program = self.policy.program()
-        self._memory = self.policy.memory(len(self.arms))
-        self._ahead = self.policy.memory(len(self.arms))  # told data with the pulls that are out
-        self._environments: dict[Label, Environment] = {}
-        self._current: Label | None = None
-        self._pulls: list[Pull] = []
-        self._status: list[str] = []
-        self._rewards: list[float | None] = []
-        self._out: dict[int, Pull] = {}
-        self._cancelled = 0
-        self._summaries: dict[str, tuple[str, Label, int, float, float]] = {}
-        self._batches = 0  # told batches, single rewards and summaries alike
+    def _begin(self, state: State) -> None:
+        self._state = state
         self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._here = threading.local()  # where each thread is
+        self._opened = True  # whether this process gives out ids of its own
 
-    # ------------------------------------------------------------------ asking
+    # -- what it was made with
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of all arms, retired ones included."""
+        return tuple(self._state.book.arms)
+
+    @property
+    def budget(self) -> int | None:
+        """Number of pulls, None if it is open."""
+        return self._state.book.budget
+
+    @property
+    def policy(self) -> Any:
+        """The policy, with its rule and options."""
+        return self._state.spec
+
+    @property
+    def seed(self) -> int:
+        """Of the policy's own random choices."""
+        return self._state.created.seed
+
+    @property
+    def direction(self) -> Direction:
+        """Which rewards are good."""
+        return cast(Direction, self._state.created.direction)
+
+    # -- asking
 
     @overload
-    def ask(self, *, environment: Label | None = None, n: None = None) -> Pull: ...
+    def ask(self, *, environment: Label | None = None, n: None = None, by: str | None = None) -> Pull: ...
     @overload
-    def ask(self, *, environment: Label | None = None, n: int) -> list[Pull]: ...
+    def ask(self, *, environment: Label | None = None, n: int, by: str | None = None) -> list[Pull]: ...
     @_locked
-    def ask(self, *, environment: Label | None = None, n: int | None = None) -> Pull | list[Pull]:
+    def ask(
+        self, *, environment: Label | None = None, n: int | None = None, by: str | None = None
+    ) -> Pull | list[Pull]:
         """Say which arm to play next, or the next `n` of them.
 
         Parameters
         ----------
         environment
-            Where it will be played; without a label, where the last one was. A label that comes
+            Where it will be played; without a label, where this thread asked last. A label that comes
             back is the same environment.
         n
             Number of pulls; the answer is then a list.
+        by
+            Who asks, for the record.
 
         Raises
         ------
         Finished
-            If fewer pulls than that are left, or the policy has stopped.
+            If fewer pulls than that are left, the policy has stopped, or the experiment is paused.
         """
         wanted = 1 if n is None else whole("n", n, 1)
         label = self._label if environment is None else checked_label(environment)
-        if self.remaining is not None and wanted > self.remaining:
+        book = self._state.book
+        if book.stopped or book.paused:
+            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self.recommend()}")
+        if book.remaining is not None and wanted > book.remaining:
             raise Finished(
-                f"asked for {wanted} pull(s), {self.remaining} of {self.budget} left; {self.recommend()}"
+                f"asked for {wanted} pull(s), {book.remaining} of {book.budget} left; {self.recommend()}"
             )
-        before = len(self._pulls)
-        try:
-            pulls = [self._ask_one(label) for _ in range(wanted)]
-        except BaseException:  # all of them or none
-            for id in range(before, len(self._pulls)):
-                del self._out[id]
-            del self._pulls[before:], self._status[before:], self._rewards[before:]
-            raise
-        self._current = label
+        self._open()
+        before = len(book.pulls)
+        if self._state.ask(label, wanted, time.time(), by, None) is None:
+            raise Finished(f"{self.policy.label} has stopped; {self.recommend()}")
+        self._here.label = label
+        pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
 
     @property
-    def _label(self) -> Label:
-        """Where the next pull is played if nobody says: where the last one was, at first in 1."""
-        return 1 if self._current is None else self._current
+    def _numbers(self) -> Numbers:
+        return self._state.numbers
 
-    def _ask_one(self, label: Label) -> Pull:
-        arm = self._next_arm(label)
-        if arm < 0:
-            raise Finished(f"{self.policy.label} has stopped; {self.recommend()}")
-        pull = Pull(len(self._pulls), self.arms[arm], label)
-        self._pulls.append(pull)
-        self._status.append(OUT)
-        self._rewards.append(None)
-        self._out[pull.id] = pull
-        return pull
-
+    @_locked
     def _next_arm(self, label: Label) -> int:
-        run, slots = self._view()
-        slot = slots.get(label) or self._environments.get(label)
-        here = slot.slot.view if slot else allocate(Slot, len(self.arms)).view
-        draw = self._draw(ASK, len(self._pulls))
-        return int(self._program.ask(self._params, run.state, run.data, here, draw))
+        """Return the number of the arm that would be asked for, -1 if the policy has stopped."""
+        return self._numbers.next_arm(label, len(self._state.book.pulls))
 
-    def _view(self) -> tuple[Any, dict[Label, Environment]]:
-        """Return the policy's state with the pulls that are out in their place, and their slots.
+    @property
+    def _label(self) -> Label:
+        """Where the next pull is played if nobody says: where this thread, or else the last one, was."""
+        here: Label | None = getattr(self._here, "label", None)
+        here = self._state.book.current if here is None else here
+        return 1 if here is None else here
 
-        Pulls of one arm in one environment enter together, in the order of their latest ask, so
-        the work does not grow with the number of pulls that are out.
-        """
-        if not self._out:
-            return self._memory.view, {}
-        batches: dict[tuple[Label, str], int] = {}
-        for pull in self._out.values():
-            key = (pull.environment, pull.arm)
-            batches[key] = batches.pop(key, 0) + 1
-        self._ahead.copy_from(self._memory)
-        run = self._ahead.view
-        slots: dict[Label, Environment] = {}
-        for i, ((label, arm), n) in enumerate(batches.items()):
-            if label not in slots:
-                slots[label] = Environment(len(self.arms))
-                if label in self._environments:
-                    slots[label].slot.copy_from(self._environments[label].slot)
-            draw = self._draw(TELL, self._batches + i)
-            slot = slots[label].slot.view
-            self._program.expect(self._params, run.state, run.data, slot, self._index[arm], n, draw)
-        return run, slots
+    def _open(self) -> None:
+        """Give out ids of its own if the experiment comes from a file or another process."""
+        if not self._opened:
+            self._state.add(e.Opened(time.time(), None, new_session()))
+            self._opened = True
 
-    def _draw(self, purpose: np.uint64, step: int) -> Draw:
-        return Draw(np.uint64(self.seed), np.uint64(0), purpose, np.uint64(step))
-
-    @_locked
-    def cancel(self, pull: Pull | int) -> None:
+    def cancel(self, pull: Pull | str, by: str | None = None) -> None:
         """Take back a pull whose reward will never come; it returns to the budget."""
-        id = self._known(pull)
-        if self._status[id] == CANCELLED:
-            return
-        if self._status[id] != OUT:
-            raise InputError(
-                f"pull {id} is {self._status[id]} already; only a pull that is out can be cancelled"
-            )
-        self._status[id] = CANCELLED
-        self._cancelled += 1
-        del self._out[id]
-
-    # ----------------------------------------------------------------- telling
-
-    def tell(self, pull: Pull | int, reward: float) -> None:
-        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless."""
-        self.tell_many([pull], [reward])
+        self.cancel_many([pull], by)
 
     @_locked
-    def tell_many(self, pulls: Iterable[Pull | int], rewards: Iterable[float]) -> None:
+    def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
+        """Take back several pulls: all of them or, if one is not out, none."""
+        book = self._state.book
+        numbers = dict.fromkeys(self._known(pull) for pull in pulls)
+        for number in numbers:
+            if book.status[number] not in (OUT, CANCELLED, EXPIRED):
+                raise InputError(
+                    f"pull {book.pulls[number].id} is {book.status[number]} already; "
+                    f"only a pull that is out can be cancelled"
+                )
+        out = tuple(number for number in numbers if book.status[number] == OUT)
+        if out:
+            self._state.add(e.Cancelled(time.time(), by, out))
+
+    # -- telling
+
+    def tell(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
+        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless."""
+        self.tell_many([pull], [reward], by)
+
+    @_locked
+    def tell_many(self, pulls: Iterable[Pull | str], rewards: Iterable[float], by: str | None = None) -> None:
         """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
-        ids = [self._known(pull) for pull in pulls]
-        values = [finite("reward", reward) for reward in rewards]
-        if len(ids) != len(values):
-            raise InputError(f"{len(ids)} pulls but {len(values)} rewards")
+        book = self._state.book
+        numbers = [self._known(pull) for pull in pulls]
+        values = [self._reward("reward", reward) for reward in rewards]
+        if len(numbers) != len(values):
+            raise InputError(f"{len(numbers)} pulls but {len(values)} rewards")
         new: dict[int, float] = {}
-        for id, reward in zip(ids, values, strict=True):
-            known = new.get(id, self._rewards[id])
+        for number, reward in zip(numbers, values, strict=True):
+            known = new.get(number, book.rewards[number])
+            name = book.pulls[number].id
             if known is not None and known != reward:
-                raise ConflictingReward(f"pull {id} was told {known!r} before; now {reward!r}")
-            if self._status[id] in (SUMMARISED, CANCELLED):
-                raise InputError(f"pull {id} is {self._status[id]}; it cannot be told any more")
+                raise ConflictingReward(
+                    f"pull {name} was told {known!r} before; now {reward!r}: correct(pull, reward) corrects"
+                )
+            if book.status[number] in (SUMMARISED, CANCELLED):
+                raise InputError(f"pull {name} is {book.status[number]}; it cannot be told any more")
             if known is None:
-                new[id] = reward
-        for id, reward in new.items():
-            pull = self._out.pop(id)
-            self._status[id], self._rewards[id] = TOLD, reward
-            self._take(pull.arm, pull.environment, 1, reward, 0.0)
+                new[number] = reward
+        if new:
+            self._state.add(e.Told(time.time(), by, tuple(new), tuple(new.values())))
+
+    @_locked
+    def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
+        """Replace the reward that was told of a pull."""
+        book, number = self._state.book, self._known(pull)
+        reward = self._reward("reward", reward)
+        if book.status[number] != TOLD:
+            raise InputError(
+                f"pull {book.pulls[number].id} is {book.status[number]}; only a told reward can be corrected"
+            )
+        if book.rewards[number] != reward:
+            self._state.add(e.Corrected(time.time(), by, number, reward))
 
     @_locked
     def tell_summary(
@@ -254,6 +286,7 @@ class Experiment:
         mean: float,
         variance: float | None = None,
         key: str | None = None,
+        by: str | None = None,
     ) -> None:
         """Tell the results of `n` pulls of one arm in one environment at once.
 
@@ -267,142 +300,205 @@ class Experiment:
             Their number, mean and sample variance (divisor n - 1; needed if n > 1).
         key
             Makes a repeat harmless: the same key and values are taken once.
+        by
+            Who tells, for the record.
         """
-        if arm not in self._index:
-            raise UnknownName.among("arm", arm, self.arms)
+        book = self._state.book
+        number = book.arm_number(arm)
         label = checked_label(environment)
         n = whole("n", n, 1)
-        mean = finite("mean", mean)
+        mean = self._reward("mean", mean)
         if variance is None and n > 1:
             raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
-        spread = 0.0 if variance is None else finite("variance", variance, 0.0)
-        summary = (arm, label, n, mean, spread)
-        key = key if key is not None else f"#{len(self._summaries) + 1}"
-        known = self._summaries.setdefault(key, summary)
-        if known is not summary:
-            if known != summary:
-                raise ConflictingReward(f"summary {key!r} was told {known} before; now {summary}")
+        spread = 0.0 if variance is None or n == 1 else finite("variance", variance, 0.0)
+        if spread > LARGEST:
+            raise InputError(f"variance must be at most {LARGEST:g}, not {variance!r}")
+        if variance is not None:
+            finite("variance", variance, 0.0)
+        key = _checked_key(key)
+        if key in book.keyed:
+            known = book.summaries[book.keyed[key]][1]
+            given = Summary(arm, label, n, mean, spread)
+            if known != given:
+                raise ConflictingReward(f"summary {key!r} was told {tuple(known)} before; now {tuple(given)}")
             return
-        for pull in [p for p in self._out.values() if p.arm == arm and p.environment == label][:n]:
-            del self._out[pull.id]
-            self._status[pull.id] = SUMMARISED
-        self._take(arm, label, n, mean, (n - 1) * spread)
+        self._state.add(e.Summarised(time.time(), by, number, label, n, mean, spread, key))
 
-    def _take(self, arm: str, label: Label, n: int, mean: float, squares: float) -> None:
-        """Hand told rewards to the cells and to the policy."""
-        place = self._environments.get(label)
-        if place is None:
-            place = self._environments[label] = Environment(len(self.arms))
-        record(place.cells.view, self._index[arm], n, mean, squares)
-        run = self._memory.view
-        draw = self._draw(TELL, self._batches)
-        reward = self._sign * mean
-        slot = place.slot.view
-        self._program.take(
-            self._params, run.state, run.data, slot, self._index[arm], n, reward, squares, draw
-        )
-        self._batches += 1
-        if self._batches % REFACTOR == 0 and "fit" in self.policy.reads:
-            self._refactor()
+    def _reward(self, name: str, value: Any) -> float:
+        reward = finite(name, value)
+        low, high = self._state.created.options.get("limits") or (-LARGEST, LARGEST)
+        if not low <= reward <= high:
+            raise InputError(
+                f"{name} must be between {low:g} and {high:g}, not {value!r}: it is not taken in"
+            )
+        return reward
 
-    def _refactor(self) -> None:
-        """Replace the recursion's numbers by a fresh solve, so that rounding cannot add up."""
-        c = self._cells()
-        fresh = solve(replace(c, mean=self._sign * c.mean))
-        fit = self._memory.view.data.fit
-        fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, fresh.mu, fresh.rss, fresh.group
-
-    def _known(self, pull: Pull | int) -> int:
+    def _known(self, pull: Pull | str) -> int:
+        book = self._state.book
         id = pull.id if isinstance(pull, Pull) else pull
-        known = isinstance(id, (int, np.integer)) and 0 <= id < len(self._pulls)
-        if not known or (isinstance(pull, Pull) and pull != self._pulls[id]):
-            raise UnknownName(f"unknown pull {pull!r}; this experiment has asked for {len(self._pulls)}")
-        return int(id)
+        if isinstance(id, int) and not isinstance(id, bool):
+            id = str(id)  # of a file that an older version saved
+        number = book.number.get(id) if isinstance(id, str) else None
+        if number is None or (isinstance(pull, Pull) and pull != book.pulls[number]):
+            raise UnknownName(
+                f"unknown pull {pull!r}; this experiment has asked for {len(book.pulls)}, "
+                f"and takes the pull or its id"
+            )
+        return number
 
-    # ----------------------------------------------------------------- reading
+    # -- changing what it is about
+
+    @_locked
+    def add_arm(self, arm: str, by: str | None = None) -> None:
+        """Add an arm; the policy begins anew with everything told so far."""
+        book = self._state.book
+        _checked_arms([*book.arms, arm])
+        self._state.spec.params(len(book.active) + 1, book.horizon)
+        self._state.add(e.ArmAdded(time.time(), by, arm))
+
+    @_locked
+    def retire_arm(self, arm: str, by: str | None = None) -> None:
+        """Play an arm no more; what was told of it stays, and rewards that are out may still come."""
+        book = self._state.book
+        number = book.arm_number(arm)
+        if number in book.retired:
+            return
+        if len(book.active) <= 2:
+            raise InputError(f"an experiment needs at least two arms: {arm!r} cannot be retired")
+        self._state.add(e.ArmRetired(time.time(), by, number))
+
+    @_locked
+    def extend(self, budget: int | None, by: str | None = None) -> None:
+        """Set another budget; the policy goes on with the new horizon."""
+        book = self._state.book
+        asked = len(book.pulls) - book.lost
+        if budget is not None:
+            budget = whole("budget", budget, max(asked, 1))
+        if budget != book.budget:
+            self._state.spec.params(len(book.active), budget)
+            self._state.add(e.Extended(time.time(), by, budget))
+
+    @_locked
+    def pause(self, why: str = "", by: str | None = None) -> None:
+        """Ask for nothing until it is resumed; rewards may be told."""
+        if not self._state.book.paused:
+            self._state.add(e.Paused(time.time(), by, str(why)))
+
+    @_locked
+    def resume(self, why: str = "", by: str | None = None) -> None:
+        """Ask again."""
+        if self._state.book.paused:
+            self._state.add(e.Resumed(time.time(), by, str(why)))
+
+    @_locked
+    def stop(self, why: str = "", by: str | None = None) -> None:
+        """Ask for nothing ever again; rewards of pulls that are out may be told."""
+        if not self._state.book.stopped:
+            self._state.add(e.Stopped(time.time(), by, str(why)))
+
+    @_locked
+    def note(self, text: str, by: str | None = None) -> None:
+        """Write something down beside the events."""
+        self._state.add(e.Noted(time.time(), by, str(text)))
+
+    # -- reading
 
     @property
     def remaining(self) -> int | None:
         """Pulls that may still be asked for; None without a budget."""
-        return None if self.budget is None else self.budget - len(self._pulls) + self._cancelled
+        with self._lock:
+            return self._state.book.remaining
 
     @property
     def done(self) -> bool:
         """Whether no further pull can be asked for."""
         with self._lock:
-            if self.remaining == 0:
+            self._state.fold()
+            book = self._state.book
+            if book.remaining == 0 or book.stopped:
                 return True
-            return self.policy.policy.stops and self._next_arm(self._label) < 0
+            stops = self.policy.policy.stops
+            return stops and self._next_arm(self._label) < 0
 
     @_locked
-    def fit(self) -> Fit:
-        """Return the fixed-effects fit of everything told so far."""
-        return Fit(self._cells(), direction=self.direction, adaptive=self.policy.policy.adaptive)
+    def pulls_out(self) -> list[Pull]:
+        """Return the pulls whose rewards are awaited, the oldest first."""
+        return [self._state.book.pulls[number] for number in self._state.book.out]
 
-    def _cells(self) -> Cells:
-        counts = np.array([e.cells.view.told for e in self._environments.values()])
-        if counts.size == 0:
+    def fit(self, *, variance: Variance = "common", level: float = 0.95) -> Fit:
+        """Return the fit of everything told so far, as `tp.fit` would make it."""
+        cells = self._cells()
+        adaptive = self.policy.policy.adaptive
+        return Fit(cells, direction=self.direction, adaptive=adaptive, level=level, variance=variance)
+
+    @_locked
+    def _cells(self) -> Any:
+        places = self._state.numbers.places
+        if not places.told:
             raise NotComparable("nothing has been told yet")
-        environment, arm = np.nonzero(counts)
-        means, squares = (
-            np.array([getattr(e.cells.view, name) for e in self._environments.values()])
-            for name in ("mean", "squares")
-        )
-        at = environment, arm
-        return Cells(
-            list(self.arms), list(self._environments), arm, environment, counts[at], means[at], squares[at]
-        )
+        return places.cells(list(self.arms))
 
-    @_locked
     def recommend(self) -> Recommendation:
         """Say which arm the policy would select now, its margin, and how sure that is."""
-        adaptive = self.policy.policy.adaptive
-        if not self._environments:
-            alone = tuple((arm,) for arm in self.arms)
-            return Recommendation(None, None, None, None, None, None, alone, adaptive)
-        run = self._memory.view
-        draw = self._draw(SELECT, self._batches)
-        arm = self.arms[int(self._program.select(self._params, run.state, run.data, draw))]
-        fit = self.fit()
-        groups = tuple(tuple(g) for g in fit.groups)
-        p_best, runner_up = fit.p_best[arm], fit.rival(arm)
-        if runner_up is None:
-            return Recommendation(arm, None, None, None, None, p_best, groups, adaptive)
-        gap = fit.contrast(arm, runner_up)
-        low, high = (gap.low, gap.high) if self._sign > 0 else (_minus(gap.high), _minus(gap.low))
-        return Recommendation(arm, runner_up, self._sign * gap.estimate, low, high, p_best, groups, adaptive)
+        return judge(*self._evidence())
+
+    @_locked
+    def _evidence(self) -> Any:
+        state = self._state
+        numbers, book = state.numbers, state.book
+        chosen = numbers.select() if numbers.places.told else None
+        return (
+            [book.arms[arm] for arm in numbers.active],
+            None if chosen is None else numbers.active.index(chosen),
+            numbers.estimate(),
+            numbers.sign,
+            self.policy.policy.adaptive,
+        )
 
     @_locked
     def history(self) -> Table:
-        """Return every pull in the order of asking, then every summary in the order of telling."""
-        pulls, told = self._pulls, self._summaries
+        """Return every pull in the order of asking, then every summary in the order of telling.
+
+        `tp.fit(run.history())` reads it: one row has n rewards with that mean and variance.
+        """
+        book = self._state.book
+        count = len(book.pulls)
+        told = [summary for _, summary, _ in book.summaries]
+        names = [key if key is not None else f"#{i}" for i, (key, _, _) in enumerate(book.summaries, 1)]
         return Table(
             {
-                "pull": [str(p.id) for p in pulls] + list(told),
-                "arm": [p.arm for p in pulls] + [s[0] for s in told.values()],
-                "environment": [p.environment for p in pulls] + [s[1] for s in told.values()],
-                "n": [1 for _ in pulls] + [s[2] for s in told.values()],
-                "reward": [*self._rewards, *(s[3] for s in told.values())],
-                "status": [*self._status, *("summary" for _ in told)],
+                "pull": [p.id for p in book.pulls] + names,
+                "arm": [p.arm for p in book.pulls] + [s.arm for s in told],
+                "environment": [p.environment for p in book.pulls] + [s.environment for s in told],
+                "n": [1] * count + [s.n for s in told],
+                "reward": [*book.rewards, *(s.mean for s in told)],
+                "variance": [None] * count + [s.variance if s.n > 1 else None for s in told],
+                "status": [*book.status, *("summary" for _ in told)],
+                "at": [*book.asked_at, *(at for _, _, at in book.summaries)],
             }
         )
 
+    @_locked
+    def events(self) -> list[e.Event]:
+        """Return everything that happened, in order."""
+        return list(self._state.events)
+
     def __repr__(self) -> str:
+        book = self._state.book
         budget = "no budget" if self.budget is None else f"budget {self.budget}"
         return (
             f"<Experiment: {len(self.arms)} arms, {self.policy.label}, {budget}, "
-            f"{len(self._pulls) - self._cancelled} asked, {len(self._out)} out>"
+            f"{len(book.pulls) - book.lost} asked, {len(book.out)} out>"
         )
 
-    # ------------------------------------------------------------------ saving
+    # -- saving
 
-    @_locked
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, from which `load` goes on exactly here.
 
         A crash while saving leaves the old file or the new one.
         """
-        replace_text(path, json.dumps(saving.to_dict(self), indent=None, allow_nan=False))
+        saving.write(self.events(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Chosen | None = None) -> Experiment:
@@ -416,14 +512,28 @@ class Experiment:
             The policy it was saved with, if that is not registered: files keep its name, its selection rule
             and its options, which those of `tp.policy(...)` must not contradict.
         """
-        saved = saving.read(path)
-        run = cls(**saving.options(saved, policy))
-        saving.refill(run, saved)
+        return cls._folded(saving.read(path), policy)
+
+    @classmethod
+    def _folded(cls, happened: list[e.Event], policy: Chosen | None = None) -> Experiment:
+        run = cls.__new__(cls)
+        run._begin(saving.refold(happened, policy))
+        run._opened = False
         return run
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.events(), self.policy.policy)
 
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise InputError(
+                "this experiment was made in another process, and a fork shares nothing with it: "
+                "save it there and load it here, or send it by pickle"
+            )
+
+
+def _unpickled(happened: list[e.Event], policy: Any) -> Experiment:
+    return Experiment._folded(happened, policy)
 
 
 def _checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
@@ -437,3 +547,21 @@ def _checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
     if twice:
         raise InputError(f"arms must have different names; more than once: {', '.join(twice)}")
     return names
+
+
+def _checked_limits(limits: Any) -> tuple[float, float] | None:
+    if limits is None:
+        return None
+    try:
+        low, high = (finite("limits", value) for value in limits)
+    except TypeError:
+        low, high = 0.0, 0.0
+    if not -LARGEST <= low < high <= LARGEST:
+        raise InputError(f"limits must be the lowest and the highest reward that can be, not {limits!r}")
+    return low, high
+
+
+def _checked_key(key: Any) -> Any:
+    if key is not None and not isinstance(key, str):
+        raise InputError(f"a key must be a string, not {key!r}")
+    return key

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+import secrets
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from tideproof.errors import InputError
 
 Label = str | int
 
-OUT, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
+OUT, TOLD, SUMMARISED, CANCELLED, EXPIRED = "out", "told", "summarised", "cancelled", "expired"
+STATES = (OUT, TOLD, SUMMARISED, CANCELLED, EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +23,32 @@ class Pull:
 
     Attributes
     ----------
-    id : its number, by which it may be told instead of the pull itself.
+    id : its name, by which it may be told instead of the pull itself. No other run, nor the same one
+        loaded again, gives out the same.
     arm : the arm to play.
     environment : the environment it belongs to, however late its reward comes.
     """
 
-    id: int
+    id: str
     arm: str
     environment: Label
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain words."""
+        return asdict(self)
+
+
+def new_session() -> str:
+    """Return the beginning of the ids that one process gives out: 40 random bits."""
+    return secrets.token_hex(5)
+
 
 def checked_label(label: Any) -> Label:
-    """Return an environment's label, or say what is allowed."""
-    if isinstance(label, bool) or not isinstance(label, (str, int)):
-        raise InputError(f"an environment's label must be a string or a whole number, not {label!r}")
-    return label
+    """Return an environment's label, or say what is allowed; a date is written as 2026-11-16."""
+    if isinstance(label, (datetime.date, np.datetime64)):
+        return label.isoformat() if isinstance(label, datetime.date) else str(label)
+    if isinstance(label, np.integer):
+        return int(label)
+    if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int)):
+        raise InputError(f"an environment's label must be a string, a whole number or a date, not {label!r}")
+    return str(label) if isinstance(label, np.str_) else label

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from tideproof.words import listed_groups
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recommendation:
     """What an experiment would select now, and how sure it is.
 
     Attributes
     ----------
-    arm : the selected arm; None before anything was told.
-    runner_up : the best of the others that can be compared with it.
+    arm : the selected arm; None before anything was told, and while arms cannot be compared.
+    runner_up : the best of the others.
     margin : estimated advantage over the runner-up, at least 0 if `arm` is also the best estimate.
     low, high : nominal 95 % interval of that advantage.
-    p_best : probability that `arm` is the best of the arms it can be compared with.
-    groups : arms that can be compared, group by group; more than one group means that the
-        selection is only the best of its own.
+    told : rewards it rests on.
+    groups : arms that can be compared, group by group; with more than one group no arm can be selected.
     adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
+    remarks : what looks wrong in how the experiment is used.
     """
 
     arm: str | None
@@ -28,13 +31,41 @@ class Recommendation:
     margin: float | None
     low: float | None
     high: float | None
-    p_best: float | None
+    told: int
     groups: tuple[tuple[str, ...], ...]
     adaptive: bool
+    remarks: tuple[str, ...] = ()
+    chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @cached_property
+    def p_best(self) -> float | None:
+        """Probability that `arm` is the best; computed when it is first read."""
+        return self.chance()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain words."""
+        names = (
+            "arm",
+            "runner_up",
+            "margin",
+            "low",
+            "high",
+            "p_best",
+            "told",
+            "groups",
+            "adaptive",
+            "remarks",
+        )
+        return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        if self.arm is None:
+        return "; ".join([self._finding(), *self.remarks])
+
+    def _finding(self) -> str:
+        if not self.told:
             return "nothing told yet"
+        if self.arm is None:
+            return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
         text = f"select {self.arm}"
         if self.margin is not None:
             text += f": {self.margin:+.4g} against {self.runner_up}"
@@ -42,6 +73,4 @@ class Recommendation:
             text += (
                 f" (95 % interval {self.low:.4g} to {self.high:.4g}), best with probability {self.p_best:.3f}"
             )
-        if len(self.groups) > 1:
-            text += f"; not comparable yet: {listed_groups(self.groups)}"
         return text

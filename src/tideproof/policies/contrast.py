@@ -220,4 +220,5 @@ POLICY = Policy(
     needs_horizon=True,
     anytime=True,
     shift_aware=True,
+    merges=lambda state: bool(state.begun[0]),
 )

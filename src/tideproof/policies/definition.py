@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -64,6 +64,8 @@ class Policy:
     active : kernel (params, state, arm) -> whether the arm may still be played.
     from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
     holes : what fills the holes in its own kernels, by name.
+    merges : (state) -> whether pulls that are out may come to `tell` as one batch, whatever their arms; None
+        if never. So it is for a policy that needs to know how many are out once it has begun.
     reads_with_rule : statistics its kernels read only if the selection rule in use declares them, which
         `configure` knows by its name.
     """
@@ -88,6 +90,7 @@ class Policy:
     from_world: FromWorld | None = None
     holes: Mapping[str, Any] = field(default_factory=dict)
     reads_with_rule: frozenset[str] = frozenset()
+    merges: Callable[[Any], bool] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or "+" in self.name or not self.name:

@@ -157,4 +157,5 @@ POLICY = Policy(
     reads=frozenset({"fit"}),
     needs_horizon=False,
     shift_aware=True,
+    merges=lambda state: bool(state.planned[0]),
 )

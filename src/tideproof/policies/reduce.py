@@ -124,6 +124,7 @@ def reduced(inner: Policy) -> Policy:
         reads_with_rule=frozenset(),
         weigh=weigh_all_alike,  # the inner policy's own are called from here
         active=keep_all_arms,
+        merges=None,
         shift_aware=inner.weigh is weigh_all_alike,  # propensities multiply the first shift, which stays in
         holes={
             "inner_ask": inner.ask,

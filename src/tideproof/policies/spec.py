@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, get_type_hints
 from tideproof.core.arrays import Memory, Unused, allocate, compose
 from tideproof.core.link import interpreted, link, quietly
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
-from tideproof.kernels.data import Data, expect, take
+from tideproof.kernels.data import Data, expect, notice, reserve, take
 from tideproof.kernels.replicate import add_alone, replicate
-from tideproof.kernels.slot import Slot
+from tideproof.kernels.slot import Slot, enter
 from tideproof.policies.answers import Checked
 from tideproof.policies.definition import Policy
 from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
@@ -89,7 +89,13 @@ class Program(NamedTuple):
     select: Callable[..., Any]
     take: Callable[..., Any]
     expect: Callable[..., Any]
+    notice: Callable[..., Any]
+    reserve: Callable[..., Any]
+    enter: Callable[..., Any]
     replicate: Callable[..., Any]
+
+
+_INTERPRETED = (take, expect, notice, reserve, enter, replicate)
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
@@ -136,7 +142,7 @@ def _interpreted(policy: Policy, selection: Selection) -> Program:
     own = f"{policy.title} with {selection.title}"
     ask = Checked("ask", policy.title, policy.ask, link(policy.ask, interpreted, fill))
     select = Checked("select", own, selection.select, link(selection.select, interpreted, fill))
-    rest = (link(f, interpreted, fill | {"ask": ask, "select": select}) for f in (take, expect, replicate))
+    rest = (link(f, interpreted, fill | {"ask": ask, "select": select}) for f in _INTERPRETED)
     return Program(quietly(ask), quietly(select), *(quietly(f) for f in rest))
 
 

@@ -1,0 +1,161 @@
+"""Who was asked what, and what became of it: everything of an experiment that is no arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tideproof.errors import UnknownName
+from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull
+
+
+class Summary(NamedTuple):
+    """Rewards of one arm in one environment, told at once."""
+
+    arm: str
+    environment: Label
+    n: int
+    mean: float
+    variance: float
+
+
+class Mark(NamedTuple):
+    """What `Book.restore` needs to go back: lengths, pulls as they were, and single values."""
+
+    pulls: int
+    summaries: int
+    arms: int
+    retired: int
+    touched: dict[int, tuple[str, float | None]]
+    values: tuple[Any, ...]
+
+
+class Book:
+    """Pulls, summaries, units and arms, and what is left of the budget.
+
+    Attributes
+    ----------
+    arms, retired : names of all arms; numbers of those that are not played any more.
+    pulls, status, rewards, asked_at : of every pull, by its number.
+    number : of a pull, by its id.
+    out : numbers of the pulls that are out, the oldest first.
+    summaries : with their keys and times.
+    keyed : places of the summaries that had a key, by it.
+    units : number of the pull of each unit, by the hash of its name.
+    budget, current, session, salt : as the events left them.
+    settled, surplus, warm : pulls told or summarised; told rewards beyond; rewards from before.
+    lost : pulls that returned to the budget.
+    paused, stopped : whether nothing is asked.
+    """
+
+    VALUES = (
+        "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "paused", "stopped",
+    )  # fmt: skip
+
+    def __init__(self, arms: Iterable[str], budget: int | None, session: str, salt: str) -> None:
+        self.arms, self.retired = list(arms), list[int]()
+        self.pulls: list[Pull] = []
+        self.status: list[str] = []
+        self.rewards: list[float | None] = []
+        self.asked_at: list[float] = []
+        self.number: dict[str, int] = {}
+        self.out: dict[int, None] = {}
+        self.summaries: list[tuple[str | None, Summary, float]] = []
+        self.keyed: dict[str, int] = {}
+        self.units: dict[str, int] = {}
+        self.budget, self.session, self.salt = budget, session, salt
+        self.current: Label | None = None
+        self.settled = self.surplus = self.warm = self.lost = 0
+        self.paused = self.stopped = False
+
+    def save(self, touched: Iterable[int]) -> Mark:
+        """Return what to go back to after changes to these pulls."""
+        return Mark(
+            len(self.pulls),
+            len(self.summaries),
+            len(self.arms),
+            len(self.retired),
+            {number: (self.status[number], self.rewards[number]) for number in touched},
+            tuple(getattr(self, name) for name in self.VALUES),
+        )
+
+    def restore(self, mark: Mark) -> None:
+        """Go back; may be done again where it was interrupted."""
+        for name, value in zip(self.VALUES, mark.values, strict=True):
+            setattr(self, name, value)
+        for number, (status, reward) in mark.touched.items():
+            self.status[number], self.rewards[number] = status, reward
+        for own in (self.pulls, self.status, self.rewards, self.asked_at):
+            del own[mark.pulls :]
+        del self.summaries[mark.summaries :], self.arms[mark.arms :], self.retired[mark.retired :]
+        self.number = {id: n for id, n in self.number.items() if n < mark.pulls}
+        self.units = {unit: n for unit, n in self.units.items() if n < mark.pulls}
+        self.keyed = {key: place for key, place in self.keyed.items() if place < mark.summaries}
+        self.out = dict.fromkeys(n for n, status in enumerate(self.status) if status == OUT)
+
+    def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
+        """Note pulls of these arms."""
+        if unit is not None:
+            self.units[unit] = len(self.pulls)
+        for arm in arms:
+            number = len(self.pulls)
+            pull = Pull(f"{self.session}-{number}", self.arms[arm], label)
+            self.pulls.append(pull)
+            self.status.append(OUT)
+            self.rewards.append(None)
+            self.asked_at.append(at)
+            self.number[pull.id] = number
+            self.out[number] = None
+        self.current = label
+
+    def settle(self, number: int, status: str, reward: float | None = None) -> int:
+        """Note what became of a pull, and return 1 if it was out."""
+        was = self.status[number]
+        if was in (CANCELLED, EXPIRED):
+            self.lost -= 1
+        if status in (CANCELLED, EXPIRED):
+            self.lost += 1
+        else:
+            self.settled += 1
+        self.status[number], self.rewards[number] = status, reward
+        self.out.pop(number, None)
+        return 1 if was == OUT else 0
+
+    def oldest_out(self, arm: str, label: Label, most: int) -> list[int]:
+        """Return the numbers of the oldest pulls of an arm that are out in an environment."""
+        found = []
+        for number in self.out:
+            pull = self.pulls[number]
+            if pull.arm == arm and pull.environment == label:
+                found.append(number)
+                if len(found) == most:
+                    break
+        return found
+
+    @property
+    def remaining(self) -> int | None:
+        """Pulls that may still be asked for; None without a budget."""
+        return None if self.budget is None else self.budget - len(self.pulls) + self.lost
+
+    @property
+    def horizon(self) -> int | None:
+        """The budget in rewards, as a policy counts: what summaries bring beyond their pulls comes on top.
+
+        A pull that stands for many rewards counts as that many; rewards from before count as played.
+        """
+        if self.budget is None:
+            return None
+        if not self.settled:
+            return self.budget + self.surplus + self.warm
+        return round(self.budget * (self.settled + self.surplus) / self.settled) + self.warm
+
+    def arm_number(self, arm: Any) -> int:
+        """Return the number of an arm, or say which there are."""
+        if arm not in self.arms:
+            raise UnknownName.among("arm", arm, self.arms)
+        return self.arms.index(arm)
+
+    @property
+    def active(self) -> list[int]:
+        """The numbers of the arms that are played."""
+        return [arm for arm in range(len(self.arms)) if arm not in self.retired]

@@ -1,0 +1,155 @@
+"""What is known of every environment: its slot for the kernels and its cells for fits, one row a label.
+
+Two slots a row: of told rewards, and of these with the pulls that are out. Rows lie in arrays that grow, so
+that a hundred thousand environments cost no more a call than ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.arrays import Floats, Ints, Memory, room, within
+from tideproof.kernels.slot import Slot
+from tideproof.live.pull import Label
+from tideproof.stats.cells import Cells
+
+_VIEWS = 512  # slots kept ready
+
+
+class Rows(NamedTuple):
+    """The arrays, all of one length, replaced together; the first two hold all, the others are their columns.
+
+    Attributes
+    ----------
+    all_floats, all_ints : everything.
+    n, mean, squares : (rows, arms) told rewards of each cell, their mean and squared deviations.
+    out : (rows, arms) pulls that are out.
+    floats, ints : of the slots of told rewards.
+    ahead_floats, ahead_ints : of the slots that have the pulls that are out, too.
+    """
+
+    all_floats: Floats
+    all_ints: Ints
+    n: Floats
+    mean: Floats
+    squares: Floats
+    floats: Floats
+    ahead_floats: Floats
+    out: Ints
+    ints: Ints
+    ahead_ints: Ints
+
+
+class Saved(NamedTuple):
+    """What to go back to: copies of rows, and how many labels and told rows there were."""
+
+    rows: list[tuple[int, Floats, Ints]]
+    labels: int
+    told: int
+
+
+class Environments:
+    """Rows of slots and cells, by label.
+
+    Attributes
+    ----------
+    labels : the label of each row.
+    told : rows with a told reward, in the order of their first.
+    """
+
+    def __init__(self, arms: int, places: int) -> None:
+        """Have room for the cells of `arms` arms, and for slots of a policy that knows `places` of them."""
+        self.labels: list[Label] = []
+        self.told: list[int] = []
+        self._rows: dict[Label, int] = {}
+        self._places = places
+        self._set(_empty(0, arms, places))
+
+    def _set(self, rows: Rows) -> None:
+        self._now: tuple[Rows, dict[Any, Memory[Slot]]] = rows, {}
+
+    @property
+    def rows(self) -> Rows:
+        """The arrays."""
+        return self._now[0]
+
+    def reseat(self, arms: int, places: int) -> None:
+        """Have room for the cells of that many arms, and empty slots for a policy that knows `places`."""
+        old = self.rows
+        new = _empty(len(old.n), arms, places)
+        for name in ("n", "mean", "squares", "out"):
+            before = getattr(old, name)
+            getattr(new, name)[:, : before.shape[1]] = before
+        self._places = places
+        self._set(new)
+
+    def find(self, label: Label) -> int | None:
+        """Return the row of a label, if it has one."""
+        return self._rows.get(label)
+
+    def row(self, label: Label) -> int:
+        """Return the row of a label, a new one if it has none."""
+        found = self._rows.get(label)
+        if found is not None:
+            return found
+        row = len(self.labels)
+        if row == len(self.rows.n):
+            old = self.rows
+            longer = _empty(max(16, 2 * row), old.n.shape[1], self._places)
+            longer.all_floats[:row], longer.all_ints[:row] = old.all_floats, old.all_ints
+            self._set(longer)
+        self.labels.append(label)
+        self._rows[label] = row
+        return row
+
+    def slot(self, row: int) -> Memory[Slot]:
+        """Return the slot of told rewards."""
+        rows, views = self._now
+        return views.get(row) or self._view(views, row, rows.floats[row], rows.ints[row])
+
+    def ahead(self, row: int) -> Memory[Slot]:
+        """Return the slot that has the pulls that are out, too."""
+        rows, views = self._now
+        return views.get(~row) or self._view(views, ~row, rows.ahead_floats[row], rows.ahead_ints[row])
+
+    def _view(self, views: dict[Any, Memory[Slot]], key: int, floats: Floats, ints: Ints) -> Memory[Slot]:
+        if len(views) >= _VIEWS:
+            views.clear()
+        views[key] = within(Slot, self._places, floats, ints)
+        return views[key]
+
+    def save(self, labels: Iterable[Label]) -> Saved:
+        """Return what `restore` needs after changes to these labels, new ones included."""
+        floats, ints = self.rows[:2]
+        known = [row for row in map(self._rows.get, labels) if row is not None]
+        return Saved([(r, floats[r].copy(), ints[r].copy()) for r in known], len(self.labels), len(self.told))
+
+    def restore(self, saved: Saved) -> None:
+        """Go back; may be done again where it was interrupted."""
+        floats, ints = self.rows[:2]
+        for row, old_floats, old_ints in saved.rows:
+            floats[row], ints[row] = old_floats, old_ints
+        floats[saved.labels :], ints[saved.labels :] = 0.0, 0
+        for label in [label for label, row in self._rows.items() if row >= saved.labels]:
+            del self._rows[label]
+        del self.labels[saved.labels :], self.told[saved.told :]
+
+    def cells(self, arms: list[Any]) -> Cells:
+        """Return the cells of told rewards; `arms` names the columns."""
+        rows, told = self.rows, np.array(self.told, np.int64)
+        environment, arm = np.nonzero(rows.n[told])
+        at = told[environment], arm
+        labels = [self.labels[row] for row in self.told]
+        return Cells(arms, labels, arm, environment, rows.n[at], rows.mean[at], rows.squares[at])
+
+
+def _empty(rows: int, arms: int, places: int) -> Rows:
+    floats, ints = room(Slot, places)
+    all_floats = np.zeros((rows, 3 * arms + 2 * floats))
+    all_ints = np.zeros((rows, arms + 2 * ints), np.int64)
+    numbers: Any = np.split(all_floats, np.cumsum([arms, arms, arms, floats]), axis=1)
+    counts: Any = np.split(all_ints, [arms, arms + ints], axis=1)
+    return Rows(all_floats, all_ints, *numbers, *counts)

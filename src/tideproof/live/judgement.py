@@ -1,0 +1,56 @@
+"""From what a policy knows to a recommendation: the margin, its interval, and the probability when asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tideproof.estimate.contrast import contrast
+from tideproof.live.recommendation import Recommendation
+from tideproof.live.sums import Solved
+from tideproof.stats.cells import members
+from tideproof.stats.inference import chance_of_best
+
+LEVEL = 0.95
+_ROUNDING = 1e-12  # of the largest estimate: no real noise is as small
+
+
+def judge(
+    arms: Sequence[str], chosen: int | None, found: Solved, sign: float, adaptive: bool
+) -> Recommendation:
+    """Return what to select, given the policy's choice and least squares of rewards as they are."""
+    groups = tuple(tuple(arms[i] for i in group) for _, group in members(_components(found)))
+    nothing = Recommendation(None, None, None, None, None, found.told, groups, adaptive)
+    if chosen is None or len(groups) > 1:
+        return nothing
+    gaps = sign * (found.mu[chosen] - found.mu)
+    gaps[chosen] = math.inf
+    rival = int(np.argmin(gaps))
+    sigma2 = found.rss / found.freedom if found.freedom > 0 else math.nan
+    P = found.P
+    variance = sigma2 * float(P[chosen, chosen] + P[rival, rival] - 2.0 * P[chosen, rival])
+    gap = contrast(
+        arms[chosen], arms[rival], float(gaps[rival]), variance, float(found.freedom), LEVEL, adaptive
+    )
+    sigma = math.sqrt(sigma2)
+    exact = sigma <= _ROUNDING * float(np.abs(found.mu).max())
+    remarks = ("rewards do not vary at all: no probability can be given",) if exact else ()
+
+    def chance() -> float | None:
+        if exact or math.isnan(sigma):
+            return None
+        found_chances, _ = chance_of_best(sign * found.mu, sigma, P, float(found.freedom))
+        return float(found_chances[chosen])
+
+    low, high = (None, None) if exact else (gap.low, gap.high)
+    return Recommendation(
+        arms[chosen], arms[rival], gap.estimate, low, high, found.told, groups, adaptive, remarks, chance
+    )
+
+
+def _components(found: Solved) -> np.ndarray:
+    """Return the group of each arm; one that met no other is alone."""
+    alone = found.group == 0
+    return np.where(alone, np.arange(len(found.group)) + found.group.max() + 1, found.group)

@@ -1,0 +1,379 @@
+"""The arithmetic of an experiment: what its policy knows of told rewards, and of the pulls that are out.
+
+`memory` has told rewards only. `ahead` is what the policy decides by: the same estimates, with the place in
+the design of every pull that is out. Telling a pull moves no place, so the design in `ahead` follows asks one
+by one, and is made anew only after what takes places away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.arrays import Floats, Ints, Memory, allocate, room, scratch, within
+from tideproof.kernels.moments import record
+from tideproof.kernels.random import ASK, SELECT, TELL, Draw
+from tideproof.kernels.slot import Slot
+from tideproof.live.environments import Environments, Saved
+from tideproof.live.pull import Label
+from tideproof.live.sums import Solved, Sums, Values
+from tideproof.policies.spec import PolicySpec
+
+REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
+
+
+class Undo(NamedTuple):
+    """What `Numbers.restore` needs to go back."""
+
+    floats: Floats
+    ints: Ints
+    counters: tuple[Any, ...]
+    places: Saved
+
+
+class _Cell(NamedTuple):
+    """One row of cells, as `record` writes it."""
+
+    told: Any
+    mean: Any
+    squares: Any
+
+
+class Numbers:
+    """The state of a policy, and the cells of everything told.
+
+    Attributes
+    ----------
+    active : the arms that the policy plays, by their number in the experiment.
+    memory, ahead : (state, data, slot) of told rewards, and with the pulls that are out.
+    places : slots and cells of every environment.
+    batches : told batches so far, single rewards and summaries alike.
+    """
+
+    def __init__(self, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None) -> None:
+        self.spec, self.seed, self.sign = spec, seed, sign
+        self.program = spec.program()
+        self.active = list(range(arms))
+        self.params = spec.params(arms, horizon)
+        self.places = Environments(arms, arms)
+        self._begin(arms)
+
+    def _begin(self, places: int) -> None:
+        self._floats, self._ints, (self.memory, self.ahead) = _two(self.spec.layout(), places)
+        self._scratch = [scratch(each.view) for each in (self.memory, self.ahead)]
+        self._nowhere = allocate(Slot, places)
+        self._place = {arm: i for i, arm in enumerate(self.active)}
+        self._told, self._design = Sums(places), Sums(places)
+        self._fits = "fit" in self.spec.reads
+        self.batches = 0
+        self._out = np.zeros(places, np.int64)  # pulls out, of each arm that is played
+        self._where = np.zeros(places, np.int64)  # the row of the last ask of each
+        self._latest = 0  # the place of the last ask
+        self._new: list[tuple[int, int]] = []  # row and place of pulls out that `ahead` does not have yet
+        self._ready = True  # whether `ahead` is up to date
+        self._designed = True  # whether its design is
+        self._moved: set[int] = set()  # rows whose slots ahead are not
+
+    # -- going back
+
+    def save(self, labels: Iterable[Label]) -> Undo:
+        """Return what to go back to after changes to these environments."""
+        counters = (
+            self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
+            self._moved, self.params, tuple(self._new),
+        )  # fmt: skip
+        return Undo(self._floats.copy(), self._ints.copy(), counters, self.places.save(labels))
+
+    def restore(self, undo: Undo) -> None:
+        """Go back; may be done again where it was interrupted."""
+        self._floats[:], self._ints[:] = undo.floats, undo.ints
+        (self.batches, out, where, self._latest, self._ready, self._designed, moved, self.params,
+         new) = undo.counters  # fmt: skip
+        self._out[:], self._where[:], self._new = out, where, list(new)
+        self._moved = self._moved | moved  # a row too many is laid anew, and comes out the same
+        self.places.restore(undo.places)
+
+    # -- told rewards
+
+    def take(self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int) -> None:
+        """Take in `n` told rewards of an arm, `settles` of them of pulls that are out."""
+        row = self.places.row(label)
+        rows = self.places.rows
+        if not rows.n[row].any():
+            self.places.told.append(row)
+        record(_Cell(rows.n[row], rows.mean[row], rows.squares[row]), arm, n, mean, squares)
+        self._settle(row, arm, settles)
+        if arm in self._place:
+            if settles < n:
+                self._designed = False
+                self._design.changed.add(row)
+            self._tell(row, self._place[arm], n, mean, squares)
+
+    def _tell(self, row: int, place: int, n: int, mean: float, squares: float) -> None:
+        run = self.memory.view
+        slot = self.places.slot(row).view
+        draw = self._draw(TELL, self.batches)
+        self.program.take(self.params, run.state, run.data, slot, place, n, self.sign * mean, squares, draw)
+        self.batches += 1
+        self._told.changed.add(row)
+        self._moved.add(row)
+        self._ready = False
+        if self._fits and self.batches % REFACTOR == 0:
+            self._refactor()
+
+    def _refactor(self) -> None:
+        """Replace the recursion's numbers by a fresh solve, so that rounding cannot add up."""
+        fresh = self.solved()
+        fit = self.memory.view.data.fit
+        fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, self.sign * fresh.mu, fresh.rss, fresh.group
+        self._designed = False
+
+    def solved(self) -> Solved:
+        """Return least squares of everything told of the arms that are played, rewards as they are."""
+        rows = self.places.rows
+
+        def read(which: Ints) -> Values:
+            at = np.ix_(which, np.array(self.active))
+            return rows.n[at], rows.mean[at], rows.squares[at]
+
+        return self._told.solved(read)
+
+    def correct(self, label: Label, arm: int, old: float, new: float) -> None:
+        """Replace one told reward by another."""
+        row = self.places.row(label)
+        rows = self.places.rows
+        n, mean = rows.n[row, arm], rows.mean[row, arm]
+        centre = mean + (new - old) / n
+        spread = (new - centre) * (new - mean) - (old - centre) * (old - mean)
+        rows.squares[row, arm] = max(0.0, rows.squares[row, arm] + spread) if n > 1 else 0.0
+        rows.mean[row, arm] = centre if n > 1 else new
+        if arm not in self._place:
+            return
+        merges, run = self.spec.policy.merges, self.memory.view
+        if self.spec.reads == {"fit"} and merges is not None and merges(run.state):
+            slot = self.places.slot(row).view
+            slot.mean[0] += self.sign * (new - old) / slot.size[0]
+            self._told.changed.add(row)
+            self._moved = self._moved | {row}
+            self._refactor()
+            draw = self._draw(TELL, self.batches)
+            self.program.notice(self.params, run.state, run.data, slot, self._place[arm], 0, draw)
+            self._ready = False
+        else:
+            self.rebuild()
+
+    # -- pulls that are out
+
+    def ask(self, label: Label, n: int, first: int) -> list[int]:
+        """Return the next arms, which are then out; fewer than `n` if the policy stops.
+
+        `first` is the number of the first of these pulls, which its draws follow.
+        """
+        self.look_ahead()
+        row = self.places.row(label)
+        slot, run = self.places.ahead(row).view, self.ahead.view
+        asked: list[int] = []
+        for step in range(first, first + n):
+            self._lay()
+            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+            if place < 0:
+                break
+            asked.append(self.active[place])
+            self.expect(row, self.active[place])
+        self.clear_scratch()
+        return asked
+
+    def next_arm(self, label: Label, step: int) -> int:
+        """Return the next arm, or -1 if the policy has stopped; changes nothing."""
+        self.look_ahead()
+        row = self.places.find(label)
+        slot = self._nowhere.view if row is None else self.places.ahead(row).view
+        run = self.ahead.view
+        place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+        self.clear_scratch()
+        return self.active[place] if place >= 0 else -1
+
+    def clear_scratch(self) -> None:
+        """Empty what kernels work on, so that the bytes do not tell who looked."""
+        for array in self._scratch[1]:
+            array.fill(0.0)
+
+    def expect(self, row: int, arm: int) -> None:
+        """Note a pull that is out; it gets its place in the design when somebody looks ahead."""
+        self.places.rows.out[row, arm] += 1
+        if arm in self._place:
+            place = self._place[arm]
+            self._new.append((row, place))
+            self._out[place] += 1
+            self._where[place] = row
+            self._latest = place
+            self._design.changed.add(row)
+
+    def _lay(self) -> None:
+        """Lay new pulls on the design and tell the policy of them, `ahead` being up to date else."""
+        if not self._new:
+            return
+        run, out = self.ahead.view, int(self._out.sum()) - len(self._new)
+        for step, (row, place) in enumerate(self._new, self.batches + out):
+            slot = self.places.ahead(row).view
+            self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
+        self._new.clear()
+
+    def forget(self, label: Label, arm: int, n: int = 1) -> None:
+        """Take the places of `n` pulls that are out away: their rewards will not come."""
+        row = self.places.row(label)
+        self._settle(row, arm, n)
+        if arm in self._place:
+            self._designed = self._ready = False
+            self._design.changed.add(row)
+            self._moved.add(row)
+
+    def _settle(self, row: int, arm: int, n: int) -> None:
+        self.places.rows.out[row, arm] -= n
+        if arm in self._place:
+            self._out[self._place[arm]] -= n
+
+    def look_ahead(self) -> None:
+        """Bring `ahead` up to date: told rewards, and the place of every pull that is out."""
+        if self._ready:
+            self._lay()
+            return
+        design: Any = None
+        if self._designed and self._out.any():
+            data = self.ahead.view.data
+            for row, place in self._new:  # told meanwhile or not, it has its place
+                self.program.reserve(data, self.places.ahead(row).view, place, 1)
+            if self._fits:
+                design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
+        self._moved = self._moved.union(row for row, _ in self._new)
+        self._new.clear()
+        for row in self._moved:
+            self._lay_slot(row)
+        self._moved = set()
+        self.ahead.copy_from(self.memory)
+        if self._out.any():
+            if self._fits:
+                fit = self.ahead.view.data.fit
+                fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
+                self._lay_first(fit)
+            self._notice()
+        self._ready = self._designed = True
+
+    def _made_anew(self) -> tuple[Any, Any, Any]:
+        rows = self.places.rows
+
+        def read(which: Ints) -> Values:
+            at = np.ix_(which, np.array(self.active))
+            counts = rows.n[at] + rows.out[at]
+            return counts, np.zeros_like(counts), np.zeros_like(counts)
+
+        found = self._design.solved(read)
+        return found.P, found.group, found.joins
+
+    def _lay_slot(self, row: int) -> None:
+        """Make the slot ahead that of told rewards, with the pulls that are out."""
+        ahead = self.places.ahead(row)
+        ahead.copy_from(self.places.slot(row))
+        out = self.places.rows.out[row]
+        for arm in np.flatnonzero(out).tolist():
+            if arm in self._place:
+                self.program.enter(ahead.view, self._place[arm], int(out[arm]), ahead.view.mean[0])
+
+    def _lay_first(self, fit: Any) -> None:
+        """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
+        for row in self.places.told[:1]:
+            slot = self.places.ahead(row).view
+            if slot.first[0] == 1:
+                fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
+
+    def _notice(self) -> None:
+        """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
+        run, out, merges = self.ahead.view, self._out, self.spec.policy.merges
+        run.data.pulls[:] += out
+        order = [place for place in np.flatnonzero(out).tolist() if place != self._latest]
+        if out[self._latest]:
+            order.append(self._latest)
+        batches = [(place, int(out[place])) for place in order]
+        if merges is not None and merges(run.state):
+            batches = [(order[-1], int(out.sum()))]
+        for step, (place, n) in enumerate(batches):
+            slot = self.places.ahead(int(self._where[place])).view
+            if place == self._latest and slot.size[0] <= 1.0:  # the first pull of its environment
+                slot = self._nowhere.view
+            draw = self._draw(TELL, self.batches + step)
+            self.program.notice(self.params, run.state, run.data, slot, place, n, draw)
+
+    # -- arms that come and go
+
+    def seat(self, arms: int, active: list[int], params: Any) -> None:
+        """Begin the policy anew with these arms of that many, from the cells of everything told."""
+        self.active, self.params = active, params
+        self.places.reseat(arms, len(active))
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Begin the policy anew from the cells of everything told, environment by environment."""
+        batches = self.batches
+        self.places.reseat(self.places.rows.n.shape[1], len(self.active))
+        self._begin(len(self.active))
+        rows = self.places.rows
+        for row in self.places.told:
+            for arm in np.flatnonzero(rows.n[row]).tolist():
+                if arm in self._place:
+                    numbers = rows.n[row, arm], rows.mean[row, arm], rows.squares[row, arm]
+                    self._tell(row, self._place[arm], int(numbers[0]), float(numbers[1]), float(numbers[2]))
+        self.batches = max(batches, self.batches)
+        self._out[:] = rows.out[:, self.active].sum(axis=0)
+        self._new.clear()
+        self._ready = self._designed = False
+        self._moved = set(range(len(self.places.labels)))
+        self._told.changed = set(self.places.told)
+        self._design.changed = set(self._moved)
+
+    # -- reading
+
+    def select(self) -> int:
+        """Return the arm that the policy would select now."""
+        run = self.memory.view
+        draw = self._draw(SELECT, self.batches)
+        chosen = int(self.program.select(self.params, run.state, run.data, draw))
+        for array in self._scratch[0]:
+            array.fill(0.0)
+        return self.active[chosen]
+
+    def estimate(self) -> Solved:
+        """Return a copy of what the policy itself goes by, or least squares if it reads no fit.
+
+        Rewards are as they are, whatever the direction.
+        """
+        if not self._fits:
+            return self.solved()
+        fit = self.memory.view.data.fit
+        return Solved(
+            fit.P.copy(), self.sign * fit.mu, float(fit.rss[0]), fit.group.copy(), int(fit.joins[0]),
+            int(fit.told[0]), int(fit.environments[0]),
+        )  # fmt: skip
+
+    def buffers(self) -> list[bytes]:
+        """Return all numbers of the policy and of the environments, byte by byte."""
+        self.look_ahead()
+        count = len(self.places.labels)
+        rows = (array[:count].tobytes() for array in self.places.rows)
+        both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
+        return [*both, *rows]
+
+    def _draw(self, purpose: np.uint64, step: int) -> Draw:
+        return Draw(np.uint64(self.seed), np.uint64(0), purpose, np.uint64(step))
+
+
+def _two(kind: Any, places: int) -> tuple[Floats, Ints, list[Memory[Any]]]:
+    """Return two states side by side in one pair of buffers, which are copied at once."""
+    floats, ints = room(kind, places)
+    all_floats, all_ints = np.zeros(2 * floats), np.zeros(2 * ints, np.int64)
+    halves = [
+        within(kind, places, all_floats[i * floats : (i + 1) * floats], all_ints[i * ints : (i + 1) * ints])
+        for i in range(2)
+    ]
+    return all_floats, all_ints, halves

@@ -1,0 +1,254 @@
+"""The state of an experiment: the fold of its events.
+
+Events are the truth; the state follows them one by one. Where that is interrupted, by a signal or an error,
+the half of an event that was taken in is taken back before it goes on. So after any call the state is that of
+all events or of all but one, never something between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tideproof.live import events as e
+from tideproof.live.book import Book, Mark, Summary
+from tideproof.live.numbers import Numbers, Undo
+from tideproof.live.pull import CANCELLED, EXPIRED, SUMMARISED, TOLD, Label
+from tideproof.policies.spec import PolicySpec
+
+
+class _Before(NamedTuple):
+    """Where the state stood before the event at that place."""
+
+    place: int
+    numbers: Undo | None
+    book: Mark
+
+
+class State:
+    """What the events of one experiment add up to.
+
+    Attributes
+    ----------
+    events : all of them, those already taken in first.
+    book : who was asked what, and what became of it.
+    numbers : what the policy knows.
+    """
+
+    def __init__(self, created: e.Created, spec: PolicySpec) -> None:
+        self.events: list[e.Event] = [created]
+        self.created, self.spec = created, spec
+        self._done = 0
+        self._before: _Before | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Start from nothing: the next `fold` takes in all events."""
+        made = self.created
+        sign = 1.0 if made.direction == "maximize" else -1.0
+        self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
+        self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, made.budget)
+        self._before = None
+        self._done = 1
+
+    def fold(self) -> None:
+        """Take in all events; undo first what an interruption left."""
+        self.go_back()
+        while self._done < len(self.events):
+            event = self.events[self._done]
+            self.mark(event)
+            _APPLY[type(event)](self, event)
+            self._done += 1
+
+    def add(self, event: e.Event) -> None:
+        """Take in a new event: the whole of it or, where that fails, nothing."""
+        self.fold()
+        self.mark(event)
+        try:
+            _APPLY[type(event)](self, event)
+        except BaseException:
+            self.go_back()
+            raise
+        self._append(event)
+
+    def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
+        """Let the policy choose `n` arms and note them; None, and nothing is noted, if it stops before."""
+        self.fold()
+        event = e.Asked(at, by, label, (), unit)
+        self.mark(event)
+        try:
+            arms = self.numbers.ask(label, n, len(self.book.pulls))
+            if len(arms) < n:
+                self.go_back()
+                return None
+            event = event._replace(arms=tuple(arms))
+            self.book.ask(arms, label, at, unit)
+        except BaseException:
+            self.go_back()
+            raise
+        self._append(event)
+        return event
+
+    def _append(self, event: e.Event) -> None:
+        self.events.append(event)
+        self._done = len(self.events)
+
+    def mark(self, event: e.Event) -> None:
+        """Remember the state before what this event touches."""
+        touched = _touched(event)
+        labels = {self.book.pulls[number].environment for number in touched}
+        if isinstance(event, (e.Asked, e.Summarised)):
+            labels = {event.label}
+        numbers = None if isinstance(event, _WHOLE) else self.numbers.save(labels)
+        self._before = _Before(self._done, numbers, self.book.save(touched))
+
+    def go_back(self) -> None:
+        """Undo what was changed for an event that was not finished."""
+        before = self._before
+        if before is None:
+            return
+        if before.place == self._done:
+            if before.numbers is None:  # it would have changed everything: begin anew
+                self.begin()
+                self.fold()
+                return
+            self.numbers.restore(before.numbers)
+            self.book.restore(before.book)
+        self._before = None
+
+    # -- what each event does
+
+    def _asked(self, event: e.Asked) -> None:
+        self.numbers.look_ahead()
+        row = self.numbers.places.row(event.label)
+        for arm in event.arms:
+            self.numbers.expect(row, arm)
+        self.numbers.clear_scratch()
+        self.book.ask(event.arms, event.label, event.at, event.unit)
+
+    def _told(self, event: e.Told) -> None:
+        for number, reward in zip(event.pulls, event.rewards, strict=True):
+            self._tell(number, TOLD, reward)
+        self._reckon()
+
+    def _tell(self, number: int, status: str, reward: float) -> None:
+        was_out = self.book.settle(number, status, reward)
+        pull = self.book.pulls[number]
+        arm = self.book.arms.index(pull.arm)
+        self.numbers.take(pull.environment, arm, 1, reward, 0.0, was_out)
+
+    def _summarised(self, event: e.Summarised) -> None:
+        book, arm = self.book, self.book.arms[event.arm]
+        settled = book.oldest_out(arm, event.label, event.n)
+        for number in settled:
+            book.settle(number, SUMMARISED)
+        book.surplus += event.n - len(settled)
+        if event.key is not None:
+            book.keyed[event.key] = len(book.summaries)
+        told = Summary(arm, event.label, event.n, event.mean, event.variance)
+        book.summaries.append((event.key, told, event.at))
+        squares = (event.n - 1) * event.variance
+        self.numbers.take(event.label, event.arm, event.n, event.mean, squares, len(settled))
+        self._reckon()
+
+    def _cancelled(self, event: e.Cancelled) -> None:
+        for number in event.pulls:
+            self._forget(number, CANCELLED)
+
+    def _expired(self, event: e.Expired) -> None:
+        for number in event.pulls:
+            if event.reward is None:
+                self._forget(number, EXPIRED)
+            else:
+                self._tell(number, TOLD, event.reward)
+        self._reckon()
+
+    def _forget(self, number: int, status: str) -> None:
+        pull = self.book.pulls[number]
+        self.book.settle(number, status)
+        self.numbers.forget(pull.environment, self.book.arms.index(pull.arm))
+
+    def _corrected(self, event: e.Corrected) -> None:
+        pull, old = self.book.pulls[event.pull], self.book.rewards[event.pull]
+        assert old is not None
+        self.book.rewards[event.pull] = event.reward
+        self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, event.reward)
+
+    def _arm_added(self, event: e.ArmAdded) -> None:
+        self.book.arms.append(event.arm)
+        self._seat()
+
+    def _arm_retired(self, event: e.ArmRetired) -> None:
+        self.book.retired.append(event.arm)
+        self._seat()
+
+    def _seat(self) -> None:
+        active = self.book.active
+        params = self.spec.params(len(active), self.book.horizon)
+        self.numbers.seat(len(self.book.arms), active, params)
+
+    def _extended(self, event: e.Extended) -> None:
+        self.book.budget = event.budget
+        self._reckon(always=True)
+
+    def _reckon(self, always: bool = False) -> None:
+        """Tell the policy its horizon, where that is not just the budget it began with."""
+        if always or self.book.surplus or self.book.warm:
+            self.numbers.params = self.spec.params(len(self.numbers.active), self.book.horizon)
+
+    def _paused(self, event: e.Event) -> None:
+        self.book.paused = isinstance(event, e.Paused)
+
+    def _stopped(self, event: e.Stopped) -> None:
+        self.book.stopped = True
+
+    def _opened(self, event: e.Opened) -> None:
+        self.book.session = event.session
+
+    def _salted(self, event: e.Salted) -> None:
+        self.book.salt = event.salt
+
+    def _noted(self, event: e.Noted) -> None:
+        pass
+
+    def _warmed(self, event: e.Warmed) -> None:
+        for arm, label, n, mean, squares in event.cells:
+            self.numbers.take(label, arm, n, mean, squares, 0)
+            self.book.warm += n
+        self._reckon()
+
+    def _carried(self, event: e.Carried) -> None:
+        from tideproof.live.format_2 import refill
+
+        refill(self, event.saved)
+
+
+_WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected)  # change all numbers at once
+
+
+def _touched(event: e.Event) -> tuple[int, ...]:
+    """Return the numbers of the pulls that an event speaks of."""
+    if isinstance(event, (e.Told, e.Cancelled, e.Expired)):
+        return event.pulls
+    return (event.pull,) if isinstance(event, e.Corrected) else ()
+
+
+_APPLY: dict[type[Any], Callable[[State, Any], None]] = {
+    e.Opened: State._opened,
+    e.Asked: State._asked,
+    e.Told: State._told,
+    e.Summarised: State._summarised,
+    e.Cancelled: State._cancelled,
+    e.Expired: State._expired,
+    e.Corrected: State._corrected,
+    e.ArmAdded: State._arm_added,
+    e.ArmRetired: State._arm_retired,
+    e.Extended: State._extended,
+    e.Paused: State._paused,
+    e.Resumed: State._paused,
+    e.Stopped: State._stopped,
+    e.Noted: State._noted,
+    e.Warmed: State._warmed,
+    e.Salted: State._salted,
+    e.Carried: State._carried,
+}

@@ -1,0 +1,137 @@
+"""The Laplacian of the arms and its right side, kept as sums over environments.
+
+A change of one environment takes its old share out and puts its new one in, so that a fresh solve costs
+what the environments changed since the last one cost, and the number of arms cubed: not all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.arrays import Floats, Ints
+from tideproof.stats.graph import components, inverse
+
+Values = tuple[Floats, Floats, Floats]  # n, mean and squares
+
+
+class Solved(NamedTuple):
+    """Least squares from the sums, in the names of `FixedEffects`."""
+
+    P: Floats
+    mu: Floats
+    rss: float
+    group: Ints
+    joins: int
+    told: int
+    environments: int
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom, N - K - J + groups."""
+        return self.told - self.environments - self.joins
+
+
+class _Totals(NamedTuple):
+    """Sums over environments: who met whom how often, links, right side, squares, rewards, environments."""
+
+    meet: Ints
+    links: Floats
+    right: Floats
+    squares: float
+    told: float
+    environments: int
+
+
+class _Step(NamedTuple):
+    """Totals, and the rows that were put in last: they may still have to be noted."""
+
+    totals: _Totals
+    rows: Ints
+    values: Values
+
+
+class Sums:
+    """Sums over the environments of n, mean and squares, (rows, K) arrays that the owner changes."""
+
+    def __init__(self, arms: int) -> None:
+        zero = np.zeros((0, arms))
+        totals = _Totals(
+            np.zeros((arms, arms), np.int64), np.zeros((arms, arms)), np.zeros(arms), 0.0, 0.0, 0
+        )
+        self._known: Values = (zero, zero, zero)  # what the totals are made of
+        self._step = _Step(totals, np.zeros(0, np.int64), self._known)
+        self.changed: set[int] = set()
+
+    def solved(self, read: Callable[[Ints], Values]) -> Solved:
+        """Take in the rows that changed, which `read` returns, and solve."""
+        self._take_in(read)
+        totals = self._step.totals
+        linked = totals.meet > 0
+        np.fill_diagonal(linked, False)
+        between = np.where(linked, totals.links, 0.0)
+        component = components(linked)
+        P = inverse(between, component)
+        laplacian = np.diag(between.sum(axis=1)) - between
+        mu = np.zeros(len(P))
+        for _ in range(2):  # once to solve, once more to refine
+            mu += P @ (totals.right - laplacian @ mu)
+        shared = np.bincount(component) > 1
+        return Solved(
+            P=P,
+            mu=mu,
+            rss=max(0.0, totals.squares - float(totals.right @ mu)),
+            group=np.where(shared[component], np.cumsum(shared)[component], 0),
+            joins=len(P) - int(component.max()) - 1,
+            told=round(totals.told),
+            environments=totals.environments,
+        )
+
+    def _take_in(self, read: Callable[[Ints], Values]) -> None:
+        """Add what changed; all of it or, where it is interrupted, nothing."""
+        self._note()
+        rows = np.array(sorted(self.changed), np.int64)
+        if rows.size == 0:
+            return
+        needed = int(rows[-1]) + 1
+        if len(self._known[0]) < needed:
+            n, mean, squares = (_longer(old, 2 * needed) for old in self._known)
+            self._known = n, mean, squares
+        values = read(rows)
+        n, mean, squares = self._known
+        before, after = _share(n[rows], mean[rows], squares[rows]), _share(*values)
+        parts: Any = zip(self._step.totals, after, before, strict=True)
+        totals = _Totals(*(total + (new - old) for total, new, old in parts))
+        self._step = _Step(totals, rows, values)
+        self._note()
+        self.changed.clear()
+
+    def _note(self) -> None:
+        """Write down what the totals are made of; harmless if it was done."""
+        for known, values in zip(self._known, self._step.values, strict=True):
+            known[self._step.rows] = values
+
+
+def _share(n: Floats, mean: Floats, squares: Floats) -> _Totals:
+    """Return what these environments add to the totals."""
+    size = n.sum(axis=1)
+    share = n / np.where(size > 0.0, size, 1.0)[:, None]
+    centred = np.where(n > 0.0, mean - (share * mean).sum(axis=1)[:, None], 0.0)
+    weighted = n * centred
+    seen = (n > 0.0).astype(np.int64)
+    return _Totals(
+        meet=seen.T @ seen,
+        links=share.T @ n,
+        right=weighted.sum(axis=0),
+        squares=float((weighted * centred).sum() + squares.sum()),
+        told=float(size.sum()),
+        environments=int(np.count_nonzero(size)),
+    )
+
+
+def _longer(array: Floats, rows: int) -> Floats:
+    grown = np.zeros((rows, array.shape[1]))
+    grown[: len(array)] = array
+    return grown
