@@ -27,6 +27,7 @@ class Mark(NamedTuple):
     arms: int
     retired: int
     touched: dict[int, tuple[str, float | None]]
+    asked: list[int]
     values: tuple[Any, ...]
 
 
@@ -45,6 +46,7 @@ class Book:
     budget, current, session, salt : as the events left them.
     settled, surplus, warm : pulls told or summarised; told rewards beyond; rewards from before.
     lost : pulls that returned to the budget.
+    asked : pulls of each arm, without those.
     paused, stopped : whether nothing is asked.
     """
 
@@ -67,6 +69,7 @@ class Book:
         self.current: Label | None = None
         self.settled = self.surplus = self.warm = self.lost = 0
         self.paused = self.stopped = False
+        self.asked = [0] * len(self.arms)
 
     def save(self, touched: Iterable[int]) -> Mark:
         """Return what to go back to after changes to these pulls."""
@@ -76,6 +79,7 @@ class Book:
             len(self.arms),
             len(self.retired),
             {number: (self.status[number], self.rewards[number]) for number in touched},
+            list(self.asked),
             tuple(getattr(self, name) for name in self.VALUES),
         )
 
@@ -83,6 +87,7 @@ class Book:
         """Go back; may be done again where it was interrupted."""
         for name, value in zip(self.VALUES, mark.values, strict=True):
             setattr(self, name, value)
+        self.asked = list(mark.asked)
         for number, (status, reward) in mark.touched.items():
             self.status[number], self.rewards[number] = status, reward
         for own in (self.pulls, self.status, self.rewards, self.asked_at):
@@ -106,20 +111,25 @@ class Book:
             self.asked_at.append(at)
             self.number[pull.id] = number
             self.out[number] = None
+            self.asked[arm] += 1
         self.current = label
 
     def settle(self, number: int, status: str, reward: float | None = None) -> int:
         """Note what became of a pull, and return 1 if it was out."""
         was = self.status[number]
         if was in (CANCELLED, EXPIRED):
-            self.lost -= 1
+            self._lose(number, -1)
         if status in (CANCELLED, EXPIRED):
-            self.lost += 1
+            self._lose(number, 1)
         else:
             self.settled += 1
         self.status[number], self.rewards[number] = status, reward
         self.out.pop(number, None)
         return 1 if was == OUT else 0
+
+    def _lose(self, number: int, pulls: int) -> None:
+        self.lost += pulls
+        self.asked[self.arms.index(self.pulls[number].arm)] -= pulls
 
     def oldest_out(self, arm: str, label: Label, most: int) -> list[int]:
         """Return the numbers of the oldest pulls of an arm that are out in an environment."""
@@ -135,7 +145,7 @@ class Book:
     @property
     def remaining(self) -> int | None:
         """Pulls that may still be asked for; None without a budget."""
-        return None if self.budget is None else self.budget - len(self.pulls) + self.lost
+        return None if self.budget is None else max(0, self.budget - len(self.pulls) + self.lost)
 
     @property
     def horizon(self) -> int | None:

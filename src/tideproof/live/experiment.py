@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
@@ -20,6 +20,7 @@ from tideproof.estimate.fitted import Fit
 from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.book import Summary
+from tideproof.live.bounds import checked_bounds
 from tideproof.live.judgement import judge
 from tideproof.live.numbers import Numbers
 from tideproof.live.pull import (
@@ -77,6 +78,8 @@ class Experiment:
         `"maximize"`, or `"minimize"` for latency or cost.
     limits
         The lowest and highest reward that can be; one beyond is refused.
+    floors, caps
+        The smallest and the largest share of the pulls that an arm may have, by its name.
 
     Examples
     --------
@@ -98,11 +101,19 @@ class Experiment:
         seed: int = 0,
         direction: Direction = "maximize",
         limits: tuple[float, float] | None = None,
+        floors: Mapping[str, float] | None = None,
+        caps: Mapping[str, float] | None = None,
     ) -> None:
         names = _checked_arms(arms)
         spec = as_policy(policy)
         budget = None if budget is None else whole("budget", budget, 1)
-        options = {"limits": _checked_limits(limits)}
+        options: dict[str, Any] = {"limits": _checked_limits(limits)}
+        bounds = checked_bounds(floors, caps, names)
+        if bounds:
+            options |= {
+                name: {names[arm]: share for arm, share in shares.items()}
+                for name, shares in bounds._asdict().items()
+            }
         created = e.Created(
             time.time(),
             None,
@@ -180,12 +191,7 @@ class Experiment:
         wanted = 1 if n is None else whole("n", n, 1)
         label = self._label if environment is None else checked_label(environment)
         book = self._state.book
-        if book.stopped or book.paused:
-            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self.recommend()}")
-        if book.remaining is not None and wanted > book.remaining:
-            raise Finished(
-                f"asked for {wanted} pull(s), {book.remaining} of {book.budget} left; {self.recommend()}"
-            )
+        self._check_open(wanted)
         self._open()
         before = len(book.pulls)
         if self._state.ask(label, wanted, time.time(), by, None) is None:
@@ -193,6 +199,43 @@ class Experiment:
         self._here.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
+
+    def shares(self, *, environment: Label | None = None, n: int | None = None) -> dict[str, float]:
+        """Return the share of each arm in the next pulls, without asking for them.
+
+        Parameters
+        ----------
+        environment
+            Where they would be played, as in `ask`.
+        n
+            Number of pulls, by default 100, or what is left of the budget. Up to 200, these are the shares
+            in what `ask` would return; of more, the policy decides 200 times for several pulls each.
+        """
+        trial, count, play = self._trial(environment, n)
+        found = trial.shares(count, play).tolist()
+        if not any(found):
+            raise Finished(f"{self.policy.label} has stopped; {self.recommend()}")
+        return dict(zip(self.arms, found, strict=False))
+
+    @_locked
+    def _trial(self, environment: Label | None, n: int | None) -> Any:
+        label = self._label if environment is None else checked_label(environment)
+        remaining = self._state.book.remaining
+        if n is None:
+            n = 100 if remaining is None else max(1, min(100, remaining))
+        count = whole("n", n, 1)
+        self._check_open(count)
+        return self._numbers.trial(label, len(self._state.book.pulls)), count, self._state.play()
+
+    def _check_open(self, wanted: int) -> None:
+        """Raise if that many pulls cannot be asked for."""
+        book = self._state.book
+        if book.stopped or book.paused:
+            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self.recommend()}")
+        if book.remaining is not None and wanted > book.remaining:
+            raise Finished(
+                f"asked for {wanted} pull(s), {book.remaining} of {book.budget} left; {self.recommend()}"
+            )
 
     @property
     def _numbers(self) -> Numbers:
@@ -365,6 +408,7 @@ class Experiment:
             return
         if len(book.active) <= 2:
             raise InputError(f"an experiment needs at least two arms: {arm!r} cannot be retired")
+        self._state.bounds.check((a for a in book.active if a != number), book.arms)
         self._state.add(e.ArmRetired(time.time(), by, number))
 
     @_locked

@@ -59,6 +59,8 @@ def _refill_book(state: State, saved: dict[str, Any]) -> None:
         if status == OUT:
             book.out[number] = None
     book.lost = book.status.count(CANCELLED)
+    for pull, status in zip(book.pulls, book.status, strict=True):
+        book.asked[book.arms.index(pull.arm)] += status != CANCELLED
     book.settled = book.status.count(TOLD) + book.status.count(SUMMARISED)
     book.current = saved["current"]
     for key, *told in saved["summaries"]:

@@ -7,7 +7,7 @@ by one, and is made anew only after what takes places away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.environments import Environments, Saved
 from tideproof.live.pull import Label
 from tideproof.live.sums import Solved, Sums, Values
+from tideproof.live.trial import Trial
 from tideproof.policies.spec import PolicySpec
 
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
@@ -166,10 +167,11 @@ class Numbers:
 
     # -- pulls that are out
 
-    def ask(self, label: Label, n: int, first: int) -> list[int]:
+    def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
         """Return the next arms, which are then out; fewer than `n` if the policy stops.
 
-        `first` is the number of the first of these pulls, which its draws follow.
+        `first` is the number of the first of these pulls, which its draws follow; `play` makes of each arm
+        that the policy chooses the one that is played.
         """
         self.look_ahead()
         row = self.places.row(label)
@@ -180,8 +182,9 @@ class Numbers:
             place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
             if place < 0:
                 break
-            asked.append(self.active[place])
-            self.expect(row, self.active[place])
+            arm = self.active[place] if play is None else play(self.active[place])
+            asked.append(arm)
+            self.expect(row, arm)
         self.clear_scratch()
         return asked
 
@@ -194,6 +197,20 @@ class Numbers:
         place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
         self.clear_scratch()
         return self.active[place] if place >= 0 else -1
+
+    def trial(self, label: Label, step: int) -> Trial:
+        """Return a copy of what the policy knows, to play on; changes nothing."""
+        self.look_ahead()
+        row, places = self.places.find(label), len(self.active)
+        run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
+        run.copy_from(self.ahead)
+        if row is not None:
+            slot.copy_from(self.places.ahead(row))
+        expected = self.batches + int(self._out.sum())
+        arms = self.places.rows.n.shape[1]
+        return Trial(
+            self.program, self.params, run.view, slot.view, self.seed, step, expected, self.active, arms
+        )
 
     def clear_scratch(self) -> None:
         """Empty what kernels work on, so that the bytes do not tell who looked."""

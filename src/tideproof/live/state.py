@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tideproof.live import events as e
 from tideproof.live.book import Book, Mark, Summary
+from tideproof.live.bounds import checked_bounds
 from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import CANCELLED, EXPIRED, SUMMARISED, TOLD, Label
 from tideproof.policies.spec import PolicySpec
@@ -33,6 +34,7 @@ class State:
     events : all of them, those already taken in first.
     book : who was asked what, and what became of it.
     numbers : what the policy knows.
+    bounds : floors and caps of the arms.
     """
 
     def __init__(self, created: e.Created, spec: PolicySpec) -> None:
@@ -47,6 +49,7 @@ class State:
         made = self.created
         sign = 1.0 if made.direction == "maximize" else -1.0
         self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
+        self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
         self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, made.budget)
         self._before = None
         self._done = 1
@@ -77,7 +80,7 @@ class State:
         event = e.Asked(at, by, label, (), unit)
         self.mark(event)
         try:
-            arms = self.numbers.ask(label, n, len(self.book.pulls))
+            arms = self.numbers.ask(label, n, len(self.book.pulls), self.play())
             if len(arms) < n:
                 self.go_back()
                 return None
@@ -88,6 +91,10 @@ class State:
             raise
         self._append(event)
         return event
+
+    def play(self) -> Callable[[int], int] | None:
+        """Return what floors and caps make of the policy's next choices; None without any."""
+        return self.bounds.rule(self.book.asked, self.book.active) if self.bounds else None
 
     def _append(self, event: e.Event) -> None:
         self.events.append(event)
@@ -176,6 +183,7 @@ class State:
 
     def _arm_added(self, event: e.ArmAdded) -> None:
         self.book.arms.append(event.arm)
+        self.book.asked.append(0)
         self._seat()
 
     def _arm_retired(self, event: e.ArmRetired) -> None:
