@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 import tideproof as tp
-from tideproof.live.saving import to_dict
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
@@ -18,7 +15,8 @@ def experiment(**options):
 
 
 def snapshot(run):
-    return json.dumps(to_dict(run))
+    """Return all that an experiment is: what happened, and every number that it added up to."""
+    return run.events(), run._numbers.buffers(), run.history()
 
 
 def drive(run, steps, seed=0, tide=None, each=5):
@@ -29,3 +27,13 @@ def drive(run, steps, seed=0, tide=None, each=5):
         shift = tide[step // each] if tide is not None else 0.0
         run.tell(pull, MEANS[pull.arm] + shift + random.standard_normal())
     return run
+
+
+def number(pull):
+    """Return how many pulls were asked for before this one."""
+    return int(pull.id.rpartition("-")[2])
+
+
+def shown(pulls):
+    """Return pulls without the part of their ids that no two runs share."""
+    return [(number(pull), pull.arm, pull.environment) for pull in pulls]

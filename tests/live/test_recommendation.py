@@ -48,9 +48,19 @@ def test_without_a_degree_of_freedom_there_is_a_margin_and_no_interval():
     assert (found.low, found.high) == (None, None)
 
 
-def test_an_arm_that_met_no_other_has_no_runner_up():
+def test_while_arms_have_not_met_none_is_selected():
     found = told({("B", 1): [1.0, 2.0]}).recommend()
-    assert (found.arm, found.runner_up, found.margin, found.low) == ("B", None, None, None)
+    assert (found.arm, found.runner_up, found.margin, found.low, found.p_best) == (None,) * 5
+    assert found.told == 2
+    assert found.groups == (("A",), ("B",), ("C",))
+
+
+def test_rewards_that_do_not_vary_have_a_margin_and_no_probability():
+    found = told({("A", 1): [1.0] * 3, ("B", 1): [3.0] * 3, ("C", 1): [2.0] * 3}).recommend()
+    assert (found.arm, found.runner_up) == ("B", "C")
+    assert found.margin == pytest.approx(1.0)
+    assert found.low is found.high is found.p_best is None
+    assert "do not vary" in str(found)
 
 
 def test_before_anything_is_told_all_arms_are_alone():
@@ -65,17 +75,30 @@ ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("found", "chance", "sentence"),
     [
-        (("A", "B", 1.23456, 0.5, 2.0, 0.98765, ONE),
+        (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
          "select A: +1.235 against B (95 % interval 0.5 to 2), best with probability 0.988"),
-        (("A", "B", -0.25, -1.0, 0.5, 0.25, ONE),
+        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25,
          "select A: -0.25 against B (95 % interval -1 to 0.5), best with probability 0.250"),
-        (("A", "B", 1.0, None, None, None, ONE), "select A: +1 against B"),
-        (("A", "B", 1.0, 0.0, 2.0, None, ONE), "select A: +1 against B"),
-        (("A", None, None, None, None, None, TWO), "select A; not comparable yet: A, B | C"),
-        ((None, None, None, None, None, None, TWO), "nothing told yet"),
+        (("A", "B", 1.0, None, None, 9, ONE), None, "select A: +1 against B"),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1 against B"),
+        ((None, None, None, None, None, 9, TWO), None,
+         "no arm can be selected: not comparable yet: A, B | C"),
+        ((None, None, None, None, None, 0, TWO), None, "nothing told yet"),
     ],
 )  # fmt: skip
-def test_one_sentence(found, sentence):
-    assert str(tp.Recommendation(*found, adaptive=True)) == sentence
+def test_one_sentence(found, chance, sentence):
+    assert str(tp.Recommendation(*found, adaptive=True, chance=lambda: chance)) == sentence
+    said = tp.Recommendation(*found, adaptive=True, remarks=("look twice",), chance=lambda: chance)
+    assert str(said) == f"{sentence}; look twice"
+
+
+def test_the_probability_is_computed_once_and_only_if_it_is_read():
+    calls = []
+    found = tp.Recommendation(
+        "A", "B", 1.0, 0.0, 2.0, 9, ONE, adaptive=True, chance=lambda: calls.append(1) or 0.5
+    )
+    assert calls == []
+    assert (found.p_best, found.p_best, found.to_dict()["p_best"]) == (0.5, 0.5, 0.5)
+    assert calls == [1]

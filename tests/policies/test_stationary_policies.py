@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from runs import number
 from tideproof.kernels.random import ASK, SELECT, Draw, uniform
 from tideproof.kernels.replicate import SAMPLES
 from tideproof.lab.engines.cpu import empty_trace, run_loop
@@ -374,7 +375,7 @@ def test_an_elimination_waits_for_its_rewards_and_cycles_until_then(name):
         assert {p.arm for p in pulls[start : start + K]} == {"0", "1", "2", "3"}
     dropped = run._numbers.memory.view.state.race.dropped
     for pull in pulls:
-        run.tell(pull, 5.0 * int(pull.arm) + 0.1 * (pull.id % 7))
+        run.tell(pull, 5.0 * int(pull.arm) + 0.1 * (number(pull) % 7))
     assert dropped.sum() > 0
     assert dropped[3] == 0
     assert run.recommend().arm == "3"
@@ -406,7 +407,7 @@ def test_lucb_goes_on_while_rewards_are_out():
     pulls = run.ask(n=40)
     counts = [sum(p.arm == arm for p in pulls) for arm in run.arms]
     assert max(counts) - min(counts) <= 1
-    run.tell_many(pulls, [float(p.id % 5) for p in pulls])
+    run.tell_many(pulls, [float(number(p) % 5) for p in pulls])
     assert run.ask().arm in run.arms
 
 
@@ -484,7 +485,7 @@ def test_period_and_control_as_written_again():
         for rule, expected in {"period": np.argmax(period), "control": np.argmax(versus)}.items():
             view = runs[rule]._numbers.memory.view
             draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(0))
-            assert runs[rule]._program.select((), view.state, view.data, draw) == expected
+            assert runs[rule]._numbers.program.select((), view.state, view.data, draw) == expected
             wins.add((rule, int(expected)))
     assert len(wins) >= 5, "this run hardly put the rules to the test"
 

@@ -236,11 +236,8 @@ def _same_arms(one: Trace, other: Trace, where: str) -> None:
 
 
 def _same_state(where: str, name: str, one: Any, other: Any) -> None:
-    if isinstance(one, tuple):
-        for field, a, b in zip(one._fields, one, other, strict=True):  # type: ignore[attr-defined]
-            _same_state(where, f"{name}.{field}".lstrip("."), a, b)
-    else:
-        _same_bits(where, name, one, other)
+    for (field, mine), (_, theirs) in zip(_arrays(name, one), _arrays(name, other), strict=True):
+        _same_bits(where, field, mine, theirs)
 
 
 def _same_bits(where: str, name: str, one: Any, other: Any) -> None:
