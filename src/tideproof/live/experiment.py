@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
@@ -35,6 +36,7 @@ from tideproof.live.pull import (
     new_session,
 )
 from tideproof.live.recommendation import Recommendation
+from tideproof.live.remarks import Facts, Watch, facts
 from tideproof.live.state import State
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.noise import Variance
@@ -132,6 +134,7 @@ class Experiment:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._here = threading.local()  # where each thread is
+        self._watch = Watch()
         self._opened = True  # whether this process gives out ids of its own
 
     # -- what it was made with
@@ -195,7 +198,7 @@ class Experiment:
         self._open()
         before = len(book.pulls)
         if self._state.ask(label, wanted, time.time(), by, None) is None:
-            raise Finished(f"{self.policy.label} has stopped; {self.recommend()}")
+            raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
         self._here.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
@@ -214,7 +217,7 @@ class Experiment:
         trial, count, play = self._trial(environment, n)
         found = trial.shares(count, play).tolist()
         if not any(found):
-            raise Finished(f"{self.policy.label} has stopped; {self.recommend()}")
+            raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
         return dict(zip(self.arms, found, strict=False))
 
     @_locked
@@ -231,10 +234,10 @@ class Experiment:
         """Raise if that many pulls cannot be asked for."""
         book = self._state.book
         if book.stopped or book.paused:
-            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self.recommend()}")
+            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._standing()}")
         if book.remaining is not None and wanted > book.remaining:
             raise Finished(
-                f"asked for {wanted} pull(s), {book.remaining} of {book.budget} left; {self.recommend()}"
+                f"asked for {wanted} pull(s), {book.remaining} of {book.budget} left; {self._standing()}"
             )
 
     @property
@@ -483,21 +486,32 @@ class Experiment:
         return places.cells(list(self.arms))
 
     def recommend(self) -> Recommendation:
-        """Say which arm the policy would select now, its margin, and how sure that is."""
-        return judge(*self._evidence())
+        """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong."""
+        found, known = self._judged()
+        noticed = self._watch.remarks(self._state.events, known, found.groups)
+        return replace(found, remarks=found.remarks + noticed)
+
+    def _standing(self) -> str:
+        """Say what would be selected; nobody looks at the data for it."""
+        return str(self._judged()[0])
+
+    def _judged(self) -> tuple[Recommendation, Facts]:
+        evidence, known = self._evidence()
+        return judge(*evidence), known
 
     @_locked
     def _evidence(self) -> Any:
         state = self._state
         numbers, book = state.numbers, state.book
         chosen = numbers.select() if numbers.places.told else None
-        return (
+        evidence = (
             [book.arms[arm] for arm in numbers.active],
             None if chosen is None else numbers.active.index(chosen),
             numbers.estimate(),
             numbers.sign,
             self.policy.policy.adaptive,
         )
+        return evidence, facts(state)
 
     @_locked
     def history(self) -> Table:
