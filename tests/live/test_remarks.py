@@ -51,10 +51,9 @@ def test_forgotten_labels():
     assert said(run, "labels") == []
 
 
-def test_one_named_environment_is_remarked_on_only_after_a_day(monkeypatch):
+def test_one_named_environment_is_remarked_on_only_after_a_day():
     now = [1e9]
-    monkeypatch.setattr("time.time", lambda: now[0])
-    run = play(experiment(), 150, label=lambda step: "shop")
+    run = play(experiment(clock=lambda: now[0]), 150, label=lambda step: "shop")
     assert said(run, "labels") == []
     now[0] += 4 * 86_400
     run.ask()

@@ -6,6 +6,7 @@ whole of it or nothing. Reading copies what it needs under the lock and computes
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -23,9 +24,11 @@ from tideproof.live import saving
 from tideproof.live.book import Summary
 from tideproof.live.bounds import checked_bounds
 from tideproof.live.judgement import judge
+from tideproof.live.lease import checked_lease, lease_of
 from tideproof.live.numbers import Numbers
 from tideproof.live.pull import (
     CANCELLED,
+    DEFAULTED,
     EXPIRED,
     OUT,
     SUMMARISED,
@@ -38,6 +41,7 @@ from tideproof.live.pull import (
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, Watch, facts
 from tideproof.live.state import State
+from tideproof.live.warm import cells_before
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.noise import Variance
 from tideproof.table import Table
@@ -54,7 +58,7 @@ def _locked(method: Method) -> Method:
     def locked(self: Experiment, *args: Any, **kwargs: Any) -> Any:
         self._check_process()
         with self._lock:
-            self._state.fold()
+            self._enter()
             return method(self, *args, **kwargs)
 
     return cast(Method, locked)
@@ -82,6 +86,11 @@ class Experiment:
         The lowest and highest reward that can be; one beyond is refused.
     floors, caps
         The smallest and the largest share of the pulls that an arm may have, by its name.
+    lease, default
+        Seconds after which a pull expires that is still out. It returns to the budget, or has the default
+        reward if there is one, which a late reward replaces.
+    clock
+        What says the time, in seconds.
 
     Examples
     --------
@@ -105,6 +114,9 @@ class Experiment:
         limits: tuple[float, float] | None = None,
         floors: Mapping[str, float] | None = None,
         caps: Mapping[str, float] | None = None,
+        lease: float | None = None,
+        default: float | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         names = _checked_arms(arms)
         spec = as_policy(policy)
@@ -116,8 +128,11 @@ class Experiment:
                 name: {names[arm]: share for arm, share in shares.items()}
                 for name, shares in bounds._asdict().items()
             }
+        if default is not None:
+            default = _within(options["limits"], "default", default)
+        options |= checked_lease(lease, default)
         created = e.Created(
-            time.time(),
+            finite("clock", clock()),
             None,
             names,
             budget,
@@ -127,15 +142,28 @@ class Experiment:
             options,
             new_session(),
         )
-        self._begin(State(created, spec))
+        self._begin(State(created, spec), clock)
 
-    def _begin(self, state: State) -> None:
-        self._state = state
+    def _begin(self, state: State, clock: Callable[[], float]) -> None:
+        self._state, self._clock = state, clock
+        self._lease, self._due = lease_of(state.created.options), -math.inf
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._here = threading.local()  # where each thread is
         self._watch = Watch()
         self._opened = True  # whether this process gives out ids of its own
+
+    def _enter(self) -> None:
+        """Bring everything up to date: the events, and the pulls whose time is over."""
+        self._state.fold()
+        if self._lease.seconds < math.inf and (now := self._now()) >= self._due:
+            over, due = self._lease.overdue(self._state.book, now)
+            if over:
+                self._state.add(e.Expired(now, None, over, self._lease.default))
+            self._due = due
+
+    def _now(self) -> float:
+        return finite("clock", self._clock())
 
     # -- what it was made with
 
@@ -197,7 +225,7 @@ class Experiment:
         self._check_open(wanted)
         self._open()
         before = len(book.pulls)
-        if self._state.ask(label, wanted, time.time(), by, None) is None:
+        if self._state.ask(label, wanted, self._now(), by, None) is None:
             raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
         self._here.label = label
         pulls = book.pulls[before:]
@@ -259,7 +287,7 @@ class Experiment:
     def _open(self) -> None:
         """Give out ids of its own if the experiment comes from a file or another process."""
         if not self._opened:
-            self._state.add(e.Opened(time.time(), None, new_session()))
+            self._state.add(e.Opened(self._now(), None, new_session()))
             self._opened = True
 
     def cancel(self, pull: Pull | str, by: str | None = None) -> None:
@@ -279,7 +307,7 @@ class Experiment:
                 )
         out = tuple(number for number in numbers if book.status[number] == OUT)
         if out:
-            self._state.add(e.Cancelled(time.time(), by, out))
+            self._state.add(e.Cancelled(self._now(), by, out))
 
     # -- telling
 
@@ -297,7 +325,8 @@ class Experiment:
             raise InputError(f"{len(numbers)} pulls but {len(values)} rewards")
         new: dict[int, float] = {}
         for number, reward in zip(numbers, values, strict=True):
-            known = new.get(number, book.rewards[number])
+            late = book.status[number] == DEFAULTED  # its reward replaces the default
+            known = new.get(number, None if late else book.rewards[number])
             name = book.pulls[number].id
             if known is not None and known != reward:
                 raise ConflictingReward(
@@ -308,19 +337,19 @@ class Experiment:
             if known is None:
                 new[number] = reward
         if new:
-            self._state.add(e.Told(time.time(), by, tuple(new), tuple(new.values())))
+            self._state.add(e.Told(self._now(), by, tuple(new), tuple(new.values())))
 
     @_locked
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
         """Replace the reward that was told of a pull."""
         book, number = self._state.book, self._known(pull)
         reward = self._reward("reward", reward)
-        if book.status[number] != TOLD:
+        if book.status[number] not in (TOLD, DEFAULTED):
             raise InputError(
                 f"pull {book.pulls[number].id} is {book.status[number]}; only a told reward can be corrected"
             )
         if book.rewards[number] != reward:
-            self._state.add(e.Corrected(time.time(), by, number, reward))
+            self._state.add(e.Corrected(self._now(), by, number, reward))
 
     @_locked
     def tell_summary(
@@ -368,16 +397,10 @@ class Experiment:
             if known != given:
                 raise ConflictingReward(f"summary {key!r} was told {tuple(known)} before; now {tuple(given)}")
             return
-        self._state.add(e.Summarised(time.time(), by, number, label, n, mean, spread, key))
+        self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
 
     def _reward(self, name: str, value: Any) -> float:
-        reward = finite(name, value)
-        low, high = self._state.created.options.get("limits") or (-LARGEST, LARGEST)
-        if not low <= reward <= high:
-            raise InputError(
-                f"{name} must be between {low:g} and {high:g}, not {value!r}: it is not taken in"
-            )
-        return reward
+        return _within(self._state.created.options.get("limits"), name, value)
 
     def _known(self, pull: Pull | str) -> int:
         book = self._state.book
@@ -392,6 +415,37 @@ class Experiment:
             )
         return number
 
+    def warm_start(
+        self,
+        data: Any,
+        *,
+        arm: str | None = None,
+        environment: str | None = None,
+        reward: str | None = None,
+        by: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Begin with rewards from before: they count in everything but the budget.
+
+        Parameters
+        ----------
+        data
+            A `Fit`, or a log that `tp.fit` reads. Arms must be known; a label that the experiment uses,
+            too, is the same environment.
+        arm, environment, reward
+            The names of the columns of a log.
+        by
+            Who brings them, for the record.
+        **options
+            Others of `tp.fit`, such as `n` and `sd`.
+        """
+        columns = {"arm": arm, "environment": environment, "reward": reward, **options}
+        self._warm(cells_before(data, self.arms, columns, self._reward), by)
+
+    @_locked
+    def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
+        self._state.add(e.Warmed(self._now(), by, cells))
+
     # -- changing what it is about
 
     @_locked
@@ -400,7 +454,7 @@ class Experiment:
         book = self._state.book
         _checked_arms([*book.arms, arm])
         self._state.spec.params(len(book.active) + 1, book.horizon)
-        self._state.add(e.ArmAdded(time.time(), by, arm))
+        self._state.add(e.ArmAdded(self._now(), by, arm))
 
     @_locked
     def retire_arm(self, arm: str, by: str | None = None) -> None:
@@ -412,7 +466,7 @@ class Experiment:
         if len(book.active) <= 2:
             raise InputError(f"an experiment needs at least two arms: {arm!r} cannot be retired")
         self._state.bounds.check((a for a in book.active if a != number), book.arms)
-        self._state.add(e.ArmRetired(time.time(), by, number))
+        self._state.add(e.ArmRetired(self._now(), by, number))
 
     @_locked
     def extend(self, budget: int | None, by: str | None = None) -> None:
@@ -423,49 +477,53 @@ class Experiment:
             budget = whole("budget", budget, max(asked, 1))
         if budget != book.budget:
             self._state.spec.params(len(book.active), budget)
-            self._state.add(e.Extended(time.time(), by, budget))
+            self._state.add(e.Extended(self._now(), by, budget))
 
     @_locked
     def pause(self, why: str = "", by: str | None = None) -> None:
         """Ask for nothing until it is resumed; rewards may be told."""
         if not self._state.book.paused:
-            self._state.add(e.Paused(time.time(), by, str(why)))
+            self._state.add(e.Paused(self._now(), by, str(why)))
 
     @_locked
     def resume(self, why: str = "", by: str | None = None) -> None:
         """Ask again."""
         if self._state.book.paused:
-            self._state.add(e.Resumed(time.time(), by, str(why)))
+            self._state.add(e.Resumed(self._now(), by, str(why)))
 
     @_locked
     def stop(self, why: str = "", by: str | None = None) -> None:
         """Ask for nothing ever again; rewards of pulls that are out may be told."""
         if not self._state.book.stopped:
-            self._state.add(e.Stopped(time.time(), by, str(why)))
+            self._state.add(e.Stopped(self._now(), by, str(why)))
 
     @_locked
     def note(self, text: str, by: str | None = None) -> None:
         """Write something down beside the events."""
-        self._state.add(e.Noted(time.time(), by, str(text)))
+        self._state.add(e.Noted(self._now(), by, str(text)))
 
     # -- reading
 
     @property
     def remaining(self) -> int | None:
         """Pulls that may still be asked for; None without a budget."""
-        with self._lock:
-            return self._state.book.remaining
+        return self._remaining()
+
+    @_locked
+    def _remaining(self) -> int | None:
+        return self._state.book.remaining
 
     @property
     def done(self) -> bool:
         """Whether no further pull can be asked for."""
-        with self._lock:
-            self._state.fold()
-            book = self._state.book
-            if book.remaining == 0 or book.stopped:
-                return True
-            stops = self.policy.policy.stops
-            return stops and self._next_arm(self._label) < 0
+        return self._done()
+
+    @_locked
+    def _done(self) -> bool:
+        book = self._state.book
+        if book.remaining == 0 or book.stopped:
+            return True
+        return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
 
     @_locked
     def pulls_out(self) -> list[Pull]:
@@ -559,7 +617,12 @@ class Experiment:
         saving.write(self.events(), path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], policy: Chosen | None = None) -> Experiment:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        policy: Chosen | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Experiment:
         """Read an experiment that was saved: its next `ask` is the one it would have given.
 
         Parameters
@@ -569,13 +632,20 @@ class Experiment:
         policy
             The policy it was saved with, if that is not registered: files keep its name, its selection rule
             and its options, which those of `tp.policy(...)` must not contradict.
+        clock
+            What says the time, as for a new one.
         """
-        return cls._folded(saving.read(path), policy)
+        return cls._folded(saving.read(path), policy, clock)
 
     @classmethod
-    def _folded(cls, happened: list[e.Event], policy: Chosen | None = None) -> Experiment:
+    def _folded(
+        cls,
+        happened: list[e.Event],
+        policy: Chosen | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Experiment:
         run = cls.__new__(cls)
-        run._begin(saving.refold(happened, policy))
+        run._begin(saving.refold(happened, policy), clock)
         run._opened = False
         return run
 
@@ -605,6 +675,14 @@ def _checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
     if twice:
         raise InputError(f"arms must have different names; more than once: {', '.join(twice)}")
     return names
+
+
+def _within(limits: tuple[float, float] | None, name: str, value: Any) -> float:
+    reward = finite(name, value)
+    low, high = limits or (-LARGEST, LARGEST)
+    if not low <= reward <= high:
+        raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is not taken in")
+    return reward
 
 
 def _checked_limits(limits: Any) -> tuple[float, float] | None:

@@ -12,7 +12,7 @@ import numpy as np
 from tideproof.errors import InputError
 from tideproof.live import events
 from tideproof.live.book import Summary
-from tideproof.live.pull import CANCELLED, OUT, STATES, SUMMARISED, TOLD, Label, Pull, checked_label
+from tideproof.live.pull import CANCELLED, OUT, SUMMARISED, TOLD, Label, Pull, checked_label
 
 if TYPE_CHECKING:
     from tideproof.live.state import State
@@ -48,7 +48,7 @@ def refill(state: State, saved: dict[str, Any]) -> None:
 def _refill_book(state: State, saved: dict[str, Any]) -> None:
     book = state.book
     for number, (arm, label, status, reward) in enumerate(saved["pulls"]):
-        if status not in STATES:
+        if status not in (OUT, TOLD, SUMMARISED, CANCELLED):
             raise InputError(f"the saved experiment is damaged: a pull cannot be {status!r}")
         pull = Pull(str(number), book.arms[arm], checked_label(label))
         book.pulls.append(pull)

@@ -13,8 +13,8 @@ from tideproof.errors import InputError
 
 Label = str | int
 
-OUT, TOLD, SUMMARISED, CANCELLED, EXPIRED = "out", "told", "summarised", "cancelled", "expired"
-STATES = (OUT, TOLD, SUMMARISED, CANCELLED, EXPIRED)
+OUT, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
+EXPIRED, DEFAULTED = "expired", "defaulted"  # its time was over: without a reward, with the default
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tideproof.live import events as e
 from tideproof.live.book import Book, Mark, Summary
 from tideproof.live.bounds import checked_bounds
 from tideproof.live.numbers import Numbers, Undo
-from tideproof.live.pull import CANCELLED, EXPIRED, SUMMARISED, TOLD, Label
+from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, SUMMARISED, TOLD, Label
 from tideproof.policies.spec import PolicySpec
 
 
@@ -106,7 +106,10 @@ class State:
         labels = {self.book.pulls[number].environment for number in touched}
         if isinstance(event, (e.Asked, e.Summarised)):
             labels = {event.label}
-        numbers = None if isinstance(event, _WHOLE) else self.numbers.save(labels)
+        whole = isinstance(event, _WHOLE) or (
+            isinstance(event, e.Told) and any(self.book.status[number] == DEFAULTED for number in touched)
+        )
+        numbers = None if whole else self.numbers.save(labels)
         self._before = _Before(self._done, numbers, self.book.save(touched))
 
     def go_back(self) -> None:
@@ -135,7 +138,10 @@ class State:
 
     def _told(self, event: e.Told) -> None:
         for number, reward in zip(event.pulls, event.rewards, strict=True):
-            self._tell(number, TOLD, reward)
+            if self.book.status[number] == DEFAULTED:
+                self._replace(number, reward)
+            else:
+                self._tell(number, TOLD, reward)
         self._reckon()
 
     def _tell(self, number: int, status: str, reward: float) -> None:
@@ -167,7 +173,7 @@ class State:
             if event.reward is None:
                 self._forget(number, EXPIRED)
             else:
-                self._tell(number, TOLD, event.reward)
+                self._tell(number, DEFAULTED, event.reward)
         self._reckon()
 
     def _forget(self, number: int, status: str) -> None:
@@ -176,10 +182,14 @@ class State:
         self.numbers.forget(pull.environment, self.book.arms.index(pull.arm))
 
     def _corrected(self, event: e.Corrected) -> None:
-        pull, old = self.book.pulls[event.pull], self.book.rewards[event.pull]
+        self._replace(event.pull, event.reward)
+
+    def _replace(self, number: int, reward: float) -> None:
+        pull, old = self.book.pulls[number], self.book.rewards[number]
         assert old is not None
-        self.book.rewards[event.pull] = event.reward
-        self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, event.reward)
+        self.book.status[number], self.book.rewards[number] = TOLD, reward
+        if reward != old:
+            self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, reward)
 
     def _arm_added(self, event: e.ArmAdded) -> None:
         self.book.arms.append(event.arm)
