@@ -10,6 +10,7 @@ import html
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
@@ -183,3 +184,16 @@ def _optional(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise MissingExtra(f"to_{module}() needs {module}: pip install {module}") from None
+
+
+def plain(value: Any) -> Any:
+    """Return a result in plain values: a dataclass as a dict, a table as a list of rows, a tuple as a list.
+
+    >>> plain((1, Table({"arm": ["A"], "n": [2]})))
+    [1, [{'arm': 'A', 'n': 2}]]
+    """
+    if isinstance(value, Table):
+        return value.to_dicts()
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -217,7 +217,7 @@ def test_history_has_every_pull_and_every_summary():
     assert table["pull"] == [a.id, b.id, c.id, "#1", "mine", "#3"]
     assert table["arm"] == [a.arm, b.arm, c.arm, "A", "B", "C"]
     assert table["environment"] == ["mon"] * 3 + ["tue"] * 3
-    assert table["n"] == [1, 1, 1, 4, 1, 1]
+    assert table["n"] == [0, 1, 0, 4, 1, 1]
     assert table["reward"] == [None, 2.5, None, 0.5, 0.75, 0.25]
     assert table["variance"] == [None, None, None, 1.0, None, None]
     assert table["status"] == ["out", "told", "cancelled", "summary", "summary", "summary"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tideproof.stats.inference import t_quantile, two_sided_p
+from tideproof.table import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Contrast:
     p: float | None
     freedom: float
     adaptive: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def contrast(

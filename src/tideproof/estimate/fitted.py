@@ -19,6 +19,7 @@ from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
 from tideproof.estimate.groups import against_best, chances
+from tideproof.estimate.in_plain import in_plain
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
@@ -317,6 +318,10 @@ class Fit:
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
         return sample_ratio(self.cells, expected, worst=5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values: the verdict, who wins, and the tables as lists of rows."""
+        return in_plain(self)
 
     def __repr__(self) -> str:
         return summary(self)

@@ -32,10 +32,10 @@ def fit(
     Parameters
     ----------
     data
-        One row an observation: a mapping of columns; any frame that narwhals knows (pandas, polars,
-        pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
-        lines file, compressed or not, or a glob of them; the URL of a PostgreSQL database or of a
-        DuckDB file. Rows are grouped where they are.
+        One row an observation: a mapping of columns or a `Table`; any frame that narwhals knows (pandas,
+        polars, pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet
+        or JSON lines file, compressed or not, or a glob of them; the URL of a PostgreSQL database or of
+        a DuckDB file. Rows are grouped where they are.
     arm, environment, reward
         The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
         timestamp column `ts`; times with a zone count in UTC.

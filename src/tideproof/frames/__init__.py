@@ -18,6 +18,7 @@ from typing import Any
 from tideproof.frames.arrays import cells_from_arrays, from_columns
 from tideproof.frames.request import Missing, Request
 from tideproof.stats.cells import Cells
+from tideproof.table import Table
 
 __all__ = ["Missing", "cells", "cells_from_arrays"]
 
@@ -40,8 +41,8 @@ def cells(
     Parameters
     ----------
     data
-        A mapping of column name to values; any frame that narwhals knows, eager or lazy (pandas,
-        polars, pyarrow, PySpark, ...); a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
+        A mapping of column name to values, or a `Table`; any frame that narwhals knows, eager or lazy
+        (pandas, polars, pyarrow, PySpark, ...); a DuckDB relation; the path of a CSV, TSV, Parquet or JSON
         lines file, or a glob of them; the URL of a PostgreSQL database or of a DuckDB file.
     arm, environment, reward
         The names of three columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
@@ -64,6 +65,8 @@ def cells(
     (['A', 'B'], array([2., 1.]), array([4., 4.]), array([2., 0.]))
     """
     request = Request.of(arm, environment, reward, n, variance, sd, missing)
+    if isinstance(data, Table):
+        data = {name: data[name] for name in data.columns}
     if isinstance(data, Mapping):
         return from_columns(data, request)
     if isinstance(data, (str, os.PathLike)):

@@ -19,10 +19,13 @@ from tideproof import checks
 from tideproof.checks import Direction, finite, whole
 from tideproof.errors import ConflictingReward, Finished, InputError, NotComparable, UnknownName
 from tideproof.estimate.fitted import Fit
+from tideproof.files import check_folder, replace_text
 from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.book import Summary
 from tideproof.live.bounds import checked_bounds
+from tideproof.live.diagnostics import Diagnostics, diagnose
+from tideproof.live.history import Record
 from tideproof.live.judgement import judge
 from tideproof.live.lease import checked_lease, lease_of
 from tideproof.live.numbers import Numbers
@@ -571,28 +574,42 @@ class Experiment:
         )
         return evidence, facts(state)
 
-    @_locked
     def history(self) -> Table:
         """Return every pull in the order of asking, then every summary in the order of telling.
 
-        `tp.fit(run.history())` reads it: one row has n rewards with that mean and variance.
+        A row has `n` rewards, 0 if none was told, with that mean and variance, and the times (`time.time()`)
+        at which it was asked and told. `tp.fit(run.history(), arm="arm", environment="environment",
+        reward="reward", n="n", sample_variance="variance")` reads it.
         """
+        return self._record().table()
+
+    @_locked
+    def _record(self) -> Record:
+        return Record(self._state)
+
+    def diagnostics(self) -> Diagnostics:
+        """Say how it is doing: what is out and lost, whether the fit's assumptions hold, what looks wrong."""
+        found, known = self._judged()
+        lost, oldest = self._waiting()
+        noticed = self._watch.remarks(self._state.events, known, found.groups, looking=False)
+        fit = self.fit() if known.environments else None
+        return diagnose(fit, known, lost, oldest, found.remarks + noticed)
+
+    @_locked
+    def _waiting(self) -> tuple[int, float | None]:
         book = self._state.book
-        count = len(book.pulls)
-        told = [summary for _, summary, _ in book.summaries]
-        names = [key if key is not None else f"#{i}" for i, (key, _, _) in enumerate(book.summaries, 1)]
-        return Table(
-            {
-                "pull": [p.id for p in book.pulls] + names,
-                "arm": [p.arm for p in book.pulls] + [s.arm for s in told],
-                "environment": [p.environment for p in book.pulls] + [s.environment for s in told],
-                "n": [1] * count + [s.n for s in told],
-                "reward": [*book.rewards, *(s.mean for s in told)],
-                "variance": [None] * count + [s.variance if s.n > 1 else None for s in told],
-                "status": [*book.status, *("summary" for _ in told)],
-                "at": [*book.asked_at, *(at for _, _, at in book.summaries)],
-            }
-        )
+        first = next(iter(book.out), None)
+        return book.lost, None if first is None else time.time() - book.asked_at[first]
+
+    def report(
+        self, path: str | os.PathLike[str], *, variance: Variance = "common", level: float = 0.95
+    ) -> None:
+        """Write an HTML report of everything told so far, as `tideproof analyze --html` does of a log."""
+        from tideproof.report.live import live_report
+
+        check_folder(path)
+        fit = self.fit(variance=variance, level=level)
+        replace_text(path, live_report(fit, self.diagnostics(), self.policy.label))
 
     @_locked
     def events(self) -> list[e.Event]:

@@ -49,29 +49,7 @@ def analyse(fit: Fit) -> Analysis:
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
     """Return the analysis as plain values, for JSON."""
-    fit, decision = analysis.fit, analysis.fit.decision
-    return {
-        "verdict": analysis.verdict,
-        "standing": decision.standing,
-        "doubt": decision.doubt,
-        "best": decision.best,
-        "candidates": list(decision.candidates) or None,
-        "level": fit.level,
-        "direction": fit.direction,
-        "variance": fit.variance,
-        "sigma": fit.sigma,
-        "freedom": fit.freedom,
-        "groups": fit.groups,
-        "bridge": fit.bridge,
-        "uninformative": fit.uninformative,
-        "dropped": fit.cells.dropped,
-        "arms": fit.arms.to_dicts(),
-        "comparisons": fit.comparisons.to_dicts(),
-        "averages": fit.averages.to_dicts(),
-        "shifts": fit.shifts.to_dicts(),
-        "notes": analysis.notes,
-        "warnings": analysis.warnings,
-    }
+    return analysis.fit.to_dict() | {"notes": analysis.notes, "warnings": analysis.warnings}
 
 
 def _arms(fit: Fit) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.inference import f_tail
 from tideproof.stats.solve import Solution, residuals, solve
 from tideproof.stats.weighting import Pools, deviations
-from tideproof.table import Table
+from tideproof.table import Table, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Additivity:
     df2: float
     p: float
     worst: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:

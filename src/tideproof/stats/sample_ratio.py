@@ -13,7 +13,7 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.cells import Cells, sums
 from tideproof.stats.inference import chi2_tail
-from tideproof.table import Table
+from tideproof.table import Table, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class SampleRatio:
     drift_p: float
     arms: Table
     worst: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> SampleRatio:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tideproof.stats.cells import Cells, sums
 from tideproof.stats.inference import f_tail
 from tideproof.stats.noise import variance_inside
 from tideproof.stats.solve import solve
-from tideproof.table import Table
+from tideproof.table import Table, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class Spread:
     df: int
     arms: Table
     environments: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def unequal_variances(c: Cells) -> Spread:

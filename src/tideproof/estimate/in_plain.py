@@ -1,0 +1,33 @@
+"""A fit as plain values, for JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tideproof.estimate.fitted import Fit
+
+
+def in_plain(fit: Fit) -> dict[str, Any]:
+    """Return what a fit found: who wins, how sure that is, and its tables as lists of rows."""
+    decision = fit.decision
+    return {
+        "verdict": fit.verdict,
+        "standing": decision.standing,
+        "doubt": decision.doubt,
+        "best": decision.best,
+        "candidates": list(decision.candidates) or None,
+        "level": fit.level,
+        "direction": fit.direction,
+        "variance": fit.variance,
+        "sigma": fit.sigma,
+        "freedom": fit.freedom,
+        "groups": fit.groups,
+        "bridge": fit.bridge,
+        "uninformative": fit.uninformative,
+        "dropped": fit.cells.dropped,
+        "arms": fit.arms.to_dicts(),
+        "comparisons": fit.comparisons.to_dicts(),
+        "averages": fit.averages.to_dicts(),
+        "shifts": fit.shifts.to_dicts(),
+    }

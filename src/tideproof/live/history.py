@@ -1,0 +1,90 @@
+"""Everything that was asked and told, as one table: made of copies, so that nobody waits for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tideproof.live import events as e
+from tideproof.live.book import Summary
+from tideproof.live.pull import Pull
+from tideproof.live.state import State
+from tideproof.table import Table
+
+Row = tuple[str | None, str, Any, int, float | None, float | None, str, float | None, float | None]
+COLUMNS = ("pull", "arm", "environment", "n", "reward", "variance", "status", "asked_at", "told_at")
+
+
+class Record:
+    """Copies of what the table is made of, taken at one moment."""
+
+    def __init__(self, state: State) -> None:
+        book = state.book
+        self.arms = list(book.arms)
+        self.pulls: list[Pull] = list(book.pulls)
+        self.status, self.rewards, self.asked_at = list(book.status), list(book.rewards), list(book.asked_at)
+        self.summaries: list[tuple[str | None, Summary, float]] = list(book.summaries)
+        self.events: list[e.Event] = list(state.events)
+
+    def table(self) -> Table:
+        """Return rewards from before, then every pull in the order of asking, then every summary.
+
+        `n` is how many rewards a row has: 0 for a pull that was not told by itself.
+        """
+        rows = [*self._warm(), *self._pulls(), *self._summaries()]
+        return Table(dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else _EMPTY)
+
+    def _warm(self) -> list[Row]:
+        found: list[Row] = []
+        for event in self.events:
+            if isinstance(event, e.Warmed):
+                for arm, label, n, mean, squares in event.cells:
+                    variance = squares / (n - 1) if n > 1 else None
+                    found.append((None, self.arms[arm], label, n, mean, variance, "warm", None, event.at))
+        return found
+
+    def _pulls(self) -> list[Row]:
+        told_at = self._told_at()
+        known = zip(self.pulls, self.rewards, self.status, self.asked_at, strict=True)
+        return [
+            (
+                pull.id,
+                pull.arm,
+                pull.environment,
+                0 if reward is None else 1,
+                reward,
+                None,
+                status,
+                at or None,  # files of an older version have no times
+                told_at.get(number),
+            )
+            for number, (pull, reward, status, at) in enumerate(known)
+        ]
+
+    def _told_at(self) -> dict[int, float]:
+        """Return when each pull got the reward that counts."""
+        found: dict[int, float] = {}
+        for event in self.events:
+            if isinstance(event, e.Told) or (isinstance(event, e.Expired) and event.reward is not None):
+                found.update(dict.fromkeys(event.pulls, event.at))
+            elif isinstance(event, e.Corrected):
+                found[event.pull] = event.at
+        return found
+
+    def _summaries(self) -> list[Row]:
+        return [
+            (
+                f"#{place}" if key is None else key,
+                told.arm,
+                told.environment,
+                told.n,
+                told.mean,
+                told.variance if told.n > 1 else None,
+                "summary",
+                None,
+                at or None,
+            )
+            for place, (key, told, at) in enumerate(self.summaries, 1)
+        ]
+
+
+_EMPTY: dict[str, list[Any]] = {name: [] for name in COLUMNS}

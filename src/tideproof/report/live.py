@@ -1,0 +1,20 @@
+"""The HTML report of an experiment that runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tideproof.estimate import Fit
+from tideproof.live.diagnostics import Diagnostics
+from tideproof.report.analysis import analyse
+from tideproof.report.html_report import html_report
+from tideproof.words import counted
+
+
+def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
+    """Return the report as HTML; remarks are among its warnings."""
+    analysis = analyse(fit)
+    remarks = [remark[0].upper() + remark[1:] + "." for remark in found.remarks]
+    analysis = replace(analysis, warnings=[*remarks, *analysis.warnings])
+    pulls = f"{counted(found.asked, 'pull')} asked for, {found.out:,} out, {found.lost:,} lost"
+    return html_report(analysis, "A running experiment", f"policy = {policy}, {pulls}")

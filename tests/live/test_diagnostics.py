@@ -1,0 +1,104 @@
+"""What an experiment says of itself while it runs, and its report."""
+
+import json
+
+import pytest
+
+import tideproof as tp
+from runs import drive, experiment
+
+
+def test_counts(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    run = drive(experiment(), 30)
+    now[0] = 1010.0
+    run.ask(environment=9)
+    now[0] = 1020.0
+    run.ask(environment=9)
+    run.cancel(run.ask(environment=9))
+    run.tell_summary(arm="A", environment=0, n=4, mean=0.0, variance=1.0)
+    now[0] = 1050.0
+    found = run.diagnostics()
+    assert (found.asked, found.told, found.out, found.lost, found.environments) == (33, 34, 2, 1, 6)
+    assert found.oldest_out == 40.0
+    assert found.remarks == ()
+
+
+def test_tests_are_those_of_the_fit():
+    run = drive(experiment(policy="round-robin+ols"), 100, each=20)
+    found, fit = run.diagnostics(), run.fit()
+    assert found.additivity == fit.additivity()
+    assert found.spread == fit.spread()
+    assert found.sample_ratio == fit.sample_ratio()
+
+
+def test_shares_of_a_policy_that_looks_at_rewards_are_no_sample_ratio():
+    found = drive(experiment(policy="linlucb"), 100, each=20).diagnostics()
+    assert found.sample_ratio is None
+    assert found.additivity is not None
+
+
+def test_with_too_little_there_are_no_tests():
+    run = experiment()
+    empty = run.diagnostics()
+    assert (empty.told, empty.additivity, empty.spread, empty.oldest_out) == (0, None, None, None)
+    run.tell(run.ask(environment="mon"), 1.0)
+    one = run.diagnostics()
+    assert (one.told, one.additivity, one.spread) == (1, None, None)
+
+
+def test_looking_at_diagnostics_is_no_look_at_the_winner():
+    run = experiment()
+    for step in range(20):
+        drive(run, 1, seed=step)
+        assert run.diagnostics().remarks == ()
+
+
+def test_remarks_are_said():
+    run = experiment(policy="round-robin+ols")
+    for step in range(120):
+        run.tell(run.ask(), step % 7)
+    assert "labels forgotten" in run.diagnostics().remarks[0]
+
+
+def test_results_are_plain_for_json():
+    run = drive(experiment(policy="round-robin+ols"), 100, each=20)
+    found = json.loads(json.dumps(run.diagnostics().to_dict()))
+    assert found["additivity"]["worst"] == run.fit().additivity().worst.to_dicts()
+    assert found["sample_ratio"]["arms"][0]["arm"] == "A"
+    fit = run.fit()
+    plain = json.loads(json.dumps(fit.to_dict()))
+    assert plain["best"] == fit.best == "C"
+    assert plain["arms"] == fit.arms.to_dicts()
+    contrast = fit.contrast("C", "A")
+    assert json.loads(json.dumps(contrast.to_dict()))["estimate"] == contrast.estimate
+    assert json.loads(json.dumps(run.recommend().to_dict()))["arm"] == "C"
+    pull = run.ask(environment=3)
+    assert pull.to_dict() == {"id": pull.id, "arm": pull.arm, "environment": 3}
+
+
+def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
+    run = experiment(policy="round-robin+ols")
+    for step in range(120):
+        run.tell(run.ask(), step % 7 + 10.0 * (step % 3))
+    run.ask()
+    path = tmp_path / "report.html"
+    run.report(path)
+    text = path.read_text(encoding="utf-8")
+    assert "round-robin+ols, 121 pulls asked for, 1 out, 0 lost" in text
+    assert '<p class="warning">All 121 pulls are in one environment, 1: were labels forgotten?' in text
+    assert run.fit().best in text
+    assert text.count("<svg") >= 2
+    run.report(path, level=0.5, variance="by-arm")
+    assert "50 % interval" in path.read_text(encoding="utf-8")
+
+
+def test_a_report_that_cannot_be_written(tmp_path):
+    run = experiment()
+    with pytest.raises(tp.NotComparable, match="nothing has been told"):
+        run.report(tmp_path / "report.html")
+    drive(run, 30)
+    with pytest.raises(tp.MissingFile, match="no folder"):
+        run.report(tmp_path / "nowhere" / "report.html")
+    assert list(tmp_path.iterdir()) == []

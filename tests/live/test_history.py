@@ -1,0 +1,73 @@
+"""The history is a log that `tp.fit` reads: the same fit as the experiment's own."""
+
+import pytest
+
+import tideproof as tp
+from runs import drive, experiment
+
+COLUMNS = {
+    "arm": "arm", "environment": "environment", "reward": "reward", "n": "n", "sample_variance": "variance",
+}  # fmt: skip
+
+
+def played(**options):
+    """Return an experiment in which every kind of row stands in the history."""
+    run = drive(experiment(**options), 60)
+    run.ask(n=3, environment="later")
+    run.cancel(run.ask())
+    run.tell_summary(arm="A", environment=2, n=10, mean=0.5, variance=2.0)
+    run.tell_summary(arm="B", environment=2, n=1, mean=0.25, key="b")
+    settled = run.ask(environment=3)
+    run.tell_summary(arm=settled.arm, environment=3, n=1, mean=1.5)
+    told = run.ask(environment=4)
+    run.tell(told, 9.0)
+    run.correct(told, 1.0)
+    return run
+
+
+@pytest.mark.parametrize("variance", ["common", "by-arm", "robust"])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_fit_reads_the_history(variance, direction):
+    run = played(direction=direction, policy="round-robin+ols")
+    own = run.fit(variance=variance, level=0.9)
+    read = tp.fit(run.history(), **COLUMNS, direction=direction, variance=variance, level=0.9)
+    assert read.cells.dropped == 0
+    assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 60 + 10 + 1 + 1 + 1
+    assert (read.best, read.freedom) == (own.best, own.freedom)
+    assert [sorted(group) for group in read.groups] == own.groups == [["A", "B", "C"]]
+    assert (own.variance, own.level) == (variance, 0.9)
+    for a, b in (("A", "B"), ("B", "C")):
+        for field in ("estimate", "se", "low", "high"):
+            assert getattr(read.contrast(a, b), field) == pytest.approx(
+                getattr(own.contrast(a, b), field), rel=1e-9
+            )
+
+
+def test_the_history_through_a_frame_and_a_file(tmp_path):
+    run = played()
+    expected = run.fit().contrast("A", "C").estimate
+    run.history().to_csv(tmp_path / "log.csv")
+    for log in (run.history().to_pandas(), run.history().to_polars(), tmp_path / "log.csv"):
+        assert tp.fit(log, **COLUMNS).contrast("A", "C").estimate == pytest.approx(expected, rel=1e-12)
+
+
+def test_times_of_asking_and_telling(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    run = experiment(policy="round-robin")
+    a, b, c = run.ask(n=3, environment="mon")
+    now[0] = 110.0
+    run.tell_many([a, b], [1.0, 2.0])
+    now[0] = 120.0
+    run.correct(b, 3.0)
+    run.cancel(c)
+    now[0] = 130.0
+    run.tell_summary(arm="A", environment="mon", n=1, mean=0.5)
+    table = run.history()
+    assert table["asked_at"] == [100.0, 100.0, 100.0, None]
+    assert table["told_at"] == [110.0, 120.0, None, 130.0]
+
+
+def test_an_empty_history_has_its_columns():
+    table = experiment().history()
+    assert (len(table), table.columns[:3]) == (0, ["pull", "arm", "environment"])
