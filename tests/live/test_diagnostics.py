@@ -8,10 +8,9 @@ import tideproof as tp
 from runs import drive, experiment
 
 
-def test_counts(monkeypatch):
+def test_counts():
     now = [1000.0]
-    monkeypatch.setattr("time.time", lambda: now[0])
-    run = drive(experiment(), 30)
+    run = drive(experiment(clock=lambda: now[0]), 30)
     now[0] = 1010.0
     run.ask(environment=9)
     now[0] = 1020.0

@@ -10,9 +10,14 @@ COLUMNS = {
 }  # fmt: skip
 
 
+BEFORE = {"arm": ["A", "B", "A"], "day": ["old", "old", "old"], "sales": [1.0, 2.0, 1.5]}
+
+
 def played(**options):
     """Return an experiment in which every kind of row stands in the history."""
-    run = drive(experiment(**options), 60)
+    run = experiment(**options)
+    run.warm_start(BEFORE, arm="arm", environment="day", reward="sales")
+    drive(run, 60)
     run.ask(n=3, environment="later")
     run.cancel(run.ask())
     run.tell_summary(arm="A", environment=2, n=10, mean=0.5, variance=2.0)
@@ -32,7 +37,7 @@ def test_fit_reads_the_history(variance, direction):
     own = run.fit(variance=variance, level=0.9)
     read = tp.fit(run.history(), **COLUMNS, direction=direction, variance=variance, level=0.9)
     assert read.cells.dropped == 0
-    assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 60 + 10 + 1 + 1 + 1
+    assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 3 + 60 + 10 + 1 + 1 + 1
     assert (read.best, read.freedom) == (own.best, own.freedom)
     assert [sorted(group) for group in read.groups] == own.groups == [["A", "B", "C"]]
     assert (own.variance, own.level) == (variance, 0.9)
@@ -51,10 +56,9 @@ def test_the_history_through_a_frame_and_a_file(tmp_path):
         assert tp.fit(log, **COLUMNS).contrast("A", "C").estimate == pytest.approx(expected, rel=1e-12)
 
 
-def test_times_of_asking_and_telling(monkeypatch):
+def test_times_of_asking_and_telling():
     now = [100.0]
-    monkeypatch.setattr("time.time", lambda: now[0])
-    run = experiment(policy="round-robin")
+    run = experiment(policy="round-robin", clock=lambda: now[0])
     a, b, c = run.ask(n=3, environment="mon")
     now[0] = 110.0
     run.tell_many([a, b], [1.0, 2.0])
@@ -66,6 +70,14 @@ def test_times_of_asking_and_telling(monkeypatch):
     table = run.history()
     assert table["asked_at"] == [100.0, 100.0, 100.0, None]
     assert table["told_at"] == [110.0, 120.0, None, 130.0]
+
+
+def test_rewards_from_before_come_first():
+    table = played().history()
+    assert table["status"][:3] == ["warm", "warm", "told"]
+    assert [table[name][:2] for name in ("pull", "arm", "n", "reward", "variance", "asked_at")] == [
+        [None, None], ["A", "B"], [2, 1], [1.25, 2.0], [0.125, None], [None, None],
+    ]  # fmt: skip
 
 
 def test_an_empty_history_has_its_columns():

@@ -575,9 +575,9 @@ class Experiment:
         return evidence, facts(state)
 
     def history(self) -> Table:
-        """Return every pull in the order of asking, then every summary in the order of telling.
+        """Return rewards from before, every pull in the order of asking, every summary in that of telling.
 
-        A row has `n` rewards, 0 if none was told, with that mean and variance, and the times (`time.time()`)
+        A row has `n` rewards, 0 if none was told, with that mean and variance, and the times of its clock
         at which it was asked and told. `tp.fit(run.history(), arm="arm", environment="environment",
         reward="reward", n="n", sample_variance="variance")` reads it.
         """
@@ -599,7 +599,7 @@ class Experiment:
     def _waiting(self) -> tuple[int, float | None]:
         book = self._state.book
         first = next(iter(book.out), None)
-        return book.lost, None if first is None else time.time() - book.asked_at[first]
+        return book.lost, None if first is None else self._now() - book.asked_at[first]
 
     def report(
         self, path: str | os.PathLike[str], *, variance: Variance = "common", level: float = 0.95
