@@ -12,6 +12,7 @@ import oracles
 import tideproof as tp
 from runs import ARMS, MEANS, drive, experiment, number, shown, snapshot
 from tideproof.kernels.fixed_effects import together
+from tideproof.kernels.random import TELL
 from tideproof.live import numbers as module
 
 # ------------------------------------------------------------------- asking and telling
@@ -264,7 +265,16 @@ def fixed(run, arms):
     """Let the policy answer these arms, one after another; a -1 is that it stops."""
     answers = iter(arms)
     program = run._numbers.program
-    run._numbers.program = program._replace(ask=lambda *_: next(answers))
+
+    def ask_many(params, state, data, slot, seed, asked, noticed, places):
+        for i in range(places.size):
+            places[i] = next(answers)
+            if places[i] < 0:
+                return i
+            program.expect(params, state, data, slot, places[i], 1, run._numbers._draw(TELL, 0))
+        return places.size
+
+    run._numbers.program = program._replace(ask=lambda *_: next(answers), ask_many=ask_many)
     return program
 
 
@@ -290,7 +300,7 @@ def test_a_pull_that_is_out_counts_where_it_was_asked_and_not_elsewhere():
     numbers = run._numbers
     numbers.look_ahead()
     state, places = numbers.ahead.view, numbers.places
-    counts = {day: places.ahead(places.find(day)).view.counts.tolist() for day in ("new", "other", "wed")}
+    counts = {day: places.ahead(places.find(day)).kernels.counts[:] for day in ("new", "other", "wed")}
     assert counts == {"new": [2.0, 1.0, 0.0], "other": [0.0, 0.0, 1.0], "wed": [2.0, 4.0, 3.0]}
     cells = [*TOLD, *out]
     arm = np.array([ARMS.index(a) for a, _ in cells])
@@ -371,7 +381,7 @@ def test_it_is_done_when_the_policy_stops_and_says_what_it_selects():
 def test_a_list_is_asked_for_whole_or_not_at_all():
     """SER3 waits for rewards that are out and cycles; it can only stop between told rounds."""
     run = drive(experiment(policy="round-robin"), 10)
-    program = fixed(run, [0, 1, -1])
+    program = fixed(run, [0, 1, -1, -1])
     before = snapshot(run)
     with pytest.raises(tp.Finished, match="round-robin has stopped; select"):
         run.ask(n=5, environment="elsewhere")

@@ -99,6 +99,15 @@ def times(P, x, each, out):
 
 
 @kernel
+def less_outer(P, x, f):
+    """Set P = P - f xx', symmetric to the last bit."""
+    K = x.size
+    for i in range(K):
+        for k in range(K):
+            put(P, i, k, entry(P, i, k) - f * (x[i] * x[k]))
+
+
+@kernel
 def root_of_ratio(x, n):
     """Return the square root of x/n, for a finite x that is not negative."""
     return math.sqrt(x / n)

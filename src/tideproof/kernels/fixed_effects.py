@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.core.access import add_at, along, entry, fetched, put, times
+from tideproof.core.access import add_at, along, entry, fetched, less_outer, put, times
 from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.link import kernel
 
@@ -86,8 +86,7 @@ def _update(fit, slot, arm, n, mean, told):
     step = f * residual
     for i in range(K):
         mu[i] += step * work[i]
-        for k in range(K):
-            put(P, i, k, entry(P, i, k) - f * (work[i] * work[k]))  # symmetric to the last bit
+    less_outer(P, work, f)
     fit.rss[0] += step * residual
 
 

@@ -6,7 +6,7 @@ that a hundred thousand environments cost no more a call than ten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.pull import Label
 from tideproof.stats.cells import Cells
 
-_VIEWS = 512  # slots kept ready
+_SEEN = 512  # slots kept ready
 
 
 class Rows(NamedTuple):
@@ -51,6 +51,13 @@ class Saved(NamedTuple):
     told: int
 
 
+class Seen(NamedTuple):
+    """A slot: its memory, and as kernels take it."""
+
+    memory: Memory[Slot]
+    kernels: Any
+
+
 class Environments:
     """Rows of slots and cells, by label.
 
@@ -60,8 +67,12 @@ class Environments:
     told : rows with a told reward, in the order of their first.
     """
 
-    def __init__(self, arms: int, places: int) -> None:
-        """Have room for the cells of `arms` arms, and for slots of a policy that knows `places` of them."""
+    def __init__(self, arms: int, places: int, shown: Callable[[Any], Any]) -> None:
+        """Have room for the cells of `arms` arms, and for slots of a policy that knows `places` of them.
+
+        `shown` makes of a slot what kernels take.
+        """
+        self._shown = shown
         self.labels: list[Label] = []
         self.told: list[int] = []
         self._rows: dict[Label, int] = {}
@@ -69,7 +80,7 @@ class Environments:
         self._set(_empty(0, arms, places))
 
     def _set(self, rows: Rows) -> None:
-        self._now: tuple[Rows, dict[Any, Memory[Slot]]] = rows, {}
+        self._now: tuple[Rows, dict[int, Seen]] = rows, {}
 
     @property
     def rows(self) -> Rows:
@@ -105,21 +116,22 @@ class Environments:
         self._rows[label] = row
         return row
 
-    def slot(self, row: int) -> Memory[Slot]:
+    def slot(self, row: int) -> Seen:
         """Return the slot of told rewards."""
-        rows, views = self._now
-        return views.get(row) or self._view(views, row, rows.floats[row], rows.ints[row])
+        rows, seen = self._now
+        return seen.get(row) or self._see(seen, row, rows.floats[row], rows.ints[row])
 
-    def ahead(self, row: int) -> Memory[Slot]:
+    def ahead(self, row: int) -> Seen:
         """Return the slot that has the pulls that are out, too."""
-        rows, views = self._now
-        return views.get(~row) or self._view(views, ~row, rows.ahead_floats[row], rows.ahead_ints[row])
+        rows, seen = self._now
+        return seen.get(~row) or self._see(seen, ~row, rows.ahead_floats[row], rows.ahead_ints[row])
 
-    def _view(self, views: dict[Any, Memory[Slot]], key: int, floats: Floats, ints: Ints) -> Memory[Slot]:
-        if len(views) >= _VIEWS:
-            views.clear()
-        views[key] = within(Slot, self._places, floats, ints)
-        return views[key]
+    def _see(self, seen: dict[int, Seen], key: int, floats: Floats, ints: Ints) -> Seen:
+        if len(seen) >= _SEEN:
+            seen.clear()
+        memory = within(Slot, self._places, floats, ints)
+        found = seen[key] = Seen(memory, self._shown(memory.view))
+        return found
 
     def save(self, labels: Iterable[Label]) -> Saved:
         """Return what `restore` needs after changes to these labels, new ones included."""

@@ -88,7 +88,7 @@ def _refill_numbers(state: State, saved: dict[str, Any]) -> None:
     if [len(b) for b in buffers] == [len(numbers.memory.floats), len(numbers.memory.ints)]:
         numbers.memory.floats[:], numbers.memory.ints[:] = buffers
         for entry in saved["environments"]:
-            slot = places.slot(places.row(_label(entry["label"])))
+            slot = places.slot(places.row(_label(entry["label"]))).memory
             slot.floats[:], slot.ints[:] = entry["slot"]["floats"], entry["slot"]["ints"]
     numbers.batches = int(saved["batches"])
     state._reckon()

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.arrays import Floats, Ints, Memory, allocate, room, scratch, within
+from tideproof.core.plain import plain
 from tideproof.kernels.moments import record
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import Slot
+from tideproof.live.compiled import compiled_asks
 from tideproof.live.environments import Environments, Saved
 from tideproof.live.pull import Label
 from tideproof.live.sums import Solved, Sums, Values
@@ -55,16 +57,19 @@ class Numbers:
 
     def __init__(self, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None) -> None:
         self.spec, self.seed, self.sign = spec, seed, sign
-        self.program = spec.program()
+        plain_program = spec.plain_program()
+        self.program = plain_program or spec.program()
+        self._shown: Callable[[Any], Any] = (lambda view: view) if plain_program is None else plain
         self.active = list(range(arms))
         self.params = spec.params(arms, horizon)
-        self.places = Environments(arms, arms)
+        self.places = Environments(arms, arms, self._shown)
         self._begin(arms)
 
     def _begin(self, places: int) -> None:
         self._floats, self._ints, (self.memory, self.ahead) = _two(self.spec.layout(), places)
         self._scratch = [scratch(each.view) for each in (self.memory, self.ahead)]
-        self._nowhere = allocate(Slot, places)
+        self._runs = [self._shown(each.view) for each in (self.memory, self.ahead)]  # as kernels take them
+        self._nowhere = self._shown(allocate(Slot, places).view)
         self._place = {arm: i for i, arm in enumerate(self.active)}
         self._told, self._design = Sums(places), Sums(places)
         self._fits = "fit" in self.spec.reads
@@ -113,8 +118,7 @@ class Numbers:
             self._tell(row, self._place[arm], n, mean, squares)
 
     def _tell(self, row: int, place: int, n: int, mean: float, squares: float) -> None:
-        run = self.memory.view
-        slot = self.places.slot(row).view
+        run, slot = self._runs[0], self.places.slot(row).kernels
         draw = self._draw(TELL, self.batches)
         self.program.take(self.params, run.state, run.data, slot, place, n, self.sign * mean, squares, draw)
         self.batches += 1
@@ -152,9 +156,9 @@ class Numbers:
         rows.mean[row, arm] = centre if n > 1 else new
         if arm not in self._place:
             return
-        merges, run = self.spec.policy.merges, self.memory.view
+        merges, run = self.spec.policy.merges, self._runs[0]
         if self.spec.reads == {"fit"} and merges is not None and merges(run.state):
-            slot = self.places.slot(row).view
+            slot = self.places.slot(row).kernels
             slot.mean[0] += self.sign * (new - old) / slot.size[0]
             self._told.changed.add(row)
             self._moved = self._moved | {row}
@@ -175,25 +179,54 @@ class Numbers:
         """
         self.look_ahead()
         row = self.places.row(label)
-        slot, run = self.places.ahead(row).view, self.ahead.view
+        if n > 1 and play is None:
+            places = np.zeros(n, np.int64)
+            chosen = places[: self._next_places(row, first, places)].tolist()
+            self._note(row, chosen)
+            asked = [self.active[place] for place in chosen]
+        else:
+            asked = self._ask_one_by_one(row, n, first, play)
+        self.clear_scratch()
+        return asked
+
+    def _ask_one_by_one(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
+        run, slot = self._runs[1], self.places.ahead(row).kernels
         asked: list[int] = []
         for step in range(first, first + n):
             self._lay()
             place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
             if place < 0:
                 break
-            arm = self.active[place] if play is None else play(self.active[place])
-            asked.append(arm)
-            self.expect(row, arm)
-        self.clear_scratch()
+            arm = self.active[place]
+            asked.append(arm if play is None else play(arm))
+            self.expect(row, asked[-1])
         return asked
+
+    def _next_places(self, row: int, first: int, places: Ints) -> int:
+        """Fill in the places of the next arms, give all but the last theirs in the design, and count them."""
+        run, slot = self.ahead.view, self.places.ahead(row)
+        steps = [np.uint64(step) for step in (self.seed, first, self.batches + int(self._out.sum()))]
+        program = compiled_asks(
+            self.spec, places.size, self.params, run.state, run.data, slot.memory.view, *steps
+        )
+        if program is not None:
+            count = program(self.params, run.state, run.data, slot.memory.view, *steps, places)
+        else:
+            run = self._runs[1]
+            count = self.program.ask_many(
+                self.params, run.state, run.data, slot.kernels, *steps, self._shown(places)
+            )
+        if count < places.size:  # it stopped, or what it returned is refused here
+            draw = self._draw(ASK, first + int(count))
+            self.program.ask(self.params, *self._runs[1][:2], slot.kernels, draw)
+        return int(count)
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped; changes nothing."""
         self.look_ahead()
         row = self.places.find(label)
-        slot = self._nowhere.view if row is None else self.places.ahead(row).view
-        run = self.ahead.view
+        slot = self._nowhere if row is None else self.places.ahead(row).kernels
+        run = self._runs[1]
         place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
         self.clear_scratch()
         return self.active[place] if place >= 0 else -1
@@ -205,12 +238,11 @@ class Numbers:
         run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
         run.copy_from(self.ahead)
         if row is not None:
-            slot.copy_from(self.places.ahead(row))
+            slot.copy_from(self.places.ahead(row).memory)
         expected = self.batches + int(self._out.sum())
         arms = self.places.rows.n.shape[1]
-        return Trial(
-            self.program, self.params, run.view, slot.view, self.seed, step, expected, self.active, arms
-        )
+        seen = self._shown(run.view), self._shown(slot.view)
+        return Trial(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
 
     def clear_scratch(self) -> None:
         """Empty what kernels work on, so that the bytes do not tell who looked."""
@@ -228,13 +260,25 @@ class Numbers:
             self._latest = place
             self._design.changed.add(row)
 
+    def _note(self, row: int, places: list[int]) -> None:
+        """Note that pulls of these places are out, all but the last laid on the design already."""
+        for place in places:
+            self.places.rows.out[row, self.active[place]] += 1
+            self._out[place] += 1
+        if places:
+            last = places[-1]
+            self._where[places] = row
+            self._latest = last
+            self._new.append((row, last))
+            self._design.changed.add(row)
+
     def _lay(self) -> None:
         """Lay new pulls on the design and tell the policy of them, `ahead` being up to date else."""
         if not self._new:
             return
-        run, out = self.ahead.view, int(self._out.sum()) - len(self._new)
+        run, out = self._runs[1], int(self._out.sum()) - len(self._new)
         for step, (row, place) in enumerate(self._new, self.batches + out):
-            slot = self.places.ahead(row).view
+            slot = self.places.ahead(row).kernels
             self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
         self._new.clear()
 
@@ -261,7 +305,7 @@ class Numbers:
         if self._designed and self._out.any():
             data = self.ahead.view.data
             for row, place in self._new:  # told meanwhile or not, it has its place
-                self.program.reserve(data, self.places.ahead(row).view, place, 1)
+                self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
             if self._fits:
                 design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
         self._moved = self._moved.union(row for row, _ in self._new)
@@ -292,23 +336,23 @@ class Numbers:
     def _lay_slot(self, row: int) -> None:
         """Make the slot ahead that of told rewards, with the pulls that are out."""
         ahead = self.places.ahead(row)
-        ahead.copy_from(self.places.slot(row))
-        out = self.places.rows.out[row]
-        for arm in np.flatnonzero(out).tolist():
-            if arm in self._place:
-                self.program.enter(ahead.view, self._place[arm], int(out[arm]), ahead.view.mean[0])
+        ahead.memory.copy_from(self.places.slot(row).memory)
+        slot = ahead.kernels
+        for arm, n in enumerate(self.places.rows.out[row].tolist()):
+            if n and arm in self._place:
+                self.program.enter(slot, self._place[arm], n, slot.mean[0])
 
     def _lay_first(self, fit: Any) -> None:
         """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
         for row in self.places.told[:1]:
-            slot = self.places.ahead(row).view
+            slot = self.places.ahead(row).memory.view
             if slot.first[0] == 1:
                 fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
 
     def _notice(self) -> None:
         """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
-        run, out, merges = self.ahead.view, self._out, self.spec.policy.merges
-        run.data.pulls[:] += out
+        run, out, merges = self._runs[1], self._out, self.spec.policy.merges
+        self.ahead.view.data.pulls[:] += out
         order = [place for place in np.flatnonzero(out).tolist() if place != self._latest]
         if out[self._latest]:
             order.append(self._latest)
@@ -316,9 +360,9 @@ class Numbers:
         if merges is not None and merges(run.state):
             batches = [(order[-1], int(out.sum()))]
         for step, (place, n) in enumerate(batches):
-            slot = self.places.ahead(int(self._where[place])).view
+            slot = self.places.ahead(int(self._where[place])).kernels
             if place == self._latest and slot.size[0] <= 1.0:  # the first pull of its environment
-                slot = self._nowhere.view
+                slot = self._nowhere
             draw = self._draw(TELL, self.batches + step)
             self.program.notice(self.params, run.state, run.data, slot, place, n, draw)
 
@@ -353,7 +397,7 @@ class Numbers:
 
     def select(self) -> int:
         """Return the arm that the policy would select now."""
-        run = self.memory.view
+        run = self._runs[0]
         draw = self._draw(SELECT, self.batches)
         chosen = int(self.program.select(self.params, run.state, run.data, draw))
         for array in self._scratch[0]:

@@ -8,8 +8,10 @@ from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
 from tideproof.core.arrays import Memory, Unused, allocate, compose
-from tideproof.core.link import interpreted, link, quietly
+from tideproof.core.link import interpreted, is_kernel, link, quietly
+from tideproof.core.plain import PLAIN
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
+from tideproof.kernels.batch import ask_many
 from tideproof.kernels.data import Data, expect, notice, reserve, take
 from tideproof.kernels.replicate import add_alone, replicate
 from tideproof.kernels.slot import Slot, enter
@@ -69,6 +71,16 @@ class PolicySpec:
         """Return the interpreted program."""
         return _interpreted(self.policy, self.selection)
 
+    def plain_program(self) -> Program | None:
+        """Return the one that runs on `core.plain` numbers, if all of its kernels are known to bear that."""
+        holes = (*self.policy.holes.values(), *self.selection.holes.values())
+        kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
+        ours = all(
+            f.__module__.partition(".")[0] == __package__.partition(".")[0]
+            for f in (*kernels, *filter(is_kernel, holes))
+        )
+        return _interpreted(self.policy, self.selection, plain=True) if ours else None
+
     def memory(self, arms: int) -> Memory[Any]:
         """Allocate (state, data, slot) for a run."""
         return allocate(self.layout(), arms)
@@ -92,10 +104,11 @@ class Program(NamedTuple):
     notice: Callable[..., Any]
     reserve: Callable[..., Any]
     enter: Callable[..., Any]
+    ask_many: Callable[..., Any]
     replicate: Callable[..., Any]
 
 
-_INTERPRETED = (take, expect, notice, reserve, enter, replicate)
+_INTERPRETED = (take, expect, notice, reserve, enter, ask_many, replicate)
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
@@ -137,8 +150,8 @@ def _check(policy: Policy, selection: Selection) -> None:
 
 
 @cache
-def _interpreted(policy: Policy, selection: Selection) -> Program:
-    fill = dict(_fill(policy, selection, trace=True))
+def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> Program:
+    fill = {**_fill(policy, selection, trace=True), **(PLAIN if plain else {})}
     own = f"{policy.title} with {selection.title}"
     ask = Checked("ask", policy.title, policy.ask, link(policy.ask, interpreted, fill))
     select = Checked("select", own, selection.select, link(selection.select, interpreted, fill))

@@ -1,0 +1,131 @@
+"""Interpreted kernels on Python's own numbers, in the memory of NumPy's arrays: two to five times as fast.
+
+An element of a NumPy array is an object whose arithmetic is slow. The same memory seen through `ctypes` gives
+plain floats and integers, and what kernels do with a whole matrix through `core.access` is done by NumPy in
+the same order: every result has the same bits. Two things differ: a division by zero raises, and an integer
+is not cut to 64 bits, so only kernels that are known to need neither are run on it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tideproof.core import access
+from tideproof.core.link import kernel
+
+
+class Matrix:
+    """A matrix: its rows for single elements, the array for all of it."""
+
+    __slots__ = ("array", "rows", "shape")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape = array, array.shape
+        self.rows = [plain(row) for row in array]
+
+    def __getitem__(self, place: tuple[int, int]) -> Any:
+        return self.rows[place[0]][place[1]]
+
+    def __setitem__(self, place: tuple[int, int], value: Any) -> None:
+        self.rows[place[0]][place[1]] = value
+
+
+@cache
+def _vector(kind: Any, size: int) -> Any:
+    """Return the type of a vector of that many numbers; it has a `size` as NumPy's have."""
+    return type(f"Vector{size}", (kind * size,), {"size": size})
+
+
+_KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_int64}
+
+
+def plain(view: Any) -> Any:
+    """Return an array, or a state of arrays, as kernels linked with `PLAIN` take it: in the same memory."""
+    if isinstance(view, tuple):
+        return type(view)(*(plain(part) for part in view))
+    if view.ndim == 2:
+        return Matrix(view)
+    if view.ndim > 2 or view.size == 0:  # rare, and as good as it is
+        return view
+    vector = _vector(_KINDS[view.dtype], view.size).from_buffer(view)
+    vector.array = view
+    return vector
+
+
+@kernel
+def _entry(P, i, k):
+    return P.rows[i][k]
+
+
+@kernel
+def _diagonal(P, i):
+    return P.rows[i][i]
+
+
+@kernel
+def _fetched(P, i, row, k):
+    return P.rows[i][k]
+
+
+@kernel
+def _put(P, i, k, value):
+    P.rows[i][k] = value
+
+
+@kernel
+def _less_outer(P, x, f):
+    outer = np.multiply.outer(x.array, x.array)
+    outer *= f
+    P.array -= outer
+
+
+@kernel
+def _along(P, x, arm, counts, each, out):
+    x, n = x[:], counts[:]
+    own = 1.0 - n[arm] * each
+    total = own * x[arm]
+    arms, shares = [arm], [own]
+    for k in range(len(n)):
+        if k != arm and n[k] != 0.0:
+            share = n[k] * each
+            total -= share * x[k]
+            arms.append(k)
+            shares.append(share)
+    parts = P.array[arms]
+    parts *= np.array(shares)[:, None]
+    np.subtract.reduce(parts, axis=0, out=out.array)  # row after row
+    found = out[:]
+    quadratic = found[arm]
+    for k in range(len(n)):
+        quadratic -= n[k] * each * found[k]
+    return total, quadratic
+
+
+@kernel
+def _times(P, x, each, out):
+    n = x[:]
+    arms = [k for k in range(len(n)) if n[k] != 0.0]
+    parts = P.array[arms]
+    parts *= np.array([n[k] * each for k in arms])[:, None]
+    np.add.reduce(parts, axis=0, out=out.array)  # row after row
+    found = out[:]
+    total = 0.0
+    for k in range(len(n)):
+        total += n[k] * each * found[k]
+    return total
+
+
+PLAIN: Mapping[Any, Any] = {
+    access.entry: _entry,
+    access.diagonal: _diagonal,
+    access.fetched: _fetched,
+    access.put: _put,
+    access.less_outer: _less_outer,
+    access.along: _along,
+    access.times: _times,
+}
