@@ -19,6 +19,13 @@ class Summary(NamedTuple):
     variance: float
 
 
+class Plan(NamedTuple):
+    """Shares of all arms, for that many units more."""
+
+    shares: tuple[float, ...]
+    left: int
+
+
 class Mark(NamedTuple):
     """What `Book.restore` needs to go back: lengths, pulls as they were, and single values."""
 
@@ -28,6 +35,9 @@ class Mark(NamedTuple):
     retired: int
     touched: dict[int, tuple[str, float | None]]
     asked: list[int]
+    added: int
+    unit: tuple[str | None, int | None]
+    plan: tuple[Label | None, Plan | None]
     values: tuple[Any, ...]
 
 
@@ -43,6 +53,9 @@ class Book:
     summaries : with their keys and times.
     keyed : places of the summaries that had a key, by it.
     units : number of the pull of each unit, by the hash of its name.
+    of_units : numbers of all pulls that units got.
+    plans : shares that units are drawn from, by environment.
+    added : rewards of units that were told with a key, by pull and key.
     budget, current, session, salt : as the events left them.
     settled, surplus, warm : pulls told or summarised; told rewards beyond; rewards from before.
     lost : pulls that returned to the budget.
@@ -52,6 +65,7 @@ class Book:
 
     VALUES = (
         "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "paused", "stopped",
+        "units", "plans",
     )  # fmt: skip
 
     def __init__(self, arms: Iterable[str], budget: int | None, session: str, salt: str) -> None:
@@ -65,14 +79,17 @@ class Book:
         self.summaries: list[tuple[str | None, Summary, float]] = []
         self.keyed: dict[str, int] = {}
         self.units: dict[str, int] = {}
+        self.of_units: set[int] = set()
+        self.plans: dict[Label, Plan] = {}
+        self.added: dict[tuple[int, str], float] = {}
         self.budget, self.session, self.salt = budget, session, salt
         self.current: Label | None = None
         self.settled = self.surplus = self.warm = self.lost = 0
         self.paused = self.stopped = False
         self.asked = [0] * len(self.arms)
 
-    def save(self, touched: Iterable[int]) -> Mark:
-        """Return what to go back to after changes to these pulls."""
+    def save(self, touched: Iterable[int], unit: str | None = None, label: Label | None = None) -> Mark:
+        """Return what to go back to after changes to these pulls, this unit and the plan of this label."""
         return Mark(
             len(self.pulls),
             len(self.summaries),
@@ -80,6 +97,9 @@ class Book:
             len(self.retired),
             {number: (self.status[number], self.rewards[number]) for number in touched},
             list(self.asked),
+            len(self.added),
+            (unit, None if unit is None else self.units.get(unit)),
+            (label, None if label is None else self.plans.get(label)),
             tuple(getattr(self, name) for name in self.VALUES),
         )
 
@@ -95,13 +115,23 @@ class Book:
         del self.summaries[mark.summaries :], self.arms[mark.arms :], self.retired[mark.retired :]
         self.number = {id: n for id, n in self.number.items() if n < mark.pulls}
         self.units = {unit: n for unit, n in self.units.items() if n < mark.pulls}
+        self.of_units = {n for n in self.of_units if n < mark.pulls}
+        self.added = dict(list(self.added.items())[: mark.added])
+        unit, before = mark.unit
+        if unit is not None and before is not None:
+            self.units[unit] = before
+        label, plan = mark.plan
+        if label is not None:
+            self.plans = {each: p for each, p in self.plans.items() if each != label}
+            if plan is not None:
+                self.plans[label] = plan
         self.keyed = {key: place for key, place in self.keyed.items() if place < mark.summaries}
         self.out = dict.fromkeys(n for n, status in enumerate(self.status) if status == OUT)
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
         """Note pulls of these arms."""
         if unit is not None:
-            self.units[unit] = len(self.pulls)
+            self._assign(unit, label)
         for arm in arms:
             number = len(self.pulls)
             pull = Pull(f"{self.session}-{number}", self.arms[arm], label)
@@ -113,6 +143,14 @@ class Book:
             self.out[number] = None
             self.asked[arm] += 1
         self.current = label
+
+    def _assign(self, unit: str, label: Label) -> None:
+        """Note that the next pull is this unit's, which uses up one of the plan."""
+        self.units[unit] = len(self.pulls)
+        self.of_units.add(len(self.pulls))
+        plan = self.plans.pop(label, None)
+        if plan is not None and plan.left > 1:
+            self.plans[label] = plan._replace(left=plan.left - 1)
 
     def settle(self, number: int, status: str, reward: float | None = None) -> int:
         """Note what became of a pull, and return 1 if it was out."""

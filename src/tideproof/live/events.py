@@ -54,6 +54,26 @@ class Told(NamedTuple):
     rewards: tuple[float, ...]
 
 
+class Added(NamedTuple):
+    """Rewards of pulls, some of them of units: these are added to what was told, once for each key."""
+
+    at: float
+    by: str | None
+    pulls: tuple[int, ...]
+    rewards: tuple[float, ...]
+    keys: tuple[str | None, ...]
+
+
+class Shared(NamedTuple):
+    """The shares of all arms among the next `n` units in an environment."""
+
+    at: float
+    by: str | None
+    label: str | int
+    n: int
+    shares: tuple[float, ...]
+
+
 class Summarised(NamedTuple):
     """Rewards of one arm in one environment at once."""
 
@@ -174,12 +194,25 @@ class Carried(NamedTuple):
 
 
 Event = (
-    Created | Opened | Asked | Told | Summarised | Cancelled | Expired | Corrected | ArmAdded | ArmRetired
-    | Extended | Paused | Resumed | Stopped | Noted | Warmed | Salted | Carried
+    Created | Opened | Asked | Told | Added | Shared | Summarised | Cancelled | Expired | Corrected | ArmAdded
+    | ArmRetired | Extended | Paused | Resumed | Stopped | Noted | Warmed | Salted | Carried
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
 _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
+
+
+def without_old_salts(happened: list[Event]) -> list[Event]:
+    """Return the events without salts that a later event deleted or replaced.
+
+    >>> without_old_salts([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
+    Salted(at=1.0, by=None, salt='')
+    """
+    last = max((i for i, event in enumerate(happened) if isinstance(event, Salted)), default=0)
+    return [
+        event._replace(salt="") if i < last and isinstance(event, Salted) else event
+        for i, event in enumerate(happened)
+    ]
 
 
 def plain(event: Event) -> list[Any]:

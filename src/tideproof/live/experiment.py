@@ -34,7 +34,6 @@ from tideproof.live.pull import (
     DEFAULTED,
     EXPIRED,
     OUT,
-    SUMMARISED,
     TOLD,
     Label,
     Pull,
@@ -44,6 +43,8 @@ from tideproof.live.pull import (
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, Watch, facts
 from tideproof.live.state import State
+from tideproof.live.telling import as_event, new_rewards
+from tideproof.live.units import arm_at, batch_size, checked_unit, hashed, new_salt, point
 from tideproof.live.warm import cells_before
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.noise import Variance
@@ -198,12 +199,23 @@ class Experiment:
     # -- asking
 
     @overload
-    def ask(self, *, environment: Label | None = None, n: None = None, by: str | None = None) -> Pull: ...
+    def ask(
+        self,
+        *,
+        environment: Label | None = None,
+        n: None = None,
+        unit: str | int | None = None,
+        by: str | None = None,
+    ) -> Pull: ...
     @overload
     def ask(self, *, environment: Label | None = None, n: int, by: str | None = None) -> list[Pull]: ...
-    @_locked
     def ask(
-        self, *, environment: Label | None = None, n: int | None = None, by: str | None = None
+        self,
+        *,
+        environment: Label | None = None,
+        n: int | None = None,
+        unit: str | int | None = None,
+        by: str | None = None,
     ) -> Pull | list[Pull]:
         """Say which arm to play next, or the next `n` of them.
 
@@ -214,6 +226,10 @@ class Experiment:
             back is the same environment.
         n
             Number of pulls; the answer is then a list.
+        unit
+            Who gets it, such as a visitor: the same unit gets the same pull again, in the environment of
+            its first. Units are spread over the arms by `shares`, whatever their order; only a hash of
+            the name is kept.
         by
             Who asks, for the record.
 
@@ -222,6 +238,17 @@ class Experiment:
         Finished
             If fewer pulls than that are left, the policy has stopped, or the experiment is paused.
         """
+        if unit is None:
+            return self._ask(environment, n, by)
+        if n is not None:
+            raise InputError(f"a unit gets one pull: unit={unit!r} and n={n!r} cannot both be given")
+        name = checked_unit(unit)
+        while (pull := self._ask_unit(name, environment, by)) is None:
+            self._plan(environment)
+        return pull
+
+    @_locked
+    def _ask(self, environment: Label | None, n: int | None, by: str | None) -> Pull | list[Pull]:
         wanted = 1 if n is None else whole("n", n, 1)
         label = self._label if environment is None else checked_label(environment)
         book = self._state.book
@@ -233,6 +260,59 @@ class Experiment:
         self._here.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
+
+    @_locked
+    def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
+        """Return the pull of a unit; None if there is no plan to draw its arm from."""
+        book = self._state.book
+        label = self._label if environment is None else checked_label(environment)
+        known = book.units.get(hashed(name, book.salt)) if book.salt else None
+        if known is not None and book.status[known] != CANCELLED:
+            return book.pulls[known]
+        self._check_open(1)
+        plan = book.plans.get(label)
+        if plan is None:
+            return None
+        self._open()
+        if not book.salt:
+            self._state.add(e.Salted(self._now(), None, new_salt()))
+        arm = arm_at(point(name, book.salt), plan.shares)
+        if known is not None and (before := book.arms.index(book.pulls[known].arm)) in book.active:
+            arm = before
+        self._state.add(e.Asked(self._now(), by, label, (arm,), hashed(name, book.salt)))
+        self._here.label = label
+        return book.pulls[-1]
+
+    def _plan(self, environment: Label | None) -> None:
+        """Find the shares that the next units are drawn from."""
+        trial, n, play, label = self._trial_for_units(environment)
+        shares = trial.shares(n, play).tolist()
+        if not any(shares):
+            raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
+        self._share(label, n, tuple(shares), trial.active)
+
+    @_locked
+    def _trial_for_units(self, environment: Label | None) -> Any:
+        book = self._state.book
+        label = self._label if environment is None else checked_label(environment)
+        n = batch_size(len(book.active), len(book.pulls) - book.lost, book.remaining)
+        return *self._trial(label, n), label
+
+    @_locked
+    def _share(self, label: Label, n: int, shares: tuple[float, ...], active: list[int]) -> None:
+        book = self._state.book
+        if active == book.active and len(shares) == len(book.arms) and label not in book.plans:
+            self._state.add(e.Shared(self._now(), None, label, n, shares))
+
+    @_locked
+    def forget_units(self, by: str | None = None) -> None:
+        """Delete the key of the units' hashes: nobody can say any more who got what.
+
+        Pulls that are out may still be told. A unit that comes again is a new one.
+        """
+        if self._state.book.salt:
+            self._state.add(e.Salted(self._now(), by, ""))
+        self._state.events[:] = e.without_old_salts(self._state.events)
 
     def shares(self, *, environment: Label | None = None, n: int | None = None) -> dict[str, float]:
         """Return the share of each arm in the next pulls, without asking for them.
@@ -314,33 +394,31 @@ class Experiment:
 
     # -- telling
 
-    def tell(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
-        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless."""
-        self.tell_many([pull], [reward], by)
+    def tell(self, pull: Pull | str, reward: float, by: str | None = None, *, key: str | None = None) -> None:
+        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless.
+
+        Rewards of a unit are added up, each that is told: there, a key such as the number of an order makes
+        a repeat harmless.
+        """
+        self.tell_many([pull], [reward], by, keys=[key])
 
     @_locked
-    def tell_many(self, pulls: Iterable[Pull | str], rewards: Iterable[float], by: str | None = None) -> None:
+    def tell_many(
+        self,
+        pulls: Iterable[Pull | str],
+        rewards: Iterable[float],
+        by: str | None = None,
+        *,
+        keys: Iterable[str | None] | None = None,
+    ) -> None:
         """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
         book = self._state.book
         numbers = [self._known(pull) for pull in pulls]
         values = [self._reward("reward", reward) for reward in rewards]
-        if len(numbers) != len(values):
-            raise InputError(f"{len(numbers)} pulls but {len(values)} rewards")
-        new: dict[int, float] = {}
-        for number, reward in zip(numbers, values, strict=True):
-            late = book.status[number] == DEFAULTED  # its reward replaces the default
-            known = new.get(number, None if late else book.rewards[number])
-            name = book.pulls[number].id
-            if known is not None and known != reward:
-                raise ConflictingReward(
-                    f"pull {name} was told {known!r} before; now {reward!r}: correct(pull, reward) corrects"
-                )
-            if book.status[number] in (SUMMARISED, CANCELLED):
-                raise InputError(f"pull {name} is {book.status[number]}; it cannot be told any more")
-            if known is None:
-                new[number] = reward
+        names = [None] * len(numbers) if keys is None else [_checked_key(key) for key in keys]
+        new = new_rewards(book, numbers, values, names)
         if new:
-            self._state.add(e.Told(self._now(), by, tuple(new), tuple(new.values())))
+            self._state.add(as_event(book, new, self._now(), by))
 
     @_locked
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
@@ -614,7 +692,7 @@ class Experiment:
     @_locked
     def events(self) -> list[e.Event]:
         """Return everything that happened, in order."""
-        return list(self._state.events)
+        return e.without_old_salts(self._state.events)
 
     def __repr__(self) -> str:
         book = self._state.book

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tideproof.live import events as e
-from tideproof.live.book import Book, Mark, Summary
+from tideproof.live.book import Book, Mark, Plan, Summary
 from tideproof.live.bounds import checked_bounds
 from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, SUMMARISED, TOLD, Label
@@ -106,11 +106,19 @@ class State:
         labels = {self.book.pulls[number].environment for number in touched}
         if isinstance(event, (e.Asked, e.Summarised)):
             labels = {event.label}
-        whole = isinstance(event, _WHOLE) or (
-            isinstance(event, e.Told) and any(self.book.status[number] == DEFAULTED for number in touched)
-        )
+        whole = isinstance(event, _WHOLE) or self._replaces(event)
         numbers = None if whole else self.numbers.save(labels)
-        self._before = _Before(self._done, numbers, self.book.save(touched))
+        self._before = _Before(self._done, numbers, self.book.save(touched, *_unit_and_label(event)))
+
+    def _replaces(self, event: e.Event) -> bool:
+        """Return whether rewards take the place of others, as a correction does."""
+        status = self.book.status
+        if isinstance(event, e.Told):
+            return any(status[number] == DEFAULTED for number in event.pulls)
+        if isinstance(event, e.Added):
+            twice = len(set(event.pulls)) < len(event.pulls)
+            return twice or any(status[number] in (TOLD, DEFAULTED) for number in event.pulls)
+        return False
 
     def go_back(self) -> None:
         """Undo what was changed for an event that was not finished."""
@@ -143,6 +151,23 @@ class State:
             else:
                 self._tell(number, TOLD, reward)
         self._reckon()
+
+    def _added(self, event: e.Added) -> None:
+        book = self.book
+        for number, reward, key in zip(event.pulls, event.rewards, event.keys, strict=True):
+            if key is not None:
+                book.added[number, key] = reward
+            before = book.rewards[number] if book.status[number] == TOLD else None
+            if before is not None:
+                self._replace(number, before + reward)
+            elif book.status[number] == DEFAULTED:
+                self._replace(number, reward)
+            else:
+                self._tell(number, TOLD, reward)
+        self._reckon()
+
+    def _shared(self, event: e.Shared) -> None:
+        self.book.plans[event.label] = Plan(event.shares, event.n)
 
     def _tell(self, number: int, status: str, reward: float) -> None:
         was_out = self.book.settle(number, status, reward)
@@ -201,6 +226,7 @@ class State:
         self._seat()
 
     def _seat(self) -> None:
+        self.book.plans = {}
         active = self.book.active
         params = self.spec.params(len(active), self.book.horizon)
         self.numbers.seat(len(self.book.arms), active, params)
@@ -225,6 +251,7 @@ class State:
 
     def _salted(self, event: e.Salted) -> None:
         self.book.salt = event.salt
+        self.book.units = {}
 
     def _noted(self, event: e.Noted) -> None:
         pass
@@ -246,15 +273,26 @@ _WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected)  # change 
 
 def _touched(event: e.Event) -> tuple[int, ...]:
     """Return the numbers of the pulls that an event speaks of."""
-    if isinstance(event, (e.Told, e.Cancelled, e.Expired)):
+    if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired)):
         return event.pulls
     return (event.pull,) if isinstance(event, e.Corrected) else ()
+
+
+def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:
+    """Return the unit, and the environment whose plan an event changes."""
+    if isinstance(event, e.Shared):
+        return None, event.label
+    if isinstance(event, e.Asked) and event.unit is not None:
+        return event.unit, event.label
+    return None, None
 
 
 _APPLY: dict[type[Any], Callable[[State, Any], None]] = {
     e.Opened: State._opened,
     e.Asked: State._asked,
     e.Told: State._told,
+    e.Added: State._added,
+    e.Shared: State._shared,
     e.Summarised: State._summarised,
     e.Cancelled: State._cancelled,
     e.Expired: State._expired,
