@@ -24,6 +24,7 @@ from tideproof.live.sums import Solved, Sums, Values
 from tideproof.live.trial import Trial
 from tideproof.policies.spec import PolicySpec
 
+_ZERO = np.uint64(0)
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
 
 
@@ -57,6 +58,7 @@ class Numbers:
 
     def __init__(self, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None) -> None:
         self.spec, self.seed, self.sign = spec, seed, sign
+        self._seed = np.uint64(seed)
         plain_program = spec.plain_program()
         self.program = plain_program or spec.program()
         self._shown: Callable[[Any], Any] = (lambda view: view) if plain_program is None else plain
@@ -74,8 +76,8 @@ class Numbers:
         self._told, self._design = Sums(places), Sums(places)
         self._fits = "fit" in self.spec.reads
         self.batches = 0
-        self._out = np.zeros(places, np.int64)  # pulls out, of each arm that is played
-        self._where = np.zeros(places, np.int64)  # the row of the last ask of each
+        self._out = [0] * places  # pulls out, of each arm that is played
+        self._where = [0] * places  # the row of the last ask of each
         self._latest = 0  # the place of the last ask
         self._new: list[tuple[int, int]] = []  # row and place of pulls out that `ahead` does not have yet
         self._ready = True  # whether `ahead` is up to date
@@ -97,7 +99,7 @@ class Numbers:
         self._floats[:], self._ints[:] = undo.floats, undo.ints
         (self.batches, out, where, self._latest, self._ready, self._designed, moved, self.params,
          new) = undo.counters  # fmt: skip
-        self._out[:], self._where[:], self._new = out, where, list(new)
+        self._out, self._where, self._new = list(out), list(where), list(new)
         self._moved = self._moved | moved  # a row too many is laid anew, and comes out the same
         self.places.restore(undo.places)
 
@@ -205,7 +207,7 @@ class Numbers:
     def _next_places(self, row: int, first: int, places: Ints) -> int:
         """Fill in the places of the next arms, give all but the last theirs in the design, and count them."""
         run, slot = self.ahead.view, self.places.ahead(row)
-        steps = [np.uint64(step) for step in (self.seed, first, self.batches + int(self._out.sum()))]
+        steps = [np.uint64(step) for step in (self.seed, first, self.batches + sum(self._out))]
         program = compiled_asks(
             self.spec, places.size, self.params, run.state, run.data, slot.memory.view, *steps
         )
@@ -239,7 +241,7 @@ class Numbers:
         run.copy_from(self.ahead)
         if row is not None:
             slot.copy_from(self.places.ahead(row).memory)
-        expected = self.batches + int(self._out.sum())
+        expected = self.batches + sum(self._out)
         arms = self.places.rows.n.shape[1]
         seen = self._shown(run.view), self._shown(slot.view)
         return Trial(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
@@ -262,12 +264,13 @@ class Numbers:
 
     def _note(self, row: int, places: list[int]) -> None:
         """Note that pulls of these places are out, all but the last laid on the design already."""
-        for place in places:
-            self.places.rows.out[row, self.active[place]] += 1
-            self._out[place] += 1
         if places:
-            last = places[-1]
-            self._where[places] = row
+            out, last = self.places.rows.out[row], places[-1]
+            for place in set(places):
+                n = places.count(place)
+                out[self.active[place]] += n
+                self._out[place] += n
+                self._where[place] = row
             self._latest = last
             self._new.append((row, last))
             self._design.changed.add(row)
@@ -276,7 +279,7 @@ class Numbers:
         """Lay new pulls on the design and tell the policy of them, `ahead` being up to date else."""
         if not self._new:
             return
-        run, out = self._runs[1], int(self._out.sum()) - len(self._new)
+        run, out = self._runs[1], sum(self._out) - len(self._new)
         for step, (row, place) in enumerate(self._new, self.batches + out):
             slot = self.places.ahead(row).kernels
             self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
@@ -302,7 +305,7 @@ class Numbers:
             self._lay()
             return
         design: Any = None
-        if self._designed and self._out.any():
+        if self._designed and any(self._out):
             data = self.ahead.view.data
             for row, place in self._new:  # told meanwhile or not, it has its place
                 self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
@@ -314,7 +317,7 @@ class Numbers:
             self._lay_slot(row)
         self._moved = set()
         self.ahead.copy_from(self.memory)
-        if self._out.any():
+        if any(self._out):
             if self._fits:
                 fit = self.ahead.view.data.fit
                 fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
@@ -337,10 +340,7 @@ class Numbers:
         """Make the slot ahead that of told rewards, with the pulls that are out."""
         ahead = self.places.ahead(row)
         ahead.memory.copy_from(self.places.slot(row).memory)
-        slot = ahead.kernels
-        for arm, n in enumerate(self.places.rows.out[row].tolist()):
-            if n and arm in self._place:
-                self.program.enter(slot, self._place[arm], n, slot.mean[0])
+        self.program.enter_out(ahead.kernels, self._shown(self.places.rows.out[row, self.active]))
 
     def _lay_first(self, fit: Any) -> None:
         """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
@@ -353,14 +353,14 @@ class Numbers:
         """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
         run, out, merges = self._runs[1], self._out, self.spec.policy.merges
         self.ahead.view.data.pulls[:] += out
-        order = [place for place in np.flatnonzero(out).tolist() if place != self._latest]
+        order = [place for place, n in enumerate(out) if n and place != self._latest]
         if out[self._latest]:
             order.append(self._latest)
-        batches = [(place, int(out[place])) for place in order]
+        batches = [(place, out[place]) for place in order]
         if merges is not None and merges(run.state):
-            batches = [(order[-1], int(out.sum()))]
+            batches = [(order[-1], sum(out))]
         for step, (place, n) in enumerate(batches):
-            slot = self.places.ahead(int(self._where[place])).kernels
+            slot = self.places.ahead(self._where[place]).kernels
             if place == self._latest and slot.size[0] <= 1.0:  # the first pull of its environment
                 slot = self._nowhere
             draw = self._draw(TELL, self.batches + step)
@@ -386,7 +386,7 @@ class Numbers:
                     numbers = rows.n[row, arm], rows.mean[row, arm], rows.squares[row, arm]
                     self._tell(row, self._place[arm], int(numbers[0]), float(numbers[1]), float(numbers[2]))
         self.batches = max(batches, self.batches)
-        self._out[:] = rows.out[:, self.active].sum(axis=0)
+        self._out = rows.out[:, self.active].sum(axis=0).tolist()
         self._new.clear()
         self._ready = self._designed = False
         self._moved = set(range(len(self.places.labels)))
@@ -426,7 +426,7 @@ class Numbers:
         return [*both, *rows]
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
-        return Draw(np.uint64(self.seed), np.uint64(0), purpose, np.uint64(step))
+        return Draw(self._seed, _ZERO, purpose, np.uint64(step))
 
 
 def _two(kind: Any, places: int) -> tuple[Floats, Ints, list[Memory[Any]]]:
