@@ -121,6 +121,29 @@ def lost(course: Course, seed: int, cancels: bool = True) -> int:
     return best(run)
 
 
+def control(course: Course, seed: int) -> int:
+    """The first arm, which is not the best, has a fifth of the pulls at least."""
+    run = tp.Experiment(NAMES, budget=BUDGET, seed=seed, floors={NAMES[0]: 0.2})
+    while run.remaining:
+        pull = run.ask(environment=course.label)
+        run.tell(pull, course.play(pull))
+    return best(run)
+
+
+def shares(course: Course, seed: int) -> int:
+    """Nothing is asked for: a router splits each day by shares and tells a summary an arm."""
+    run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
+    while course.step < BUDGET:
+        label, day = course.label, BUDGET // 10
+        counts = {arm: round(share * day) for arm, share in run.shares(environment=label, n=day).items()}
+        for arm, n in counts.items():
+            own = [course.play(tp.Pull("", arm, label)) for _ in range(n)]
+            if own:
+                variance = float(np.var(own, ddof=1)) if n > 1 else None
+                run.tell_summary(arm=arm, environment=label, n=n, mean=float(np.mean(own)), variance=variance)
+    return best(run)
+
+
 def few_pulls(course: Course, seed: int) -> int:
     """Each pull stands for 200 rewards with as much more noise, told as one summary."""
     random = np.random.default_rng([SEED + 1, seed])
@@ -135,7 +158,7 @@ def few_pulls(course: Course, seed: int) -> int:
 
 
 Way = Callable[[Course, int], int]
-DAYS = ("days", "days-batches")
+DAYS = ("days", "days-batches", "shares")
 WAYS: dict[str, tuple[str, Way, str]] = {  # name: in words, how, against which
     "plain": ("one by one", plain, ""),
     "batches": ("asked in batches of 20, told one by one", batches, "plain"),
@@ -146,6 +169,8 @@ WAYS: dict[str, tuple[str, Way, str]] = {  # name: in words, how, against which
         partial(batches, size=BUDGET // 10),
         "days",
     ),
+    "shares": ("ten environments, split by shares, nothing asked for", shares, "days"),
+    "control": ("a control arm with at least 20 %", control, "plain"),
     "late": ("an arm, any, joins half-way", late, "plain"),
     "late-best": ("the best arm joins half-way", partial(late, arm=ARMS - 1), "plain"),
     "lost": ("10 % of rewards lost, their pulls cancelled", lost, "plain"),
