@@ -140,10 +140,12 @@ class Watch:
             self.twins = (other, label) if isinstance(label, str) else (label, other)
 
     def _rewards(self, rewards: Iterable[float]) -> None:
-        for reward in rewards:
-            if len(self.values) < VARIED:
-                self.values.add(reward)
+        distinct = sorted(set(rewards))
+        if len(self.values) < VARIED:
+            self.values.update(distinct[:VARIED])
+        for reward in distinct[:EDGE]:
             _keep(self.lows, reward)
+        for reward in distinct[-EDGE:]:
             _keep(self.highs, -reward)
 
     @property
