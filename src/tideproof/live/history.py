@@ -72,7 +72,9 @@ class Record:
         """Return when each pull got the reward that counts."""
         found: dict[int, float] = {}
         for event in self.events:
-            if isinstance(event, e.Told) or (isinstance(event, e.Expired) and event.reward is not None):
+            if isinstance(event, (e.Told, e.Added)) or (
+                isinstance(event, e.Expired) and event.reward is not None
+            ):
                 found.update(dict.fromkeys(event.pulls, event.at))
             elif isinstance(event, e.Corrected):
                 found[event.pull] = event.at

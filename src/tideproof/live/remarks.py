@@ -119,7 +119,7 @@ class Watch:
     def _take(self, event: e.Event) -> None:
         if isinstance(event, (e.Asked, e.Summarised)):
             self._label(event.label)
-        elif isinstance(event, e.Told):
+        elif isinstance(event, (e.Told, e.Added)):
             self._rewards(event.rewards)
         elif isinstance(event, (e.Corrected, e.Expired)):
             self._rewards(() if event.reward is None else (event.reward,))
