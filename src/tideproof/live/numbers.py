@@ -7,7 +7,8 @@ by one, and is made anew only after what takes places away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ class Undo(NamedTuple):
     floats: Floats
     ints: Ints
     counters: tuple[Any, ...]
+    sums: tuple[Any, Any]
     places: Saved
 
 
@@ -92,16 +94,23 @@ class Numbers:
             self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
             self._moved, self.params, tuple(self._new),
         )  # fmt: skip
-        return Undo(self._floats.copy(), self._ints.copy(), counters, self.places.save(labels))
+        sums = self._told.mark(), self._design.mark()
+        new = (self.places.labels[row] for row, _ in self._new)
+        saved = self.places.save({*labels, *new})
+        return Undo(self._floats.copy(), self._ints.copy(), counters, sums, saved)
 
-    def restore(self, undo: Undo) -> None:
-        """Go back; may be done again where it was interrupted."""
+    def restore(self, undo: Undo) -> bool:
+        """Go back; may be done again where it was interrupted. False if it cannot, to the bit."""
+        told, design = undo.sums
+        if not (self._told.go_back(told) and self._design.go_back(design)):
+            return False
         self._floats[:], self._ints[:] = undo.floats, undo.ints
         (self.batches, out, where, self._latest, self._ready, self._designed, moved, self.params,
          new) = undo.counters  # fmt: skip
         self._out, self._where, self._new = list(out), list(where), list(new)
         self._moved = self._moved | moved  # a row too many is laid anew, and comes out the same
         self.places.restore(undo.places)
+        return True
 
     # -- told rewards
 
@@ -225,22 +234,22 @@ class Numbers:
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped; changes nothing."""
-        self.look_ahead()
-        row = self.places.find(label)
-        slot = self._nowhere if row is None else self.places.ahead(row).kernels
-        run = self._runs[1]
-        place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
-        self.clear_scratch()
+        with self._looking():
+            row = self.places.find(label)
+            slot = self._nowhere if row is None else self.places.ahead(row).kernels
+            run = self._runs[1]
+            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+            self.clear_scratch()
         return self.active[place] if place >= 0 else -1
 
     def trial(self, label: Label, step: int) -> Trial:
         """Return a copy of what the policy knows, to play on; changes nothing."""
-        self.look_ahead()
         row, places = self.places.find(label), len(self.active)
         run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
-        run.copy_from(self.ahead)
-        if row is not None:
-            slot.copy_from(self.places.ahead(row).memory)
+        with self._looking():
+            run.copy_from(self.ahead)
+            if row is not None:
+                slot.copy_from(self.places.ahead(row).memory)
         expected = self.batches + sum(self._out)
         arms = self.places.rows.n.shape[1]
         seen = self._shown(run.view), self._shown(slot.view)
@@ -398,10 +407,11 @@ class Numbers:
     def select(self) -> int:
         """Return the arm that the policy would select now."""
         run = self._runs[0]
+        before = [array.copy() for array in self._scratch[0]]
         draw = self._draw(SELECT, self.batches)
         chosen = int(self.program.select(self.params, run.state, run.data, draw))
-        for array in self._scratch[0]:
-            array.fill(0.0)
+        for array, values in zip(self._scratch[0], before, strict=True):
+            array[:] = values
         return self.active[chosen]
 
     def estimate(self) -> Solved:
@@ -419,11 +429,22 @@ class Numbers:
 
     def buffers(self) -> list[bytes]:
         """Return all numbers of the policy and of the environments, byte by byte."""
-        self.look_ahead()
-        count = len(self.places.labels)
-        rows = (array[:count].tobytes() for array in self.places.rows)
-        both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
-        return [*both, *rows]
+        with self._looking():
+            count = len(self.places.labels)
+            rows = (array[:count].tobytes() for array in self.places.rows)
+            both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
+            return [*both, *rows]
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Look ahead for a while: that somebody looked must not show in any later bit."""
+        undo = self.save(()) if self._new or not self._ready else None
+        try:
+            self.look_ahead()
+            yield
+        finally:
+            if undo is not None:
+                self.restore(undo)
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
         return Draw(self._seed, _ZERO, purpose, np.uint64(step))

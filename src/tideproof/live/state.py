@@ -126,11 +126,10 @@ class State:
         if before is None:
             return
         if before.place == self._done:
-            if before.numbers is None:  # it would have changed everything: begin anew
-                self.begin()
+            if before.numbers is None or not self.numbers.restore(before.numbers):
+                self.begin()  # it would have changed everything: anew
                 self.fold()
                 return
-            self.numbers.restore(before.numbers)
             self.book.restore(before.book)
         self._before = None
 

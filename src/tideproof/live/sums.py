@@ -53,6 +53,15 @@ class _Step(NamedTuple):
     values: Values
 
 
+class _Before(NamedTuple):
+    """What the last rows that were put in took the place of."""
+
+    step: _Step
+    changed: set[int]
+    rows: Ints
+    values: Values
+
+
 class Sums:
     """Sums over the environments of n, mean and squares, (rows, K) arrays that the owner changes."""
 
@@ -64,6 +73,7 @@ class Sums:
         self._known: Values = (zero, zero, zero)  # what the totals are made of
         self._step = _Step(totals, np.zeros(0, np.int64), self._known)
         self.changed: set[int] = set()
+        self._before = _Before(self._step, self.changed, self._step.rows, self._known)
 
     def solved(self, read: Callable[[Ints], Values]) -> Solved:
         """Take in the rows that changed, which `read` returns, and solve."""
@@ -89,6 +99,23 @@ class Sums:
             environments=totals.environments,
         )
 
+    def mark(self) -> Any:
+        """Return what `go_back` needs."""
+        return self._step
+
+    def go_back(self, mark: Any) -> bool:
+        """Be as then, to the bit; False if that is longer ago than the last solve."""
+        before = self._before
+        if self._step is mark:
+            return True
+        if before.step is not mark:
+            return False
+        for known, values in zip(self._known, before.values, strict=True):
+            known[before.rows] = values
+        self.changed = self.changed | before.changed
+        self._step = before.step
+        return True
+
     def _take_in(self, read: Callable[[Ints], Values]) -> None:
         """Add what changed; all of it or, where it is interrupted, nothing."""
         self._note()
@@ -101,12 +128,14 @@ class Sums:
             self._known = n, mean, squares
         values = read(rows)
         n, mean, squares = self._known
-        before, after = _share(n[rows], mean[rows], squares[rows]), _share(*values)
+        old = n[rows], mean[rows], squares[rows]
+        before, after = _share(*old), _share(*values)
         parts: Any = zip(self._step.totals, after, before, strict=True)
         totals = _Totals(*(total + (new - old) for total, new, old in parts))
+        self._before = _Before(self._step, self.changed, rows, old)
         self._step = _Step(totals, rows, values)
         self._note()
-        self.changed.clear()
+        self.changed = set()
 
     def _note(self) -> None:
         """Write down what the totals are made of; harmless if it was done."""
