@@ -1,7 +1,7 @@
 """What the ways of running a live test cost: how often `Experiment` selects a wrong arm, against the plain run.
 
-    python benchmarks/live.py 2000            # the table of docs/live.md, some minutes on two cores
-    python benchmarks/live.py 400 plain lost  # fewer runs, two ways only
+    python benchmarks/live.py 2000                # the table of docs/live.md, some minutes on two cores
+    python benchmarks/live.py 400 MDM plain lost  # fewer runs, one world, two ways
 
 Every way meets the same worlds, run by run: the same environments, shifts and noise of each step. Ratios are
 paired. The last rows come from the compiled lab.
@@ -121,6 +121,29 @@ def lost(course: Course, seed: int, cancels: bool = True) -> int:
     return best(run)
 
 
+def control(course: Course, seed: int) -> int:
+    """The first arm, which is not the best, has a fifth of the pulls at least."""
+    run = tp.Experiment(NAMES, budget=BUDGET, seed=seed, floors={NAMES[0]: 0.2})
+    while run.remaining:
+        pull = run.ask(environment=course.label)
+        run.tell(pull, course.play(pull))
+    return best(run)
+
+
+def shares(course: Course, seed: int) -> int:
+    """Nothing is asked for: a router splits each day by shares and tells a summary an arm."""
+    run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
+    while course.step < BUDGET:
+        label, day = course.label, BUDGET // 10
+        counts = {arm: round(share * day) for arm, share in run.shares(environment=label, n=day).items()}
+        for arm, n in counts.items():
+            own = [course.play(tp.Pull("", arm, label)) for _ in range(n)]
+            if own:
+                variance = float(np.var(own, ddof=1)) if n > 1 else None
+                run.tell_summary(arm=arm, environment=label, n=n, mean=float(np.mean(own)), variance=variance)
+    return best(run)
+
+
 def few_pulls(course: Course, seed: int) -> int:
     """Each pull stands for 200 rewards with as much more noise, told as one summary."""
     random = np.random.default_rng([SEED + 1, seed])
@@ -135,7 +158,7 @@ def few_pulls(course: Course, seed: int) -> int:
 
 
 Way = Callable[[Course, int], int]
-DAYS = ("days", "days-batches")
+DAYS = ("days", "days-batches", "shares")
 WAYS: dict[str, tuple[str, Way, str]] = {  # name: in words, how, against which
     "plain": ("one by one", plain, ""),
     "batches": ("asked in batches of 20, told one by one", batches, "plain"),
@@ -146,6 +169,8 @@ WAYS: dict[str, tuple[str, Way, str]] = {  # name: in words, how, against which
         partial(batches, size=BUDGET // 10),
         "days",
     ),
+    "shares": ("ten environments, split by shares, nothing asked for", shares, "days"),
+    "control": ("a control arm with at least 20 %", control, "plain"),
     "late": ("an arm, any, joins half-way", late, "plain"),
     "late-best": ("the best arm joins half-way", partial(late, arm=ARMS - 1), "plain"),
     "lost": ("10 % of rewards lost, their pulls cancelled", lost, "plain"),
@@ -160,16 +185,19 @@ def wrong(world: str, way: str, number: int) -> bool:
     return WAYS[way][1](course, number) not in WORLDS[world].best
 
 
-def rows(runs: int, ways: list[str]) -> Iterator[list[str]]:
-    """Yield the rows of the table."""
+def rows(runs: int, chosen: list[str]) -> Iterator[list[str]]:
+    """Yield the rows of the table: of all worlds and ways, or of the chosen ones."""
+    worlds = [name for name in WORLDS if name in chosen] or list(WORLDS)
+    ways = [way for way in WAYS if way in chosen] or list(WAYS)
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        for name, world in WORLDS.items():
+        for name in worlds:
             found: dict[str, np.ndarray] = {}
             for way in ways:
                 words, _, against = WAYS[way]
                 found[way] = np.fromiter(pool.map(partial(wrong, name, way), range(runs), chunksize=20), bool)
                 yield [name, words, share(found[way].sum(), runs), compared(found, way, against)]
-            yield from compiled(name, world, runs)
+            if ways == list(WAYS):
+                yield from compiled(name, WORLDS[name], runs)
 
 
 def compiled(name: str, world: tp.World, runs: int) -> Iterator[list[str]]:
@@ -200,11 +228,11 @@ def compared(found: dict[str, np.ndarray], way: str, against: str) -> str:
     return f"{estimate:.3f} ({low:.3f} to {high:.3f}) of {WAYS[against][0]}"
 
 
-def report(runs: int = 200, ways: list[str] | None = None) -> Iterator[str]:
+def report(runs: int = 200, chosen: list[str] | None = None) -> Iterator[str]:
     """Yield the table."""
     header = ["world", "how it is run", "wrong arm, 95 % interval", "relative to, paired"]
     title = f"{runs:,} runs of {BUDGET} pulls, {ARMS} arms, noise {SIGMA:g}, `contrast`."
-    yield "## Ways to run a live test\n\n" + table(title, header, list(rows(runs, ways or list(WAYS))))
+    yield "## Ways to run a live test\n\n" + table(title, header, list(rows(runs, chosen or [])))
 
 
 if __name__ == "__main__":

@@ -155,7 +155,11 @@ def test_as_a_module_it_is_the_command():
 
 def test_every_file_named_in_the_documents_exists():
     """A path starts at the repository or at the package: `benchmarks/lab.py`, `core/cuda.py`; or is a bare name."""
-    files = [p for folder in ("src", "tests", "benchmarks", "tools") for p in (ROOT / folder).rglob("*.py")]
+    files = [
+        p
+        for folder in ("src", "tests", "benchmarks", "tools", "examples")
+        for p in (ROOT / folder).rglob("*.py")
+    ]
     known = {p.name for p in files}
     for root in (ROOT, ROOT / "src" / "tideproof"):
         known |= {str(p.relative_to(root)) for p in files if p.is_relative_to(root)}

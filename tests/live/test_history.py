@@ -22,6 +22,9 @@ def played(**options):
     run.cancel(run.ask())
     run.tell_summary(arm="A", environment=2, n=10, mean=0.5, variance=2.0)
     run.tell_summary(arm="B", environment=2, n=1, mean=0.25, key="b")
+    visitor = run.ask(unit="visitor", environment=5)
+    run.tell(visitor, 0.5)
+    run.tell(run.ask(unit="visitor", environment=6), 0.25)
     settled = run.ask(environment=3)
     run.tell_summary(arm=settled.arm, environment=3, n=1, mean=1.5)
     told = run.ask(environment=4)
@@ -37,7 +40,7 @@ def test_fit_reads_the_history(variance, direction):
     own = run.fit(variance=variance, level=0.9)
     read = tp.fit(run.history(), **COLUMNS, direction=direction, variance=variance, level=0.9)
     assert read.cells.dropped == 0
-    assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 3 + 60 + 10 + 1 + 1 + 1
+    assert int(read.cells.n.sum()) == int(own.cells.n.sum()) == 3 + 60 + 10 + 1 + 1 + 1 + 1
     assert (read.best, read.freedom) == (own.best, own.freedom)
     assert [sorted(group) for group in read.groups] == own.groups == [["A", "B", "C"]]
     assert (own.variance, own.level) == (variance, 0.9)
@@ -65,11 +68,13 @@ def test_times_of_asking_and_telling():
     now[0] = 120.0
     run.correct(b, 3.0)
     run.cancel(c)
+    visitor = run.ask(unit="visitor", environment="mon")
     now[0] = 130.0
+    run.tell(visitor, 0.5)
     run.tell_summary(arm="A", environment="mon", n=1, mean=0.5)
     table = run.history()
-    assert table["asked_at"] == [100.0, 100.0, 100.0, None]
-    assert table["told_at"] == [110.0, 120.0, None, 130.0]
+    assert table["asked_at"] == [100.0, 100.0, 100.0, 120.0, None]
+    assert table["told_at"] == [110.0, 120.0, None, 130.0, 130.0]
 
 
 def test_rewards_from_before_come_first():

@@ -7,6 +7,7 @@ import numpy as np
 from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import expect
 from tideproof.kernels.random import ASK, TELL, Draw
+from tideproof.kernels.slot import enter
 
 ask = hole("ask")
 
@@ -29,3 +30,11 @@ def ask_many(params, state, data, slot, seed, asked, noticed, arms):
             return i
         arms[i] = arm
     return arms.size
+
+
+@kernel
+def enter_out(slot, out):
+    """Add to the slot the pulls of each arm that are out, as if they had its mean."""
+    for arm in range(out.size):
+        if out[arm] > 0:
+            enter(slot, arm, out[arm], slot.mean[0])

@@ -144,9 +144,10 @@ class Environments:
         floats, ints = self.rows[:2]
         for row, old_floats, old_ints in saved.rows:
             floats[row], ints[row] = old_floats, old_ints
-        floats[saved.labels :], ints[saved.labels :] = 0.0, 0
-        for label in [label for label, row in self._rows.items() if row >= saved.labels]:
-            del self._rows[label]
+        if len(self.labels) > saved.labels:
+            floats[saved.labels :], ints[saved.labels :] = 0.0, 0
+            for label in [label for label, row in self._rows.items() if row >= saved.labels]:
+                del self._rows[label]
         del self.labels[saved.labels :], self.told[saved.told :]
 
     def cells(self, arms: list[Any]) -> Cells:

@@ -339,8 +339,7 @@ class Experiment:
             n = 100 if remaining is None else max(1, min(100, remaining))
         count = whole("n", n, 1)
         self._check_open(count)
-        asked = len(self._state.book.pulls)
-        return self._state.look(lambda: self._numbers.trial(label, asked)), count, self._state.play()
+        return self._numbers.trial(label, len(self._state.book.pulls)), count, self._state.play()
 
     def _check_open(self, wanted: int) -> None:
         """Raise if that many pulls cannot be asked for."""
@@ -359,8 +358,7 @@ class Experiment:
     @_locked
     def _next_arm(self, label: Label) -> int:
         """Return the number of the arm that would be asked for, -1 if the policy has stopped."""
-        asked = len(self._state.book.pulls)
-        return self._state.look(lambda: self._numbers.next_arm(label, asked))
+        return self._numbers.next_arm(label, len(self._state.book.pulls))
 
     @property
     def _label(self) -> Label:
@@ -747,7 +745,7 @@ class Experiment:
         return run
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.events(), saving.unregistered(self.policy))
+        return _unpickled, (self.events(), self.policy.policy)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

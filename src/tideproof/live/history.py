@@ -1,12 +1,10 @@
-"""Everything that was asked and told, as one table: made of copies, so that nobody waits for it."""
+"""Everything that was asked and told, as one table, made where nobody waits for it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tideproof.live import events as e
-from tideproof.live.book import Summary
-from tideproof.live.pull import Pull
 from tideproof.live.state import State
 from tideproof.table import Table
 
@@ -15,15 +13,24 @@ COLUMNS = ("pull", "arm", "environment", "n", "reward", "variance", "status", "a
 
 
 class Record:
-    """Copies of what the table is made of, taken at one moment."""
+    """What the table is made of, at one moment.
+
+    What can change is copied at once. What is only ever added to is copied up to that moment when the table
+    is made, when nobody waits for it.
+    """
 
     def __init__(self, state: State) -> None:
         book = state.book
+        self.status, self.rewards = list(book.status), list(book.rewards)
         self.arms = list(book.arms)
-        self.pulls: list[Pull] = list(book.pulls)
-        self.status, self.rewards, self.asked_at = list(book.status), list(book.rewards), list(book.asked_at)
-        self.summaries: list[tuple[str | None, Summary, float]] = list(book.summaries)
-        self.events: list[e.Event] = list(state.events)
+        self._summarised, self._summary_count = book.summaries, len(book.summaries)
+        self._asked, self._times = book.pulls, book.asked_at
+        self._happened, self._event_count = state.events, len(state.events)
+
+    @property
+    def events(self) -> list[e.Event]:
+        """Everything that had happened."""
+        return self._happened[: self._event_count]
 
     def table(self) -> Table:
         """Return rewards from before, then every pull in the order of asking, then every summary.
@@ -44,7 +51,8 @@ class Record:
 
     def _pulls(self) -> list[Row]:
         told_at = self._told_at()
-        known = zip(self.pulls, self.rewards, self.status, self.asked_at, strict=True)
+        count = len(self.status)
+        known = zip(self._asked[:count], self.rewards, self.status, self._times[:count], strict=True)
         return [
             (
                 pull.id,
@@ -64,7 +72,9 @@ class Record:
         """Return when each pull got the reward that counts."""
         found: dict[int, float] = {}
         for event in self.events:
-            if isinstance(event, e.Told) or (isinstance(event, e.Expired) and event.reward is not None):
+            if isinstance(event, (e.Told, e.Added)) or (
+                isinstance(event, e.Expired) and event.reward is not None
+            ):
                 found.update(dict.fromkeys(event.pulls, event.at))
             elif isinstance(event, e.Corrected):
                 found[event.pull] = event.at
@@ -83,7 +93,7 @@ class Record:
                 None,
                 at or None,
             )
-            for place, (key, told, at) in enumerate(self.summaries, 1)
+            for place, (key, told, at) in enumerate(self._summarised[: self._summary_count], 1)
         ]
 
 

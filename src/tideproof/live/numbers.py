@@ -7,7 +7,8 @@ by one, and is made anew only after what takes places away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +21,11 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.compiled import compiled_asks
 from tideproof.live.environments import Environments, Saved
 from tideproof.live.pull import Label
-from tideproof.live.sums import Kept, Solved, Sums, Values
+from tideproof.live.sums import Solved, Sums, Values
 from tideproof.live.trial import Trial
 from tideproof.policies.spec import PolicySpec
 
+_ZERO = np.uint64(0)
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
 
 
@@ -33,10 +35,8 @@ class Undo(NamedTuple):
     floats: Floats
     ints: Ints
     counters: tuple[Any, ...]
+    sums: tuple[Any, Any]
     places: Saved
-    rows: list[int]
-    moved: tuple[set[int], set[int]]
-    sums: tuple[Kept, Kept]
 
 
 class _Cell(NamedTuple):
@@ -60,6 +60,7 @@ class Numbers:
 
     def __init__(self, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None) -> None:
         self.spec, self.seed, self.sign = spec, seed, sign
+        self._seed = np.uint64(seed)
         plain_program = spec.plain_program()
         self.program = plain_program or spec.program()
         self._shown: Callable[[Any], Any] = (lambda view: view) if plain_program is None else plain
@@ -70,15 +71,15 @@ class Numbers:
 
     def _begin(self, places: int) -> None:
         self._floats, self._ints, (self.memory, self.ahead) = _two(self.spec.layout(), places)
-        self._scratch = [array for each in (self.memory, self.ahead) for array in scratch(each.view)]
+        self._scratch = [scratch(each.view) for each in (self.memory, self.ahead)]
         self._runs = [self._shown(each.view) for each in (self.memory, self.ahead)]  # as kernels take them
         self._nowhere = self._shown(allocate(Slot, places).view)
         self._place = {arm: i for i, arm in enumerate(self.active)}
         self._told, self._design = Sums(places), Sums(places)
         self._fits = "fit" in self.spec.reads
         self.batches = 0
-        self._out = np.zeros(places, np.int64)  # pulls out, of each arm that is played
-        self._where = np.zeros(places, np.int64)  # the row of the last ask of each
+        self._out = [0] * places  # pulls out, of each arm that is played
+        self._where = [0] * places  # the row of the last ask of each
         self._latest = 0  # the place of the last ask
         self._new: list[tuple[int, int]] = []  # row and place of pulls out that `ahead` does not have yet
         self._ready = True  # whether `ahead` is up to date
@@ -87,36 +88,29 @@ class Numbers:
 
     # -- going back
 
-    def save(self, labels: Collection[Label]) -> Undo:
+    def save(self, labels: Iterable[Label]) -> Undo:
         """Return what to go back to after changes to these environments."""
         counters = (
             self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
-            self.params, tuple(self._new),
+            self._moved, self.params, tuple(self._new),
         )  # fmt: skip
-        laid = {self.places.labels[row] for row, _ in self._new[-1:]}  # who looks ahead writes there
-        rows = [row for row in map(self.places.find, labels) if row is not None]
-        return Undo(
-            self._floats.copy(),
-            self._ints.copy(),
-            counters,
-            self.places.save({*labels, *laid}),
-            rows,
-            (self._moved, self._moved.intersection(rows)),
-            (self._told.save(rows), self._design.save(rows)),
-        )
+        sums = self._told.mark(), self._design.mark()
+        new = (self.places.labels[row] for row, _ in self._new)
+        saved = self.places.save({*labels, *new})
+        return Undo(self._floats.copy(), self._ints.copy(), counters, sums, saved)
 
-    def restore(self, undo: Undo) -> None:
-        """Go back; may be done again where it was interrupted."""
+    def restore(self, undo: Undo) -> bool:
+        """Go back; may be done again where it was interrupted. False if it cannot, to the bit."""
+        told, design = undo.sums
+        if not (self._told.go_back(told) and self._design.go_back(design)):
+            return False
         self._floats[:], self._ints[:] = undo.floats, undo.ints
-        (self.batches, out, where, self._latest, self._ready, self._designed, self.params,
+        (self.batches, out, where, self._latest, self._ready, self._designed, moved, self.params,
          new) = undo.counters  # fmt: skip
-        self._out[:], self._where[:], self._new = out, where, list(new)
-        rows = {*undo.rows, *range(undo.places.labels, len(self.places.labels))}
-        self._moved, among = undo.moved
-        self._moved.difference_update(rows - among)
-        for sums, kept in zip((self._told, self._design), undo.sums, strict=True):
-            sums.restore(kept, rows)
+        self._out, self._where, self._new = list(out), list(where), list(new)
+        self._moved = self._moved | moved  # a row too many is laid anew, and comes out the same
         self.places.restore(undo.places)
+        return True
 
     # -- told rewards
 
@@ -203,6 +197,7 @@ class Numbers:
             asked = [self.active[place] for place in chosen]
         else:
             asked = self._ask_one_by_one(row, n, first, play)
+        self.clear_scratch()
         return asked
 
     def _ask_one_by_one(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
@@ -221,7 +216,7 @@ class Numbers:
     def _next_places(self, row: int, first: int, places: Ints) -> int:
         """Fill in the places of the next arms, give all but the last theirs in the design, and count them."""
         run, slot = self.ahead.view, self.places.ahead(row)
-        steps = [np.uint64(step) for step in (self.seed, first, self.batches + int(self._out.sum()))]
+        steps = [np.uint64(step) for step in (self.seed, first, self.batches + sum(self._out))]
         program = compiled_asks(
             self.spec, places.size, self.params, run.state, run.data, slot.memory.view, *steps
         )
@@ -239,29 +234,30 @@ class Numbers:
 
     def next_arm(self, label: Label, step: int) -> int:
         """Return the next arm, or -1 if the policy has stopped; changes nothing."""
-        self.look_ahead()
-        row = self.places.find(label)
-        slot = self._nowhere if row is None else self.places.ahead(row).kernels
-        run = self._runs[1]
-        place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+        with self._looking():
+            row = self.places.find(label)
+            slot = self._nowhere if row is None else self.places.ahead(row).kernels
+            run = self._runs[1]
+            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+            self.clear_scratch()
         return self.active[place] if place >= 0 else -1
 
     def trial(self, label: Label, step: int) -> Trial:
         """Return a copy of what the policy knows, to play on; changes nothing."""
-        self.look_ahead()
         row, places = self.places.find(label), len(self.active)
         run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
-        run.copy_from(self.ahead)
-        if row is not None:
-            slot.copy_from(self.places.ahead(row).memory)
-        expected = self.batches + int(self._out.sum())
+        with self._looking():
+            run.copy_from(self.ahead)
+            if row is not None:
+                slot.copy_from(self.places.ahead(row).memory)
+        expected = self.batches + sum(self._out)
         arms = self.places.rows.n.shape[1]
         seen = self._shown(run.view), self._shown(slot.view)
         return Trial(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
 
-    def _clear_scratch(self) -> None:
+    def clear_scratch(self) -> None:
         """Empty what kernels work on, so that the bytes do not tell who looked."""
-        for array in self._scratch:
+        for array in self._scratch[1]:
             array.fill(0.0)
 
     def expect(self, row: int, arm: int) -> None:
@@ -277,12 +273,13 @@ class Numbers:
 
     def _note(self, row: int, places: list[int]) -> None:
         """Note that pulls of these places are out, all but the last laid on the design already."""
-        for place in places:
-            self.places.rows.out[row, self.active[place]] += 1
-            self._out[place] += 1
         if places:
-            last = places[-1]
-            self._where[places] = row
+            out, last = self.places.rows.out[row], places[-1]
+            for place in set(places):
+                n = places.count(place)
+                out[self.active[place]] += n
+                self._out[place] += n
+                self._where[place] = row
             self._latest = last
             self._new.append((row, last))
             self._design.changed.add(row)
@@ -291,7 +288,7 @@ class Numbers:
         """Lay new pulls on the design and tell the policy of them, `ahead` being up to date else."""
         if not self._new:
             return
-        run, out = self._runs[1], int(self._out.sum()) - len(self._new)
+        run, out = self._runs[1], sum(self._out) - len(self._new)
         for step, (row, place) in enumerate(self._new, self.batches + out):
             slot = self.places.ahead(row).kernels
             self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
@@ -317,17 +314,19 @@ class Numbers:
             self._lay()
             return
         design: Any = None
-        data = self.ahead.view.data
-        for row, place in self._new:  # told meanwhile or not, it has its place
-            self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
-        if self._fits and self._designed and self._out.any():
-            design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
+        if self._designed and any(self._out):
+            data = self.ahead.view.data
+            for row, place in self._new:  # told meanwhile or not, it has its place
+                self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
+            if self._fits:
+                design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
+        self._moved = self._moved.union(row for row, _ in self._new)
         self._new.clear()
         for row in self._moved:
             self._lay_slot(row)
         self._moved = set()
         self.ahead.copy_from(self.memory)
-        if self._out.any():
+        if any(self._out):
             if self._fits:
                 fit = self.ahead.view.data.fit
                 fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
@@ -335,29 +334,22 @@ class Numbers:
             self._notice()
         self._ready = self._designed = True
 
-    def finish(self) -> None:
-        """End an event: take what it did to the design into the sums, so that bits do not tell who looked."""
-        if self._fits and not self._designed:
-            self._design.take_in(self._places_taken)
-
     def _made_anew(self) -> tuple[Any, Any, Any]:
-        found = self._design.solved(self._places_taken)
-        return found.P, found.group, found.joins
+        rows = self.places.rows
 
-    def _places_taken(self, which: Ints) -> Values:
-        """Return the pulls told and out in these rows, which have no rewards."""
-        at = np.ix_(which, np.array(self.active))
-        counts = self.places.rows.n[at] + self.places.rows.out[at]
-        return counts, np.zeros_like(counts), np.zeros_like(counts)
+        def read(which: Ints) -> Values:
+            at = np.ix_(which, np.array(self.active))
+            counts = rows.n[at] + rows.out[at]
+            return counts, np.zeros_like(counts), np.zeros_like(counts)
+
+        found = self._design.solved(read)
+        return found.P, found.group, found.joins
 
     def _lay_slot(self, row: int) -> None:
         """Make the slot ahead that of told rewards, with the pulls that are out."""
         ahead = self.places.ahead(row)
         ahead.memory.copy_from(self.places.slot(row).memory)
-        slot = ahead.kernels
-        for arm, n in enumerate(self.places.rows.out[row].tolist()):
-            if n and arm in self._place:
-                self.program.enter(slot, self._place[arm], n, slot.mean[0])
+        self.program.enter_out(ahead.kernels, self._shown(self.places.rows.out[row, self.active]))
 
     def _lay_first(self, fit: Any) -> None:
         """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
@@ -370,24 +362,18 @@ class Numbers:
         """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
         run, out, merges = self._runs[1], self._out, self.spec.policy.merges
         self.ahead.view.data.pulls[:] += out
-        order = [place for place in np.flatnonzero(out).tolist() if place != self._latest]
+        order = [place for place, n in enumerate(out) if n and place != self._latest]
         if out[self._latest]:
             order.append(self._latest)
-        batches = [(place, int(out[place])) for place in order]
+        batches = [(place, out[place]) for place in order]
         if merges is not None and merges(run.state):
-            batches = [(order[-1], int(out.sum()))]
+            batches = [(order[-1], sum(out))]
         for step, (place, n) in enumerate(batches):
-            slot = self.places.ahead(int(self._where[place])).kernels
+            slot = self.places.ahead(self._where[place]).kernels
             if place == self._latest and slot.size[0] <= 1.0:  # the first pull of its environment
                 slot = self._nowhere
             draw = self._draw(TELL, self.batches + step)
             self.program.notice(self.params, run.state, run.data, slot, place, n, draw)
-
-    def set_params(self, params: Any) -> None:
-        """Give the policy other params, its horizon being another."""
-        if params != self.params:
-            self.params = params
-            self._ready = False
 
     # -- arms that come and go
 
@@ -409,7 +395,7 @@ class Numbers:
                     numbers = rows.n[row, arm], rows.mean[row, arm], rows.squares[row, arm]
                     self._tell(row, self._place[arm], int(numbers[0]), float(numbers[1]), float(numbers[2]))
         self.batches = max(batches, self.batches)
-        self._out[:] = rows.out[:, self.active].sum(axis=0)
+        self._out = rows.out[:, self.active].sum(axis=0).tolist()
         self._new.clear()
         self._ready = self._designed = False
         self._moved = set(range(len(self.places.labels)))
@@ -421,8 +407,11 @@ class Numbers:
     def select(self) -> int:
         """Return the arm that the policy would select now."""
         run = self._runs[0]
+        before = [array.copy() for array in self._scratch[0]]
         draw = self._draw(SELECT, self.batches)
         chosen = int(self.program.select(self.params, run.state, run.data, draw))
+        for array, values in zip(self._scratch[0], before, strict=True):
+            array[:] = values
         return self.active[chosen]
 
     def estimate(self) -> Solved:
@@ -440,15 +429,25 @@ class Numbers:
 
     def buffers(self) -> list[bytes]:
         """Return all numbers of the policy and of the environments, byte by byte."""
-        self.look_ahead()
-        self._clear_scratch()
-        count = len(self.places.labels)
-        rows = (array[:count].tobytes() for array in self.places.rows)
-        both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
-        return [*both, *rows]
+        with self._looking():
+            count = len(self.places.labels)
+            rows = (array[:count].tobytes() for array in self.places.rows)
+            both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
+            return [*both, *rows]
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Look ahead for a while: that somebody looked must not show in any later bit."""
+        undo = self.save(()) if self._new or not self._ready else None
+        try:
+            self.look_ahead()
+            yield
+        finally:
+            if undo is not None:
+                self.restore(undo)
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
-        return Draw(np.uint64(self.seed), np.uint64(0), purpose, np.uint64(step))
+        return Draw(self._seed, _ZERO, purpose, np.uint64(step))
 
 
 def _two(kind: Any, places: int) -> tuple[Floats, Ints, list[Memory[Any]]]:

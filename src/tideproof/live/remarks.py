@@ -119,7 +119,7 @@ class Watch:
     def _take(self, event: e.Event) -> None:
         if isinstance(event, (e.Asked, e.Summarised)):
             self._label(event.label)
-        elif isinstance(event, e.Told):
+        elif isinstance(event, (e.Told, e.Added)):
             self._rewards(event.rewards)
         elif isinstance(event, (e.Corrected, e.Expired)):
             self._rewards(() if event.reward is None else (event.reward,))
@@ -140,10 +140,12 @@ class Watch:
             self.twins = (other, label) if isinstance(label, str) else (label, other)
 
     def _rewards(self, rewards: Iterable[float]) -> None:
-        for reward in rewards:
-            if len(self.values) < VARIED:
-                self.values.add(reward)
+        distinct = sorted(set(rewards))
+        if len(self.values) < VARIED:
+            self.values.update(distinct[:VARIED])
+        for reward in distinct[:EDGE]:
             _keep(self.lows, reward)
+        for reward in distinct[-EDGE:]:
             _keep(self.highs, -reward)
 
     @property

@@ -11,10 +11,10 @@ from tideproof.core.arrays import Memory, Unused, allocate, compose
 from tideproof.core.link import interpreted, is_kernel, link, quietly
 from tideproof.core.plain import PLAIN
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
-from tideproof.kernels.batch import ask_many
+from tideproof.kernels.batch import ask_many, enter_out
 from tideproof.kernels.data import Data, expect, notice, reserve, take
 from tideproof.kernels.replicate import add_alone, replicate
-from tideproof.kernels.slot import Slot, enter
+from tideproof.kernels.slot import Slot
 from tideproof.policies.answers import Checked
 from tideproof.policies.definition import Policy
 from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
@@ -103,12 +103,12 @@ class Program(NamedTuple):
     expect: Callable[..., Any]
     notice: Callable[..., Any]
     reserve: Callable[..., Any]
-    enter: Callable[..., Any]
+    enter_out: Callable[..., Any]
     ask_many: Callable[..., Any]
     replicate: Callable[..., Any]
 
 
-_INTERPRETED = (take, expect, notice, reserve, enter, ask_many, replicate)
+_INTERPRETED = (take, expect, notice, reserve, enter_out, ask_many, replicate)
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
