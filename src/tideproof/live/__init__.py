@@ -1,7 +1,7 @@
 """A live test: ask which arm to try next, tell what came back.
 
-A told reward goes from `Experiment.tell_many` to `Experiment._take`, from there to the cells of its
-environment (for fits) and through `kernels.data.take` to the statistics and the state of the policy (for
-choices). `saving` writes all of it; the order in which rewards were told is not kept, so none can be taken
-back.
+A call goes from `experiment`, which checks it, as one of the records of `events` to `state`, which folds it
+into `book` (who was asked what) and `numbers` (what the policy knows, with the cells of `environments` for
+fits). `saving` writes the events. What is read is copied under the lock and worked out outside of it:
+`judgement`, `history`, `diagnostics`, `remarks`.
 """
