@@ -339,7 +339,8 @@ class Experiment:
             n = 100 if remaining is None else max(1, min(100, remaining))
         count = whole("n", n, 1)
         self._check_open(count)
-        return self._numbers.trial(label, len(self._state.book.pulls)), count, self._state.play()
+        asked = len(self._state.book.pulls)
+        return self._state.look(lambda: self._numbers.trial(label, asked)), count, self._state.play()
 
     def _check_open(self, wanted: int) -> None:
         """Raise if that many pulls cannot be asked for."""
@@ -358,7 +359,8 @@ class Experiment:
     @_locked
     def _next_arm(self, label: Label) -> int:
         """Return the number of the arm that would be asked for, -1 if the policy has stopped."""
-        return self._numbers.next_arm(label, len(self._state.book.pulls))
+        asked = len(self._state.book.pulls)
+        return self._state.look(lambda: self._numbers.next_arm(label, asked))
 
     @property
     def _label(self) -> Label:
@@ -745,7 +747,7 @@ class Experiment:
         return run
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.events(), self.policy.policy)
+        return _unpickled, (self.events(), saving.unregistered(self.policy))
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

@@ -7,8 +7,7 @@ by one, and is made anew only after what takes places away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.compiled import compiled_asks
 from tideproof.live.environments import Environments, Saved
 from tideproof.live.pull import Label
-from tideproof.live.sums import Solved, Sums, Values
+from tideproof.live.sums import Kept, Solved, Sums, Values
 from tideproof.live.trial import Trial
 from tideproof.policies.spec import PolicySpec
 
@@ -35,8 +34,10 @@ class Undo(NamedTuple):
     floats: Floats
     ints: Ints
     counters: tuple[Any, ...]
-    sums: tuple[Any, Any]
     places: Saved
+    rows: list[int]
+    moved: tuple[set[int], set[int]]
+    sums: tuple[Kept, Kept]
 
 
 class _Cell(NamedTuple):
@@ -71,7 +72,7 @@ class Numbers:
 
     def _begin(self, places: int) -> None:
         self._floats, self._ints, (self.memory, self.ahead) = _two(self.spec.layout(), places)
-        self._scratch = [scratch(each.view) for each in (self.memory, self.ahead)]
+        self._scratch = [array for each in (self.memory, self.ahead) for array in scratch(each.view)]
         self._runs = [self._shown(each.view) for each in (self.memory, self.ahead)]  # as kernels take them
         self._nowhere = self._shown(allocate(Slot, places).view)
         self._place = {arm: i for i, arm in enumerate(self.active)}
@@ -88,29 +89,36 @@ class Numbers:
 
     # -- going back
 
-    def save(self, labels: Iterable[Label]) -> Undo:
+    def save(self, labels: Collection[Label]) -> Undo:
         """Return what to go back to after changes to these environments."""
         counters = (
             self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
-            self._moved, self.params, tuple(self._new),
+            self.params, tuple(self._new),
         )  # fmt: skip
-        sums = self._told.mark(), self._design.mark()
-        new = (self.places.labels[row] for row, _ in self._new)
-        saved = self.places.save({*labels, *new})
-        return Undo(self._floats.copy(), self._ints.copy(), counters, sums, saved)
+        laid = {self.places.labels[row] for row, _ in self._new}  # who looks ahead writes there
+        rows = [row for row in map(self.places.find, labels) if row is not None]
+        return Undo(
+            self._floats.copy(),
+            self._ints.copy(),
+            counters,
+            self.places.save({*labels, *laid}),
+            rows,
+            (self._moved, self._moved.intersection(rows)),
+            (self._told.save(rows), self._design.save(rows)),
+        )
 
-    def restore(self, undo: Undo) -> bool:
-        """Go back; may be done again where it was interrupted. False if it cannot, to the bit."""
-        told, design = undo.sums
-        if not (self._told.go_back(told) and self._design.go_back(design)):
-            return False
+    def restore(self, undo: Undo) -> None:
+        """Go back; may be done again where it was interrupted."""
         self._floats[:], self._ints[:] = undo.floats, undo.ints
-        (self.batches, out, where, self._latest, self._ready, self._designed, moved, self.params,
+        (self.batches, out, where, self._latest, self._ready, self._designed, self.params,
          new) = undo.counters  # fmt: skip
         self._out, self._where, self._new = list(out), list(where), list(new)
-        self._moved = self._moved | moved  # a row too many is laid anew, and comes out the same
+        rows = {*undo.rows, *range(undo.places.labels, len(self.places.labels))}
+        self._moved, among = undo.moved
+        self._moved.difference_update(rows - among)
+        for sums, kept in zip((self._told, self._design), undo.sums, strict=True):
+            sums.restore(kept, rows)
         self.places.restore(undo.places)
-        return True
 
     # -- told rewards
 
@@ -197,7 +205,6 @@ class Numbers:
             asked = [self.active[place] for place in chosen]
         else:
             asked = self._ask_one_by_one(row, n, first, play)
-        self.clear_scratch()
         return asked
 
     def _ask_one_by_one(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
@@ -233,31 +240,30 @@ class Numbers:
         return int(count)
 
     def next_arm(self, label: Label, step: int) -> int:
-        """Return the next arm, or -1 if the policy has stopped; changes nothing."""
-        with self._looking():
-            row = self.places.find(label)
-            slot = self._nowhere if row is None else self.places.ahead(row).kernels
-            run = self._runs[1]
-            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
-            self.clear_scratch()
+        """Return the next arm, or -1 if the policy has stopped."""
+        self.look_ahead()
+        row = self.places.find(label)
+        slot = self._nowhere if row is None else self.places.ahead(row).kernels
+        run = self._runs[1]
+        place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
         return self.active[place] if place >= 0 else -1
 
     def trial(self, label: Label, step: int) -> Trial:
-        """Return a copy of what the policy knows, to play on; changes nothing."""
+        """Return a copy of what the policy knows, to play on."""
+        self.look_ahead()
         row, places = self.places.find(label), len(self.active)
         run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
-        with self._looking():
-            run.copy_from(self.ahead)
-            if row is not None:
-                slot.copy_from(self.places.ahead(row).memory)
+        run.copy_from(self.ahead)
+        if row is not None:
+            slot.copy_from(self.places.ahead(row).memory)
         expected = self.batches + sum(self._out)
         arms = self.places.rows.n.shape[1]
         seen = self._shown(run.view), self._shown(slot.view)
         return Trial(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
 
-    def clear_scratch(self) -> None:
+    def _clear_scratch(self) -> None:
         """Empty what kernels work on, so that the bytes do not tell who looked."""
-        for array in self._scratch[1]:
+        for array in self._scratch:
             array.fill(0.0)
 
     def expect(self, row: int, arm: int) -> None:
@@ -314,13 +320,11 @@ class Numbers:
             self._lay()
             return
         design: Any = None
-        if self._designed and any(self._out):
-            data = self.ahead.view.data
-            for row, place in self._new:  # told meanwhile or not, it has its place
-                self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
-            if self._fits:
-                design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
-        self._moved = self._moved.union(row for row, _ in self._new)
+        data = self.ahead.view.data
+        for row, place in self._new:  # told meanwhile or not, it has its place
+            self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
+        if self._fits and self._designed and any(self._out):
+            design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
         self._new.clear()
         for row in self._moved:
             self._lay_slot(row)
@@ -334,16 +338,20 @@ class Numbers:
             self._notice()
         self._ready = self._designed = True
 
+    def finish(self) -> None:
+        """End an event: take what it did to the design into the sums, so that bits do not tell who looked."""
+        if self._fits and not self._designed:
+            self._design.take_in(self._places_taken)
+
     def _made_anew(self) -> tuple[Any, Any, Any]:
-        rows = self.places.rows
-
-        def read(which: Ints) -> Values:
-            at = np.ix_(which, np.array(self.active))
-            counts = rows.n[at] + rows.out[at]
-            return counts, np.zeros_like(counts), np.zeros_like(counts)
-
-        found = self._design.solved(read)
+        found = self._design.solved(self._places_taken)
         return found.P, found.group, found.joins
+
+    def _places_taken(self, which: Ints) -> Values:
+        """Return the pulls told and out in these rows, which have no rewards."""
+        at = np.ix_(which, np.array(self.active))
+        counts = self.places.rows.n[at] + self.places.rows.out[at]
+        return counts, np.zeros_like(counts), np.zeros_like(counts)
 
     def _lay_slot(self, row: int) -> None:
         """Make the slot ahead that of told rewards, with the pulls that are out."""
@@ -374,6 +382,12 @@ class Numbers:
                 slot = self._nowhere
             draw = self._draw(TELL, self.batches + step)
             self.program.notice(self.params, run.state, run.data, slot, place, n, draw)
+
+    def set_params(self, params: Any) -> None:
+        """Give the policy other params, its horizon being another."""
+        if params != self.params:
+            self.params = params
+            self._ready = False
 
     # -- arms that come and go
 
@@ -407,12 +421,8 @@ class Numbers:
     def select(self) -> int:
         """Return the arm that the policy would select now."""
         run = self._runs[0]
-        before = [array.copy() for array in self._scratch[0]]
         draw = self._draw(SELECT, self.batches)
-        chosen = int(self.program.select(self.params, run.state, run.data, draw))
-        for array, values in zip(self._scratch[0], before, strict=True):
-            array[:] = values
-        return self.active[chosen]
+        return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
 
     def estimate(self) -> Solved:
         """Return a copy of what the policy itself goes by, or least squares if it reads no fit.
@@ -429,22 +439,12 @@ class Numbers:
 
     def buffers(self) -> list[bytes]:
         """Return all numbers of the policy and of the environments, byte by byte."""
-        with self._looking():
-            count = len(self.places.labels)
-            rows = (array[:count].tobytes() for array in self.places.rows)
-            both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
-            return [*both, *rows]
-
-    @contextmanager
-    def _looking(self) -> Iterator[None]:
-        """Look ahead for a while: that somebody looked must not show in any later bit."""
-        undo = self.save(()) if self._new or not self._ready else None
-        try:
-            self.look_ahead()
-            yield
-        finally:
-            if undo is not None:
-                self.restore(undo)
+        self.look_ahead()
+        self._clear_scratch()
+        count = len(self.places.labels)
+        rows = (array[:count].tobytes() for array in self.places.rows)
+        both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
+        return [*both, *rows]
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
         return Draw(self._seed, _ZERO, purpose, np.uint64(step))

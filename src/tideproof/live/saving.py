@@ -84,6 +84,12 @@ def described(spec: PolicySpec) -> dict[str, Any]:
     return found
 
 
+def unregistered(spec: PolicySpec) -> Policy | None:
+    """Return the policy itself where its name would not find it."""
+    known = spec.policy.name.removeprefix(PREFIX) in policy_names() and not is_namesake(spec.policy)
+    return None if known else spec.policy
+
+
 def chosen(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
     """Return the policy of that description: `given`, or the registered one of the saved name."""
     name, _, selection = saved["name"].partition("+")

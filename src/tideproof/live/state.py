@@ -8,7 +8,7 @@ all events or of all but one, never something between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tideproof.live import events as e
 from tideproof.live.book import Book, Mark, Plan, Summary
@@ -16,6 +16,8 @@ from tideproof.live.bounds import checked_bounds
 from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, SUMMARISED, TOLD, Label
 from tideproof.policies.spec import PolicySpec
+
+T = TypeVar("T")
 
 
 class _Before(NamedTuple):
@@ -51,8 +53,8 @@ class State:
         self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
         self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, made.budget)
-        self._before = None
         self._done = 1
+        self._before = None  # last: an interrupted beginning is begun again
 
     def fold(self) -> None:
         """Take in all events; undo first what an interruption left."""
@@ -60,7 +62,7 @@ class State:
         while self._done < len(self.events):
             event = self.events[self._done]
             self.mark(event)
-            _APPLY[type(event)](self, event)
+            self._apply(event)
             self._done += 1
 
     def add(self, event: e.Event) -> None:
@@ -68,11 +70,27 @@ class State:
         self.fold()
         self.mark(event)
         try:
-            _APPLY[type(event)](self, event)
+            self._apply(event)
         except BaseException:
             self.go_back()
             raise
         self._append(event)
+
+    def _apply(self, event: e.Event) -> None:
+        _APPLY[type(event)](self, event)
+        self.numbers.finish()
+
+    def look(self, read: Callable[[], T]) -> T:
+        """Return what `read` says of what is ahead; where it is interrupted, nothing has changed."""
+        self.fold()
+        self._before = _Before(self._done, self.numbers.save(()), self.book.save(()))
+        try:
+            found = read()
+        except BaseException:
+            self.go_back()
+            raise
+        self._before = None
+        return found
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
         """Let the policy choose `n` arms and note them; None, and nothing is noted, if it stops before."""
@@ -126,10 +144,11 @@ class State:
         if before is None:
             return
         if before.place == self._done:
-            if before.numbers is None or not self.numbers.restore(before.numbers):
-                self.begin()  # it would have changed everything: anew
+            if before.numbers is None:  # it would have changed everything: begin anew
+                self.begin()
                 self.fold()
                 return
+            self.numbers.restore(before.numbers)
             self.book.restore(before.book)
         self._before = None
 
@@ -140,7 +159,6 @@ class State:
         row = self.numbers.places.row(event.label)
         for arm in event.arms:
             self.numbers.expect(row, arm)
-        self.numbers.clear_scratch()
         self.book.ask(event.arms, event.label, event.at, event.unit)
 
     def _told(self, event: e.Told) -> None:
@@ -237,7 +255,7 @@ class State:
     def _reckon(self, always: bool = False) -> None:
         """Tell the policy its horizon, where that is not just the budget it began with."""
         if always or self.book.surplus or self.book.warm:
-            self.numbers.params = self.spec.params(len(self.numbers.active), self.book.horizon)
+            self.numbers.set_params(self.spec.params(len(self.numbers.active), self.book.horizon))
 
     def _paused(self, event: e.Event) -> None:
         self.book.paused = isinstance(event, e.Paused)

@@ -6,7 +6,7 @@ what the environments changed since the last one cost, and the number of arms cu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,20 +46,20 @@ class _Totals(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Totals, and the rows that were put in last: they may still have to be noted."""
+    """Totals, and the rows put in last, as they are and were: they may still have to be noted."""
 
     totals: _Totals
     rows: Ints
     values: Values
+    old: Values
 
 
-class _Before(NamedTuple):
-    """What the last rows that were put in took the place of."""
+class Kept(NamedTuple):
+    """What `Sums.restore` needs to go back."""
 
     step: _Step
     changed: set[int]
-    rows: Ints
-    values: Values
+    among: frozenset[int]
 
 
 class Sums:
@@ -71,13 +71,25 @@ class Sums:
             np.zeros((arms, arms), np.int64), np.zeros((arms, arms)), np.zeros(arms), 0.0, 0.0, 0
         )
         self._known: Values = (zero, zero, zero)  # what the totals are made of
-        self._step = _Step(totals, np.zeros(0, np.int64), self._known)
+        self._step = _Step(totals, np.zeros(0, np.int64), self._known, self._known)
+        self._since: list[_Step] = []  # steps after the last `save`
         self.changed: set[int] = set()
-        self._before = _Before(self._step, self.changed, self._step.rows, self._known)
+
+    def save(self, rows: Iterable[int]) -> Kept:
+        """Return what to go back to after changes to these rows, new ones included."""
+        self._since = []
+        return Kept(self._step, self.changed, frozenset(row for row in rows if row in self.changed))
+
+    def restore(self, kept: Kept, rows: Iterable[int]) -> None:
+        """Go back after changes to these rows; may be done again where it was interrupted."""
+        for step in reversed(self._since):
+            _write(self._known, step.rows, step.old)
+        self._step, self.changed = kept.step, kept.changed
+        self.changed.difference_update(set(rows) - kept.among)
 
     def solved(self, read: Callable[[Ints], Values]) -> Solved:
         """Take in the rows that changed, which `read` returns, and solve."""
-        self._take_in(read)
+        self.take_in(read)
         totals = self._step.totals
         linked = totals.meet > 0
         np.fill_diagonal(linked, False)
@@ -99,24 +111,7 @@ class Sums:
             environments=totals.environments,
         )
 
-    def mark(self) -> Any:
-        """Return what `go_back` needs."""
-        return self._step
-
-    def go_back(self, mark: Any) -> bool:
-        """Be as then, to the bit; False if that is longer ago than the last solve."""
-        before = self._before
-        if self._step is mark:
-            return True
-        if before.step is not mark:
-            return False
-        for known, values in zip(self._known, before.values, strict=True):
-            known[before.rows] = values
-        self.changed = self.changed | before.changed
-        self._step = before.step
-        return True
-
-    def _take_in(self, read: Callable[[Ints], Values]) -> None:
+    def take_in(self, read: Callable[[Ints], Values]) -> None:
         """Add what changed; all of it or, where it is interrupted, nothing."""
         self._note()
         rows = np.array(sorted(self.changed), np.int64)
@@ -132,15 +127,20 @@ class Sums:
         before, after = _share(*old), _share(*values)
         parts: Any = zip(self._step.totals, after, before, strict=True)
         totals = _Totals(*(total + (new - old) for total, new, old in parts))
-        self._before = _Before(self._step, self.changed, rows, old)
-        self._step = _Step(totals, rows, values)
+        step = _Step(totals, rows, values, old)
+        self._since.append(step)
+        self._step = step
         self._note()
         self.changed = set()
 
     def _note(self) -> None:
         """Write down what the totals are made of; harmless if it was done."""
-        for known, values in zip(self._known, self._step.values, strict=True):
-            known[self._step.rows] = values
+        _write(self._known, self._step.rows, self._step.values)
+
+
+def _write(known: Values, rows: Ints, values: Values) -> None:
+    for own, new in zip(known, values, strict=True):
+        own[rows] = new
 
 
 def _share(n: Floats, mean: Floats, squares: Floats) -> _Totals:

@@ -1,0 +1,152 @@
+"""An experiment written a second time, as a list of pulls and of summaries, and fitted densely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import oracles
+
+
+@dataclass
+class Naive:
+    """What an experiment should be: lists, and nothing that is kept up to date.
+
+    `pulls` are [arm, label, status, reward], `summaries` are (arm, label, n, mean, variance).
+    """
+
+    arms: list
+    budget: int | None
+    sign: float
+    pulls: list = field(default_factory=list)
+    summaries: list = field(default_factory=list)
+    retired: set = field(default_factory=set)
+    paused: bool = False
+
+    def those(self, *states):
+        return [i for i, pull in enumerate(self.pulls) if pull[2] in states]
+
+    @property
+    def remaining(self):
+        if self.budget is None:
+            return None
+        return self.budget - len(self.pulls) + len(self.those("cancelled"))
+
+    @property
+    def active(self):
+        return [arm for arm in self.arms if arm not in self.retired]
+
+    def summarise(self, arm, label, n, mean, variance):
+        out = [i for i in self.those("out") if self.pulls[i][:2] == [arm, label]]
+        for i in out[:n]:
+            self.pulls[i][2] = "summarised"
+        self.summaries.append((arm, label, n, mean, variance))
+
+    def rewards(self, out=False):
+        """Return (arm, label, reward) of everything told, and of what is out if that is wanted."""
+        found = [(arm, label, reward) for arm, label, status, reward in self.pulls if status == "told"]
+        for arm, label, n, mean, variance in self.summaries:
+            found += [(arm, label, reward) for reward in spread(n, mean, variance)]
+        if out:
+            found += [(arm, label, 0.0) for arm, label, status, _ in self.pulls if status == "out"]
+        return found
+
+    def fitted(self, arms, out=False):
+        """Return the dense fit over these arms, and which of them can be compared."""
+        rows = [row for row in self.rewards(out) if row[0] in arms]
+        labels = list(dict.fromkeys(label for _, label, _ in rows))
+        arm = np.array([arms.index(a) for a, _, _ in rows], int)
+        environment = np.array([labels.index(e) for _, e, _ in rows], int)
+        reward = np.array([r for *_, r in rows])
+        found = oracles.dense(arm, environment, reward, len(arms), len(labels))
+        sets = oracles.groups(arm, environment, len(arms))
+        return found, [pair for s in sets for pair in combinations(sorted(s), 2)], len(sets)
+
+
+def spread(n, mean, variance):
+    """Return n rewards that have this mean and this sample variance."""
+    if n == 1:
+        return [mean]
+    steps = np.arange(n) - (n - 1) / 2
+    return (mean + steps * np.sqrt(variance / steps.var(ddof=1))).tolist()
+
+
+def gap(found, i, k):
+    """Return estimate and variance / sigma^2 of arm i less arm k."""
+    c = np.zeros(len(found.beta))
+    c[i], c[k] = 1.0, -1.0
+    return found.combination(c)
+
+
+def check_numbers(run, naive):
+    """Compare the fit, the recommendation and the design ahead with the dense ones."""
+    if not naive.rewards():
+        assert run.recommend().arm is None
+        return
+    dense, pairs, _ = naive.fitted(naive.arms)
+    fit = run.fit()
+    for i, k in pairs:
+        estimate, variance = gap(dense, i, k)
+        found = fit.contrast(naive.arms[i], naive.arms[k])
+        assert found.estimate == pytest.approx(estimate, abs=1e-8)
+        if dense.freedom and not fit.exact:
+            assert found.se == pytest.approx(dense.sigma * np.sqrt(variance), rel=1e-6, abs=1e-9)
+    _check_recommendation(run, naive)
+    if "fit" in run.policy.reads:
+        numbers = run._numbers
+        numbers.look_ahead()
+        design, pairs, _ = naive.fitted(naive.active, out=True)
+        P = numbers.ahead.view.data.fit.P
+        for i, k in pairs:
+            variance = gap(design, i, k)[1]
+            assert P[i, i] + P[k, k] - 2 * P[i, k] == pytest.approx(variance, rel=1e-9)
+
+
+def _check_recommendation(run, naive):
+    found, arms = run.recommend(), naive.active
+    told = [row for row in naive.rewards() if row[0] in arms]
+    assert found.told == len(told)
+    if not told:
+        return
+    dense, _, groups = naive.fitted(arms)
+    assert len(found.groups) == groups
+    if groups > 1:
+        assert found.arm is None
+        return
+    gaps = [naive.sign * gap(dense, arms.index(found.arm), k)[0] for k in range(len(arms))]
+    assert found.margin == pytest.approx(min(g for a, g in zip(arms, gaps, strict=True) if a != found.arm))
+
+
+def check_refold(run):
+    """Folding the same events anew gives the same bytes and the same book."""
+    from tideproof.live.experiment import Experiment
+
+    return check_same(run, Experiment._folded(run.events(), run.policy))
+
+
+def check_same(run, again):
+    """Two experiments have the same bytes and the same book; returns the second."""
+    same = again._numbers.buffers() == run._numbers.buffers()
+    assert same, differences(run, again)
+    book, other = vars(run._state.book), vars(again._state.book)
+    assert book == other
+    assert list(book["out"]) == list(other["out"])
+    return again
+
+
+def differences(run, again):
+    """Name the arrays of two experiments that differ."""
+    from tideproof.testing.policy_contract import _arrays
+
+    found = []
+    for part in ("memory", "ahead"):
+        pairs = zip(*(_arrays("", getattr(r._numbers, part).view) for r in (run, again)), strict=True)
+        found += [f"{part}.{n}: {a} {b}" for (n, a), (_, b) in pairs if a.tobytes() != b.tobytes()]
+    count = len(run._numbers.places.labels)
+    for name in ("n", "mean", "squares", "floats", "ahead_floats", "out", "ints", "ahead_ints"):
+        a, b = (getattr(r._numbers.places.rows, name)[:count] for r in (run, again))
+        found += [f"{name}: {a} {b}"] if a.tobytes() != b.tobytes() else []
+    return found
