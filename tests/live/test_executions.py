@@ -132,3 +132,20 @@ def test_a_matrix_is_reached_by_two_indices_too():
     matrix = Matrix(array)
     matrix[1, 2] = 9.0
     assert (array[1, 2], matrix[1, 2], matrix.shape) == (9.0, 9.0, (2, 3))
+
+
+def test_rows_that_are_laid_at_once_are_those_laid_one_by_one(monkeypatch):
+    """Twenty environments change between two asks, some of them with pulls out."""
+
+    def bytes_of():
+        run = tp.Experiment(["A", "B", "C"], budget=500, seed=2)
+        for day in range(20):
+            run.tell_summary(arm="ABC"[day % 3], environment=day, n=2, mean=day / 7, variance=1.0)
+            run.tell_summary(arm="ABC"[day % 2], environment=day, n=2, mean=day / 9, variance=1.0)
+            if day % 4 == 0:
+                run.ask(environment=day, n=2)
+        return run._state.numbers.buffers()
+
+    at_once = bytes_of()
+    monkeypatch.setattr("tideproof.live.environments.Environments.lay_plain", lambda self, rows: list(rows))
+    assert bytes_of() == at_once

@@ -6,7 +6,7 @@ that a hundred thousand environments cost no more a call than ten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.pull import Label
 from tideproof.stats.cells import Cells
 
+_FEW = 4  # rows that are laid one by one
 _SEEN = 512  # slots kept ready
 
 
@@ -132,6 +133,19 @@ class Environments:
         memory = within(Slot, self._places, floats, ints)
         found = seen[key] = Seen(memory, self._shown(memory.view))
         return found
+
+    def lay_plain(self, which: Collection[int]) -> list[int]:
+        """Make the slots ahead those of told rewards where nothing is out; return the other rows."""
+        if len(which) < _FEW:
+            return list(which)
+        found = np.fromiter(which, np.int64)
+        rows = self.rows
+        waits = rows.out[found].any(axis=1)
+        alike = found[~waits]
+        if alike.size:
+            rows.ahead_floats[alike], rows.ahead_ints[alike] = rows.floats[alike], rows.ints[alike]
+        others: list[int] = found[waits].tolist()
+        return others
 
     def save(self, labels: Iterable[Label]) -> Saved:
         """Return what `restore` needs after changes to these labels, new ones included."""

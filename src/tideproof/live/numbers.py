@@ -326,7 +326,7 @@ class Numbers:
         if self._fits and self._designed and any(self._out):
             design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
         self._new.clear()
-        for row in self._moved:
+        for row in self.places.lay_plain(self._moved):
             self._lay_slot(row)
         self._moved = set()
         self.ahead.copy_from(self.memory)
