@@ -119,10 +119,11 @@ def test_matrices_by_numpy_have_the_bits_of_loops(arms):
 
             found = called(access.along, seen, shown(x), arm, shown(counts), each, shown(out))
             total = called(access.times, seen, shown(counts), each, shown(again))
+            squares = called(access.weighted_squares, seen, arm, shown(x), f, shown(counts))
             called(access.less_outer, seen, shown(x), f)
             corner = called(access.entry, seen, 1, 0), called(access.diagonal, seen, 1)
             called(access.put, seen, 0, 1, 7.0)
-            both.append([np.array([*found, total, *corner]).tobytes()])
+            both.append([np.array([*found, total, squares, *corner]).tobytes()])
             both[-1] += [array.tobytes() for array in (own, out, again)]
         assert both[0] == both[1]
 

@@ -99,6 +99,17 @@ def times(P, x, each, out):
 
 
 @kernel
+def weighted_squares(P, a, x, base, weights):
+    """Return the sum of w_i (P_ai - x_i - base)^2 over positive weights, a the variable of a loop."""
+    total = 0.0
+    for i in range(x.size):
+        if weights[i] > 0.0:
+            gap = entry(P, a, i) - x[i] - base
+            total += weights[i] * gap * gap
+    return total
+
+
+@kernel
 def less_outer(P, x, f):
     """Set P = P - f xx', symmetric to the last bit."""
     K = x.size

@@ -78,6 +78,16 @@ def _put(P, i, k, value):
 
 
 @kernel
+def _weighted_squares(P, a, x, base, weights):
+    total = 0.0
+    for weight, p, q in zip(weights[:], P.rows[a][:], x[:], strict=True):
+        if weight > 0.0:
+            gap = p - q - base
+            total += weight * gap * gap
+    return total
+
+
+@kernel
 def _less_outer(P, x, f):
     outer = np.multiply.outer(x.array, x.array)
     outer *= f
@@ -126,6 +136,7 @@ PLAIN: Mapping[Any, Any] = {
     access.fetched: _fetched,
     access.put: _put,
     access.less_outer: _less_outer,
+    access.weighted_squares: _weighted_squares,
     access.along: _along,
     access.times: _times,
 }

@@ -36,7 +36,7 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
-from tideproof.core.access import at, diagonal, entry, fetch, fetched, times
+from tideproof.core.access import at, diagonal, entry, fetch, fetched, times, weighted_squares
 from tideproof.core.arrays import Float1, FloatK, Int1, Scratch
 from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
@@ -192,11 +192,7 @@ def _most_telling(state, data, slot):
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
             base = fetched(P, leader, row, a) - offset
-            gain = 0.0
-            for i in range(K):
-                if weights[i] > 0.0:
-                    x = entry(P, a, i) - here[i] - base
-                    gain += weights[i] * x * x
+            gain = weighted_squares(P, a, here, base, weights)
             over = entry(P, a, a) - 2.0 * here[a] + common
             mine, theirs = gain * under, top * over
             if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
