@@ -1,0 +1,169 @@
+"""Telling: rewards one by one, many at once, as summaries, corrected, or from before the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tideproof.checks import finite, whole
+from tideproof.errors import ConflictingReward, InputError
+from tideproof.live import events as e
+from tideproof.live.book import Summary
+from tideproof.live.handle import Handle, locked
+from tideproof.live.pull import DEFAULTED, TOLD, Label, Pull, checked_label
+from tideproof.live.telling import as_event, new_rewards
+from tideproof.live.warm import cells_before
+
+LARGEST = 1e100  # a reward beyond it would leave no number that can be squared
+
+
+class Telling(Handle):
+    """The rewards of an experiment."""
+
+    def tell(self, pull: Pull | str, reward: float, by: str | None = None, *, key: str | None = None) -> None:
+        """Tell the reward of a pull, or of the pull with that id; a repeat is harmless.
+
+        Rewards of a unit are added up, each that is told: there, a key such as the number of an order makes
+        a repeat harmless.
+        """
+        self.tell_many([pull], [reward], by, keys=[key])
+
+    @locked
+    def tell_many(
+        self,
+        pulls: Iterable[Pull | str],
+        rewards: Iterable[float],
+        by: str | None = None,
+        *,
+        keys: Iterable[str | None] | None = None,
+    ) -> None:
+        """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
+        book = self._state.book
+        numbers = [self._known(pull) for pull in pulls]
+        values = [self._reward("reward", reward) for reward in rewards]
+        names = [None] * len(numbers) if keys is None else [_checked_key(key) for key in keys]
+        new = new_rewards(book, numbers, values, names)
+        if new:
+            self._state.add(as_event(book, new, self._now(), by))
+
+    @locked
+    def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
+        """Replace the reward that was told of a pull."""
+        book, number = self._state.book, self._known(pull)
+        reward = self._reward("reward", reward)
+        if book.status[number] not in (TOLD, DEFAULTED):
+            raise InputError(
+                f"pull {book.pulls[number].id} is {book.status[number]}; only a told reward can be corrected"
+            )
+        if book.rewards[number] != reward:
+            self._state.add(e.Corrected(self._now(), by, number, reward))
+
+    @locked
+    def tell_summary(
+        self,
+        *,
+        arm: str,
+        environment: Label,
+        n: int,
+        mean: float,
+        variance: float | None = None,
+        key: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Tell the results of `n` pulls of one arm in one environment at once.
+
+        Settles the oldest pulls that are out there; a surplus is data outside the budget.
+
+        Parameters
+        ----------
+        arm, environment
+            Where the rewards come from.
+        n, mean, variance
+            Their number, mean and sample variance (divisor n - 1; needed if n > 1).
+        key
+            Makes a repeat harmless: the same key and values are taken once.
+        by
+            Who tells, for the record.
+        """
+        book = self._state.book
+        number = book.arm_number(arm)
+        label = checked_label(environment)
+        n = whole("n", n, 1)
+        mean = self._reward("mean", mean)
+        if variance is None and n > 1:
+            raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
+        spread = 0.0 if variance is None or n == 1 else finite("variance", variance, 0.0)
+        if spread > LARGEST:
+            raise InputError(f"variance must be at most {LARGEST:g}, not {variance!r}")
+        if variance is not None:
+            finite("variance", variance, 0.0)
+        key = _checked_key(key)
+        if key in book.keyed:
+            known = book.summaries[book.keyed[key]][1]
+            given = Summary(arm, label, n, mean, spread)
+            if known != given:
+                raise ConflictingReward(f"summary {key!r} was told {tuple(known)} before; now {tuple(given)}")
+            return
+        self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
+
+    def _reward(self, name: str, value: Any) -> float:
+        return within(self._state.created.options.get("limits"), name, value)
+
+    def warm_start(
+        self,
+        data: Any,
+        *,
+        arm: str | None = None,
+        environment: str | None = None,
+        reward: str | None = None,
+        by: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Begin with rewards from before: they count in everything but the budget.
+
+        Parameters
+        ----------
+        data
+            A `Fit`, or a log that `tp.fit` reads. Arms must be known; a label that the experiment uses,
+            too, is the same environment.
+        arm, environment, reward
+            The names of the columns of a log.
+        by
+            Who brings them, for the record.
+        **options
+            Others of `tp.fit`, such as `n` and `sd`.
+        """
+        columns = {"arm": arm, "environment": environment, "reward": reward, **options}
+        self._warm(cells_before(data, self.arms, columns, self._reward), by)
+
+    @locked
+    def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
+        self._state.add(e.Warmed(self._now(), by, cells))
+
+
+def within(limits: tuple[float, float] | None, name: str, value: Any) -> float:
+    """Return a reward inside the limits, or say what they are."""
+    reward = finite(name, value)
+    low, high = limits or (-LARGEST, LARGEST)
+    if not low <= reward <= high:
+        raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is not taken in")
+    return reward
+
+
+def checked_limits(limits: Any) -> tuple[float, float] | None:
+    """Return the lowest and highest reward that can be."""
+    if limits is None:
+        return None
+    try:
+        low, high = (finite("limits", value) for value in limits)
+    except TypeError:
+        low, high = 0.0, 0.0
+    if not -LARGEST <= low < high <= LARGEST:
+        raise InputError(f"limits must be the lowest and the highest reward that can be, not {limits!r}")
+    return low, high
+
+
+def _checked_key(key: Any) -> Any:
+    if key is not None and not isinstance(key, str):
+        raise InputError(f"a key must be a string, not {key!r}")
+    return key
