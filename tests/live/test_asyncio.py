@@ -37,6 +37,6 @@ def test_the_loop_goes_on_while_a_recommendation_is_made(monkeypatch):
         made.set()
         return await task
 
-    monkeypatch.setattr("tideproof.live.experiment.judge", slow)
+    monkeypatch.setattr("tideproof.live.reading.judge", slow)
     asyncio.run(meanwhile())
     assert run.history()["environment"].count("now") == 5

@@ -20,7 +20,7 @@ MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
 def salts(monkeypatch):
     """Salts that are the same in every run."""
     salts = (f"{i:032x}" for i in range(1, 100))
-    monkeypatch.setattr("tideproof.live.experiment.new_salt", lambda: next(salts))
+    monkeypatch.setattr("tideproof.live.asking.new_salt", lambda: next(salts))
 
 
 def experiment(**options):
