@@ -171,7 +171,9 @@ class Book:
 
     def oldest_out(self, arm: str, label: Label, most: int) -> list[int]:
         """Return the numbers of the oldest pulls of an arm that are out in an environment."""
-        found = []
+        found: list[int] = []
+        if not most:
+            return found
         for number in self.out:
             pull = self.pulls[number]
             if pull.arm == arm and pull.environment == label:

@@ -117,6 +117,11 @@ class Environments:
         self._rows[label] = row
         return row
 
+    def out(self, label: Label, arm: int) -> int:
+        """Return how many pulls of an arm are out in an environment."""
+        row = self._rows.get(label)
+        return 0 if row is None else int(self.rows.out[row, arm])
+
     def slot(self, row: int) -> Seen:
         """Return the slot of told rewards."""
         rows, seen = self._now
@@ -163,6 +168,25 @@ class Environments:
             for label in [label for label, row in self._rows.items() if row >= saved.labels]:
                 del self._rows[label]
         del self.labels[saved.labels :], self.told[saved.told :]
+
+    def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
+        """Make slots of told rewards from cells, and return the place of the first with any in it."""
+        floats, ints = room(Slot, self._places)
+        column = within(Slot, self._places, np.arange(float(floats)), np.arange(ints)).view
+        size = n.sum(axis=1)
+        each = 1.0 / np.where(size > 0.0, size, np.inf)
+        now = self.rows
+        now.floats[np.ix_(rows, column.counts.astype(int))] = n
+        for place, values in (
+            (column.size, size),
+            (column.each, each),
+            (column.mean, (n * mean).sum(axis=1) * each),
+        ):
+            now.floats[rows, int(place[0])] = values
+        now.ints[rows, column.arm[0]] = n.argmax(axis=1)
+        first = int(np.argmax(size > 0.0))
+        now.ints[rows[first], column.first[0]] = 1
+        return first
 
     def cells(self, arms: list[Any]) -> Cells:
         """Return the cells of told rewards; `arms` names the columns."""

@@ -398,16 +398,15 @@ class Numbers:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Begin the policy anew from the cells of everything told, environment by environment."""
+        """Begin the policy anew from the cells of everything told."""
         batches = self.batches
         self.places.reseat(self.places.rows.n.shape[1], len(self.active))
         self._begin(len(self.active))
         rows = self.places.rows
-        for row in self.places.told:
-            for arm in np.flatnonzero(rows.n[row]).tolist():
-                if arm in self._place:
-                    numbers = rows.n[row, arm], rows.mean[row, arm], rows.squares[row, arm]
-                    self._tell(row, self._place[arm], int(numbers[0]), float(numbers[1]), float(numbers[2]))
+        if self.spec.reads == {"fit"} and self.spec.policy.merges is not None:
+            self._retell_at_once(self.spec.policy.merges)
+        else:
+            self._retell_cells()
         self.batches = max(batches, self.batches)
         self._out = rows.out[:, self.active].sum(axis=0).tolist()
         self._new.clear()
@@ -415,6 +414,36 @@ class Numbers:
         self._moved = set(range(len(self.places.labels)))
         self._told.changed = set(self.places.told)
         self._design.changed = set(self._moved)
+
+    def _retell_cells(self) -> None:
+        rows = self.places.rows
+        for row in self.places.told:
+            for arm in np.flatnonzero(rows.n[row]).tolist():
+                if arm in self._place:
+                    numbers = rows.n[row, arm], rows.mean[row, arm], rows.squares[row, arm]
+                    self._tell(row, self._place[arm], int(numbers[0]), float(numbers[1]), float(numbers[2]))
+
+    def _retell_at_once(self, merges: Callable[[Any], bool]) -> None:
+        """Do the same for a policy that reads nothing but the fit: one solve, whatever was told."""
+        self._told.changed = set(self.places.told)
+        if not self._told.changed:
+            return
+        told, rows = np.array(self.places.told), self.places.rows
+        at = np.ix_(told, np.array(self.active))
+        n = rows.n[at]
+        first = self.places.fill(told, n, self.sign * rows.mean[at])
+        found, data = self.solved(), self.memory.view.data
+        fit = data.fit
+        fit.P[:], fit.mu[:], fit.rss[0] = found.P, self.sign * found.mu, found.rss
+        fit.group[:], fit.joins[0] = found.group, found.joins
+        fit.told[0], fit.environments[0] = found.told, found.environments
+        fit.first[:], fit.first_size[0] = n[first], n[first].sum()
+        data.pulls[:] = n.sum(axis=0)
+        run = self._runs[0]
+        for place, pulls in enumerate(data.pulls.tolist()):  # until it has begun
+            if pulls and not merges(run.state):
+                slot, draw = self.places.slot(int(told[first])).kernels, self._draw(TELL, place)
+                self.program.notice(self.params, run.state, run.data, slot, place, pulls, draw)
 
     # -- reading
 

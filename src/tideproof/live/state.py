@@ -194,7 +194,8 @@ class State:
 
     def _summarised(self, event: e.Summarised) -> None:
         book, arm = self.book, self.book.arms[event.arm]
-        settled = book.oldest_out(arm, event.label, event.n)
+        out = self.numbers.places.out(event.label, event.arm)
+        settled = book.oldest_out(arm, event.label, min(event.n, out))
         for number in settled:
             book.settle(number, SUMMARISED)
         book.surplus += event.n - len(settled)
