@@ -169,6 +169,19 @@ class Environments:
                 del self._rows[label]
         del self.labels[saved.labels :], self.told[saved.told :]
 
+    def contents(self) -> list[Any]:
+        """Return everything, to be given to `refill`."""
+        count = len(self.labels)
+        return [list(self.labels), list(self.told), self.rows.all_floats[:count], self.rows.all_ints[:count]]
+
+    def refill(self, contents: Any) -> None:
+        """Be what another was, for as many arms."""
+        labels, told, floats, ints = contents
+        for label in labels:
+            self.row(label)
+        self.rows.all_floats[: len(labels)], self.rows.all_ints[: len(labels)] = floats, ints
+        self.told[:] = told
+
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
         """Make slots of told rewards from cells, and return the place of the first with any in it."""
         floats, ints = room(Slot, self._places)

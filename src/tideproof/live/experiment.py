@@ -17,9 +17,11 @@ from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.asking import Asking
 from tideproof.live.bounds import checked_bounds
+from tideproof.live.handle import locked
 from tideproof.live.lease import checked_lease
 from tideproof.live.pull import new_session
 from tideproof.live.rewards import Telling, checked_limits, within
+from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
 from tideproof.policies.registry import Chosen, as_policy
@@ -118,7 +120,12 @@ class Experiment(Asking, Telling, Steering):
 
         A crash while saving leaves the old file or the new one.
         """
-        saving.write(self.events(), path)
+        happened, contents = self._whole()
+        saving.write(happened, packed(self.policy, contents), path)
+
+    @locked
+    def _whole(self) -> tuple[list[e.Event], Any]:
+        return self.events(), copied(self._state)
 
     @classmethod
     def load(
@@ -139,7 +146,8 @@ class Experiment(Asking, Telling, Steering):
         clock
             What says the time, as for a new one.
         """
-        return cls._folded(saving.read(path), policy, clock)
+        happened, snapshot = saving.read(path)
+        return cls._folded(happened, policy, clock, snapshot)
 
     @classmethod
     def _folded(
@@ -147,9 +155,10 @@ class Experiment(Asking, Telling, Steering):
         happened: list[e.Event],
         policy: Chosen | None = None,
         clock: Callable[[], float] = time.time,
+        snapshot: Any = None,
     ) -> Experiment:
         run = cls.__new__(cls)
-        run._begin(saving.refold(happened, policy), clock)
+        run._begin(saving.refold(happened, policy, snapshot), clock)
         run._opened = False
         return run
 

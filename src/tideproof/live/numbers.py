@@ -445,6 +445,29 @@ class Numbers:
                 slot, draw = self.places.slot(int(told[first])).kernels, self._draw(TELL, place)
                 self.program.notice(self.params, run.state, run.data, slot, place, pulls, draw)
 
+    # -- all of it
+
+    def contents(self) -> list[Any]:
+        """Return everything but parameters, to be given to `refill`."""
+        single = [self.batches, self._latest, self._ready, self._designed]
+        lists = [self._out, self._where, self._new, sorted(self._moved)]
+        parts = [self.places.contents(), self._told.contents(), self._design.contents()]
+        return [self._floats, self._ints, single, lists, parts]
+
+    def refill(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
+        """Be what another was."""
+        floats, ints, single, (out, where, new, moved), (places, told, design) = contents
+        self.active, self.params = active, params
+        self.places.reseat(arms, len(active))
+        self._begin(len(active))
+        self._floats[:], self._ints[:] = floats, ints
+        self.batches, self._latest, self._ready, self._designed = single
+        self._out, self._where, self._moved = list(out), list(where), set(moved)
+        self._new = [(row, place) for row, place in new]
+        self.places.refill(places)
+        self._told.refill(told)
+        self._design.refill(design)
+
     # -- reading
 
     def select(self) -> int:

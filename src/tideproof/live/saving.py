@@ -15,6 +15,7 @@ from tideproof._version import __version__
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text, replace_text
 from tideproof.live import events, format_2
+from tideproof.live.snapshot import fill
 from tideproof.live.state import State
 from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.registry import Chosen, as_policy, is_namesake, policy, policy_names
@@ -23,18 +24,21 @@ from tideproof.policies.spec import PolicySpec
 FORMAT = 3
 
 
-def write(happened: list[events.Event], path: str | os.PathLike[str]) -> None:
-    """Write the events to a file in one step."""
+def write(
+    happened: list[events.Event], snapshot: dict[str, Any] | None, path: str | os.PathLike[str]
+) -> None:
+    """Write the events and a snapshot of what they add up to to a file in one step."""
     document = {
         "tideproof_experiment": FORMAT,
         "version": __version__,
         "events": [events.plain(event) for event in happened],
+        "snapshot": snapshot,
     }
     replace_text(path, json.dumps(document | {"sha256": _checksum(document)}, allow_nan=False))
 
 
-def read(path: str | os.PathLike[str]) -> list[events.Event]:
-    """Return the events in the file, once it is known to be whole."""
+def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
+    """Return the events in the file, and the snapshot, once it is known to be whole."""
     name = repr(os.fspath(path))
     try:
         document = json.loads(read_text(path))
@@ -42,7 +46,7 @@ def read(path: str | os.PathLike[str]) -> list[events.Event]:
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError):
         raise InputError(f"{name} is not a saved tideproof experiment") from None
     if version == format_2.FORMAT:
-        return format_2.as_events(document, name)
+        return format_2.as_events(document, name), None
     if version != FORMAT:
         raise InputError(
             f"{name} has format {version!r}; tideproof {__version__} reads formats {format_2.FORMAT} "
@@ -52,7 +56,7 @@ def read(path: str | os.PathLike[str]) -> list[events.Event]:
     if claimed != _checksum(document):
         raise InputError(f"{name} is damaged: its checksum does not agree with what it says")
     try:
-        return [events.read(record) for record in document["events"]]
+        return [events.read(record) for record in document["events"]], document.get("snapshot")
     except (KeyError, TypeError) as error:
         raise InputError(f"{name} is damaged: it lacks {error}") from None
 
@@ -62,15 +66,19 @@ def _checksum(document: dict[str, Any]) -> str:
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def refold(happened: list[events.Event], given: Chosen | None) -> State:
-    """Return the state of these events; the policy is `given`, or the registered one of the saved name."""
+def refold(happened: list[events.Event], given: Chosen | None, snapshot: Any = None) -> State:
+    """Return the state of these events, by a snapshot of it if that fits.
+
+    The policy is `given`, or the registered one of the saved name.
+    """
     if not happened or not isinstance(happened[0], events.Created):
         raise InputError("no experiment: its first event must say what it began with")
     created = happened[0]
     state = State(created, chosen(created.policy, given))
     state.events += happened[1:]
     try:
-        state.fold()
+        if not fill(state, snapshot):
+            state.fold()
     except (IndexError, ValueError, AssertionError) as error:
         raise InputError(f"no experiment: an event does not fit those before it ({error})") from None
     return state

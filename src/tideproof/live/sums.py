@@ -87,6 +87,23 @@ class Sums:
         self._step, self.changed = kept.step, kept.changed
         self.changed.difference_update(set(rows) - kept.among)
 
+    def contents(self) -> list[Any]:
+        """Return everything, to be given to `refill`."""
+        self._note()
+        return [list(self._step.totals), list(self._known), sorted(self.changed)]
+
+    def refill(self, contents: Any) -> None:
+        """Be what another was."""
+        totals, known, changed = contents
+        meet, links, right, squares, told, environments = totals
+        n, mean, spread = known
+        none: Values = (n[:0], mean[:0], spread[:0])
+        self._known = n, mean, spread
+        self._step = _Step(
+            _Totals(meet, links, right, squares, told, environments), np.zeros(0, np.int64), none, none
+        )
+        self.changed = set(changed)
+
     def solved(self, read: Callable[[Ints], Values]) -> Solved:
         """Take in the rows that changed, which `read` returns, and solve."""
         self.take_in(read)
