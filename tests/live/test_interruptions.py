@@ -1,0 +1,102 @@
+"""Interrupted anywhere, an experiment is as before the call or as after it, never between.
+
+`make faults` tries 2,000 signals; here it is a short version, and every tenth line of every call.
+"""
+
+import contextlib
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from faults import CALLS, POLICIES, busy, check_whole, count
+from tideproof.live import numbers as module
+
+
+class Interrupt(BaseException):
+    """What a handler of signals raises, as Ctrl-C does."""
+
+
+@pytest.fixture(autouse=True)
+def solves_often(monkeypatch):
+    """Let every fifth reward bring a fresh solve, which is interrupted too."""
+    monkeypatch.setattr(module, "REFACTOR", 5)
+
+
+def interrupted_by_signal(call, seconds, times):
+    """Make a call that signals interrupt after so many seconds and, if `times` says, soon again."""
+    left = times
+
+    def handler(*_):
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise Interrupt
+
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        with contextlib.suppress(Interrupt):
+            signal.setitimer(signal.ITIMER_REAL, seconds, 5e-5)
+            call()
+    finally:
+        left = 0
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def test_signals_at_random_points_of_every_method():
+    random = np.random.default_rng(18)
+    names = list(CALLS)
+    for trial in range(count(150)):
+        policy, name = POLICIES[trial % len(POLICIES)], names[trial % len(names)]
+        run = busy(policy)
+        if random.random() < 0.5:
+            run.done  # noqa: B018  looks ahead, or has everything to do yet
+        before, start = run.events(), time.perf_counter()
+        CALLS[name](busy(policy))
+        took = time.perf_counter() - start
+        call = CALLS[name]
+        interrupted_by_signal(lambda c=call, r=run: c(r), random.uniform(2e-6, took), random.integers(1, 4))
+        check_whole(run, before)
+
+
+def interrupted_at(line, call):
+    """Make a call that is interrupted before its `line`th line of tideproof; whether it was."""
+    old, seen = sys.gettrace(), 0
+
+    def trace(frame, event, _):
+        nonlocal seen
+        if "tideproof" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                raise Interrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(old)
+    return False
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interruption_before_any_line(name):
+    """A seventh or so of the lines, another part for each policy."""
+    policies = POLICIES[:3] if count(0) == 0 else POLICIES
+    random = np.random.default_rng(len(name))
+    for policy in policies:
+        line = int(random.integers(1, 30))
+        while True:
+            run = busy(policy)
+            before = run.events()
+            if not interrupted_at(line, lambda r=run: CALLS[name](r)):
+                break
+            check_whole(run, before)
+            line += int(random.integers(1, line + 60))
