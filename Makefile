@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check hooks mutants phrases bench docs format clean
+.PHONY: demo test test-gpu check hooks faults mutants phrases bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -24,6 +24,9 @@ check: $(READY)
 
 hooks: $(READY)
 	$(BIN)/pre-commit install
+
+faults: $(READY)
+	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/live/test_interruptions.py tests/live/test_damage.py
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants $(MUTANTS)

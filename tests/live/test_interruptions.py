@@ -29,10 +29,12 @@ def interrupted_by_signal(call, seconds, times):
     """Make a call that signals interrupt after so many seconds and, if `times` says, soon again."""
     left = times
 
-    def handler(*_):
+    def handler(_, frame):
         nonlocal left
-        left -= 1
-        if left >= 0:
+        while frame is not None and "tideproof" not in frame.f_code.co_filename:
+            frame = frame.f_back
+        if frame is not None and left > 0:  # not in the lines of this test
+            left -= 1
             raise Interrupt
 
     old = signal.signal(signal.SIGALRM, handler)
@@ -59,7 +61,7 @@ def test_signals_at_random_points_of_every_method():
         took = time.perf_counter() - start
         call = CALLS[name]
         interrupted_by_signal(lambda c=call, r=run: c(r), random.uniform(2e-6, took), random.integers(1, 4))
-        check_whole(run, before)
+        check_whole(run, before, name)
 
 
 def interrupted_at(line, call):
@@ -68,8 +70,8 @@ def interrupted_at(line, call):
 
     def trace(frame, event, _):
         nonlocal seen
-        if "tideproof" not in frame.f_code.co_filename:
-            return None
+        if "tideproof" not in frame.f_code.co_filename or frame.f_code.co_name in ("alone", "remarks"):
+            return None  # a trace gets in between a block that holds a lock and its end, a signal does not
         if event == "line":
             seen += 1
             if seen == line:
@@ -98,5 +100,5 @@ def test_an_interruption_before_any_line(name):
             before = run.events()
             if not interrupted_at(line, lambda r=run: CALLS[name](r)):
                 break
-            check_whole(run, before)
+            check_whole(run, before, name)
             line += int(random.integers(1, line + 60))

@@ -7,7 +7,7 @@ all events or of all but one, never something between.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from tideproof.live import events as e
@@ -159,13 +159,22 @@ class State:
 
     def mark(self, event: e.Event) -> None:
         """Remember the state before what this event touches."""
-        touched = _touched(event)
+        touched = self._touched(event)
         labels = {self.book.pulls[number].environment for number in touched}
         if isinstance(event, (e.Asked, e.Summarised)):
             labels = {event.label}
         whole = isinstance(event, _WHOLE) or self._replaces(event)
         numbers = None if whole else self.numbers.save(labels)
         self._before = _Before(self._done, numbers, self.book.save(touched, *_unit_and_label(event)))
+
+    def _touched(self, event: e.Event) -> Sequence[int]:
+        """Return the numbers of the pulls that an event speaks of or settles."""
+        if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired)):
+            return event.pulls
+        if isinstance(event, e.Summarised):
+            out = self.numbers.places.out(event.label, event.arm)
+            return self.book.oldest_out(self.book.arms[event.arm], event.label, min(event.n, out))
+        return (event.pull,) if isinstance(event, e.Corrected) else ()
 
     def _replaces(self, event: e.Event) -> bool:
         """Return whether rewards take the place of others, as a correction does."""
@@ -233,8 +242,7 @@ class State:
 
     def _summarised(self, event: e.Summarised) -> None:
         book, arm = self.book, self.book.arms[event.arm]
-        out = self.numbers.places.out(event.label, event.arm)
-        settled = book.oldest_out(arm, event.label, min(event.n, out))
+        settled = self._touched(event)
         for number in settled:
             book.settle(number, SUMMARISED)
         book.surplus += event.n - len(settled)
@@ -325,14 +333,7 @@ class State:
         refill(self, event.saved)
 
 
-_WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected)  # change all numbers at once
-
-
-def _touched(event: e.Event) -> tuple[int, ...]:
-    """Return the numbers of the pulls that an event speaks of."""
-    if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired)):
-        return event.pulls
-    return (event.pull,) if isinstance(event, e.Corrected) else ()
+_WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected, e.Salted)  # change much at once
 
 
 def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:
