@@ -9,6 +9,7 @@ import tideproof as tp
 from runs import ARMS, MEANS
 from tideproof.live import snapshot as module
 from tideproof.live.experiment import Experiment
+from tideproof.live.fitting import check
 from tideproof.live.state import State
 
 
@@ -80,7 +81,7 @@ def test_a_snapshot_that_is_none_is_not_used(damage, tmp_path):
     run = busy(steps=230)
     state = Experiment._folded(run.events())._state
     state.begin()
-    assert not module.fill(state, damage)
+    assert not module.fill(state, damage, check)
     state.fold()
     assert state.numbers.buffers() == run._numbers.buffers()
 
@@ -93,7 +94,7 @@ def test_numbers_that_do_not_fit_are_not_used(tmp_path):
         change(bad["numbers"])
         state = Experiment._folded(run.events())._state
         state.begin()
-        if not module.fill(state, bad):
+        if not module.fill(state, bad, check):
             state.fold()
             assert state.numbers.buffers() == run._numbers.buffers()
 

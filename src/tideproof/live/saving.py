@@ -12,9 +12,10 @@ import os
 from typing import Any
 
 from tideproof._version import __version__
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import InputError, TideproofError, UnknownName
 from tideproof.files import read_text, replace_text
 from tideproof.live import events, format_2
+from tideproof.live.fitting import check, checked_created
 from tideproof.live.snapshot import fill
 from tideproof.live.state import State
 from tideproof.policies.definition import PREFIX, Policy
@@ -28,13 +29,14 @@ def write(
     happened: list[events.Event], snapshot: dict[str, Any] | None, path: str | os.PathLike[str]
 ) -> None:
     """Write the events and a snapshot of what they add up to to a file in one step."""
+    plain = [events.plain(event) for event in happened]
     document = {
         "tideproof_experiment": FORMAT,
         "version": __version__,
-        "events": [events.plain(event) for event in happened],
-        "snapshot": snapshot,
+        "events": plain,
+        "snapshot": None if snapshot is None else snapshot | {"sha256": _digest([plain, snapshot])},
     }
-    replace_text(path, json.dumps(document | {"sha256": _checksum(document)}, allow_nan=False))
+    replace_text(path, json.dumps(document | {"sha256": _digest(document)}, allow_nan=False))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
@@ -43,7 +45,9 @@ def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
     try:
         document = json.loads(read_text(path))
         version = document["tideproof_experiment"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, InputError):  # it cannot be read
+            raise
         raise InputError(f"{name} is not a saved tideproof experiment") from None
     if version == format_2.FORMAT:
         return format_2.as_events(document, name), None
@@ -52,16 +56,26 @@ def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
             f"{name} has format {version!r}; tideproof {__version__} reads formats {format_2.FORMAT} "
             f"and {FORMAT}"
         )
-    claimed = document.pop("sha256", None)
-    if claimed != _checksum(document):
+    if document.pop("sha256", None) != _digest(document):
         raise InputError(f"{name} is damaged: its checksum does not agree with what it says")
     try:
-        return [events.read(record) for record in document["events"]], document.get("snapshot")
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{name} is damaged: it lacks {error}") from None
+        return [events.read(record) for record in document["events"]], _snapshot(document)
+    except InputError as error:
+        raise InputError(f"{name} is damaged: {error}") from None
+    except Exception as error:  # of no kind that an experiment writes
+        raise InputError(f"{name} is damaged: it is no list of events ({error!r})") from None
 
 
-def _checksum(document: dict[str, Any]) -> str:
+def _snapshot(document: dict[str, Any]) -> Any:
+    """Return the snapshot if it is whole, and that of these events."""
+    found = document.get("snapshot")
+    if not isinstance(found, dict):
+        return None
+    claimed = found.pop("sha256", None)
+    return found if claimed == _digest([document["events"], found]) else None
+
+
+def _digest(document: Any) -> str:
     plain = json.dumps(document, sort_keys=True, allow_nan=True)
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -73,14 +87,16 @@ def refold(happened: list[events.Event], given: Chosen | None, snapshot: Any = N
     """
     if not happened or not isinstance(happened[0], events.Created):
         raise InputError("no experiment: its first event must say what it began with")
-    created = happened[0]
-    state = State(created, chosen(created.policy, given))
-    state.events += happened[1:]
     try:
-        if not fill(state, snapshot):
-            state.fold()
-    except (IndexError, ValueError, AssertionError) as error:
-        raise InputError(f"no experiment: an event does not fit those before it ({error})") from None
+        created = checked_created(happened[0])
+        state = State(created, chosen(created.policy, given))
+        state.events += happened[1:]
+        if not fill(state, snapshot, check):
+            state.fold(check)
+    except TideproofError:
+        raise
+    except Exception as error:  # numbers that nobody can reckon with
+        raise InputError(f"no experiment: its events do not fit together ({error!r})") from error
     return state
 
 
@@ -100,6 +116,9 @@ def unregistered(spec: PolicySpec) -> Policy | None:
 
 def chosen(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
     """Return the policy of that description: `given`, or the registered one of the saved name."""
+    kinds = {"name": str, "label": str, "options": dict}
+    if not all(isinstance(saved.get(part), kind) for part, kind in kinds.items()):
+        raise InputError(f"no policy: {str(saved)[:80]}")
     name, _, selection = saved["name"].partition("+")
     found: str | Policy = name
     if given is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from tideproof.core.disk import fingerprint
 from tideproof.kernels.data import expect, take
 from tideproof.live import events as e
-from tideproof.live.state import State
+from tideproof.live.state import Check, State
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import Selection
 from tideproof.policies.spec import PolicySpec
@@ -39,13 +39,13 @@ def packed(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:
     return None if mark is None else {"mark": mark, "numbers": _packed(contents)}
 
 
-def fill(state: State, snapshot: Any) -> bool:
+def fill(state: State, snapshot: Any, check: Check) -> bool:
     """Bring a state whose events are there to their end by a snapshot; False if that cannot be done."""
     mark = _mark(state.spec.policy, state.spec.selection)
     if not isinstance(snapshot, dict) or mark is None or snapshot.get("mark") != mark:
         return False
     try:
-        return state.skip_to_end(_unpacked(snapshot["numbers"]))
+        return state.skip_to_end(_unpacked(snapshot["numbers"]), check)
     except (KeyError, TypeError, ValueError, IndexError, zlib.error):
         return False
 

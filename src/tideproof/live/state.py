@@ -18,6 +18,7 @@ from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, SUMMARISED, TOLD,
 from tideproof.policies.spec import PolicySpec
 
 T = TypeVar("T")
+Check = Callable[["State", e.Event], None]
 
 
 class _Before(NamedTuple):
@@ -79,20 +80,23 @@ class State:
         self._done = 1
         self._before = None  # last: an interrupted beginning is begun again
 
-    def fold(self) -> None:
-        """Take in all events; undo first what an interruption left."""
+    def fold(self, check: Check | None = None) -> None:
+        """Take in all events, each checked first where they come from outside; undo what was interrupted."""
         self.go_back()
         while self._done < len(self.events):
             event = self.events[self._done]
+            if check is not None:
+                check(self, event)
             self.mark(event)
             self._apply(event)
             self._done += 1
 
-    def skip_to_end(self, contents: Any) -> bool:
+    def skip_to_end(self, contents: Any, check: Check) -> bool:
         """Take in all events at once, their arithmetic done by who saved `contents`."""
         numbers, self.numbers = self.numbers, cast(Numbers, Silent(self.numbers))
         try:
             for event in self.events[1:]:
+                check(self, event)
                 _APPLY[type(event)](self, event)
             book = self.book
             params = self.spec.params(len(book.active), book.horizon)

@@ -1,0 +1,160 @@
+"""Whether an event from a file fits those before it: what an experiment's methods see to when it happens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tideproof import checks
+from tideproof.checks import whole
+from tideproof.errors import InputError
+from tideproof.live import events as e
+from tideproof.live.lease import lease_of
+from tideproof.live.pull import DEFAULTED, EXPIRED, OUT, TOLD
+from tideproof.live.rewards import LARGEST, checked_limits
+from tideproof.live.state import State
+from tideproof.live.steering import checked_arms
+
+OPTIONS = {"limits", "floors", "caps", "lease", "default"}
+MOST = 2**53  # rewards in one summary: beyond it, not every whole number is a float
+
+
+def checked_created(created: e.Created) -> e.Created:
+    """Return what an experiment began with, or say what of it cannot be."""
+    checked_arms(created.arms)
+    if created.budget is not None:
+        whole("budget", created.budget, 1)
+    whole("seed", created.seed, 0, 2**64 - 1)
+    checks.direction(created.direction)
+    unknown = sorted(set(created.options) - OPTIONS)
+    if unknown:
+        raise InputError(f"no experiment has the option {unknown[0]!r}")
+    lease_of(created.options)
+    limits = checked_limits(created.options.get("limits"))
+    return created._replace(options=created.options | {"limits": limits})
+
+
+def check(state: State, event: e.Event) -> None:
+    """Raise if the event cannot come next."""
+    _CHECKS.get(type(event), _anything)(state, event)
+
+
+def _need(right: bool, event: e.Event) -> None:
+    if not right:
+        raise InputError(f"{str(event)[:120]} does not fit the events before it")
+
+
+def _anything(state: State, event: e.Event) -> None:
+    pass
+
+
+def _never(state: State, event: e.Event) -> None:
+    _need(False, event)
+
+
+def _carried(state: State, event: e.Event) -> None:
+    _need(len(state.book.pulls) == 0 and state.events[1] is event, event)
+
+
+def _asked(state: State, event: e.Asked) -> None:
+    active = state.book.active
+    _need(bool(event.arms) and all(arm in active for arm in event.arms), event)
+    _need(event.unit is None or len(event.arms) == 1, event)
+
+
+def _shared(state: State, event: e.Shared) -> None:
+    _need(event.n >= 1 and len(event.shares) == len(state.book.arms), event)
+    _need(min(event.shares) >= 0.0 and math.isclose(sum(event.shares), 1.0, abs_tol=1e-9), event)
+
+
+def _told(state: State, event: e.Told) -> None:
+    _need(len(event.pulls) == len(event.rewards), event)
+    _pulls(state, event, event.pulls, (OUT, EXPIRED, DEFAULTED))
+    _rewards(event, event.rewards)
+
+
+def _added(state: State, event: e.Added) -> None:
+    _need(len(event.pulls) == len(event.rewards) == len(event.keys) > 0, event)
+    for pull in dict.fromkeys(event.pulls):
+        _pulls(state, event, (pull,), (OUT, EXPIRED, DEFAULTED, TOLD))
+    _rewards(event, event.rewards)
+
+
+def _summarised(state: State, event: e.Summarised) -> None:
+    _need(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= MOST, event)
+    _need(0.0 <= event.variance <= LARGEST, event)
+    _need(event.key is None or event.key not in state.book.keyed, event)
+    _rewards(event, (event.mean,))
+
+
+def _cancelled(state: State, event: e.Cancelled) -> None:
+    _pulls(state, event, event.pulls, (OUT,))
+
+
+def _expired(state: State, event: e.Expired) -> None:
+    _pulls(state, event, event.pulls, (OUT,))
+    _rewards(event, () if event.reward is None else (event.reward,))
+
+
+def _corrected(state: State, event: e.Corrected) -> None:
+    _pulls(state, event, (event.pull,), (TOLD, DEFAULTED))
+    _rewards(event, (event.reward,))
+
+
+def _arm_added(state: State, event: e.ArmAdded) -> None:
+    checked_arms([*state.book.arms, event.arm])
+
+
+def _arm_retired(state: State, event: e.ArmRetired) -> None:
+    active = state.book.active
+    _need(event.arm in active and len(active) > 2, event)
+
+
+def _extended(state: State, event: e.Extended) -> None:
+    _need(event.budget is None or event.budget >= 1, event)
+
+
+def _warmed(state: State, event: e.Warmed) -> None:
+    for arm, _, n, mean, squares in event.cells:
+        _need(0 <= arm < len(state.book.arms) and 1 <= n <= MOST, event)
+        _need(squares >= 0.0, event)
+        _rewards(event, (mean,))
+
+
+def _salted(state: State, event: e.Salted) -> None:
+    try:
+        bytes.fromhex(event.salt)
+    except ValueError:
+        _need(False, event)
+
+
+def _pulls(state: State, event: e.Event, pulls: Sequence[int], allowed: Sequence[str]) -> None:
+    """Raise unless these are different pulls, at least one, each in one of the states that are allowed."""
+    status = state.book.status
+    _need(0 < len(set(pulls)) == len(pulls), event)
+    _need(min(pulls) >= 0 and max(pulls) < len(status), event)
+    _need(all(status[pull] in allowed for pull in pulls), event)
+
+
+def _rewards(event: e.Event, rewards: Sequence[float]) -> None:
+    _need(all(abs(reward) <= LARGEST for reward in rewards), event)
+
+
+_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
+    e.Created: _never,
+    e.Carried: _carried,
+    e.Asked: _asked,
+    e.Shared: _shared,
+    e.Told: _told,
+    e.Added: _added,
+    e.Summarised: _summarised,
+    e.Cancelled: _cancelled,
+    e.Expired: _expired,
+    e.Corrected: _corrected,
+    e.ArmAdded: _arm_added,
+    e.ArmRetired: _arm_retired,
+    e.Extended: _extended,
+    e.Warmed: _warmed,
+    e.Salted: _salted,
+}
