@@ -103,7 +103,10 @@ def test_the_last_two_arms_stay():
         ({"options": {"floors": {"Z": 0.5}}}, "unknown arm 'Z'"),
         ({"policy": {}}, "no policy"),
         ({"policy": {"name": 3, "label": "x", "options": {}}}, "no policy"),
-        ({"policy": {"name": "linlucb+ols", "label": "x", "options": {"n1": 3}}}, "unknown option 'n1' of linlucb"),
+        (
+            {"policy": {"name": "linlucb+ols", "label": "x", "options": {"n1": 3}}},
+            "unknown option 'n1' of linlucb",
+        ),
         ({"policy": {"name": "linlucb+ols", "label": "x", "options": {"selection": "ols"}}}, "do not fit"),
     ],
 )
