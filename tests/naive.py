@@ -15,7 +15,8 @@ import oracles
 class Naive:
     """What an experiment should be: lists, and nothing that is kept up to date.
 
-    `pulls` are [arm, label, status, reward], `summaries` are (arm, label, n, mean, variance).
+    `pulls` are [arm, label, status, reward], `summaries` are (arm, label, n, mean, variance), `warm` are
+    (arm, label, reward) from before; `units` have the number of their pull.
     """
 
     arms: list
@@ -25,6 +26,9 @@ class Naive:
     summaries: list = field(default_factory=list)
     retired: set = field(default_factory=set)
     paused: bool = False
+    warm: list = field(default_factory=list)
+    units: dict = field(default_factory=dict)
+    of_units: set = field(default_factory=set)
 
     def those(self, *states):
         return [i for i, pull in enumerate(self.pulls) if pull[2] in states]
@@ -33,7 +37,7 @@ class Naive:
     def remaining(self):
         if self.budget is None:
             return None
-        return self.budget - len(self.pulls) + len(self.those("cancelled"))
+        return max(0, self.budget - len(self.pulls) + len(self.those("cancelled", "expired")))
 
     @property
     def active(self):
@@ -47,7 +51,8 @@ class Naive:
 
     def rewards(self, out=False):
         """Return (arm, label, reward) of everything told, and of what is out if that is wanted."""
-        found = [(arm, label, reward) for arm, label, status, reward in self.pulls if status == "told"]
+        found = [(arm, label, reward) for arm, label, _, reward in self.pulls if reward is not None]
+        found += self.warm
         for arm, label, n, mean, variance in self.summaries:
             found += [(arm, label, reward) for reward in spread(n, mean, variance)]
         if out:

@@ -5,16 +5,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tideproof as tp
 from naive import Naive, check_numbers, check_refold, check_same
+from tideproof.live import asking
 
 LABELS = st.sampled_from(["mon", "tue", 3, 0, ""])
 REWARDS = st.floats(-5.0, 5.0).map(lambda x: round(x, 3))
-POLICIES = ["linlucb", "contrast", "round-robin+ols", "ucb1-normal", "top-two-thompson"]
+POLICIES = ["linlucb", "contrast", "round-robin+ols", "round-robin+period", "ucb1-normal", "top-two-thompson"]
 
 
 class Machine(RuleBasedStateMachine):
@@ -25,14 +26,37 @@ class Machine(RuleBasedStateMachine):
         direction=st.sampled_from(["maximize", "minimize"]),
         budget=st.sampled_from([None, 60, 200]),
         seed=st.integers(0, 2**64 - 1),
+        lease=st.sampled_from([(None, None), (60.0, None), (60.0, 0.25)]),
     )
-    def begin(self, policy, direction, budget, seed):
+    def begin(self, policy, direction, budget, seed, lease):
+        self.now, self.asked_at, self.lease = 1000.0, [], lease
+        self.patch, salts = pytest.MonkeyPatch(), iter(range(10**6))
+        self.patch.setattr(asking, "new_salt", lambda: f"{next(salts):032x}")  # the same arms every time
         budget = 60 if budget is None and policy == "top-two-thompson" else budget
         self.run = tp.Experiment(
-            ["A", "B", "C"], budget=budget, policy=policy, direction=direction, seed=seed
+            ["A", "B", "C"],
+            budget=budget,
+            policy=policy,
+            direction=direction,
+            seed=seed,
+            lease=lease[0],
+            default=lease[1],
+            clock=self.clock,
         )
         self.naive = Naive(["A", "B", "C"], budget, 1.0 if direction == "maximize" else -1.0)
         self.ids, self.keys = [], {}
+
+    def clock(self):
+        return self.now
+
+    def note_asked(self, pull, label):
+        assert pull.environment == label
+        assert pull.arm in self.naive.active
+        assert pull.id not in self.ids
+        self.ids.append(pull.id)
+        self.asked_at.append(self.now)
+        self.naive.pulls.append([pull.arm, label, "out", None])
+        assert self.run._label == label
 
     def pick(self, data, states, most=1):
         """Return numbers of at most that many pulls in these states."""
@@ -50,23 +74,60 @@ class Machine(RuleBasedStateMachine):
             return
         pulls = self.run.ask(environment=label, n=n)
         for pull in [pulls] if n is None else pulls:
-            assert pull.environment == label
-            assert pull.arm in naive.active
-            assert pull.id not in self.ids
-            self.ids.append(pull.id)
-            naive.pulls.append([pull.arm, label, "out", None])
-        assert self.run._label == label
+            self.note_asked(pull, label)
+
+    @rule(label=LABELS, unit=st.sampled_from(["u", "v", "w", 7]))
+    def ask_for_a_unit(self, label, unit):
+        naive, known = self.naive, self.naive.units.get(unit)
+        if known is not None and naive.pulls[known][2] != "cancelled":
+            assert self.run.ask(environment=label, unit=unit).id == self.ids[known]
+        elif naive.paused or naive.remaining == 0:
+            with pytest.raises(tp.Finished):
+                self.run.ask(environment=label, unit=unit)
+        else:
+            pull = self.run.ask(environment=label, unit=unit)
+            naive.units[unit] = len(naive.pulls)
+            naive.of_units.add(len(naive.pulls))
+            self.note_asked(pull, label)
+
+    @rule()
+    def forget_units(self):
+        self.run.forget_units()
+        self.naive.units = {}
+        assert not any(getattr(event, "salt", "") for event in self.run.events())
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 59.0, 60.0]))
+    def wait(self, seconds):
+        self.now += seconds
+        after, default = self.lease
+        for i in self.naive.those("out"):
+            if after is not None and self.asked_at[i] + after <= self.now:
+                self.naive.pulls[i][2:] = ["expired", None] if default is None else ["defaulted", default]
+
+    @rule(label=LABELS, rewards=st.lists(REWARDS, min_size=2, max_size=4))
+    def warm_start(self, label, rewards):
+        arms = [self.naive.arms[i % len(self.naive.arms)] for i in range(len(rewards))]
+        log = {"arm": arms, "day": [label] * len(rewards), "sales": rewards}
+        self.run.warm_start(log, arm="arm", environment="day", reward="sales")
+        self.naive.warm += list(zip(arms, log["day"], rewards, strict=True))
 
     @rule(data=st.data(), reward=REWARDS)
     def tell(self, data, reward):
-        for i in self.pick(data, ["out"]):
+        """A pull has one reward, and a late one replaces a default; that of a unit adds up what it is told."""
+        for i in self.pick(data, ["out", "expired", "defaulted"]):
             self.run.tell(self.ids[i], reward)
             self.naive.pulls[i][2:] = ["told", reward]
+        of_units = [i for i in self.naive.those("told") if i in self.naive.of_units]
+        if of_units:
+            i = data.draw(st.sampled_from(of_units))
+            self.run.tell(self.ids[i], reward)
+            self.naive.pulls[i][3] += reward
 
     @rule(data=st.data())
     def tell_many(self, data):
+        pulls, naive = self.naive.pulls, self.naive
         chosen = self.pick(data, ["out", "told"], 8)
-        pulls = self.naive.pulls
+        chosen = [i for i in chosen if pulls[i][2] == "out" or i not in naive.of_units]
         rewards = [data.draw(REWARDS) if pulls[i][3] is None else pulls[i][3] for i in chosen]
         self.run.tell_many([self.ids[i] for i in chosen], rewards)
         for i, reward in zip(chosen, rewards, strict=True):
@@ -76,6 +137,8 @@ class Machine(RuleBasedStateMachine):
     def refused(self, data, reward):
         before = self.run.events()
         for i in self.pick(data, ["told", "cancelled", "summarised"]):
+            if i in self.naive.of_units and self.naive.pulls[i][2] == "told":
+                continue
             with pytest.raises(tp.InputError):
                 self.run.tell(self.ids[i], reward + 10.0)
         for i in self.pick(data, ["told", "summarised"]):
@@ -98,16 +161,18 @@ class Machine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def cancel_many(self, data):
-        chosen = self.pick(data, ["out", "cancelled"], 4)
+        chosen = self.pick(data, ["out", "cancelled", "expired"], 4)
         self.run.cancel_many([self.ids[i] for i in chosen])
         for i in chosen:
-            self.naive.pulls[i][2] = "cancelled"
+            if self.naive.pulls[i][2] == "out":
+                self.naive.pulls[i][2] = "cancelled"
 
     @rule(data=st.data(), reward=REWARDS)
     def correct(self, data, reward):
-        for i in self.pick(data, ["told"]):
+        for i in self.pick(data, ["told", "defaulted"]):
             self.run.correct(self.ids[i], reward)
-            self.naive.pulls[i][3] = reward
+            if self.naive.pulls[i][3] != reward:
+                self.naive.pulls[i][2:] = ["told", reward]
 
     @rule()
     def add_arm(self):
@@ -151,13 +216,16 @@ class Machine(RuleBasedStateMachine):
     def save_and_load(self):
         with tempfile.TemporaryDirectory() as folder:
             self.run.save(Path(folder) / "run.json")
-            again = tp.Experiment.load(Path(folder) / "run.json")
+            again = tp.Experiment.load(Path(folder) / "run.json", clock=self.clock)
         assert again.events() == self.run.events()
         self.run = check_same(self.run, again)
 
     @rule()
     def pickle(self):
-        self.run = pickle.loads(pickle.dumps(self.run))
+        """A copy has the clock of where it goes on."""
+        copy = pickle.loads(pickle.dumps(self.run))
+        copy._clock = self.clock
+        self.run = check_same(self.run, copy)
 
     @rule()
     def look(self):
@@ -177,18 +245,24 @@ class Machine(RuleBasedStateMachine):
             return
         naive, table = self.naive, self.run.history()
         assert self.run.remaining == naive.remaining
-        told = len(naive.pulls)
-        assert table["pull"][:told] == self.ids
-        assert table["arm"][:told] == [pull[0] for pull in naive.pulls]
-        assert table["status"][:told] == [pull[2] for pull in naive.pulls]
-        assert table["reward"][:told] == [pull[3] for pull in naive.pulls]
+        rows = [row for row in table.to_dicts() if row["status"] != "warm"]
+        of_pulls = rows[: len(naive.pulls)]
+        assert [row["pull"] for row in of_pulls] == self.ids
+        found = [[row[name] for name in ("arm", "environment", "status", "reward")] for row in of_pulls]
+        assert found == naive.pulls
         assert [p.id for p in self.run.pulls_out()] == [self.ids[i] for i in naive.those("out")]
-        assert len(table) == told + len(naive.summaries)
+        assert len(rows) == len(naive.pulls) + len(naive.summaries)
+        before = [row for row in table.to_dicts() if row["status"] == "warm"]
+        assert sum(row["n"] for row in before) == len(naive.warm)
 
     def teardown(self):
         if hasattr(self, "run"):
+            self.patch.undo()
             self.compare()
 
 
-Machine.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None, derandomize=True)
+# Without shrinking, which can take minutes; who looks into a failure adds Phase.shrink.
+Machine.TestCase.settings = settings(
+    max_examples=100, stateful_step_count=40, deadline=None, derandomize=True, phases=[Phase.generate]
+)
 TestMachine = Machine.TestCase
