@@ -26,15 +26,15 @@ def solves_often(monkeypatch):
 
 
 def interrupted_by_signal(call, seconds, times):
-    """Make a call that signals interrupt after so many seconds and, if `times` says, soon again."""
-    left = times
+    """Make a call that signals interrupt after so many seconds and, if `times` says, soon again; did they?"""
+    left, heard = times, False
 
     def handler(_, frame):
-        nonlocal left
+        nonlocal left, heard
         while frame is not None and "tideproof" not in frame.f_code.co_filename:
             frame = frame.f_back
         if frame is not None and left > 0:  # not in the lines of this test
-            left -= 1
+            left, heard = left - 1, True
             raise Interrupt
 
     old = signal.signal(signal.SIGALRM, handler)
@@ -46,22 +46,27 @@ def interrupted_by_signal(call, seconds, times):
         left = 0
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, old)
+    return heard
 
 
 def test_signals_at_random_points_of_every_method():
+    """So many that came before the call had ended; those that came too late are not counted."""
     random = np.random.default_rng(18)
-    names = list(CALLS)
-    for trial in range(count(150)):
+    names, heard, trial = list(CALLS), 0, 0
+    while heard < count(150):
         policy, name = POLICIES[trial % len(POLICIES)], names[trial % len(names)]
-        run = busy(policy)
+        run, other = busy(policy), busy(policy)
         if random.random() < 0.5:
-            run.done  # noqa: B018  looks ahead, or has everything to do yet
+            _ = run.done, other.done  # looks ahead, or has everything to do yet
         before, start = run.events(), time.perf_counter()
-        CALLS[name](busy(policy))
+        CALLS[name](other)
         took = time.perf_counter() - start
         call = CALLS[name]
-        interrupted_by_signal(lambda c=call, r=run: c(r), random.uniform(2e-6, took), random.integers(1, 4))
+        seconds, times = random.uniform(2e-6, took), int(random.integers(1, 4))
+        heard += interrupted_by_signal(lambda c=call, r=run: c(r), seconds, times)
         check_whole(run, before, name)
+        trial += 1
+        assert trial < 20 * count(150)
 
 
 def interrupted_at(line, call):
