@@ -20,7 +20,7 @@ from tideproof.policies.definition import Policy
 from tideproof.policies.selections import Selection
 from tideproof.policies.spec import PolicySpec
 
-WORTH_A_CALL = 200  # pulls, where the program is in memory
+WORTH_A_CALL = 5  # pulls, where the program is in memory
 WORTH_THE_COMPILER = 10_000  # pulls, where it is not
 
 _compiling = Lock()
