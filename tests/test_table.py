@@ -133,3 +133,8 @@ def test_errors(table):
         table["means"]
     with pytest.raises(UnknownName, match=r"unknown column \['mean'\]"):
         table[["mean"]]
+
+
+def test_seconds_since_1970_are_shown_in_full():
+    at = repr(Table({"at": [1794815988.25, 1794815999.75]}))
+    assert at.split() == ["at", "1794815988", "1794816000"]

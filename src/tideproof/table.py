@@ -155,7 +155,8 @@ def _side(values: list[Any]) -> str:
 def _digits(numbers: list[float]) -> int | None:
     """Return how many decimals show a column: four digits of its largest number, two of its spread.
 
-    None stands for scientific notation, where the largest is below 1e-4 or above 1e9.
+    None stands for scientific notation, where the largest is below 1e-4, or 1e10 and more: seconds since
+    1970 are less.
 
     >>> _digits([0.1234, 12.5]), _digits([1_000_012.31, 1_000_012.87]), _digits([3e-7])
     (2, 2, None)
@@ -164,7 +165,7 @@ def _digits(numbers: list[float]) -> int | None:
     largest = max(map(abs, finite), default=0.0)
     if largest == 0.0:
         return 0
-    if not 1e-4 <= largest < 1e9:
+    if not 1e-4 <= largest < 1e10:
         return None
     spread = max(finite) - min(finite)
     for_spread = decimals(spread, 2) if spread > 1e-8 * largest else 0  # less is rounding

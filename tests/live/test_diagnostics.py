@@ -24,6 +24,38 @@ def test_counts():
     assert found.remarks == ()
 
 
+def test_printed_it_is_a_few_lines():
+    now = [1000.0]
+    run = drive(experiment(policy="round-robin+ols", clock=lambda: now[0]), 100, each=20)
+    run.ask(environment=9)
+    now[0] = 1040.0
+    found = run.diagnostics()
+    lines = repr(found).split("\n")
+    assert lines[:2] == [
+        "101 pulls asked for: 1 out, 0 lost, the oldest out for 40 s",
+        "100 rewards told in 5 environments",
+    ]
+    assert [line.split(":")[0] for line in lines[2:]] == ["sample_ratio", "additivity", "spread"]
+    assert f"p = {found.additivity.p:.3g}" in lines[3]
+    assert repr(experiment().diagnostics()) == (
+        "0 pulls asked for: 0 out, 0 lost\n0 rewards told in 0 environments"
+    )
+
+
+def test_remarks_are_printed():
+    run = experiment(policy="round-robin+ols")
+    for step in range(120):
+        run.tell(run.ask(), step % 7)
+    [remark] = run.diagnostics().remarks
+    assert repr(run.diagnostics()).endswith(f"\nCareful: {remark}")
+
+
+@pytest.mark.parametrize(("policy", "nominal"), [("contrast", True), ("round-robin+ols", False)])
+def test_the_report_of_an_adaptive_run_says_that_intervals_are_nominal(tmp_path, policy, nominal):
+    drive(experiment(policy=policy), 100, each=20).report(tmp_path / "report.html")
+    assert ("Intervals are nominal" in (tmp_path / "report.html").read_text()) == nominal
+
+
 def test_tests_are_those_of_the_fit():
     run = drive(experiment(policy="round-robin+ols"), 100, each=20)
     found, fit = run.diagnostics(), run.fit()

@@ -94,6 +94,16 @@ def test_one_sentence(found, chance, sentence):
     assert str(said) == f"{sentence}; look twice"
 
 
+def test_where_low_rewards_are_good_it_says_how_far_below_the_runner_up():
+    run = tp.Experiment(["A", "B"], budget=40, direction="minimize", seed=1)
+    pulls = run.ask(n=40, environment="mon")
+    run.tell_many(pulls, [(1.0 if p.arm == "A" else 3.0) + i % 3 for i, p in enumerate(pulls)])
+    found = run.recommend()
+    assert (found.arm, found.direction, found.to_dict()["direction"]) == ("A", "minimize", "minimize")
+    assert found.margin > 0.0
+    assert str(found).startswith(f"select A: {found.margin:.4g} below B (95 % interval {found.low:.4g} to")
+
+
 def test_the_probability_is_computed_once_and_only_if_it_is_read():
     calls = []
     found = tp.Recommendation(

@@ -111,6 +111,7 @@ def test_only_conversions():
     pulls = [run.ask(environment=step // 100) for step in range(500)]
     run.tell_many(pulls[:60:3], [1.0] * 20)
     [remark] = said(run, "is only success told")
+    assert remark.endswith("Experiment(..., lease=seconds, default=0)")
     assert remark.startswith("480 pulls are out and every told reward is 1")
     run.tell(pulls[1], 0.0)
     assert said(run, "only success") == []

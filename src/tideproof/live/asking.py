@@ -12,6 +12,7 @@ from tideproof.live.handle import locked
 from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull, checked_label, new_session
 from tideproof.live.reading import Reading
 from tideproof.live.units import arm_at, batch_size, checked_unit, hashed, new_salt, point
+from tideproof.words import counted
 
 
 class Asking(Reading):
@@ -55,7 +56,7 @@ class Asking(Reading):
         Raises
         ------
         Finished
-            If fewer pulls than that are left, the policy has stopped, or the experiment is paused.
+            If fewer pulls than that are left, the policy has stopped, or the experiment is paused or stopped.
         """
         if unit is None:
             return self._ask(environment, n, by)
@@ -131,8 +132,14 @@ class Asking(Reading):
         environment
             Where they would be played, as in `ask`.
         n
-            Number of pulls, by default 100, or what is left of the budget. Up to 200, these are the shares
-            in what `ask` would return; of more, the policy decides 200 times for several pulls each.
+            Number of pulls, at most what is left of the budget; by default 100, or what is left if that is
+            less. Up to 200, these are the shares in what `ask` would return; of more, the policy decides
+            200 times for several pulls each.
+
+        Raises
+        ------
+        Finished
+            Where `ask` would raise it.
         """
         trial, count, play = self._trial(environment, n)
         found = trial.shares(count, play).tolist()
@@ -158,7 +165,8 @@ class Asking(Reading):
             raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._standing()}")
         if book.remaining is not None and wanted > book.remaining:
             raise Finished(
-                f"asked for {wanted} pull(s), {book.remaining} of {book.budget} left; {self._standing()}"
+                f"asked for {counted(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
+                f"{self._standing()}"
             )
 
     def _open(self) -> None:

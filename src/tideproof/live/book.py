@@ -18,6 +18,10 @@ class Summary(NamedTuple):
     mean: float
     variance: float
 
+    def said(self) -> str:
+        """Return it as it was told: `n=4, mean=1.0, ...`."""
+        return ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
+
 
 class Plan(NamedTuple):
     """Shares of all arms, for that many units more."""

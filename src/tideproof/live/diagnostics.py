@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,11 +13,12 @@ from tideproof.stats.additivity import Additivity
 from tideproof.stats.sample_ratio import SampleRatio
 from tideproof.stats.variances import Spread
 from tideproof.table import plain
+from tideproof.words import counted, rounded
 
 Test = TypeVar("Test")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnostics:
     """What to look at while an experiment runs.
 
@@ -32,7 +33,7 @@ class Diagnostics:
     additivity, spread : whether one shift for all arms, and one noise, describe the rewards.
     remarks : what looks wrong in how the experiment is used.
 
-    A test that needs more than was told so far is None.
+    A test that needs more than was told so far is None. Printed, it is some lines; `to_dict()` has all of it.
     """
 
     asked: int
@@ -45,6 +46,24 @@ class Diagnostics:
     additivity: Additivity | None
     spread: Spread | None
     remarks: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        waiting = f"{self.out:,} out, {self.lost:,} lost"
+        if self.oldest_out is not None:
+            waiting += f", the oldest out for {rounded(self.oldest_out)} s"
+        told = f"{counted(self.told, 'reward')} told in {counted(self.environments, 'environment')}"
+        lines = [f"{counted(self.asked, 'pull')} asked for: {waiting}", told, *self._tests()]
+        return "\n".join([*lines, *(f"Careful: {remark}" for remark in self.remarks)])
+
+    def _tests(self) -> Iterable[str]:
+        """Say what each test that could be made found."""
+        if self.sample_ratio is not None:
+            yield f"sample_ratio: arms got equal shares, p = {self.sample_ratio.p:.3g}"
+        if self.additivity is not None:
+            yield f"additivity: one shift for all arms, p = {self.additivity.p:.3g}"
+        if self.spread is not None:
+            arms, environments = self.spread.p_arm, self.spread.p_environment
+            yield f"spread: one noise for all arms, p = {arms:.3g}, and environments, p = {environments:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""

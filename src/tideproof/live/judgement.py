@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tideproof.checks import Direction
 from tideproof.estimate.contrast import contrast
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.sums import Solved
@@ -22,7 +23,8 @@ def judge(
 ) -> Recommendation:
     """Return what to select, given the policy's choice and least squares of rewards as they are."""
     groups = tuple(tuple(arms[i] for i in group) for _, group in members(_components(found)))
-    nothing = Recommendation(None, None, None, None, None, found.told, groups, adaptive)
+    direction: Direction = "maximize" if sign > 0.0 else "minimize"
+    nothing = Recommendation(None, None, None, None, None, found.told, groups, adaptive, direction=direction)
     if chosen is None or len(groups) > 1:
         return nothing
     gaps = sign * (found.mu[chosen] - found.mu)
@@ -46,7 +48,17 @@ def judge(
 
     low, high = (None, None) if exact else (gap.low, gap.high)
     return Recommendation(
-        arms[chosen], arms[rival], gap.estimate, low, high, found.told, groups, adaptive, remarks, chance
+        arm=arms[chosen],
+        runner_up=arms[rival],
+        margin=gap.estimate,
+        low=low,
+        high=high,
+        told=found.told,
+        groups=groups,
+        adaptive=adaptive,
+        remarks=remarks,
+        chance=chance,
+        direction=direction,
     )
 
 

@@ -94,8 +94,10 @@ class Reading(Handle):
     def history(self) -> Table:
         """Return rewards from before, every pull in the order of asking, every summary in that of telling.
 
-        A row has `n` rewards, 0 if none was told, with that mean and variance, and the times of its clock
-        at which it was asked and told. `tp.fit(run.history(), arm="arm", environment="environment",
+        A row has `n` rewards, 0 if none was told by itself, with that mean and variance, and the times of
+        the clock at which it was asked and told. Its status is "out", "told", "cancelled", "expired",
+        "defaulted" (expired, with the default reward), "summarised" (its reward is in a summary), "summary"
+        or "warm" (from before). `tp.fit(run.history(), arm="arm", environment="environment",
         reward="reward", n="n", sample_variance="variance")` reads it.
         """
         return self._record().table()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tideproof.checks import Direction
 from tideproof.words import listed_groups
 
 
@@ -24,6 +25,7 @@ class Recommendation:
     groups : arms that can be compared, group by group; with more than one group no arm can be selected.
     adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
     remarks : what looks wrong in how the experiment is used.
+    direction : which rewards are good; an advantage is positive in both.
     """
 
     arm: str | None
@@ -36,6 +38,7 @@ class Recommendation:
     adaptive: bool
     remarks: tuple[str, ...] = ()
     chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
+    direction: Direction = "maximize"
 
     @cached_property
     def p_best(self) -> float | None:
@@ -55,6 +58,7 @@ class Recommendation:
             "groups",
             "adaptive",
             "remarks",
+            "direction",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -68,7 +72,9 @@ class Recommendation:
             return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
         text = f"select {self.arm}"
         if self.margin is not None:
-            text += f": {self.margin:+.4g} against {self.runner_up}"
+            high = self.direction == "maximize"
+            gap = f"{self.margin:+.4g} against" if high else f"{self.margin:.4g} below"
+            text += f": {gap} {self.runner_up}"
         if self.low is not None and self.p_best is not None:
             text += (
                 f" (95 % interval {self.low:.4g} to {self.high:.4g}), best with probability {self.p_best:.3f}"

@@ -226,7 +226,7 @@ def _rewards(watch: Watch, facts: Facts) -> Iterable[str]:
     if len(watch.values) == 1 and facts.settled >= 20 and facts.out >= max(MANY, 3 * facts.settled):
         yield (
             f"{facts.out:,} pulls are out and every told reward is {rounded(*watch.values)}: is only success "
-            f"told? Tell 0 for the others, or give pulls a lease that ends with it"
+            f"told? Tell 0 for the others, or begin with Experiment(..., lease=seconds, default=0)"
         )
     if watch.outside is not None:
         yield (

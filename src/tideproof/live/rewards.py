@@ -102,7 +102,7 @@ class Telling(Handle):
             known = book.summaries[book.keyed[key]][1]
             given = Summary(arm, label, n, mean, spread)
             if known != given:
-                raise ConflictingReward(f"summary {key!r} was told {tuple(known)} before; now {tuple(given)}")
+                raise ConflictingReward(f"summary {key!r} was told {known.said()} before; now {given.said()}")
             return
         self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
 

@@ -69,7 +69,7 @@ class Steering(Handle):
 
     @locked
     def forget_units(self, by: str | None = None) -> None:
-        """Delete the key of the units' hashes: nobody can say any more who got what.
+        """Delete the salt of the units' hashes: nobody can say any more who got what.
 
         Pulls that are out may still be told. A unit that comes again is a new one.
         """
