@@ -12,6 +12,8 @@ from tideproof.words import listed
 
 Direction = Literal["maximize", "minimize"]  # of rewards: is a high one good, or a low one?
 
+MOST = 2**53  # of what is counted: beyond it, not every whole number is a float
+
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int between `low` and `high`.
@@ -21,8 +23,10 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     tideproof.errors.InputError: n0 must be a whole number of at least 2, not 1
     """
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_whole or value < low or (high is not None and value > high):
-        limit = f"of at least {low}" if high is None else f"from {low} to {high}"
+    too_large = is_whole and high is not None and value > high
+    if not is_whole or value < low or too_large:
+        open_end = high is None or (high == MOST and not too_large)
+        limit = f"of at least {low}" if open_end else f"from {low} to {high}"
         raise InputError(f"{name} must be a whole number {limit}, not {value!r}")
     return int(value)
 
@@ -44,6 +48,20 @@ def finite(name: str, value: Any, low: float | None = None) -> float:
     return number
 
 
+def several(name: str, values: Any) -> list[Any]:
+    """Return the values as a list.
+
+    >>> several("rewards", 3)
+    Traceback (most recent call last):
+    tideproof.errors.InputError: rewards must be several values, such as a list, not 3
+    """
+    try:
+        found = iter(values)
+    except TypeError:
+        raise InputError(f"{name} must be several values, such as a list, not {values!r}") from None
+    return list(found)
+
+
 def level(value: Any) -> float:
     """Return a level of confidence, strictly between 0 and 1.
 
@@ -63,6 +81,6 @@ def direction(value: Any) -> Direction:
     Traceback (most recent call last):
     tideproof.errors.InputError: direction must be 'maximize' or 'minimize', not 'up'
     """
-    if value not in get_args(Direction):
+    if not isinstance(value, str) or value not in get_args(Direction):
         raise InputError(f"direction must be {listed(map(repr, get_args(Direction)), 'or')}, not {value!r}")
     return cast(Direction, value)

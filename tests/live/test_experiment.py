@@ -788,3 +788,60 @@ def test_a_million_updates_do_not_drift():
         assert abs(drifted.mu[i] - drifted.mu[k] - contrast.estimate) < 1e-8
         variance = drifted.P[i, i] + drifted.P[k, k] - 2 * drifted.P[i, k]
         assert variance == pytest.approx((contrast.se / fresh.sigma) ** 2, rel=1e-8)
+
+
+BY = {
+    "ask": lambda run, pull, by: run.ask(by=by),
+    "unit": lambda run, pull, by: run.ask(unit="u", by=by),
+    "tell": lambda run, pull, by: run.tell(pull, 1.0, by),
+    "summary": lambda run, pull, by: run.tell_summary(arm="A", environment=1, n=1, mean=1.0, by=by),
+    "cancel": lambda run, pull, by: run.cancel(pull, by),
+    "arm": lambda run, pull, by: run.add_arm("C", by),
+    "note": lambda run, pull, by: run.note("x", by),
+    "pause": lambda run, pull, by: run.pause("x", by),
+}
+
+
+@pytest.mark.parametrize("call", BY)
+@pytest.mark.parametrize("by", [5, float("nan"), {"name"}])
+def test_who_did_it_is_a_string_or_the_file_could_not_be_read_again(call, by, tmp_path):
+    run = tp.Experiment(["A", "B"], budget=20)
+    pull = run.ask(environment=1)
+    with pytest.raises(tp.InputError, match="by must be a string"):
+        BY[call](run, pull, by)
+    run.save(tmp_path / "run.json")
+    assert tp.Experiment.load(tmp_path / "run.json").pulls_out() == run.pulls_out() == [pull]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda run: tp.Experiment(5), "arms must be several values, such as a list, not 5"),
+        (lambda run: tp.Experiment(["A", "B"], clock=5.0), "clock must be a function"),
+        (
+            lambda run: tp.Experiment(["A", "B"], limits=(1, 2, 3)),
+            "limits must be the lowest and the highest",
+        ),
+        (lambda run: tp.Experiment(["A", "B"], budget=10**400), "budget must be a whole number from 1 to"),
+        (lambda run: tp.Experiment(["A", "B"], direction=np.array([1, 2])), "direction must be"),
+        (lambda run: run.extend(10**400), "budget must be a whole number from 6 to"),
+        (lambda run: run.tell_many(None, [1.0]), "pulls must be several values"),
+        (lambda run: run.tell_many(run.pulls_out(), 1.0), "rewards must be several values"),
+        (lambda run: run.tell_many(run.pulls_out(), [1.0], keys=3), "keys must be several values"),
+        (lambda run: run.cancel_many(3), "pulls must be several values"),
+        (lambda run: run.retire_arm(np.array(["A", "B"])), "unknown arm"),
+        (
+            lambda run: run.tell_summary(arm="A", environment=1, n=2**53 + 1, mean=1, variance=1),
+            "n must be a whole number from 1 to",
+        ),
+        (lambda run: run.fit(variance=[]), "variance must be one of"),
+    ],
+)
+def test_values_of_another_kind_are_refused_in_words(call, words):
+    run = tp.Experiment(["A", "B", "C"], budget=20)
+    for pull in run.ask(environment=1, n=6)[:5]:
+        run.tell(pull, 1.0)
+    before = run.events()
+    with pytest.raises(tp.InputError, match=words):
+        call(run)
+    assert run.events() == before

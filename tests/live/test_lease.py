@@ -1,5 +1,6 @@
 """Leases: pulls whose time is over return to the budget, or have the default until a late reward comes."""
 
+import copy
 import math
 
 import numpy as np
@@ -205,3 +206,10 @@ def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
 def test_bad_leases(options, words):
     with pytest.raises(tp.InputError, match=words):
         tp.Experiment(ARMS, **{"lease": 10.0, **options})
+
+
+def test_a_copy_goes_by_the_same_clock():
+    now = [0.0]
+    run = tp.Experiment(["A", "B"], lease=5, clock=lambda: now[0])
+    pulls = run.ask(environment=1, n=4)
+    assert copy.deepcopy(run).pulls_out() == pulls

@@ -112,3 +112,14 @@ def test_the_probability_is_computed_once_and_only_if_it_is_read():
     assert calls == []
     assert (found.p_best, found.p_best, found.to_dict()["p_best"]) == (0.5, 0.5, 0.5)
     assert calls == [1]
+
+
+def test_a_refused_ask_does_not_compute_the_probability(monkeypatch):
+    run = tp.Experiment(["A", "B", "C"], budget=9)
+    for i, pull in enumerate(run.ask(environment=1, n=9)):
+        run.tell(pull, i * 0.1)
+    monkeypatch.setattr(
+        "tideproof.live.judgement.chance_of_best", lambda *_: pytest.fail("nobody asked for it")
+    )
+    with pytest.raises(tp.Finished, match=r"0 of 9 left; select \w: \S+ against \w$"):
+        run.ask()

@@ -8,6 +8,7 @@ import pytest
 import tideproof as tp
 from runs import ARMS, MEANS
 from tideproof.live import snapshot as module
+from tideproof.live.book import Book
 from tideproof.live.experiment import Experiment
 from tideproof.live.fitting import check
 from tideproof.live.state import State
@@ -136,3 +137,21 @@ def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
     for old, row in zip(at_once[3], range(24), strict=False):  # slots of told rewards
         slot = numbers.places.slot(row).memory
         assert old[: 3 + 3] == pytest.approx(slot.floats[: 3 + 3], rel=1e-12)  # counts, size, each, mean
+
+
+def test_loading_does_not_look_for_pulls_where_none_is_out(tmp_path, monkeypatch):
+    run = tp.Experiment(["A", "B"], seed=1)
+    pulls = run.ask(environment="out", n=50)
+    for i in range(250):
+        run.tell_summary(arm="A", environment=i, n=2, mean=1.0, variance=1.0)
+    run.tell_summary(arm=pulls[0].arm, environment="out", n=2, mean=1.0, variance=1.0)
+    run.cancel(run.pulls_out()[0])
+    run.save(tmp_path / "run.json")
+    looked: list[int] = []
+    oldest_out = Book.oldest_out
+    monkeypatch.setattr(
+        Book, "oldest_out", lambda book, *given: looked.append(given[-1]) or oldest_out(book, *given)
+    )
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert again.pulls_out() == run.pulls_out()
+    assert looked == [0] * 250 + [2]

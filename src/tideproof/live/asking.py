@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, overload
 
-from tideproof.checks import whole
+from tideproof.checks import several, whole
 from tideproof.errors import Finished, InputError
 from tideproof.live import events as e
 from tideproof.live.handle import locked
@@ -183,7 +183,7 @@ class Asking(Reading):
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
         """Take back several pulls: all of them or, if one is not out, none."""
         book = self._state.book
-        numbers = dict.fromkeys(self._known(pull) for pull in pulls)
+        numbers = dict.fromkeys(self._known(pull) for pull in several("pulls", pulls))
         for number in numbers:
             if book.status[number] not in (OUT, CANCELLED, EXPIRED):
                 raise InputError(

@@ -205,7 +205,7 @@ class Book:
 
     def arm_number(self, arm: Any) -> int:
         """Return the number of an arm, or say which there are."""
-        if arm not in self.arms:
+        if not isinstance(arm, str) or arm not in self.arms:
             raise UnknownName.among("arm", arm, self.arms)
         return self.arms.index(arm)
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tideproof import checks
-from tideproof.checks import Direction, finite, whole
+from tideproof.checks import MOST, Direction, whole
 from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.asking import Asking
 from tideproof.live.bounds import checked_bounds
-from tideproof.live.handle import locked
+from tideproof.live.handle import locked, now
 from tideproof.live.lease import checked_lease
 from tideproof.live.pull import new_session
 from tideproof.live.rewards import Telling, checked_limits, within
@@ -83,7 +83,7 @@ class Experiment(Asking, Telling, Steering):
     ) -> None:
         names = checked_arms(arms)
         spec = as_policy(policy)
-        budget = None if budget is None else whole("budget", budget, 1)
+        budget = None if budget is None else whole("budget", budget, 1, MOST)
         options: dict[str, Any] = {"limits": checked_limits(limits)}
         bounds = checked_bounds(floors, caps, names)
         if bounds:
@@ -95,7 +95,7 @@ class Experiment(Asking, Telling, Steering):
             default = within(options["limits"], "default", default)
         options |= checked_lease(lease, default)
         created = e.Created(
-            finite("clock", clock()),
+            now(clock),
             None,
             names,
             budget,
@@ -163,8 +163,8 @@ class Experiment(Asking, Telling, Steering):
         return run
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.events(), saving.unregistered(self.policy))
+        return _unpickled, (self.events(), saving.unregistered(self.policy), self._clock)
 
 
-def _unpickled(happened: list[e.Event], policy: Any) -> Experiment:
-    return Experiment._folded(happened, policy)
+def _unpickled(happened: list[e.Event], policy: Any, clock: Callable[[], float] = time.time) -> Experiment:
+    return Experiment._folded(happened, policy, clock)

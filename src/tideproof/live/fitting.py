@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tideproof import checks
-from tideproof.checks import whole
+from tideproof.checks import MOST, whole
 from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live.lease import lease_of
@@ -17,14 +17,13 @@ from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
 
 OPTIONS = {"limits", "floors", "caps", "lease", "default"}
-MOST = 2**53  # rewards in one summary: beyond it, not every whole number is a float
 
 
 def checked_created(created: e.Created) -> e.Created:
     """Return what an experiment began with, or say what of it cannot be."""
     checked_arms(created.arms)
     if created.budget is not None:
-        whole("budget", created.budget, 1)
+        whole("budget", created.budget, 1, MOST)
     whole("seed", created.seed, 0, 2**64 - 1)
     checks.direction(created.direction)
     unknown = sorted(set(created.options) - OPTIONS)
@@ -112,7 +111,7 @@ def _arm_retired(state: State, event: e.ArmRetired) -> None:
 
 
 def _extended(state: State, event: e.Extended) -> None:
-    _need(event.budget is None or event.budget >= 1, event)
+    _need(event.budget is None or 1 <= event.budget <= MOST, event)
 
 
 def _warmed(state: State, event: e.Warmed) -> None:

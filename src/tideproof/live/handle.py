@@ -34,6 +34,13 @@ def locked(method: Method) -> Method:
     return cast(Method, alone)
 
 
+def now(clock: Callable[[], float]) -> float:
+    """Return what a clock says."""
+    if not callable(clock):
+        raise InputError(f"clock must be a function that returns seconds, such as time.time, not {clock!r}")
+    return finite("clock", clock())
+
+
 class Handle:
     """An experiment's state, the lock before it, and its clock."""
 
@@ -56,7 +63,7 @@ class Handle:
             self._due = due
 
     def _now(self) -> float:
-        return finite("clock", self._clock())
+        return now(self._clock)
 
     @property
     def arms(self) -> tuple[str, ...]:

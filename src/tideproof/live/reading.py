@@ -70,8 +70,8 @@ class Reading(Handle):
         return replace(found, remarks=found.remarks + noticed)
 
     def _standing(self) -> str:
-        """Say what would be selected; nobody looks at the data for it."""
-        return str(self._judged()[0])
+        """Say what would be selected; nobody looks at the data for it, nor waits for a probability."""
+        return str(replace(self._judged()[0], chance=lambda: None))
 
     def _judged(self) -> tuple[Recommendation, Facts]:
         evidence, known = self._evidence()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tideproof.checks import finite, whole
+from tideproof.checks import MOST, finite, several, whole
 from tideproof.errors import ConflictingReward, InputError
 from tideproof.live import events as e
 from tideproof.live.book import Summary
@@ -39,9 +39,11 @@ class Telling(Handle):
     ) -> None:
         """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
         book = self._state.book
-        numbers = [self._known(pull) for pull in pulls]
-        values = [self._reward("reward", reward) for reward in rewards]
-        names = [None] * len(numbers) if keys is None else [_checked_key(key) for key in keys]
+        numbers = [self._known(pull) for pull in several("pulls", pulls)]
+        values = [self._reward("reward", reward) for reward in several("rewards", rewards)]
+        names = (
+            [None] * len(numbers) if keys is None else [_checked_key(key) for key in several("keys", keys)]
+        )
         new = new_rewards(book, numbers, values, names)
         if new:
             self._state.add(as_event(book, new, self._now(), by))
@@ -88,7 +90,7 @@ class Telling(Handle):
         book = self._state.book
         number = book.arm_number(arm)
         label = checked_label(environment)
-        n = whole("n", n, 1)
+        n = whole("n", n, 1, MOST)
         mean = self._reward("mean", mean)
         if variance is None and n > 1:
             raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
@@ -154,10 +156,8 @@ def checked_limits(limits: Any) -> tuple[float, float] | None:
     """Return the lowest and highest reward that can be."""
     if limits is None:
         return None
-    try:
-        low, high = (finite("limits", value) for value in limits)
-    except TypeError:
-        low, high = 0.0, 0.0
+    given = [finite("limits", value) for value in several("limits", limits)]
+    low, high = given if len(given) == 2 else (0.0, 0.0)
     if not -LARGEST <= low < high <= LARGEST:
         raise InputError(f"limits must be the lowest and the highest reward that can be, not {limits!r}")
     return low, high

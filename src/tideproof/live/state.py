@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
+from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live.book import Book, Mark, Plan, Summary
 from tideproof.live.bounds import checked_bounds
@@ -34,10 +35,11 @@ class Silent:
 
     def __init__(self, numbers: Numbers) -> None:
         self.active = numbers.active
+        self._out: dict[tuple[Label, int], int] = {}
 
     @property
     def places(self) -> Silent:
-        """Environments, of which nothing is known."""
+        """Environments, of which only the pulls that are out are counted."""
         return self
 
     def seat(self, arms: int, active: list[int], params: Any) -> None:
@@ -45,8 +47,24 @@ class Silent:
         self.active = active
 
     def out(self, label: Label, arm: int) -> int:
-        """Return more pulls than there are: whoever settles some looks at all."""
-        return 2**62
+        """Return how many pulls of an arm are out in an environment."""
+        return self._out.get((label, arm), 0)
+
+    def row(self, label: Label) -> Label:
+        """Return what stands for an environment."""
+        return label
+
+    def expect(self, row: Label, arm: int) -> None:
+        """Note a pull that is out."""
+        self._out[row, arm] = self.out(row, arm) + 1
+
+    def take(self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int) -> None:
+        """Note that pulls are not out any more."""
+        self._out[label, arm] = self.out(label, arm) - settles
+
+    def forget(self, label: Label, arm: int) -> None:
+        """Note that a pull is not out any more."""
+        self.take(label, arm, 0, 0.0, 0.0, 1)
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args: None
@@ -110,6 +128,7 @@ class State:
 
     def add(self, event: e.Event) -> None:
         """Take in a new event: the whole of it or, where that fails, nothing."""
+        _check_by(event.by)
         self.fold()
         self.mark(event)
         try:
@@ -137,6 +156,7 @@ class State:
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
         """Let the policy choose `n` arms and note them; None, and nothing is noted, if it stops before."""
+        _check_by(by)
         self.fold()
         event = e.Asked(at, by, label, (), unit)
         self.mark(event)
@@ -338,6 +358,11 @@ class State:
 
 
 _WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected, e.Salted)  # change much at once
+
+
+def _check_by(by: Any) -> None:
+    if by is not None and not isinstance(by, str):
+        raise InputError(f"by must be a string that says who, not {by!r}")
 
 
 def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:

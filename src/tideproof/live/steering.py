@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tideproof.checks import whole
+from tideproof.checks import MOST, several, whole
 from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live.handle import Handle, locked
@@ -23,7 +23,10 @@ class Steering(Handle):
 
     @locked
     def retire_arm(self, arm: str, by: str | None = None) -> None:
-        """Play an arm no more; what was told of it stays, and rewards that are out may still come."""
+        """Play an arm no more; what was told of it stays, and rewards that are out may still come.
+
+        The policy and `recommend` go on by the rewards of the arms that are played; `fit` has all.
+        """
         book = self._state.book
         number = book.arm_number(arm)
         if number in book.retired:
@@ -39,7 +42,7 @@ class Steering(Handle):
         book = self._state.book
         asked = len(book.pulls) - book.lost
         if budget is not None:
-            budget = whole("budget", budget, max(asked, 1))
+            budget = whole("budget", budget, max(asked, 1), MOST)
         if budget != book.budget:
             self._state.spec.params(len(book.active), budget)
             self._state.add(e.Extended(self._now(), by, budget))
@@ -80,7 +83,7 @@ class Steering(Handle):
 
 def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
     """Return the names of arms, or say what is wrong with them."""
-    names = (arms,) if isinstance(arms, str) else tuple(arms)
+    names = (arms,) if isinstance(arms, str) else tuple(several("arms", arms))
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"an arm's name must be a string, not {name!r}")

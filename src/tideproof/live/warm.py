@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.checks import finite
+from tideproof.checks import MOST, finite
 from tideproof.errors import InputError, UnknownName
 from tideproof.estimate import Fit, fit
 from tideproof.live.pull import Label, checked_label
@@ -55,6 +55,6 @@ def _cells(data: Any, columns: dict[str, Any]) -> Cells:
 
 
 def _count(n: float) -> int:
-    if n != round(n):
-        raise InputError(f"a cell must have a whole number of rewards, not {n!r}")
+    if n > MOST or n != round(n):
+        raise InputError(f"a cell must have a whole number of rewards, at most {MOST}, not {n!r}")
     return round(n)

@@ -89,7 +89,7 @@ class Evidence(NamedTuple):
 
 def estimate(cells: Cells, solution: Solution, variance: Variance) -> Estimate:
     """Estimate under the assumption named by `variance`; `solution` is that of least squares."""
-    if variance not in MODELS:
+    if not isinstance(variance, str) or variance not in MODELS:
         allowed = ", ".join(map(repr, MODELS))
         raise InputError(f"variance must be one of {allowed}, not {variance!r}")
     if not solution.freedom and variance != "common":
