@@ -41,6 +41,7 @@ def _vector(kind: Any, size: int) -> Any:
     return type(f"Vector{size}", (kind * size,), {"size": size})
 
 
+_FEW = 10  # elements, up to which a loop is quicker than NumPy
 _KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_int64}
 
 
@@ -79,6 +80,12 @@ def _put(P, i, k, value):
 
 @kernel
 def _weighted_squares(P, a, x, base, weights):
+    if x.size > _FEW:  # summed one after another, as below; a weight of zero adds nothing
+        gaps = P.array[a] - x.array
+        gaps -= base
+        squares = weights.array * gaps
+        squares *= gaps
+        return float(np.add.accumulate(squares)[-1])
     total = 0.0
     for weight, p, q in zip(weights[:], P.rows[a][:], x[:], strict=True):
         if weight > 0.0:
