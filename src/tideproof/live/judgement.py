@@ -10,19 +10,19 @@ import numpy as np
 from tideproof.checks import Direction
 from tideproof.estimate.contrast import contrast
 from tideproof.live.recommendation import Recommendation
-from tideproof.live.sums import Solved
 from tideproof.stats.cells import members
 from tideproof.stats.inference import chance_of_best
+from tideproof.stats.solve import Solution, component_of
 
 LEVEL = 0.95
 _ROUNDING = 1e-12  # of the largest estimate: no real noise is as small
 
 
 def judge(
-    arms: Sequence[str], chosen: int | None, found: Solved, sign: float, adaptive: bool
+    arms: Sequence[str], chosen: int | None, found: Solution, sign: float, adaptive: bool
 ) -> Recommendation:
     """Return what to select, given the policy's choice and least squares of rewards as they are."""
-    groups = tuple(tuple(arms[i] for i in group) for _, group in members(_components(found)))
+    groups = tuple(tuple(arms[i] for i in group) for _, group in members(component_of(found.group)))
     direction: Direction = "maximize" if sign > 0.0 else "minimize"
     nothing = Recommendation(None, None, None, None, None, found.told, groups, adaptive, direction=direction)
     if chosen is None or len(groups) > 1:
@@ -60,9 +60,3 @@ def judge(
         chance=chance,
         direction=direction,
     )
-
-
-def _components(found: Solved) -> np.ndarray:
-    """Return the group of each arm; one that met no other is alone."""
-    alone = found.group == 0
-    return np.where(alone, np.arange(len(found.group)) + found.group.max() + 1, found.group)

@@ -20,9 +20,10 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.compiled import compiled_asks
 from tideproof.live.environments import Environments, Saved
 from tideproof.live.pull import Label
-from tideproof.live.sums import Kept, Solved, Sums, Values
+from tideproof.live.sums import Kept, Sums, Values
 from tideproof.live.trial import Trial
 from tideproof.policies.spec import PolicySpec
+from tideproof.stats.solve import Solution, component_of
 
 _ZERO = np.uint64(0)
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
@@ -154,7 +155,7 @@ class Numbers:
         fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = fresh.P, self.sign * fresh.mu, fresh.rss, fresh.group
         self._designed = False
 
-    def solved(self) -> Solved:
+    def solved(self) -> Solution:
         """Return least squares of everything told of the arms that are played, rewards as they are."""
         rows = self.places.rows
 
@@ -394,13 +395,12 @@ class Numbers:
     def seat(self, arms: int, active: list[int], params: Any) -> None:
         """Begin the policy anew with these arms of that many, from the cells of everything told."""
         self.active, self.params = active, params
-        self.places.reseat(arms, len(active))
-        self.rebuild()
+        self.rebuild(arms)
 
-    def rebuild(self) -> None:
-        """Begin the policy anew from the cells of everything told."""
+    def rebuild(self, arms: int | None = None) -> None:
+        """Begin the policy anew from the cells of everything told, with room for that many arms."""
         batches = self.batches
-        self.places.reseat(self.places.rows.n.shape[1], len(self.active))
+        self.places.reseat(arms or self.places.rows.n.shape[1], len(self.active))
         self._begin(len(self.active))
         rows = self.places.rows
         if self.spec.reads == {"fit"} and self.spec.policy.merges is not None:
@@ -476,7 +476,7 @@ class Numbers:
         draw = self._draw(SELECT, self.batches)
         return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
 
-    def estimate(self) -> Solved:
+    def estimate(self) -> Solution:
         """Return a copy of what the policy itself goes by, or least squares if it reads no fit.
 
         Rewards are as they are, whatever the direction.
@@ -484,9 +484,9 @@ class Numbers:
         if not self._fits:
             return self.solved()
         fit = self.memory.view.data.fit
-        return Solved(
-            fit.P.copy(), self.sign * fit.mu, float(fit.rss[0]), fit.group.copy(), int(fit.joins[0]),
-            int(fit.told[0]), int(fit.environments[0]),
+        return Solution(
+            fit.P.copy(), self.sign * fit.mu, float(fit.rss[0]), component_of(fit.group), fit.group.copy(),
+            int(fit.told[0]), int(fit.environments[0]), int(fit.joins[0]),
         )  # fmt: skip
 
     def buffers(self) -> list[bytes]:

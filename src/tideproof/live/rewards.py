@@ -94,11 +94,10 @@ class Telling(Handle):
         mean = self._reward("mean", mean)
         if variance is None and n > 1:
             raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
-        spread = 0.0 if variance is None or n == 1 else finite("variance", variance, 0.0)
+        known_spread = 0.0 if variance is None else finite("variance", variance, 0.0)
+        spread = 0.0 if n == 1 else known_spread
         if spread > LARGEST:
             raise InputError(f"variance must be at most {LARGEST:g}, not {variance!r}")
-        if variance is not None:
-            finite("variance", variance, 0.0)
         key = _checked_key(key)
         if key in book.keyed:
             known = book.summaries[book.keyed[key]][1]

@@ -109,7 +109,7 @@ class State:
             self._apply(event)
             self._done += 1
 
-    def skip_to_end(self, contents: Any, check: Check) -> bool:
+    def skip_to_end(self, contents: Any, check: Check) -> None:
         """Take in all events at once, their arithmetic done by who saved `contents`."""
         numbers, self.numbers = self.numbers, cast(Numbers, Silent(self.numbers))
         try:
@@ -124,7 +124,6 @@ class State:
             raise
         self.numbers = numbers
         self._done = len(self.events)
-        return True
 
     def add(self, event: e.Event) -> None:
         """Take in a new event: the whole of it or, where that fails, nothing."""
@@ -266,7 +265,7 @@ class State:
 
     def _summarised(self, event: e.Summarised) -> None:
         book, arm = self.book, self.book.arms[event.arm]
-        settled = self._touched(event)
+        settled = self._touched(event) if self._before is None else list(self._before.book.touched)
         for number in settled:
             book.settle(number, SUMMARISED)
         book.surplus += event.n - len(settled)

@@ -13,25 +13,9 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.graph import components, inverse
+from tideproof.stats.solve import Solution, labels
 
 Values = tuple[Floats, Floats, Floats]  # n, mean and squares
-
-
-class Solved(NamedTuple):
-    """Least squares from the sums, in the names of `FixedEffects`."""
-
-    P: Floats
-    mu: Floats
-    rss: float
-    group: Ints
-    joins: int
-    told: int
-    environments: int
-
-    @property
-    def freedom(self) -> int:
-        """Degrees of freedom, N - K - J + groups."""
-        return self.told - self.environments - self.joins
 
 
 class _Totals(NamedTuple):
@@ -104,7 +88,7 @@ class Sums:
         )
         self.changed = set(changed)
 
-    def solved(self, read: Callable[[Ints], Values]) -> Solved:
+    def solved(self, read: Callable[[Ints], Values]) -> Solution:
         """Take in the rows that changed, which `read` returns, and solve."""
         self.take_in(read)
         totals = self._step.totals
@@ -117,15 +101,15 @@ class Sums:
         mu = np.zeros(len(P))
         for _ in range(2):  # once to solve, once more to refine
             mu += P @ (totals.right - laplacian @ mu)
-        shared = np.bincount(component) > 1
-        return Solved(
+        return Solution(
             P=P,
             mu=mu,
             rss=max(0.0, totals.squares - float(totals.right @ mu)),
-            group=np.where(shared[component], np.cumsum(shared)[component], 0),
-            joins=len(P) - int(component.max()) - 1,
+            component=component,
+            group=labels(component),
             told=round(totals.told),
             environments=totals.environments,
+            joins=len(P) - int(component.max()) - 1,
         )
 
     def take_in(self, read: Callable[[Ints], Values]) -> None:

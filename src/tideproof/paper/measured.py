@@ -51,6 +51,12 @@ class Comparison(NamedTuple):
     measured: Measured
 
 
+def around(estimate: float, stderr: float, level: float) -> Measured:
+    """Return an average over many runs with its normal interval."""
+    reach = quantile(level) * stderr
+    return Measured(estimate, estimate - reach, estimate + reach)
+
+
 def level_of_each(level: float, intervals: int) -> float:
     """Return the level that each of several intervals needs for all of them to hold at `level`."""
     return 1.0 - (1.0 - level) / intervals
@@ -101,16 +107,10 @@ def paired_kept(a: Kept, b: Kept, level: float) -> Measured:
 
 def paired_sum(parts: Iterable[tuple[float, Kept]], level: float) -> Measured:
     """Return a weighted sum of PICS of selections that shared their noise."""
-    total, reach = sum_of(parts)
-    return mean_of(total, reach, level)
-
-
-def sum_of(parts: Iterable[tuple[float, Kept]]) -> tuple[Floats, float]:
-    """Return the weighted sum of what went wrong, by replication, and a size that it cannot exceed."""
     given = list(parts)
     total = np.sum([weight * kept.wrong() for weight, kept in given], axis=0)
-    sizes = [sum(weight for weight, _ in given if sign * weight > 0.0) for sign in (1, -1)]
-    return total, max(abs(size) for size in sizes)
+    ends = [sum(weight for weight, _ in given if sign * weight > 0.0) for sign in (1, -1)]
+    return mean_of(total, max(abs(end) for end in ends), level)
 
 
 def mean_of(values: Floats, reach: float, level: float) -> Measured:

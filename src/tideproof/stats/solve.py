@@ -69,7 +69,7 @@ def solve(cells: Cells) -> Solution:
         mu=mu,
         rss=float(np.sum(cells.squares) + np.sum(cells.weight * residual**2)),
         component=component,
-        group=_labels(component),
+        group=labels(component),
         told=round(float(np.sum(cells.n))),
         environments=int(np.count_nonzero(cells.sizes)),
         joins=cells.K - np.unique(component).size,  # an arm unseen is a group of its own
@@ -103,7 +103,13 @@ def _residual(cells: Cells, mu: Floats) -> Floats:
     return cells.centred(cells.centred(cells.mean) - mu[cells.arm])
 
 
-def _labels(component: Ints) -> Ints:
+def labels(component: Ints) -> Ints:
     """Label the groups of two arms or more 1, 2, ...; 0 for an arm alone."""
     shared = np.bincount(component) > 1
     return np.where(shared[component], np.cumsum(shared)[component], 0)
+
+
+def component_of(group: Ints) -> Ints:
+    """Number the groups of such labels, each arm alone after them."""
+    alone = np.arange(len(group)) + group.max() + 1
+    return np.where(group == 0, alone, group)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from tideproof.lab.intervals import quantile
 from tideproof.paper.adaptive import BIAS, FIXED, NORMAL, PULLS, SHAPE
 from tideproof.paper.claims.looked_up import (
     EARLY,
@@ -18,7 +17,7 @@ from tideproof.paper.claims.looked_up import (
 )
 from tideproof.paper.claims.theory import WORST
 from tideproof.paper.designs import HALVES
-from tideproof.paper.measured import Comparison, Measured
+from tideproof.paper.measured import Comparison, Measured, around
 from tideproof.paper.panels import LINLUCB, REDUCTION, panels
 from tideproof.paper.verdicts import Check, Claim, Part, between_bars
 
@@ -90,10 +89,8 @@ def _printed_shifts(found: Found, level: float) -> list[Part]:
 def _bias(found: Found, name: str, level: float) -> list[Comparison]:
     compared = []
     for row in rows_of(found["adaptive"], panel=name, quantity=BIAS):
-        reach = quantile(level) * row["stderr"] if row["stderr"] is not None else math.inf
-        compared.append(
-            Comparison(row["where"], Measured(row["value"], row["value"] - reach, row["value"] + reach))
-        )
+        stderr = math.inf if row["stderr"] is None else row["stderr"]
+        compared.append(Comparison(row["where"], around(row["value"], stderr, level)))
     return compared
 
 

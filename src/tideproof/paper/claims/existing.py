@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.lab.intervals import binomial, quantile
+from tideproof.lab.intervals import binomial
 from tideproof.paper.elimination import ALL_REWARDS, HALVES, LAST_PHASE, NO_SHIFTS, ONE_AT_A_TIME
 from tideproof.paper.measured import (
     Comparison,
     Measured,
+    around,
     difference_across,
     level_of_each,
     measure,
@@ -146,8 +147,7 @@ def _ips_suffers(found: Found, level: float) -> list[Part]:
 def _ips_mean(found: Found, level: float) -> list[Part]:
     parts = []
     for row in found["propensities"]:
-        reach = quantile(level) * row["stderr"]
-        near = Measured(row["mean"], row["mean"] - reach, row["mean"] + reach)
+        near = around(row["mean"], row["stderr"], level)
         compared = [Comparison(f"{row['budget']} pulls", near)]
         parts += between_bars(f"arm {row['arm'] + 1}: IPS minus average reward", compared, -CENTRED, CENTRED)
     return parts

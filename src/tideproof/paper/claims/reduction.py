@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tideproof.lab.intervals import quantile
 from tideproof.paper.claims.benchmarks import CANNOT, CLOSE, DECAY, GENERAL, minus
 from tideproof.paper.claims.existing import SLIGHTLY
 from tideproof.paper.measured import (
     Comparison,
     Kept,
     Measured,
+    around,
     level_of_each,
     paired_difference,
     paired_kept,
@@ -136,8 +136,7 @@ def _bounds(found: Found, policy: str, quantity: str, name: str, level: float) -
     limits = {}
     for row in found["bounds"]:
         if (row["panel"], row["policy"], row["quantity"]) == (name, policy, quantity):
-            reach = quantile(level) * row["stderr"]
-            limits[row["budget"]] = Measured(row["mean"], row["mean"] - reach, row["mean"] + reach)
+            limits[row["budget"]] = around(row["mean"], row["stderr"], level)
     return limits
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tideproof.lab.intervals import quantile
 from tideproof.paper.claims.looked_up import (
     EARLY,
     LATE,
@@ -18,7 +17,7 @@ from tideproof.paper.claims.looked_up import (
     rows_of,
 )
 from tideproof.paper.designs import ALTERNATING, GROWING, HALVES, ONCE, SETTLED
-from tideproof.paper.measured import Comparison, Measured, difference_across, level_of_each
+from tideproof.paper.measured import Comparison, Measured, around, difference_across, level_of_each
 from tideproof.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.paper.verdicts import Claim, Part, between_bars
 
@@ -38,8 +37,7 @@ def _numbers(found: Found, design: str, quantity: str, J: int) -> dict[str, floa
 
 def _simulated(found: Found, design: str, quantity: str, J: int, level: float) -> Measured:
     numbers = _numbers(found, design, quantity, J)
-    reach = quantile(level) * numbers["stderr"]
-    return Measured(numbers["simulated"], numbers["simulated"] - reach, numbers["simulated"] + reach)
+    return around(numbers["simulated"], numbers["stderr"], level)
 
 
 def _mean_stays(found: Found, level: float) -> list[Part]:
