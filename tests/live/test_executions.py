@@ -48,7 +48,7 @@ def played(policy, arms, seed, batch=7):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("arms", [2, 5, 11])
+@pytest.mark.parametrize("arms", [2, 5, 11, 20])
 def test_plain_numbers_give_the_bits_of_arrays(monkeypatch, policy, arms):
     assert PolicySpec.plain_program(tp.policy(policy)) is not None
     fast = played(policy, arms, seed=arms)
@@ -119,11 +119,15 @@ def test_matrices_by_numpy_have_the_bits_of_loops(arms):
 
             found = called(access.along, seen, shown(x), arm, shown(counts), each, shown(out))
             total = called(access.times, seen, shown(counts), each, shown(again))
-            squares = called(access.weighted_squares, seen, arm, shown(x), f, shown(counts))
+            rows = called(access.square_rows, seen, arm, shown(x), shown(counts))
+            squares = [
+                called(access.weighted_squares, rows, seen, a, shown(x), P[arm, a] - x[arm], shown(counts))
+                for a in range(arms)
+            ]
             called(access.less_outer, seen, shown(x), f)
             corner = called(access.entry, seen, 1, 0), called(access.diagonal, seen, 1)
             called(access.put, seen, 0, 1, 7.0)
-            both.append([np.array([*found, total, squares, *corner]).tobytes()])
+            both.append([np.array([*found, total, *squares, *corner]).tobytes()])
             both[-1] += [array.tobytes() for array in (own, out, again)]
         assert both[0] == both[1]
 

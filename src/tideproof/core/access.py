@@ -99,7 +99,13 @@ def times(P, x, each, out):
 
 
 @kernel
-def weighted_squares(P, a, x, base, weights):
+def square_rows(P, k, x, weights):
+    """Make ready for `weighted_squares` of rows a with base P_ka - x_k; 0: nothing to make ready."""
+    return 0
+
+
+@kernel
+def weighted_squares(rows, P, a, x, base, weights):
     """Return the sum of w_i (P_ai - x_i - base)^2 over positive weights, a the variable of a loop."""
     total = 0.0
     for i in range(x.size):

@@ -79,13 +79,20 @@ def _put(P, i, k, value):
 
 
 @kernel
-def _weighted_squares(P, a, x, base, weights):
-    if x.size > _FEW:  # summed one after another, as below; a weight of zero adds nothing
-        gaps = P.array[a] - x.array
-        gaps -= base
-        squares = weights.array * gaps
-        squares *= gaps
-        return float(np.add.accumulate(squares)[-1])
+def _square_rows(P, k, x, weights):
+    if x.size <= _FEW:
+        return 0
+    gaps = np.subtract(P.array.T, x.array[:, None], order="C")
+    gaps -= P.array[k] - x[k]
+    squares = weights.array[:, None] * gaps  # a weight of zero adds nothing
+    squares *= gaps
+    return np.add.reduce(squares, axis=0).tolist()  # row after row
+
+
+@kernel
+def _weighted_squares(rows, P, a, x, base, weights):
+    if rows:
+        return rows[a]
     total = 0.0
     for weight, p, q in zip(weights[:], P.rows[a][:], x[:], strict=True):
         if weight > 0.0:
@@ -103,37 +110,34 @@ def _less_outer(P, x, f):
 
 @kernel
 def _along(P, x, arm, counts, each, out):
-    x, n = x[:], counts[:]
-    own = 1.0 - n[arm] * each
+    x, shares = x[:], [n * each for n in counts[:]]
+    own = 1.0 - shares[arm]
     total = own * x[arm]
-    arms, shares = [arm], [own]
-    for k in range(len(n)):
-        if k != arm and n[k] != 0.0:
-            share = n[k] * each
+    arms, factors = [arm], [own]
+    for k, share in enumerate(shares):
+        if share != 0.0 and k != arm:
             total -= share * x[k]
             arms.append(k)
-            shares.append(share)
-    parts = P.array[arms]
-    parts *= np.array(shares)[:, None]
+            factors.append(share)
+    parts = P.array.take(arms, 0)
+    parts *= np.array(factors)[:, None]
     np.subtract.reduce(parts, axis=0, out=out.array)  # row after row
-    found = out[:]
-    quadratic = found[arm]
-    for k in range(len(n)):
-        quadratic -= n[k] * each * found[k]
+    quadratic = out[arm]
+    for share, found in zip(shares, out[:], strict=True):
+        quadratic -= share * found
     return total, quadratic
 
 
 @kernel
 def _times(P, x, each, out):
-    n = x[:]
-    arms = [k for k in range(len(n)) if n[k] != 0.0]
-    parts = P.array[arms]
-    parts *= np.array([n[k] * each for k in arms])[:, None]
+    shares = [n * each for n in x[:]]
+    arms = [k for k, share in enumerate(shares) if share != 0.0]
+    parts = P.array.take(arms, 0)
+    parts *= np.array([shares[k] for k in arms])[:, None]
     np.add.reduce(parts, axis=0, out=out.array)  # row after row
-    found = out[:]
     total = 0.0
-    for k in range(len(n)):
-        total += n[k] * each * found[k]
+    for share, found in zip(shares, out[:], strict=True):
+        total += share * found
     return total
 
 
@@ -143,6 +147,7 @@ PLAIN: Mapping[Any, Any] = {
     access.fetched: _fetched,
     access.put: _put,
     access.less_outer: _less_outer,
+    access.square_rows: _square_rows,
     access.weighted_squares: _weighted_squares,
     access.along: _along,
     access.times: _times,

@@ -36,7 +36,7 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
-from tideproof.core.access import at, diagonal, entry, fetch, fetched, times, weighted_squares
+from tideproof.core.access import at, diagonal, entry, fetch, fetched, square_rows, times, weighted_squares
 from tideproof.core.arrays import Float1, FloatK, Int1, Scratch
 from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
@@ -167,10 +167,11 @@ def _weigh(params, state, fit, n):
     for i in range(K):
         reach = params.focus * weights[i]
         behind = highest - promise[i]
-        weights[i] = 0.0
+        weight = 0.0
         if i != leader and behind <= reach:
             x = behind / reach if behind > 0.0 else 0.0
-            weights[i] = (1.0 - x * x) * (1.0 - x * x)
+            weight = (1.0 - x * x) * (1.0 - x * x)
+        weights[i] = weight
 
 
 @kernel
@@ -188,11 +189,12 @@ def _most_telling(state, data, slot):
     else:  # here = P n_j/m_j
         common = 1.0 + each + times(P, counts, each, here)  # 1 + 1/m_j + n_j'P n_j/m_j^2
     offset = at(here, leader)
+    rows = square_rows(P, leader, here, weights)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
             base = fetched(P, leader, row, a) - offset
-            gain = weighted_squares(P, a, here, base, weights)
+            gain = weighted_squares(rows, P, a, here, base, weights)
             over = entry(P, a, a) - 2.0 * here[a] + common
             mine, theirs = gain * under, top * over
             if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
