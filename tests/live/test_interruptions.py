@@ -1,11 +1,13 @@
 """Interrupted anywhere, an experiment is as before the call or as after it, never between.
 
-`make faults` tries 2,000 signals, and every tenth line of every call.
+`make faults` tries 2,000 signals, and every tenth line of every call; `make test` a hundred signals, in a
+process of their own: inside the counting of lines a signal would keep its lock for ever.
 """
 
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -15,10 +17,7 @@ import pytest
 from faults import CALLS, POLICIES, busy, check_whole, count
 from tideproof.live import numbers as module
 
-pytestmark = pytest.mark.skipif(
-    "TIDEPROOF_FAULTS" not in os.environ,
-    reason="make faults: a signal inside the counting of lines would keep its lock for ever",
-)
+faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
 
 
 class Interrupt(BaseException):
@@ -55,11 +54,25 @@ def interrupted_by_signal(call, seconds, times):
     return heard
 
 
+@pytest.mark.skipif("TIDEPROOF_FAULTS" in os.environ, reason="make faults tries more of them")
+def test_a_hundred_signals():
+    """The test below, where nobody counts lines."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
+    options = ["-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", "-k", "random_points"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, __file__],
+        env=environment | {"TIDEPROOF_FAULTS": "100"}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+@faults
 def test_signals_at_random_points_of_every_method():
     """So many that came before the call had ended; those that came too late are not counted."""
     random = np.random.default_rng(18)
     names, heard, trial = list(CALLS), 0, 0
-    while heard < count(150):
+    while heard < count(100):
         policy, name = POLICIES[trial % len(POLICIES)], names[trial % len(names)]
         run, other = busy(policy), busy(policy)
         if random.random() < 0.5:
@@ -72,7 +85,7 @@ def test_signals_at_random_points_of_every_method():
         heard += interrupted_by_signal(lambda c=call, r=run: c(r), seconds, times)
         check_whole(run, before, name)
         trial += 1
-        assert trial < 20 * count(150)
+        assert trial < 20 * count(100)
 
 
 def interrupted_at(line, call):
@@ -99,12 +112,12 @@ def interrupted_at(line, call):
     return False
 
 
+@faults
 @pytest.mark.parametrize("name", CALLS)
 def test_an_interruption_before_any_line(name):
     """A seventh or so of the lines, another part for each policy."""
-    policies = POLICIES[:3] if count(0) == 0 else POLICIES
     random = np.random.default_rng(len(name))
-    for policy in policies:
+    for policy in POLICIES:
         line = int(random.integers(1, 30))
         while True:
             run = busy(policy)
