@@ -299,7 +299,7 @@ def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkey
 
 def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
     """The sums over environments took in a reward that was then taken back."""
-    monkeypatch.setattr("tideproof.live.numbers.REFACTOR", 8)
+    monkeypatch.setattr("tideproof.live.told.REFACTOR", 8)
     run = drive(experiment(), 31)
     pulls = run.ask(n=20, environment=40)
     rewards = np.random.default_rng(7).normal(size=20)

@@ -72,7 +72,7 @@ def test_compiled_asks_give_the_bits_of_interpreted_ones(monkeypatch, policy):
         return found
 
     made = compiled.compiled_asks
-    monkeypatch.setattr("tideproof.live.numbers.compiled_asks", small_batches_too)
+    monkeypatch.setattr("tideproof.live.ahead.compiled_asks", small_batches_too)
     fast = played(policy, 4, seed=3)
     assert used
     assert all(used)

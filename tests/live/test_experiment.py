@@ -13,7 +13,7 @@ import tideproof as tp
 from runs import ARMS, MEANS, drive, experiment, number, shown, snapshot
 from tideproof.kernels.fixed_effects import together
 from tideproof.kernels.random import TELL
-from tideproof.live import numbers as module
+from tideproof.live import told as module
 
 # ------------------------------------------------------------------- asking and telling
 
@@ -728,13 +728,13 @@ def test_fitting_before_anything_was_told():
 def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
     """Whatever was told, groups that have not met yet included."""
     solved = []
-    refactor = module.Numbers._refactor
+    refactor = module.Told._refactor
 
     def count(numbers):
         solved.append(None)
         refactor(numbers)
 
-    monkeypatch.setattr(module.Numbers, "_refactor", count)
+    monkeypatch.setattr(module.Told, "_refactor", count)
     random = np.random.default_rng(8)
     arms = list("ABCDEF")
     for _ in range(20):
@@ -761,7 +761,7 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
 
 def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
     monkeypatch.setattr(module, "REFACTOR", 1)
-    monkeypatch.setattr(module.Numbers, "_refactor", None)
+    monkeypatch.setattr(module.Told, "_refactor", None)
     assert drive(experiment(policy="ucb1-normal"), 40)._numbers.batches == 40
 
 

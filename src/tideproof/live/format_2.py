@@ -15,7 +15,7 @@ from tideproof.live.book import Summary
 from tideproof.live.pull import CANCELLED, OUT, SUMMARISED, TOLD, Label, Pull, checked_label
 
 if TYPE_CHECKING:
-    from tideproof.live.state import State
+    from tideproof.live.effects import Effects
 
 FORMAT = 2
 
@@ -34,7 +34,7 @@ def as_events(saved: dict[str, Any], name: str) -> list[events.Event]:
         raise InputError(f"{name} is not a saved tideproof experiment") from None
 
 
-def refill(state: State, saved: dict[str, Any]) -> None:
+def refill(state: Effects, saved: dict[str, Any]) -> None:
     """Bring a new experiment to where the saved one was."""
     try:
         _refill_book(state, saved)
@@ -45,7 +45,7 @@ def refill(state: State, saved: dict[str, Any]) -> None:
         raise InputError(f"the saved experiment is damaged: {error}") from None
 
 
-def _refill_book(state: State, saved: dict[str, Any]) -> None:
+def _refill_book(state: Effects, saved: dict[str, Any]) -> None:
     book = state.book
     for number, (arm, label, status, reward) in enumerate(saved["pulls"]):
         if status not in (OUT, TOLD, SUMMARISED, CANCELLED):
@@ -69,7 +69,7 @@ def _refill_book(state: State, saved: dict[str, Any]) -> None:
     book.surplus = sum(s.n for _, s, _ in book.summaries) - book.status.count(SUMMARISED)
 
 
-def _refill_numbers(state: State, saved: dict[str, Any]) -> None:
+def _refill_numbers(state: Effects, saved: dict[str, Any]) -> None:
     """Take the cells over, and the buffers where their layout is the same."""
     numbers, book = state.numbers, state.book
     places, K = numbers.places, len(book.arms)

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from tideproof.errors import InputError
 from tideproof.live import events as e
-from tideproof.live.book import Book, Mark, Plan, Summary
+from tideproof.live.book import Book, Mark
 from tideproof.live.bounds import checked_bounds
+from tideproof.live.effects import Effects
 from tideproof.live.numbers import Numbers, Undo
-from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, SUMMARISED, TOLD, Label
+from tideproof.live.pull import DEFAULTED, TOLD, Label
+from tideproof.live.silent import Silent
 from tideproof.policies.spec import PolicySpec
 
 T = TypeVar("T")
@@ -30,54 +32,12 @@ class _Before(NamedTuple):
     book: Mark
 
 
-class Silent:
-    """Numbers that nobody adds up: for who wants to know who was asked what."""
-
-    def __init__(self, numbers: Numbers) -> None:
-        self.active = numbers.active
-        self._out: dict[tuple[Label, int], int] = {}
-
-    @property
-    def places(self) -> Silent:
-        """Environments, of which only the pulls that are out are counted."""
-        return self
-
-    def seat(self, arms: int, active: list[int], params: Any) -> None:
-        """Note which arms are played."""
-        self.active = active
-
-    def out(self, label: Label, arm: int) -> int:
-        """Return how many pulls of an arm are out in an environment."""
-        return self._out.get((label, arm), 0)
-
-    def row(self, label: Label) -> Label:
-        """Return what stands for an environment."""
-        return label
-
-    def expect(self, row: Label, arm: int) -> None:
-        """Note a pull that is out."""
-        self._out[row, arm] = self.out(row, arm) + 1
-
-    def take(self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int) -> None:
-        """Note that pulls are not out any more."""
-        self._out[label, arm] = self.out(label, arm) - settles
-
-    def forget(self, label: Label, arm: int) -> None:
-        """Note that a pull is not out any more."""
-        self.take(label, arm, 0, 0.0, 0.0, 1)
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: None
-
-
-class State:
+class State(Effects):
     """What the events of one experiment add up to.
 
     Attributes
     ----------
     events : all of them, those already taken in first.
-    book : who was asked what, and what became of it.
-    numbers : what the policy knows.
     bounds : floors and caps of the arms.
     """
 
@@ -105,7 +65,6 @@ class State:
             event = self.events[self._done]
             if check is not None:
                 check(self, event)
-            self.mark(event)
             self._apply(event)
             self._done += 1
 
@@ -115,7 +74,7 @@ class State:
         try:
             for event in self.events[1:]:
                 check(self, event)
-                _APPLY[type(event)](self, event)
+                self.apply(event, self.touched(event))
             book = self.book
             params = self.spec.params(len(book.active), book.horizon)
             numbers.refill(len(book.arms), book.active, params, contents)
@@ -129,7 +88,6 @@ class State:
         """Take in a new event: the whole of it or, where that fails, nothing."""
         _check_by(event.by)
         self.fold()
-        self.mark(event)
         try:
             self._apply(event)
         except BaseException:
@@ -138,7 +96,7 @@ class State:
         self._append(event)
 
     def _apply(self, event: e.Event) -> None:
-        _APPLY[type(event)](self, event)
+        self.apply(event, self.mark(event))
         self.numbers.finish()
 
     def look(self, read: Callable[[], T]) -> T:
@@ -180,24 +138,16 @@ class State:
         self.events.append(event)
         self._done = len(self.events)
 
-    def mark(self, event: e.Event) -> None:
-        """Remember the state before what this event touches."""
-        touched = self._touched(event)
+    def mark(self, event: e.Event) -> Sequence[int]:
+        """Remember the state before what this event touches, and return the pulls among that."""
+        touched = self.touched(event)
         labels = {self.book.pulls[number].environment for number in touched}
         if isinstance(event, (e.Asked, e.Summarised)):
             labels = {event.label}
         whole = isinstance(event, _WHOLE) or self._replaces(event)
         numbers = None if whole else self.numbers.save(labels)
         self._before = _Before(self._done, numbers, self.book.save(touched, *_unit_and_label(event)))
-
-    def _touched(self, event: e.Event) -> Sequence[int]:
-        """Return the numbers of the pulls that an event speaks of or settles."""
-        if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired)):
-            return event.pulls
-        if isinstance(event, e.Summarised):
-            out = self.numbers.places.out(event.label, event.arm)
-            return self.book.oldest_out(self.book.arms[event.arm], event.label, min(event.n, out))
-        return (event.pull,) if isinstance(event, e.Corrected) else ()
+        return touched
 
     def _replaces(self, event: e.Event) -> bool:
         """Return whether rewards take the place of others, as a correction does."""
@@ -223,138 +173,6 @@ class State:
             self.book.restore(before.book)
         self._before = None
 
-    # -- what each event does
-
-    def _asked(self, event: e.Asked) -> None:
-        self.numbers.look_ahead()
-        row = self.numbers.places.row(event.label)
-        for arm in event.arms:
-            self.numbers.expect(row, arm)
-        self.book.ask(event.arms, event.label, event.at, event.unit)
-
-    def _told(self, event: e.Told) -> None:
-        for number, reward in zip(event.pulls, event.rewards, strict=True):
-            if self.book.status[number] == DEFAULTED:
-                self._replace(number, reward)
-            else:
-                self._tell(number, TOLD, reward)
-        self._reckon()
-
-    def _added(self, event: e.Added) -> None:
-        book = self.book
-        for number, reward, key in zip(event.pulls, event.rewards, event.keys, strict=True):
-            if key is not None:
-                book.added[number, key] = reward
-            before = book.rewards[number] if book.status[number] == TOLD else None
-            if before is not None:
-                self._replace(number, before + reward)
-            elif book.status[number] == DEFAULTED:
-                self._replace(number, reward)
-            else:
-                self._tell(number, TOLD, reward)
-        self._reckon()
-
-    def _shared(self, event: e.Shared) -> None:
-        self.book.plans[event.label] = Plan(event.shares, event.n)
-
-    def _tell(self, number: int, status: str, reward: float) -> None:
-        was_out = self.book.settle(number, status, reward)
-        pull = self.book.pulls[number]
-        arm = self.book.arms.index(pull.arm)
-        self.numbers.take(pull.environment, arm, 1, reward, 0.0, was_out)
-
-    def _summarised(self, event: e.Summarised) -> None:
-        book, arm = self.book, self.book.arms[event.arm]
-        settled = self._touched(event) if self._before is None else list(self._before.book.touched)
-        for number in settled:
-            book.settle(number, SUMMARISED)
-        book.surplus += event.n - len(settled)
-        if event.key is not None:
-            book.keyed[event.key] = len(book.summaries)
-        told = Summary(arm, event.label, event.n, event.mean, event.variance)
-        book.summaries.append((event.key, told, event.at))
-        squares = (event.n - 1) * event.variance
-        self.numbers.take(event.label, event.arm, event.n, event.mean, squares, len(settled))
-        self._reckon()
-
-    def _cancelled(self, event: e.Cancelled) -> None:
-        for number in event.pulls:
-            self._forget(number, CANCELLED)
-
-    def _expired(self, event: e.Expired) -> None:
-        for number in event.pulls:
-            if event.reward is None:
-                self._forget(number, EXPIRED)
-            else:
-                self._tell(number, DEFAULTED, event.reward)
-        self._reckon()
-
-    def _forget(self, number: int, status: str) -> None:
-        pull = self.book.pulls[number]
-        self.book.settle(number, status)
-        self.numbers.forget(pull.environment, self.book.arms.index(pull.arm))
-
-    def _corrected(self, event: e.Corrected) -> None:
-        self._replace(event.pull, event.reward)
-
-    def _replace(self, number: int, reward: float) -> None:
-        pull, old = self.book.pulls[number], self.book.rewards[number]
-        assert old is not None
-        self.book.status[number], self.book.rewards[number] = TOLD, reward
-        if reward != old:
-            self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, reward)
-
-    def _arm_added(self, event: e.ArmAdded) -> None:
-        self.book.arms.append(event.arm)
-        self.book.asked.append(0)
-        self._seat()
-
-    def _arm_retired(self, event: e.ArmRetired) -> None:
-        self.book.retired.append(event.arm)
-        self._seat()
-
-    def _seat(self) -> None:
-        self.book.plans = {}
-        active = self.book.active
-        params = self.spec.params(len(active), self.book.horizon)
-        self.numbers.seat(len(self.book.arms), active, params)
-
-    def _extended(self, event: e.Extended) -> None:
-        self.book.budget = event.budget
-        self._reckon(always=True)
-
-    def _reckon(self, always: bool = False) -> None:
-        """Tell the policy its horizon, where that is not just the budget it began with."""
-        if always or self.book.surplus or self.book.warm:
-            self.numbers.set_params(self.spec.params(len(self.numbers.active), self.book.horizon))
-
-    def _paused(self, event: e.Event) -> None:
-        self.book.paused = isinstance(event, e.Paused)
-
-    def _stopped(self, event: e.Stopped) -> None:
-        self.book.stopped = True
-
-    def _opened(self, event: e.Opened) -> None:
-        self.book.session = event.session
-
-    def _salted(self, event: e.Salted) -> None:
-        self.book.salt = event.salt
-        self.book.units = {}
-
-    def _noted(self, event: e.Noted) -> None:
-        pass
-
-    def _warmed(self, event: e.Warmed) -> None:
-        for arm, label, n, mean, squares in event.cells:
-            self.numbers.take(label, arm, n, mean, squares, 0)
-            self.book.warm += n
-        self._reckon()
-
-    def _carried(self, event: e.Carried) -> None:
-        from tideproof.live.format_2 import refill
-
-        refill(self, event.saved)
-
 
 _WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected, e.Salted)  # change much at once
 
@@ -371,26 +189,3 @@ def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:
     if isinstance(event, e.Asked) and event.unit is not None:
         return event.unit, event.label
     return None, None
-
-
-_APPLY: dict[type[Any], Callable[[State, Any], None]] = {
-    e.Opened: State._opened,
-    e.Asked: State._asked,
-    e.Told: State._told,
-    e.Added: State._added,
-    e.Shared: State._shared,
-    e.Summarised: State._summarised,
-    e.Cancelled: State._cancelled,
-    e.Expired: State._expired,
-    e.Corrected: State._corrected,
-    e.ArmAdded: State._arm_added,
-    e.ArmRetired: State._arm_retired,
-    e.Extended: State._extended,
-    e.Paused: State._paused,
-    e.Resumed: State._paused,
-    e.Stopped: State._stopped,
-    e.Noted: State._noted,
-    e.Warmed: State._warmed,
-    e.Salted: State._salted,
-    e.Carried: State._carried,
-}

@@ -1,0 +1,204 @@
+"""What pulls that are out do to what the policy decides by: the design ahead.
+
+`ahead` has the estimates of `memory`, with the place in the design of every pull that is out. Telling a pull
+moves no place, so the design follows asks one by one, and is made anew only after what takes places away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.arrays import Ints, allocate
+from tideproof.kernels.random import ASK, TELL
+from tideproof.kernels.slot import Slot
+from tideproof.live.compiled import compiled_asks
+from tideproof.live.pull import Label
+from tideproof.live.sums import Values
+from tideproof.live.told import Told
+from tideproof.live.trial import Trial
+
+
+class Ahead(Told):
+    """Asks, and the place of every pull that is out."""
+
+    def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
+        """Return the next arms, which are then out; fewer than `n` if the policy stops.
+
+        `first` is the number of the first of these pulls, which its draws follow; `play` makes of each arm
+        that the policy chooses the one that is played.
+        """
+        self.look_ahead()
+        row = self.places.row(label)
+        if n > 1 and play is None:
+            places = np.zeros(n, np.int64)
+            chosen = places[: self._next_places(row, first, places)].tolist()
+            self._note(row, chosen)
+            asked = [self.active[place] for place in chosen]
+        else:
+            asked = self._ask_one_by_one(row, n, first, play)
+        return asked
+
+    def _ask_one_by_one(self, row: int, n: int, first: int, play: Callable[[int], int] | None) -> list[int]:
+        run, slot = self._runs[1], self.places.ahead(row).kernels
+        asked: list[int] = []
+        for step in range(first, first + n):
+            self._lay()
+            place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+            if place < 0:
+                break
+            arm = self.active[place]
+            asked.append(arm if play is None else play(arm))
+            self.expect(row, asked[-1])
+        return asked
+
+    def _next_places(self, row: int, first: int, places: Ints) -> int:
+        """Fill in the places of the next arms, give all but the last theirs in the design, and count them."""
+        run, slot = self.ahead.view, self.places.ahead(row)
+        steps = [np.uint64(step) for step in (self.seed, first, self.batches + sum(self._out))]
+        program = compiled_asks(
+            self.spec, places.size, self.params, run.state, run.data, slot.memory.view, *steps
+        )
+        if program is not None:
+            count = program(self.params, run.state, run.data, slot.memory.view, *steps, places)
+        else:
+            run = self._runs[1]
+            count = self.program.ask_many(
+                self.params, run.state, run.data, slot.kernels, *steps, self._shown(places)
+            )
+        if count < places.size:  # it stopped, or what it returned is refused here
+            draw = self._draw(ASK, first + int(count))
+            self.program.ask(self.params, *self._runs[1][:2], slot.kernels, draw)
+        return int(count)
+
+    def next_arm(self, label: Label, step: int) -> int:
+        """Return the next arm, or -1 if the policy has stopped."""
+        self.look_ahead()
+        row = self.places.find(label)
+        slot = self._nowhere if row is None else self.places.ahead(row).kernels
+        run = self._runs[1]
+        place = int(self.program.ask(self.params, run.state, run.data, slot, self._draw(ASK, step)))
+        return self.active[place] if place >= 0 else -1
+
+    def trial(self, label: Label, step: int) -> Trial:
+        """Return a copy of what the policy knows, to play on."""
+        self.look_ahead()
+        row, places = self.places.find(label), len(self.active)
+        run, slot = allocate(self.spec.layout(), places), allocate(Slot, places)
+        run.copy_from(self.ahead)
+        if row is not None:
+            slot.copy_from(self.places.ahead(row).memory)
+        expected = self.batches + sum(self._out)
+        arms = self.places.rows.n.shape[1]
+        seen = self._shown(run.view), self._shown(slot.view)
+        return Trial(self.program, self.params, *seen, self.seed, step, expected, self.active, arms)
+
+    def expect(self, row: int, arm: int) -> None:
+        """Note a pull that is out; it gets its place in the design when somebody looks ahead."""
+        self.places.rows.out[row, arm] += 1
+        if arm in self._place:
+            place = self._place[arm]
+            self._new.append((row, place))
+            self._out[place] += 1
+            self._where[place] = row
+            self._latest = place
+            self._design.changed.add(row)
+
+    def _note(self, row: int, places: list[int]) -> None:
+        """Note that pulls of these places are out, all but the last laid on the design already."""
+        if places:
+            out, last = self.places.rows.out[row], places[-1]
+            for place in set(places):
+                n = places.count(place)
+                out[self.active[place]] += n
+                self._out[place] += n
+                self._where[place] = row
+            self._latest = last
+            self._new.append((row, last))
+            self._design.changed.add(row)
+
+    def _lay(self) -> None:
+        """Lay new pulls on the design and tell the policy of them, `ahead` being up to date else."""
+        if not self._new:
+            return
+        run, out = self._runs[1], sum(self._out) - len(self._new)
+        for step, (row, place) in enumerate(self._new, self.batches + out):
+            slot = self.places.ahead(row).kernels
+            self.program.expect(self.params, run.state, run.data, slot, place, 1, self._draw(TELL, step))
+        self._new.clear()
+
+    def _settle(self, row: int, arm: int, n: int) -> None:
+        self.places.rows.out[row, arm] -= n
+        if arm in self._place:
+            self._out[self._place[arm]] -= n
+
+    def look_ahead(self) -> None:
+        """Bring `ahead` up to date: told rewards, and the place of every pull that is out."""
+        if self._ready:
+            self._lay()
+            return
+        design: Any = None
+        data = self.ahead.view.data
+        for row, place in self._new:  # told meanwhile or not, it has its place
+            self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
+        if self._fits and self._designed and any(self._out):
+            design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
+        self._new.clear()
+        for row in self.places.lay_plain(self._moved):
+            self._lay_slot(row)
+        self._moved = set()
+        self.ahead.copy_from(self.memory)
+        if any(self._out):
+            if self._fits:
+                fit = self.ahead.view.data.fit
+                fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
+                self._lay_first(fit)
+            self._notice()
+        self._ready = self._designed = True
+
+    def finish(self) -> None:
+        """End an event: take what it did to the design into the sums, so that bits do not tell who looked."""
+        if self._fits and not self._designed:
+            self._design.take_in(self._places_taken)
+
+    def _made_anew(self) -> tuple[Any, Any, Any]:
+        found = self._design.solved(self._places_taken)
+        return found.P, found.group, found.joins
+
+    def _places_taken(self, which: Ints) -> Values:
+        """Return the pulls told and out in these rows, which have no rewards."""
+        at = np.ix_(which, np.array(self.active))
+        counts = self.places.rows.n[at] + self.places.rows.out[at]
+        return counts, np.zeros_like(counts), np.zeros_like(counts)
+
+    def _lay_slot(self, row: int) -> None:
+        """Make the slot ahead that of told rewards, with the pulls that are out."""
+        ahead = self.places.ahead(row)
+        ahead.memory.copy_from(self.places.slot(row).memory)
+        self.program.enter_out(ahead.kernels, self._shown(self.places.rows.out[row, self.active]))
+
+    def _lay_first(self, fit: Any) -> None:
+        """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
+        for row in self.places.told[:1]:
+            slot = self.places.ahead(row).memory.view
+            if slot.first[0] == 1:
+                fit.first[:], fit.first_size[0] = slot.counts, slot.size[0]
+
+    def _notice(self) -> None:
+        """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
+        run, out, merges = self._runs[1], self._out, self.spec.policy.merges
+        self.ahead.view.data.pulls[:] += out
+        order = [place for place, n in enumerate(out) if n and place != self._latest]
+        if out[self._latest]:
+            order.append(self._latest)
+        batches = [(place, out[place]) for place in order]
+        if merges is not None and merges(run.state):
+            batches = [(order[-1], sum(out))]
+        for step, (place, n) in enumerate(batches):
+            slot = self.places.ahead(self._where[place]).kernels
+            if place == self._latest and slot.size[0] <= 1.0:  # the first pull of its environment
+                slot = self._nowhere
+            draw = self._draw(TELL, self.batches + step)
+            self.program.notice(self.params, run.state, run.data, slot, place, n, draw)
