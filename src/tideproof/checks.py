@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from tideproof.errors import InputError
-from tideproof.words import listed
+from tideproof.words import listed, shown
 
 Direction = Literal["maximize", "minimize"]  # of rewards: is a high one good, or a low one?
 
@@ -27,7 +27,7 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     if not is_whole or value < low or too_large:
         open_end = high is None or (high == MOST and not too_large)
         limit = f"of at least {low}" if open_end else f"from {low} to {high}"
-        raise InputError(f"{name} must be a whole number {limit}, not {value!r}")
+        raise InputError(f"{name} must be a whole number {limit}, not {shown(value)}")
     return int(value)
 
 
@@ -44,7 +44,7 @@ def finite(name: str, value: Any, low: float | None = None) -> float:
         number = math.nan
     if not math.isfinite(number) or (low is not None and number < low):
         limit = "" if low is None else f" of at least {low:g}"
-        raise InputError(f"{name} must be a finite number{limit}, not {value!r}")
+        raise InputError(f"{name} must be a finite number{limit}, not {shown(value)}")
     return number
 
 

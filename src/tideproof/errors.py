@@ -19,6 +19,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from tideproof.words import shown
+
 __all__ = [
     "BudgetTooSmall",
     "ConflictingReward",
@@ -55,11 +57,13 @@ class UnknownName(InputError, KeyError):
         "unknown arm 'Bb' in this study; did you mean 'B'? known: 'A', 'B'"
         """
         names = list(known)
-        near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
+        said = shown(name)
+        text = name if isinstance(name, str) else said
+        near = difflib.get_close_matches(text, [str(n) for n in names], n=1)
         hint = f" did you mean {near[0]!r}?" if near else ""
-        shown = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
+        some = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
         place = f" {where}" if where else ""
-        return cls(f"unknown {what} {name!r}{place};{hint} known: {shown or 'none'}")
+        return cls(f"unknown {what} {said}{place};{hint} known: {some or 'none'}")
 
 
 class MissingFile(InputError, FileNotFoundError):

@@ -9,30 +9,46 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tideproof.errors import InputError, MissingExtra, MissingFile
+from tideproof.words import shown
 
 FORMATS = (".png", ".svg", ".pdf")  # of pictures
 
 
+def checked_path(path: Any) -> str:
+    """Return a path as text, or say what a path is."""
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or "\0" in text:
+        raise InputError(f"a path must be a string or a pathlib.Path, not {shown(path)}")
+    return text
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return what stands in the file."""
+    name = checked_path(path)
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise MissingFile(f"cannot read {os.fspath(path)!r}: there is no such file") from None
+        raise MissingFile(f"cannot read {name!r}: there is no such file") from None
     except OSError as error:
-        raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+        raise InputError(f"cannot read {name!r}: {error.strerror}") from None
 
 
 def check_folder(path: str | os.PathLike[str] | None) -> None:
     """Refuse a file that would lie in no folder, or is one, before time is spent on what to write."""
     if path is None:
         return
-    if not Path(path).parent.is_dir():
-        raise MissingFile(f"cannot write {os.fspath(path)!r}: there is no folder {str(Path(path).parent)!r}")
-    if Path(path).is_dir():
-        raise InputError(f"cannot write {os.fspath(path)!r}: it is a folder")
+    name = checked_path(path)
+    try:
+        in_folder, is_folder = Path(path).parent.is_dir(), Path(path).is_dir()
+    except OSError as error:  # a name too long
+        raise InputError(f"cannot write {name!r}: {error.strerror}") from None
+    if not in_folder:
+        raise MissingFile(f"cannot write {name!r}: there is no folder {str(Path(path).parent)!r}")
+    if is_folder:
+        raise InputError(f"cannot write {name!r}: it is a folder")
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:
@@ -65,7 +81,7 @@ def replace_text(path: str | os.PathLike[str], text: str) -> None:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
-    target = Path(os.path.realpath(path))  # what a link points to, not the link
+    target = Path(os.path.realpath(checked_path(path)))  # what a link points to, not the link
     beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     with writing(path):
         try:

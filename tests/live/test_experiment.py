@@ -235,6 +235,33 @@ def test_a_pull_by_its_id_and_nothing_else():
     assert run.history()["reward"] == [None, 2.0]
 
 
+def test_numbers_that_python_does_not_write_are_refused_in_words(tmp_path):
+    """They come back neither from a file nor in a message; one digit less does."""
+    run, too_long = experiment(), 10**4300
+    pull = run.ask(environment=too_long - 1)
+    run.save(tmp_path / "run.json")
+    assert tp.Experiment.load(tmp_path / "run.json").tell(pull, 1.0) is None
+    before = run.events()
+    calls = (
+        lambda: run.ask(environment=too_long),
+        lambda: run.ask(environment=-too_long),
+        lambda: run.tell_summary(arm="A", environment=too_long, n=1, mean=1.0),
+        lambda: run.ask(unit=too_long),
+        lambda: run.ask(n=too_long),
+        lambda: run.tell(too_long, 1.0),
+        lambda: run.tell(pull, too_long),
+        lambda: run.tell(pull, 1.0, key=too_long),
+        lambda: run.retire_arm(too_long),
+        lambda: run.add_arm(too_long),
+        lambda: run.extend(too_long),
+        lambda: run.pause(by=too_long),
+    )
+    for call in calls:
+        with pytest.raises(tp.InputError, match="a number of more than 4300 digits"):
+            call()
+    assert run.events() == before
+
+
 def test_labels_may_be_empty_zero_numbers_of_numpy_and_dates():
     run = experiment(policy="round-robin")
     for label, kept in [

@@ -1,5 +1,6 @@
 """What an experiment says it would select: numbers against the fit and closed forms, and its one sentence."""
 
+import numpy as np
 import pytest
 
 import tideproof as tp
@@ -61,6 +62,19 @@ def test_rewards_that_do_not_vary_have_a_margin_and_no_probability():
     assert found.margin == pytest.approx(1.0)
     assert found.low is found.high is found.p_best is None
     assert "do not vary" in str(found)
+
+
+@pytest.mark.parametrize("height", [1e6, 1e12])
+def test_rewards_that_do_not_vary_are_known_as_such_under_shifts_far_larger_than_the_arms(height):
+    """And noise of a thousand times their rounding is noise, in `recommend` as in `fit`."""
+    places = [(arm, day) for day in range(4) for arm in ARMS for _ in range(2)]
+    levels = {place: height * (1.0 + place[1] / 7.0) + 0.1 * ARMS.index(place[0]) for place in places}
+    for step, exact in ((0.0, True), (1e3 * np.spacing(height), False)):
+        run = experiment()
+        for i, (arm, day) in enumerate(places):
+            run.tell_summary(arm=arm, environment=day, n=1, mean=levels[arm, day] + step * (i % 2))
+        assert run.fit().exact == exact
+        assert (run.recommend().p_best is None) == exact
 
 
 def test_before_anything_is_told_all_arms_are_alone():

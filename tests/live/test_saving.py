@@ -33,6 +33,19 @@ def test_files_that_cannot_be_had(tmp_path):
         tp.Experiment(["a", "b"]).save(tmp_path)
 
 
+@pytest.mark.parametrize("path", [None, 3, b"run.json", ["run.json"], "run\0.json", [10**5000]])
+def test_what_is_no_path(path):
+    run = tp.Experiment(["a", "b"])
+    for call in (run.save, tp.Experiment.load, run.report):
+        with pytest.raises(tp.InputError, match=r"a path must be a string or a pathlib\.Path, not "):
+            call(path)
+
+
+def test_a_name_that_the_system_finds_too_long(tmp_path):
+    with pytest.raises(tp.InputError, match=r"cannot write .*: File name too long"):
+        tp.Experiment(["a", "b"]).save(tmp_path / ("a" * 300))
+
+
 def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
     path = tmp_path / "run.json"
     here = drive(experiment(policy=tp.policy("linlucb", n0=3, label="mine")), 57, tide=np.arange(40.0))

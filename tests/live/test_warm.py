@@ -100,6 +100,9 @@ def test_an_aggregated_log_and_dates():
     assert event.cells == ((0, "2026-11-16", 10, 1.0, 36.0), (1, "2026-11-16", 20, 2.0, 171.0))
 
 
+NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
+
+
 @pytest.mark.parametrize(
     ("data", "options", "words"),
     [
@@ -110,6 +113,13 @@ def test_an_aggregated_log_and_dates():
         ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 1e150]}, NAMES, "mean must be between"),
         ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 11.0]}, NAMES, "mean must be between -5 and 10"),
         (42, NAMES, "42|int"),
+        *(
+            (log(), {**NAMES, "environment": no}, "environment must be the name of a column")
+            for no in NO_NAMES
+        ),
+        *((log(), {**NAMES, "arm": no}, "arm must be the name of a column, not") for no in NO_NAMES),
+        *((log(), {**NAMES, "n": no, "sd": "y"}, "n must be the name of a column, not") for no in NO_NAMES),
+        ({"arm": ["A", 10**5000], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "number of more than 4300 digits"),
     ],
 )
 def test_bad_starts(data, options, words):

@@ -28,13 +28,11 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.gaps import gaps
 from tideproof.stats.inference import limits
 from tideproof.stats.influence import influence
-from tideproof.stats.noise import MODELS, Variance, estimate, sigma2
+from tideproof.stats.noise import MODELS, Variance, estimate, is_exact, sigma2
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.solve import solve
 from tideproof.stats.variances import Spread, unequal_variances
 from tideproof.table import Table
-
-_ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
 
 
 class Fit:
@@ -131,7 +129,7 @@ class Fit:
     def exact(self) -> bool:
         """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
         largest = float(np.abs(self.cells.mean).max())
-        return bool(self.freedom) and self._sigma <= _ROUNDING * largest
+        return bool(self.freedom) and is_exact(self._sigma, largest)
 
     @property
     def p_best(self) -> dict[Any, float | None]:

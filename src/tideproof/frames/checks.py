@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideproof.errors import InputError
-from tideproof.words import counted
+from tideproof.words import counted, shown
 
 MOST_ARMS = 5_000  # the covariance of so many fills 200 MB
 MOST_CELLS = 2**23  # so many groups, or aggregated rows, are fetched from an engine
@@ -49,7 +49,7 @@ def check_arms(arms: Sequence[Any]) -> None:
     if not arms:
         raise InputError("no row is complete; a fit needs at least two arms")
     if len(arms) < 2:
-        raise InputError(f"a comparison needs at least two arms; the only one here is {arms[0]!r}")
+        raise InputError(f"a comparison needs at least two arms; the only one here is {shown(arms[0])}")
     if len(arms) > MOST_ARMS:
         raise too_many_arms(f"{len(arms):,}", arms[:3])
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from tideproof.errors import InputError, UnknownName
+from tideproof.words import shown
 
 Missing = Literal["refuse", "drop"]
 
@@ -51,6 +52,11 @@ class Request:
         """Check what can be checked without the table."""
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
+        named = {"arm": arm, "environment": environment, "reward": reward}
+        more = {"n": n, "the variance": variance, "sd": sd}
+        for what, column in (named | {k: v for k, v in more.items() if v is not None}).items():
+            if not isinstance(column, str) or not column:
+                raise InputError(f"{what} must be the name of a column, not {shown(column)}")
         if n is None and (variance is not None or sd is not None):
             raise InputError(
                 "a column of variances (or sd) needs n, the column of counts: rows are aggregated"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, overload
 
-from tideproof.checks import several, whole
+from tideproof.checks import MOST, several, whole
 from tideproof.errors import Finished, InputError
 from tideproof.live import events as e
 from tideproof.live.handle import locked
@@ -69,7 +69,7 @@ class Asking(Reading):
 
     @locked
     def _ask(self, environment: Label | None, n: int | None, by: str | None) -> Pull | list[Pull]:
-        wanted = 1 if n is None else whole("n", n, 1)
+        wanted = 1 if n is None else whole("n", n, 1, MOST)
         label = self._label if environment is None else checked_label(environment)
         book = self._state.book
         self._check_open(wanted)
@@ -153,7 +153,7 @@ class Asking(Reading):
         remaining = self._state.book.remaining
         if n is None:
             n = 100 if remaining is None else max(1, min(100, remaining))
-        count = whole("n", n, 1)
+        count = whole("n", n, 1, MOST)
         self._check_open(count)
         asked = len(self._state.book.pulls)
         return self._state.look(lambda: self._numbers.trial(label, asked)), count, self._state.play()

@@ -17,6 +17,7 @@ from tideproof.live.numbers import Numbers
 from tideproof.live.pull import Label, Pull
 from tideproof.live.remarks import Watch
 from tideproof.live.state import State
+from tideproof.words import TOO_LONG, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -110,12 +111,12 @@ class Handle:
     def _known(self, pull: Pull | str) -> int:
         book = self._state.book
         id = pull.id if isinstance(pull, Pull) else pull
-        if isinstance(id, int) and not isinstance(id, bool):
+        if isinstance(id, int) and not isinstance(id, bool) and id < TOO_LONG:
             id = str(id)  # of a file that an older version saved
         number = book.number.get(id) if isinstance(id, str) else None
         if number is None or (isinstance(pull, Pull) and pull != book.pulls[number]):
             raise UnknownName(
-                f"unknown pull {pull!r}; this experiment has asked for {len(book.pulls)}, "
+                f"unknown pull {shown(pull)}; this experiment has asked for {len(book.pulls)}, "
                 f"and takes the pull or its id"
             )
         return number

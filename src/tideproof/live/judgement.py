@@ -12,16 +12,19 @@ from tideproof.estimate.contrast import contrast
 from tideproof.live.recommendation import Recommendation
 from tideproof.stats.cells import members
 from tideproof.stats.inference import chance_of_best
+from tideproof.stats.noise import is_exact
 from tideproof.stats.solve import Solution, component_of
 
 LEVEL = 0.95
-_ROUNDING = 1e-12  # of the largest estimate: no real noise is as small
 
 
 def judge(
-    arms: Sequence[str], chosen: int | None, found: Solution, sign: float, adaptive: bool
+    arms: Sequence[str], chosen: int | None, found: Solution, largest: float, sign: float, adaptive: bool
 ) -> Recommendation:
-    """Return what to select, given the policy's choice and least squares of rewards as they are."""
+    """Return what to select, given the policy's choice and least squares of rewards as they are.
+
+    `largest` is the size of these rewards.
+    """
     groups = tuple(tuple(arms[i] for i in group) for _, group in members(component_of(found.group)))
     direction: Direction = "maximize" if sign > 0.0 else "minimize"
     nothing = Recommendation(None, None, None, None, None, found.told, groups, adaptive, direction=direction)
@@ -37,7 +40,7 @@ def judge(
         arms[chosen], arms[rival], float(gaps[rival]), variance, float(found.freedom), LEVEL, adaptive
     )
     sigma = math.sqrt(sigma2)
-    exact = sigma <= _ROUNDING * float(np.abs(found.mu).max())
+    exact = is_exact(sigma, largest)
     remarks = ("rewards do not vary at all: no probability can be given",) if exact else ()
 
     def chance() -> float | None:

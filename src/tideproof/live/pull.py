@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.errors import InputError
+from tideproof.words import TOO_LONG, shown
 
 Label = str | int
 
@@ -51,4 +52,6 @@ def checked_label(label: Any) -> Label:
         return int(label)
     if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int)):
         raise InputError(f"an environment's label must be a string, a whole number or a date, not {label!r}")
+    if isinstance(label, int) and abs(label) >= TOO_LONG:
+        raise InputError(f"an environment's label must not be {shown(label)}: no file could hold it")
     return str(label) if isinstance(label, np.str_) else label

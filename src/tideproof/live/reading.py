@@ -8,7 +8,7 @@ from typing import Any
 
 from tideproof.errors import NotComparable
 from tideproof.estimate.fitted import Fit
-from tideproof.files import check_folder, replace_text
+from tideproof.files import check_folder, checked_path, replace_text
 from tideproof.live import events as e
 from tideproof.live.diagnostics import Diagnostics, diagnose
 from tideproof.live.handle import Handle, locked
@@ -86,6 +86,7 @@ class Reading(Handle):
             [book.arms[arm] for arm in numbers.active],
             None if chosen is None else numbers.active.index(chosen),
             numbers.estimate(),
+            numbers.largest(),
             numbers.sign,
             self.policy.policy.adaptive,
         )
@@ -126,7 +127,7 @@ class Reading(Handle):
         """Write an HTML report of everything told so far, as `tideproof analyze --html` does of a log."""
         from tideproof.report.live import live_report
 
-        check_folder(path)
+        check_folder(checked_path(path))
         fit = self.fit(variance=variance, level=level)
         replace_text(path, live_report(fit, self.diagnostics(), self.policy.label))
 

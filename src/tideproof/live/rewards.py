@@ -13,6 +13,7 @@ from tideproof.live.handle import Handle, locked
 from tideproof.live.pull import DEFAULTED, TOLD, Label, Pull, checked_label
 from tideproof.live.telling import as_event, new_rewards
 from tideproof.live.warm import cells_before
+from tideproof.words import shown
 
 LARGEST = 1e100  # a reward beyond it would leave no number that can be squared
 
@@ -164,5 +165,5 @@ def checked_limits(limits: Any) -> tuple[float, float] | None:
 
 def _checked_key(key: Any) -> Any:
     if key is not None and not isinstance(key, str):
-        raise InputError(f"a key must be a string, not {key!r}")
+        raise InputError(f"a key must be a string, not {shown(key)}")
     return key

@@ -13,7 +13,7 @@ from typing import Any
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, TideproofError, UnknownName
-from tideproof.files import read_text, replace_text
+from tideproof.files import checked_path, read_text, replace_text
 from tideproof.live import events, format_2
 from tideproof.live.fitting import check, checked_created
 from tideproof.live.snapshot import fill
@@ -41,7 +41,7 @@ def write(
 
 def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
     """Return the events in the file, and the snapshot, once it is known to be whole."""
-    name = repr(os.fspath(path))
+    name = repr(checked_path(path))
     try:
         document = json.loads(read_text(path))
         version = document["tideproof_experiment"]

@@ -19,6 +19,7 @@ from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import DEFAULTED, TOLD, Label
 from tideproof.live.silent import Silent
 from tideproof.policies.spec import PolicySpec
+from tideproof.words import shown
 
 T = TypeVar("T")
 Check = Callable[["State", e.Event], None]
@@ -179,7 +180,7 @@ _WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected, e.Salted) 
 
 def _check_by(by: Any) -> None:
     if by is not None and not isinstance(by, str):
-        raise InputError(f"by must be a string that says who, not {by!r}")
+        raise InputError(f"by must be a string that says who, not {shown(by)}")
 
 
 def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:

@@ -8,6 +8,7 @@ from tideproof.checks import MOST, several, whole
 from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live.handle import Handle, locked
+from tideproof.words import shown
 
 
 class Steering(Handle):
@@ -86,7 +87,7 @@ def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
     names = (arms,) if isinstance(arms, str) else tuple(several("arms", arms))
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"an arm's name must be a string, not {name!r}")
+            raise InputError(f"an arm's name must be a string, not {shown(name)}")
     if len(names) < 2:
         raise InputError(f"an experiment needs at least two arms, not {len(names)}: {list(names)}")
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -22,6 +22,7 @@ from tideproof.policies.spec import PolicySpec
 from tideproof.stats.solve import Solution, component_of
 
 _ZERO = np.uint64(0)
+_ENOUGH = 1000  # environments, to know how large rewards are
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
 
 
@@ -164,6 +165,11 @@ class Told:
             fit.P.copy(), self.sign * fit.mu, float(fit.rss[0]), component_of(fit.group), fit.group.copy(),
             int(fit.told[0]), int(fit.environments[0]), int(fit.joins[0]),
         )  # fmt: skip
+
+    def largest(self) -> float:
+        """Return the largest mean of a cell; of the environments begun last, where there are many."""
+        latest = np.array(self.places.told[-_ENOUGH:], dtype=int)
+        return float(np.abs(self.places.rows.mean[latest]).max(initial=0.0))
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
         return Draw(self._seed, _ZERO, purpose, np.uint64(step))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.errors import InputError
+from tideproof.words import TOO_LONG, shown
 
 MOST = 100  # units that share one look ahead
 
@@ -25,10 +26,10 @@ def new_salt() -> str:
 
 def checked_unit(unit: Any) -> str:
     """Return a unit's name; a whole number is its digits."""
-    if isinstance(unit, (int, np.integer)) and not isinstance(unit, bool):
+    if isinstance(unit, (int, np.integer)) and not isinstance(unit, bool) and abs(int(unit)) < TOO_LONG:
         return str(int(unit))
     if not isinstance(unit, str) or not unit:
-        raise InputError(f"a unit must be a string or a whole number, not {unit!r}")
+        raise InputError(f"a unit must be a string or a whole number, not {shown(unit)}")
     return str(unit)
 
 
