@@ -128,12 +128,13 @@ def test_the_probability_is_computed_once_and_only_if_it_is_read():
     assert calls == [1]
 
 
-def test_a_refused_ask_does_not_compute_the_probability(monkeypatch):
+def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     run = tp.Experiment(["A", "B", "C"], budget=9)
     for i, pull in enumerate(run.ask(environment=1, n=9)):
         run.tell(pull, i * 0.1)
-    monkeypatch.setattr(
-        "tideproof.live.judgement.chance_of_best", lambda *_: pytest.fail("nobody asked for it")
-    )
+    for costly in ("chance_of_best", "contrast"):
+        monkeypatch.setattr(
+            f"tideproof.live.judgement.{costly}", lambda *_: pytest.fail("nobody asked for it")
+        )
     with pytest.raises(tp.Finished, match=r"0 of 9 left; select \w: \S+ against \w$"):
         run.ask()

@@ -19,11 +19,19 @@ LEVEL = 0.95
 
 
 def judge(
-    arms: Sequence[str], chosen: int | None, found: Solution, largest: float, sign: float, adaptive: bool
+    arms: Sequence[str],
+    chosen: int | None,
+    found: Solution,
+    largest: float,
+    sign: float,
+    adaptive: bool,
+    *,
+    interval: bool = True,
 ) -> Recommendation:
     """Return what to select, given the policy's choice and least squares of rewards as they are.
 
-    `largest` is the size of these rewards.
+    `largest` is the size of these rewards. The first interval of a process loads scipy, half a second: who
+    does not show it does without.
     """
     groups = tuple(tuple(arms[i] for i in group) for _, group in members(component_of(found.group)))
     direction: Direction = "maximize" if sign > 0.0 else "minimize"
@@ -34,11 +42,7 @@ def judge(
     gaps[chosen] = math.inf
     rival = int(np.argmin(gaps))
     sigma2 = found.rss / found.freedom if found.freedom > 0 else math.nan
-    P = found.P
-    variance = sigma2 * float(P[chosen, chosen] + P[rival, rival] - 2.0 * P[chosen, rival])
-    gap = contrast(
-        arms[chosen], arms[rival], float(gaps[rival]), variance, float(found.freedom), LEVEL, adaptive
-    )
+    P, margin = found.P, float(gaps[rival])
     sigma = math.sqrt(sigma2)
     exact = is_exact(sigma, largest)
     remarks = ("rewards do not vary at all: no probability can be given",) if exact else ()
@@ -49,11 +53,15 @@ def judge(
         found_chances, _ = chance_of_best(sign * found.mu, sigma, P, float(found.freedom))
         return float(found_chances[chosen])
 
-    low, high = (None, None) if exact else (gap.low, gap.high)
+    low = high = None
+    if interval and not exact:
+        variance = sigma2 * float(P[chosen, chosen] + P[rival, rival] - 2.0 * P[chosen, rival])
+        gap = contrast(arms[chosen], arms[rival], margin, variance, float(found.freedom), LEVEL, adaptive)
+        low, high = gap.low, gap.high
     return Recommendation(
         arm=arms[chosen],
         runner_up=arms[rival],
-        margin=gap.estimate,
+        margin=margin,
         low=low,
         high=high,
         told=found.told,

@@ -71,7 +71,7 @@ class Reading(Handle):
 
     def _standing(self) -> str:
         """Say what would be selected; nobody looks at the data for it, nor waits for a probability."""
-        return str(replace(self._judged()[0], chance=lambda: None))
+        return str(judge(*self._evidence()[0], interval=False))
 
     def _judged(self) -> tuple[Recommendation, Facts]:
         evidence, known = self._evidence()
