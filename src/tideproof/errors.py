@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-
-from tideproof.words import shown
+from typing import Any
 
 __all__ = [
     "BudgetTooSmall",
@@ -33,6 +32,21 @@ __all__ = [
     "TideproofError",
     "UnknownName",
 ]
+
+
+TOO_LONG = 10**4300  # the first number that Python does not write
+
+
+def shown(value: Any) -> str:
+    """Return a value as errors show it; one that Python does not write is described.
+
+    >>> shown(10**5000)
+    'a number of more than 4300 digits'
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of more than 4300 digits"
 
 
 class TideproofError(Exception):

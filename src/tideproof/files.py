@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tideproof.errors import InputError, MissingExtra, MissingFile
-from tideproof.words import shown
+from tideproof.errors import InputError, MissingExtra, MissingFile, shown
 
 FORMATS = (".png", ".svg", ".pdf")  # of pictures
 

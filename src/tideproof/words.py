@@ -55,18 +55,3 @@ def rounded(x: float) -> str:
     ('0.0123', '-1000', '123457')
     """
     return f"{x:.0f}" if abs(x) >= 999.5 else f"{x:.3g}"
-
-
-TOO_LONG = 10**4300  # the first number that Python does not write
-
-
-def shown(value: Any) -> str:
-    """Return a value as errors show it; one that Python does not write is described.
-
-    >>> shown(10**5000)
-    'a number of more than 4300 digits'
-    """
-    try:
-        return repr(value)
-    except ValueError:
-        return "a number of more than 4300 digits"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tideproof.errors import InputError
-from tideproof.words import counted, shown
+from tideproof.errors import InputError, shown
+from tideproof.words import counted
 
 MOST_ARMS = 5_000  # the covariance of so many fills 200 MB
 MOST_CELLS = 2**23  # so many groups, or aggregated rows, are fetched from an engine

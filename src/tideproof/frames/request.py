@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from tideproof.errors import InputError, UnknownName
-from tideproof.words import shown
+from tideproof.errors import InputError, UnknownName, shown
 
 Missing = Literal["refuse", "drop"]
 

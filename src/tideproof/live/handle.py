@@ -10,14 +10,13 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from tideproof.checks import Direction, finite
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import TOO_LONG, InputError, UnknownName, shown
 from tideproof.live import events as e
 from tideproof.live.lease import lease_of
 from tideproof.live.numbers import Numbers
 from tideproof.live.pull import Label, Pull
 from tideproof.live.remarks import Watch
 from tideproof.live.state import State
-from tideproof.words import TOO_LONG, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.errors import InputError
-from tideproof.words import TOO_LONG, shown
+from tideproof.errors import TOO_LONG, InputError, shown
 
 Label = str | int
 

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from tideproof.checks import MOST, finite, several, whole
-from tideproof.errors import ConflictingReward, InputError
+from tideproof.errors import ConflictingReward, InputError, shown
 from tideproof.live import events as e
 from tideproof.live.book import Summary
 from tideproof.live.handle import Handle, locked
 from tideproof.live.pull import DEFAULTED, TOLD, Label, Pull, checked_label
 from tideproof.live.telling import as_event, new_rewards
 from tideproof.live.warm import cells_before
-from tideproof.words import shown
 
 LARGEST = 1e100  # a reward beyond it would leave no number that can be squared
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from tideproof.errors import InputError
+from tideproof.errors import InputError, shown
 from tideproof.live import events as e
 from tideproof.live.book import Book, Mark
 from tideproof.live.bounds import checked_bounds
@@ -19,7 +19,6 @@ from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import DEFAULTED, TOLD, Label
 from tideproof.live.silent import Silent
 from tideproof.policies.spec import PolicySpec
-from tideproof.words import shown
 
 T = TypeVar("T")
 Check = Callable[["State", e.Event], None]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tideproof.checks import MOST, several, whole
-from tideproof.errors import InputError
+from tideproof.errors import InputError, shown
 from tideproof.live import events as e
 from tideproof.live.handle import Handle, locked
-from tideproof.words import shown
 
 
 class Steering(Handle):

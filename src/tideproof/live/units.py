@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.errors import InputError
-from tideproof.words import TOO_LONG, shown
+from tideproof.errors import TOO_LONG, InputError, shown
 
 MOST = 100  # units that share one look ahead
 
