@@ -368,3 +368,23 @@ def test_any_course_of_events_folds_again(seed, tmp_path):
         tp.Experiment.load(tmp_path / "run.json", clock=lambda: now[0]),
     ):
         same(run, again)
+
+
+def variances(P):
+    """Return the variance of each contrast, whatever the gauge of P."""
+    return P.diagonal() + P.diagonal()[:, None] - 2.0 * P
+
+
+def test_pulls_cancelled_one_after_another_leave_no_place_behind():
+    """The design ahead is that of the pulls told and still out, by a dense pseudoinverse."""
+    run = tp.Experiment(["A", "B", "C"], budget=200, seed=4)
+    for i, pull in enumerate(run.ask(n=12, environment="told")):
+        run.tell(pull, i % 5)
+    for pull in run.ask(n=9, environment="out")[:4]:
+        run.cancel(pull)
+        numbers = run._state.numbers
+        numbers.look_ahead()
+        counts = (numbers.places.rows.n + numbers.places.rows.out)[:2]
+        laplacian = sum(np.diag(n) - np.outer(n, n) / n.sum() for n in counts)
+        kept = variances(numbers.ahead.view.data.fit.P)
+        assert kept == pytest.approx(variances(np.linalg.pinv(laplacian)), rel=1e-9, abs=1e-12)

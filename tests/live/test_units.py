@@ -136,6 +136,7 @@ def test_units_that_were_forgotten_are_new():
     old = run._state.book.salt
     run.forget_units()
     run.forget_units()  # nothing more to forget
+    assert run._state.book.units == {}  # nor is the hash of a name kept
     assert len(of_kind(run, e.Salted)) == 2
     run.tell(pull, 1.0, key="a")  # the pull is still a unit's
     run.tell(pull, 1.0, key="a")
