@@ -12,6 +12,7 @@ from tideproof.core import access
 from tideproof.core.link import interpreted, link
 from tideproof.core.plain import PLAIN, Matrix, plain
 from tideproof.live import compiled
+from tideproof.live.environments import Environments
 from tideproof.policies.spec import PolicySpec
 
 POLICIES = (
@@ -139,18 +140,38 @@ def test_a_matrix_is_reached_by_two_indices_too():
     assert (array[1, 2], matrix[1, 2], matrix.shape) == (9.0, 9.0, (2, 3))
 
 
-def test_rows_that_are_laid_at_once_are_those_laid_one_by_one(monkeypatch):
-    """Twenty environments change between two asks, some of them with pulls out."""
+@pytest.mark.parametrize("policy", ["contrast", "round-robin+period", "ucb1-normal"])
+@pytest.mark.parametrize("retired", [False, True])
+def test_slots_that_are_laid_at_once_are_those_laid_one_by_one(policy, retired, monkeypatch):
+    """Twenty environments change between two asks, some of them with pulls out; a mean may be -0."""
 
     def bytes_of():
-        run = tp.Experiment(["A", "B", "C"], budget=500, seed=2)
+        run = tp.Experiment(["A", "B", "C"], budget=500, policy=policy, seed=2, direction="minimize")
         for day in range(20):
             run.tell_summary(arm="ABC"[day % 3], environment=day, n=2, mean=day / 7, variance=1.0)
-            run.tell_summary(arm="ABC"[day % 2], environment=day, n=2, mean=day / 9, variance=1.0)
             if day % 4 == 0:
-                run.ask(environment=day, n=2)
+                run.ask(environment=day, n=4)
+            run.tell_summary(arm="ABC"[day % 2], environment=day, n=2, mean=day / 9, variance=1.0)
+        run.tell_summary(arm="A", environment="tiny", n=1, mean=5e-324)  # the mean of all is -0
+        run.tell_summary(arm="C", environment="tiny", n=3, mean=0.0, variance=0.0)
+        run.ask(environment="tiny", n=4)
+        if retired:
+            run.retire_arm("B")
         return run._state.numbers.buffers()
 
     at_once = bytes_of()
-    monkeypatch.setattr("tideproof.live.environments.Environments.lay_plain", lambda self, rows: list(rows))
+    monkeypatch.setattr("tideproof.live.ahead.FEW", 1000)
     assert bytes_of() == at_once
+
+
+def test_the_slots_seen_last_are_kept_ready():
+    places = Environments(3, 3, lambda view: view)
+    rows = [places.row(label) for label in range(300)]
+    slots = [places.slot(row) for row in rows]
+    assert places.slot(299) is slots[299]
+    assert places.slot(44) is slots[44]
+    again = places.slot(43)
+    assert again is not slots[43]
+    again.memory.view.counts[1] = 5.0
+    assert slots[43].memory.view.counts[1] == 5.0
+    assert places.slot(44) is not slots[44]  # it made room

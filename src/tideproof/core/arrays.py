@@ -90,13 +90,17 @@ def room(kind: Any, arms: int) -> tuple[int, int]:
 
 
 def within(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Memory[T]:
-    """Return a state of `kind` that lives in these buffers, which have room for it."""
+    """Return a state of `kind` that lives in these buffers, which have room for it.
+
+    Of buffers that are tables, each row has room for one: the arrays then have an axis more, the first.
+    """
     buffers: dict[Any, Any] = {np.float64: floats, np.int64: ints}
     used = {np.float64: 0, np.int64: 0}
     pieces = []
     for dtype, shape in layout(kind, arms):
         start, used[dtype] = used[dtype], used[dtype] + math.prod(shape)
-        pieces.append(buffers[dtype][start : used[dtype]].reshape(shape))
+        piece = buffers[dtype][..., start : used[dtype]]
+        pieces.append(piece.reshape(piece.shape[:-1] + shape))
     return Memory(_build(kind, iter(pieces)), floats, ints)
 
 

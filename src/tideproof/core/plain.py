@@ -38,7 +38,7 @@ class Matrix:
 @cache
 def _vector(kind: Any, size: int) -> Any:
     """Return the type of a vector of that many numbers; it has a `size` as NumPy's have."""
-    return type(f"Vector{size}", (kind * size,), {"size": size})
+    return type(f"Vector{size}", (kind * size,), {"size": size, "__slots__": ("array",)})
 
 
 _FEW = 10  # elements, up to which a loop is quicker than NumPy

@@ -20,6 +20,8 @@ from tideproof.live.sums import Values
 from tideproof.live.told import Told
 from tideproof.live.trial import Trial
 
+FEW = 3  # slots that are laid one by one
+
 
 class Ahead(Told):
     """Asks, and the place of every pull that is out."""
@@ -146,8 +148,11 @@ class Ahead(Told):
         if self._fits and self._designed and any(self._out):
             design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
         self._new.clear()
-        for row in self.places.lay_plain(self._moved):
-            self._lay_slot(row)
+        if len(self._moved) > FEW:
+            self.places.lay(self._moved, self.active, self.spec.fill()["CELLS"])
+        else:
+            for row in self._moved:
+                self._lay_slot(row)
         self._moved = set()
         self.ahead.copy_from(self.memory)
         if any(self._out):
@@ -169,9 +174,10 @@ class Ahead(Told):
 
     def _places_taken(self, which: Ints) -> Values:
         """Return the pulls told and out in these rows, which have no rewards."""
-        at = np.ix_(which, np.array(self.active))
+        at = self.places.at(which, self.active)
         counts = self.places.rows.n[at] + self.places.rows.out[at]
-        return counts, np.zeros_like(counts), np.zeros_like(counts)
+        zero = np.broadcast_to(0.0, counts.shape)
+        return counts, zero, zero
 
     def _lay_slot(self, row: int) -> None:
         """Make the slot ahead that of told rewards, with the pulls that are out."""

@@ -16,8 +16,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.pull import Label
 from tideproof.stats.cells import Cells
 
-_FEW = 4  # rows that are laid one by one
-_SEEN = 512  # slots kept ready
+_SEEN = 256  # slots kept ready
 
 
 class Rows(NamedTuple):
@@ -122,6 +121,10 @@ class Environments:
         row = self._rows.get(label)
         return 0 if row is None else int(self.rows.out[row, arm])
 
+    def at(self, which: Ints, active: list[int]) -> Any:
+        """Return where these arms of these rows are in a table of cells; all arms are found quicker."""
+        return which if len(active) == self.rows.n.shape[1] else np.ix_(which, np.array(active))
+
     def slot(self, row: int) -> Seen:
         """Return the slot of told rewards."""
         rows, seen = self._now
@@ -134,23 +137,30 @@ class Environments:
 
     def _see(self, seen: dict[int, Seen], key: int, floats: Floats, ints: Ints) -> Seen:
         if len(seen) >= _SEEN:
-            seen.clear()
+            del seen[next(iter(seen))]  # the oldest
         memory = within(Slot, self._places, floats, ints)
         found = seen[key] = Seen(memory, self._shown(memory.view))
         return found
 
-    def lay_plain(self, which: Collection[int]) -> list[int]:
-        """Make the slots ahead those of told rewards where nothing is out; return the other rows."""
-        if len(which) < _FEW:
-            return list(which)
-        found = np.fromiter(which, np.int64)
-        rows = self.rows
-        waits = rows.out[found].any(axis=1)
-        alike = found[~waits]
-        if alike.size:
-            rows.ahead_floats[alike], rows.ahead_ints[alike] = rows.floats[alike], rows.ints[alike]
-        others: list[int] = found[waits].tolist()
-        return others
+    def lay(self, which: Collection[int], active: list[int], cells: bool) -> None:
+        """Make slots ahead those of told rewards with the pulls that are out: what `enter_out` does, at once.
+
+        `active` are the arms in the slots; `cells` says whether somebody reads the means of each.
+        """
+        rows, found = self.rows, np.fromiter(which, np.int64, len(which))
+        rows.ahead_floats[found], rows.ahead_ints[found] = rows.floats[found], rows.ints[found]
+        out = rows.out[self.at(found, active)]
+        waits = out.any(axis=1)
+        found, out = found[waits], out[waits]
+        slot = within(Slot, self._places, rows.ahead_floats, rows.ahead_ints).view
+        slot.counts[found] += out
+        slot.size[found] += out.sum(axis=1, keepdims=True)
+        slot.each[found] = 1.0 / slot.size[found]
+        slot.mean[found] += 0.0  # no zero is negative after a sum
+        slot.arm[found, 0] = out.shape[1] - 1 - (out[:, ::-1] > 0).argmax(axis=1)  # the last of them
+        if cells:
+            at = found[(seen := np.nonzero(out))[0]], seen[1]
+            slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[seen] / slot.counts[at])
 
     def save(self, labels: Iterable[Label]) -> Saved:
         """Return what `restore` needs after changes to these labels, new ones included."""
@@ -184,21 +194,14 @@ class Environments:
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
         """Make slots of told rewards from cells, and return the place of the first with any in it."""
-        floats, ints = room(Slot, self._places)
-        column = within(Slot, self._places, np.arange(float(floats)), np.arange(ints)).view
+        slot = within(Slot, self._places, self.rows.floats, self.rows.ints).view
         size = n.sum(axis=1)
         each = 1.0 / np.where(size > 0.0, size, np.inf)
-        now = self.rows
-        now.floats[np.ix_(rows, column.counts.astype(int))] = n
-        for place, values in (
-            (column.size, size),
-            (column.each, each),
-            (column.mean, (n * mean).sum(axis=1) * each),
-        ):
-            now.floats[rows, int(place[0])] = values
-        now.ints[rows, column.arm[0]] = n.argmax(axis=1)
+        slot.counts[rows], slot.size[rows, 0], slot.each[rows, 0] = n, size, each
+        slot.mean[rows, 0] = (n * mean).sum(axis=1) * each
+        slot.arm[rows, 0] = n.argmax(axis=1)
         first = int(np.argmax(size > 0.0))
-        now.ints[rows[first], column.first[0]] = 1
+        slot.first[rows[first], 0] = 1
         return first
 
     def cells(self, arms: list[Any]) -> Cells:

@@ -51,11 +51,8 @@ class Sums:
 
     def __init__(self, arms: int) -> None:
         zero = np.zeros((0, arms))
-        totals = _Totals(
-            np.zeros((arms, arms), np.int64), np.zeros((arms, arms)), np.zeros(arms), 0.0, 0.0, 0
-        )
         self._known: Values = (zero, zero, zero)  # what the totals are made of
-        self._step = _Step(totals, np.zeros(0, np.int64), self._known, self._known)
+        self._step = _Step(_share(zero, zero, zero), np.zeros(0, np.int64), self._known, self._known)
         self._since: list[_Step] = []  # steps after the last `save`
         self.changed: set[int] = set()
 
@@ -118,14 +115,20 @@ class Sums:
         rows = np.array(sorted(self.changed), np.int64)
         if rows.size == 0:
             return
-        needed = int(rows[-1]) + 1
-        if len(self._known[0]) < needed:
+        needed, known = int(rows[-1]) + 1, len(self._known[0])
+        if known < needed:
             n, mean, squares = (_longer(old, 2 * needed) for old in self._known)
             self._known = n, mean, squares
         values = read(rows)
         n, mean, squares = self._known
-        old = n[rows], mean[rows], squares[rows]
-        before, after = _share(*old), _share(*values)
+        if rows[0] < known:
+            old = n[rows], mean[rows], squares[rows]
+            before = _share(*old)
+        else:  # as after a start: the totals have none of these rows
+            zero = np.broadcast_to(0.0, values[0].shape)
+            old = zero, zero, zero
+            before = _share(zero[:0], zero[:0], zero[:0])
+        after = _share(*values)
         parts: Any = zip(self._step.totals, after, before, strict=True)
         totals = _Totals(*(total + (new - old) for total, new, old in parts))
         step = _Step(totals, rows, values, old)
@@ -148,11 +151,13 @@ def _share(n: Floats, mean: Floats, squares: Floats) -> _Totals:
     """Return what these environments add to the totals."""
     size = n.sum(axis=1)
     share = n / np.where(size > 0.0, size, 1.0)[:, None]
-    centred = np.where(n > 0.0, mean - (share * mean).sum(axis=1)[:, None], 0.0)
+    told = n > 0.0
+    centred = np.zeros_like(n)
+    np.subtract(mean, (share * mean).sum(axis=1)[:, None], out=centred, where=told)
     weighted = n * centred
-    seen = (n > 0.0).astype(np.int64)
+    seen = told.astype(np.float64)  # products of floats are quick, and exact for whole numbers
     return _Totals(
-        meet=seen.T @ seen,
+        meet=(seen.T @ seen).astype(np.int64),
         links=share.T @ n,
         right=weighted.sum(axis=0),
         squares=float((weighted * centred).sum() + squares.sum()),

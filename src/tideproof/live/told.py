@@ -112,7 +112,7 @@ class Told:
         rows = self.places.rows
 
         def read(which: Ints) -> Values:
-            at = np.ix_(which, np.array(self.active))
+            at = self.places.at(which, self.active)
             return rows.n[at], rows.mean[at], rows.squares[at]
 
         return self._told.solved(read)
@@ -131,7 +131,7 @@ class Told:
         if not self._told.changed:
             return
         told, rows = np.array(self.places.told), self.places.rows
-        at = np.ix_(told, np.array(self.active))
+        at = self.places.at(told, self.active)
         n = rows.n[at]
         first = self.places.fill(told, n, self.sign * rows.mean[at])
         found, data = self.solved(), self.memory.view.data

@@ -1,0 +1,26 @@
+"""States in tables: each row holds one."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.arrays import Float1, FloatKK, IntK, within
+
+
+class Tally(NamedTuple):
+    pulls: IntK
+    total: Float1
+    gram: FloatKK
+
+
+def test_a_table_holds_a_state_in_each_row():
+    floats, ints = np.arange(30.0).reshape(3, 10)[:, 2:7], np.zeros((3, 2), np.int64)
+    table, row = within(Tally, 2, floats, ints).view, within(Tally, 2, floats[1], ints[1]).view
+    assert (table.total.shape, table.pulls.shape, table.gram.shape) == ((3, 1), (3, 2), (3, 2, 2))
+    assert row.total.tolist() == [12.0]
+    assert row.gram.tolist() == [[13.0, 14.0], [15.0, 16.0]]
+    table.gram[1] = 7.0
+    table.pulls[[0, 1]] += 3
+    assert (row.gram == 7.0).all()
+    assert floats[1].tolist() == [12.0, 7.0, 7.0, 7.0, 7.0]
+    assert ints.tolist() == [[3, 3], [3, 3], [0, 0]]
