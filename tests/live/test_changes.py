@@ -244,6 +244,18 @@ def test_paused_resumed_and_stopped(tmp_path):
     folds_again(run, tmp_path)
 
 
+@pytest.mark.parametrize("call", ["note", "pause", "stop"])
+def test_what_python_does_not_write_is_no_note(call):
+    run = tp.Experiment(["A", "B"])
+    with pytest.raises(
+        tp.InputError, match="must be something to write down, not a number of more than 4300"
+    ):
+        getattr(run, call)(10**5000)
+    assert [type(event).__name__ for event in run.events()] == ["Created"]
+    run.note(12)
+    assert run.events()[-1].text == "12"
+
+
 # ------------------------------------------------------------------- who looks, and who is interrupted
 
 

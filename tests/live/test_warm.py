@@ -119,6 +119,8 @@ NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
         ),
         *((log(), {**NAMES, "arm": no}, "arm must be the name of a column, not") for no in NO_NAMES),
         *((log(), {**NAMES, "n": no, "sd": "y"}, "n must be the name of a column, not") for no in NO_NAMES),
+        (log(), {**NAMES, "varience": "y"}, "^unknown option 'varience' of tp.fit; did you mean 'variance'"),
+        (log(), {**NAMES, "m": None}, "^unknown option 'm' of tp.fit; known: 'arm', 'environment', 'reward'"),
         ({"arm": ["A", 10**5000], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "number of more than 4300 digits"),
     ],
 )

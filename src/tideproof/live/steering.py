@@ -51,24 +51,24 @@ class Steering(Handle):
     def pause(self, why: str = "", by: str | None = None) -> None:
         """Ask for nothing until it is resumed; rewards may be told."""
         if not self._state.book.paused:
-            self._state.add(e.Paused(self._now(), by, str(why)))
+            self._state.add(e.Paused(self._now(), by, _text("why", why)))
 
     @locked
     def resume(self, why: str = "", by: str | None = None) -> None:
         """Ask again."""
         if self._state.book.paused:
-            self._state.add(e.Resumed(self._now(), by, str(why)))
+            self._state.add(e.Resumed(self._now(), by, _text("why", why)))
 
     @locked
     def stop(self, why: str = "", by: str | None = None) -> None:
         """Ask for nothing ever again; rewards of pulls that are out may be told."""
         if not self._state.book.stopped:
-            self._state.add(e.Stopped(self._now(), by, str(why)))
+            self._state.add(e.Stopped(self._now(), by, _text("why", why)))
 
     @locked
     def note(self, text: str, by: str | None = None) -> None:
         """Write something down beside the events."""
-        self._state.add(e.Noted(self._now(), by, str(text)))
+        self._state.add(e.Noted(self._now(), by, _text("text", text)))
 
     @locked
     def forget_units(self, by: str | None = None) -> None:
@@ -79,6 +79,14 @@ class Steering(Handle):
         if self._state.book.salt:
             self._state.add(e.Salted(self._now(), by, ""))
         self._state.events[:] = e.without_old_salts(self._state.events)
+
+
+def _text(name: str, value: object) -> str:
+    """Return a value as it is written, or say that it cannot be."""
+    try:
+        return str(value)
+    except ValueError:
+        raise InputError(f"{name} must be something to write down, not {shown(value)}") from None
 
 
 def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:

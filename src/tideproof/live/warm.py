@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,8 +23,13 @@ def cells_before(
     Raises
     ------
     InputError
-        If columns are missing or too many, an arm is unknown, or a label is none that can be asked for.
+        If columns are missing or too many, an arm or an option is unknown, or a label is none that can be
+        asked for.
     """
+    options = [*inspect.signature(fit).parameters][1:]
+    for name in columns:
+        if name not in options:
+            raise UnknownName.among("option", name, options, "of tp.fit")
     found = _cells(data, {name: value for name, value in columns.items() if value is not None})
     for arm in found.arms:
         if arm not in arms:
