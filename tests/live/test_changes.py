@@ -244,6 +244,21 @@ def test_paused_resumed_and_stopped(tmp_path):
     folds_again(run, tmp_path)
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_where_each_arm_was_asked_last_is_remembered(n):
+    """One by one, or in batches; and when the events are read again."""
+    run = tp.Experiment(["A", "B", "C", "D"], budget=100, seed=3)
+    for step in range(12 // n):
+        run.ask(environment=f"d{step}", n=n)
+    last = {pull.arm: pull.environment for pull in run.pulls_out()}
+    assert len(last) == 4
+    assert len(set(last.values())) > 1
+    for numbers in (run._state.numbers, Experiment._folded(run.events())._state.numbers):
+        assert {
+            arm: numbers.places.labels[row] for arm, row in zip("ABCD", numbers._where, strict=True)
+        } == last
+
+
 @pytest.mark.parametrize("call", ["note", "pause", "stop"])
 def test_what_python_does_not_write_is_no_note(call):
     run = tp.Experiment(["A", "B"])

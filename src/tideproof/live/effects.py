@@ -142,7 +142,7 @@ class Effects:
     def _reckon(self, always: bool = False) -> None:
         """Tell the policy its horizon, where that is not just the budget it began with."""
         if always or self.book.surplus or self.book.warm:
-            self.numbers.set_params(self.spec.params(len(self.numbers.active), self.book.horizon))
+            self.numbers.set_params(self.spec.params(len(self.book.active), self.book.horizon))
 
     def _paused(self, event: e.Event) -> None:
         self.book.paused = isinstance(event, e.Paused)

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tideproof.live.numbers import Numbers
 from tideproof.live.pull import Label
 
 
 class Silent:
     """Numbers that nobody adds up: for who wants to know who was asked what."""
 
-    def __init__(self, numbers: Numbers) -> None:
-        self.active = numbers.active
+    def __init__(self) -> None:
         self._out: dict[tuple[Label, int], int] = {}
 
     @property
     def places(self) -> Silent:
         """Environments, of which only the pulls that are out are counted."""
         return self
-
-    def seat(self, arms: int, active: list[int], params: Any) -> None:
-        """Note which arms are played."""
-        self.active = active
 
     def out(self, label: Label, arm: int) -> int:
         """Return how many pulls of an arm are out in an environment."""
