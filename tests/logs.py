@@ -50,6 +50,19 @@ def expected(arm, environment, reward):
     return found
 
 
+def assert_tails(cells, arm, environment, reward, rel=1e-9):
+    """Compare third and fourth powers of deviations with those that NumPy finds, in long double."""
+    sigma = float(np.sqrt(cells.squares.sum() / cells.n.sum()))
+    places = zip(cells.arm, cells.environment, strict=True)
+    for c, place in enumerate((cells.arms[i], cells.environments[j]) for i, j in places):
+        rows = zip(zip(arm, environment, strict=True), reward, strict=True)
+        mine = np.array([x for key, x in rows if key == place], np.longdouble)
+        d = mine - mine.mean()
+        slack = rel * mine.size * sigma ** np.array([3.0, 4.0])
+        assert cells.cubes[c] == pytest.approx(float((d**3).sum()), rel=rel, abs=slack[0])
+        assert cells.fourths[c] == pytest.approx(float((d**4).sum()), rel=rel, abs=slack[1])
+
+
 def assert_same(found, want, rel=1e-9):
     assert found.keys() == want.keys()
     for key, value in want.items():

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from logs import LOG, NAMES, as_dict, assert_same, expected, truncated, write
+from logs import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated, write
 from tideproof.errors import InputError, UnknownName
 from tideproof.frames import cells, checks
 
@@ -77,6 +77,25 @@ def test_days_and_weeks_of_dates(tmp_path, engine):
     if engine != "jsonl":  # where dates are text
         with pytest.raises(InputError, match=r"hour\(d\) needs timestamps; column 'd' holds"):
             cells(EVERYWHERE[engine](data, tmp_path), "a", "hour(d)", "r")
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+@pytest.mark.parametrize("far", [0.0, 100.0, 1e6])
+def test_third_and_fourth_powers_of_deviations(tmp_path, engine, far):
+    """Skewed rewards, also far from 0; what rounding may cost is in units of their variance."""
+    rewards = (far + np.random.default_rng(5).lognormal(size=len(LOG["sales"]))).tolist()
+    data = LOG | {"sales": rewards}
+    found = cells(EVERYWHERE[engine](data, tmp_path), **NAMES)
+    assert_tails(found, LOG["variant"], LOG["day"], rewards, rel=1e-7)
+    assert not found.binary
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_rewards_of_0_and_1_are_known_as_such(tmp_path, engine):
+    bits = [int(i % 3 == 0) for i in range(len(LOG["sales"]))]
+    found = cells(EVERYWHERE[engine](LOG | {"sales": bits}, tmp_path), **NAMES)
+    assert found.binary
+    assert_tails(found, LOG["variant"], LOG["day"], bits)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars", "polars lazy", "pyarrow"])

@@ -8,6 +8,7 @@ import pytest
 from tideproof.errors import InputError
 from tideproof.frames.checks import check_arms, check_fetched, is_missing
 from tideproof.frames.groups import Groups, assemble, indexed, merged
+from tideproof.frames.moments import Tails
 
 
 def summary(rewards):
@@ -20,17 +21,20 @@ def test_merged_groups_are_those_of_all_rewards():
     parts = [5.0 * i + random.normal(size=size) for i, size in enumerate((1, 2, 7, 1, 30))]
     cell = np.array([0, 1, 0, 1, 0])
     n, mean, squares = (np.array(column, float) for column in zip(*map(summary, parts), strict=True))
-    found = merged(cell, n, mean, squares, 2)
+    tails = Tails(*(np.array([((part - part.mean()) ** k).sum() for part in parts]) for k in (3, 4)))
+    *found, (cubes, fourths) = merged(cell, n, mean, squares, 2, tails)
     for i in range(2):
         together = np.concatenate([part for part, c in zip(parts, cell, strict=True) if c == i])
         assert [column[i] for column in found] == pytest.approx(summary(together), rel=1e-13)
+        d = together - together.mean()
+        assert (cubes[i], fourths[i]) == pytest.approx(((d**3).sum(), (d**4).sum()), rel=1e-12)
 
 
 def test_a_long_sum_far_from_zero_keeps_its_digits():
     """Of a million rewards near 1e9; the mean is corrected once."""
     rewards = 1e9 + np.random.default_rng(1).normal(size=1_000_000)
     ones = np.ones(rewards.size)
-    _, mean, _ = merged(np.zeros(rewards.size, np.int64), ones, rewards, 0.0 * ones, 1)
+    _, mean, _, _ = merged(np.zeros(rewards.size, np.int64), ones, rewards, 0.0 * ones, 1)
     exact = 1e9 + float((rewards - 1e9).astype(np.longdouble).mean())
     assert mean[0] == pytest.approx(exact, abs=1.2e-7)
 

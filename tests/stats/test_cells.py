@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,38 @@ from tideproof.stats.graph import components, inverse, links
 # pulls of three arms (and a fourth, unseen) in four environments, one of them empty, one with a single arm
 COUNTS = np.array([[2.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 4.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
 WEIGHTS = np.array([0.5, 2.0, 0.25, 3.0, 7.0])  # of its cells, row by row
+
+
+def cells_of(*cells):
+    """Return one environment with these rewards, a list an arm."""
+    d = [np.asarray(x, float) - np.mean(x) for x in cells]
+    n = np.array([len(x) for x in cells], float)
+    arms = list(range(len(cells)))
+    known = [np.array([(x**k).sum() for x in d]) for k in (2, 3, 4)]
+    means = np.array([np.mean(x) for x in cells])
+    return Cells(arms, [0], np.array(arms), np.zeros(len(arms), int), n, means, known[0], 0, None, *known[1:])
+
+
+def test_rewards_of_0_and_1():
+    bits = np.random.default_rng(0).random((2, 1000)) < [[0.003], [0.7]]
+    assert cells_of(*bits).binary
+    assert cells_of([0, 0], [1, 1]).binary
+    one = cells_of(bits[1])
+    np.testing.assert_allclose(module.bernoulli(one.n, one.mean), (one.squares, one.cubes, one.fourths))
+
+
+@pytest.mark.parametrize("other", [[0, 2], [0.5, 0.5], [0.1, 0.9], [-1.0, 1.0], [0, 1, 0.5] + 997 * [1]])
+def test_other_rewards(other):
+    assert not cells_of([0, 1], other).binary
+
+
+def test_rewards_that_only_add_up_like_0_and_1():
+    """Their squares do, x (x - 1) adding up to 0; so do the ones; third and fourth powers do not."""
+    x = 0.5 * (1.0 + np.sqrt(3.0))  # x^2 - x = 1/2, twice, against 4 of 0.5: -1/4 each
+    like = cells_of([x, 1.0 - x, 0.5, 0.5, 0.5, 0.5], [0, 1])
+    assert not like.binary
+    assert replace(like, cubes=None, fourths=None).binary
+    assert not replace(like, mean=like.mean + np.array([0.1, 0.0]), cubes=None, fourths=None).binary
 
 
 def test_a_design_in_numbers():

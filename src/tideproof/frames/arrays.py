@@ -10,6 +10,7 @@ import numpy as np
 from tideproof.frames.checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.frames.columns import check_lengths, labels, numbers
 from tideproof.frames.groups import Groups, assemble, merged
+from tideproof.frames.moments import Tails
 from tideproof.frames.request import Request
 from tideproof.frames.summaries import from_summaries
 from tideproof.stats.cells import Cells
@@ -49,7 +50,8 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
     arm, environment, rewards = arm[kept], environment[kept], rewards[kept]
 
     pair, first, cell = np.unique(environment * len(arms) + arm, return_index=True, return_inverse=True)
-    n, mean, squares = merged(cell, np.ones(cell.size), rewards, np.zeros(cell.size), pair.size)
+    one, none = np.ones(cell.size), np.zeros(cell.size)
+    n, mean, squares, tails = merged(cell, one, rewards, none, pair.size, Tails(none, none))
     by = np.argsort(first)
     groups = Groups(
         [arms[i] for i in (pair % len(arms))[by]],
@@ -59,5 +61,6 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
         squares[by],
         ordered=True,
         dropped=int(np.count_nonzero(~kept)),
+        tails=tails and Tails(*(values[by] for values in tails)),
     )
     return assemble(groups, request.relabel)

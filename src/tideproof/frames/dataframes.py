@@ -10,6 +10,7 @@ from tideproof.errors import InputError
 from tideproof.frames import checks
 from tideproof.frames.checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
 from tideproof.frames.groups import Groups, assemble
+from tideproof.frames.moments import Tails, from_power_sums
 from tideproof.frames.request import Request
 from tideproof.frames.summaries import from_summaries
 from tideproof.stats.cells import Cells
@@ -101,17 +102,21 @@ def _grouped(rows: Frame, centre: float, dropped: int) -> Groups:
 
     reward, first = nw.col("reward"), nw.col("first")
     statistics = [nw.len().alias("n"), reward.mean().alias("mean"), reward.var().alias("variance")]
+    statistics += [nw.col("cubes").sum(), nw.col("fourths").sum()]
     rows = rows.with_columns(reward - centre)
+    rows = rows.with_columns((reward**3).alias("cubes"), (reward**4).alias("fourths"))
     if ordered := isinstance(rows, nw.DataFrame):
         keyed = rows.with_row_index("first").group_by("arm", "environment")
         table = keyed.agg(*statistics, first.min()).sort("first")
     else:
         grouped = rows.group_by("arm", "environment").agg(*statistics)
         table = grouped.head(checks.MOST_CELLS + 1).collect()
-    n, mean, variance = (table[name].cast(nw.Float64()).to_numpy() for name in ("n", "mean", "variance"))
+    names = ("n", "mean", "variance", "cubes", "fourths")
+    n, mean, variance, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
+    tails = from_power_sums(n, squares, Tails(*powers), mean)
     arms, environments = table["arm"].to_list(), table["environment"].to_list()
-    return Groups(arms, environments, n, centre + mean, squares, ordered, dropped)
+    return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails)
 
 
 def _truncated(column: nw.Expr, dtype: DType, request: Request) -> nw.Expr:

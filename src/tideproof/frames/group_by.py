@@ -25,6 +25,7 @@ from tideproof.frames.checks import (
     too_many_arms,
 )
 from tideproof.frames.groups import Groups, assemble
+from tideproof.frames.moments import USELESS, WORTH_ANOTHER_LOOK, Tails, from_power_sums
 from tideproof.frames.request import Request
 from tideproof.frames.sql import base, can_be_nan, can_be_reward, is_number, label, quoted, truncated
 from tideproof.frames.summaries import from_summaries
@@ -53,6 +54,7 @@ class SqlRows:
     rows : what stands after FROM.
     types : the SQL type of each column, in capitals.
     mean : gives the SQL for the mean of an expression, accurate for rewards far from 0.
+    factor : gives the SQL for a deviation whose fourth power is no error in the engine.
     sampled : whether its first rows are worth a look of their own, before all are read.
     """
 
@@ -60,6 +62,7 @@ class SqlRows:
     rows: str
     types: dict[str, str]
     mean: Callable[[str], str]
+    factor: Callable[[str], str] = str
     sampled: bool = False
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
@@ -82,6 +85,10 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
     complete = _complete(groups, request)
     if not _all_finite(groups):
         raise _not_finite(table, request, reward, sum(row[2] for row in groups))
+    if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
+        centre = float(np.average(complete.mean, weights=complete.n))
+        groups = _grouped(table, arm, environment, reward, progress, centre)
+        complete = _complete(groups, request, centre)
     return assemble(complete, request.relabel)
 
 
@@ -112,21 +119,30 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
         raise too_many_arms(f"{count:,} and more", [low, high])
 
 
-def _grouped(table: SqlRows, arm: str, environment: str, reward: str, progress: Progress | None) -> Rows:
-    """Return arm, environment, rows, rewards, mean and variance of each group."""
+def _grouped(
+    table: SqlRows,
+    arm: str,
+    environment: str,
+    reward: str,
+    progress: Progress | None,
+    centre: float = 0.0,
+) -> Rows:
+    """Return arm, environment, rows, rewards, mean and variance of each group, and powers about `centre`."""
+    d = table.factor(f"({reward} - CAST('{centre!r}' AS DOUBLE PRECISION))" if centre else reward)
     query = (
         f"SELECT {arm}, {environment}, count(*), count({reward}), {table.mean(reward)}, "
-        f"var_samp({reward}) FROM {table.rows} GROUP BY 1, 2 LIMIT {checks.MOST_CELLS + 1}"
+        f"var_samp({reward}), sum({d} * {d} * {d}), sum({d} * {d} * {d} * {d}) "
+        f"FROM {table.rows} GROUP BY 1, 2 LIMIT {checks.MOST_CELLS + 1}"
     )
     return table.run(query, progress)
 
 
 def _all_finite(groups: Rows) -> bool:
-    numbers = (x for row in groups for x in row[4:] if x is not None)
+    numbers = (x for row in groups for x in row[4:6] if x is not None)
     return all(math.isfinite(x) for x in numbers)
 
 
-def _complete(groups: Rows, request: Request) -> Groups:
+def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
     """Count the rows that lack a value, and refuse or drop them."""
     total = sum(row[2] for row in groups)
     check_rows(total)
@@ -135,11 +151,12 @@ def _complete(groups: Rows, request: Request) -> Groups:
         missing.append(sum(row[2] - row[3] for row in groups))
         check_missing(request.names, missing, total)
     kept = [row for row in groups if row[3] and not (is_missing(row[0]) or is_missing(row[1]))]
-    n = np.array([row[3] for row in kept], np.float64)
-    mean = np.array([row[4] for row in kept], np.float64)
-    squares = np.array([(row[5] or 0.0) * (row[3] - 1) for row in kept], np.float64)
+    n, mean, variance, *powers = np.array([row[3:] for row in kept], np.float64).reshape(-1, 5).T
+    squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
+    most = USELESS if centre else WORTH_ANOTHER_LOOK
+    tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
     arms, environments = [row[0] for row in kept], [row[1] for row in kept]
-    return Groups(arms, environments, n, mean, squares, ordered=False, dropped=total - int(n.sum()))
+    return Groups(arms, environments, n, mean, squares, False, total - int(n.sum()), tails)
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:

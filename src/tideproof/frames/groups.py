@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.frames.checks import check_arms
-from tideproof.stats.cells import Cells, sums
+from tideproof.frames.moments import Tails, moved
+from tideproof.stats.cells import Cells, bernoulli, sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,7 @@ class Groups:
     n, mean, squares : (G,) rows, mean reward and squared deviations from it.
     ordered : whether groups come in the order of first appearance.
     dropped : rows left out because a value was missing.
+    tails : third and fourth powers of the deviations; None where they are unknown.
     """
 
     arm: Sequence[Any]
@@ -32,6 +34,7 @@ class Groups:
     squares: Floats
     ordered: bool
     dropped: int
+    tails: Tails | None = None
 
 
 def assemble(groups: Groups, relabel: Callable[[Any], Any] | None = None) -> Cells:
@@ -50,24 +53,42 @@ def assemble(groups: Groups, relabel: Callable[[Any], Any] | None = None) -> Cel
     if pair.size == arm.size:  # nothing to merge: keep every digit
         by = np.argsort(cell)
         n, mean, squares = groups.n[by], groups.mean[by], groups.squares[by]
+        tails = groups.tails and Tails(*(values[by] for values in groups.tails))
     else:
-        n, mean, squares = merged(cell, groups.n, groups.mean, groups.squares, pair.size)
-    return Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
+        n, mean, squares, tails = merged(cell, groups.n, groups.mean, groups.squares, pair.size, groups.tails)
+    found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
+    if tails is None and found.binary:
+        tails = Tails(*bernoulli(n, mean)[1:])
+    return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
 
 
-def merged(cell: Ints, n: Floats, mean: Floats, squares: Floats, cells: int) -> tuple[Floats, Floats, Floats]:
-    """Return count, mean and squared deviations of each cell from those of its groups.
+class Merged(NamedTuple):
+    """Count, mean, squared deviations and `Tails` of each cell."""
+
+    n: Floats
+    mean: Floats
+    squares: Floats
+    tails: Tails | None
+
+
+def merged(
+    cell: Ints, n: Floats, mean: Floats, squares: Floats, cells: int, tails: Tails | None = None
+) -> Merged:
+    """Put the groups of each cell together.
 
     The squared deviations are the groups' own plus those of their means, n (mean - merged mean)^2.
 
     >>> one, two = (2, 3.0, 0.5), (1, 9.0, 0.0)
-    >>> merged(np.array([0, 0]), *map(np.array, zip(one, two)), 1)
+    >>> merged(np.array([0, 0]), *map(np.array, zip(one, two)), 1)[:3]
     (array([3.]), array([5.]), array([24.5]))
     """
     total = sums(cell, n, cells)
     centre = sums(cell, n * mean, cells) / total
     centre += sums(cell, n * (mean - centre[cell]), cells) / total  # removes the rounding of a long sum
-    return total, centre, sums(cell, squares + n * (mean - centre[cell]) ** 2, cells)
+    off = mean - centre[cell]
+    if tails is not None:
+        tails = Tails(*(sums(cell, values, cells) for values in moved(n, squares, tails, off)))
+    return Merged(total, centre, sums(cell, squares + n * off**2, cells), tails)
 
 
 def indexed(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:

@@ -27,7 +27,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
                 return connection.execute(query.encode()).fetchall()
 
             rows = rows_of(table, run(LIST_TABLES), home="public")
-            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run, rows))
+            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run, rows), _factor)
     except psycopg.Error as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"cannot read from PostgreSQL: {lines[0]}") from None
@@ -43,6 +43,12 @@ def _types(connection: Any, rows: str) -> dict[str, str]:
         ).fetchall()
     )
     return {column.name: names[column.type_code] for column in described}
+
+
+def _factor(d: str) -> str:
+    """Return SQL for a deviation: PostgreSQL refuses to round a product to 0 or to infinity."""
+    size = f"abs({d})"
+    return f"(CASE WHEN {size} < 1e-75 THEN 0 WHEN {size} < 1e75 THEN {d} WHEN {size} > 0 THEN 'NaN' END)"
 
 
 def _centred_mean(run: Query, rows: str) -> Callable[[str], str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 
+_ROUNDING = 1e-11  # of a reward of size 1, on average over its cell
 _BLOCK = 2**20  # numbers in a dense block of environments x arms: 8 MB
 
 
@@ -27,6 +28,7 @@ class Cells:
     n, mean, squares : (C,) rewards, their mean, and the sum of their squared deviations from it.
     dropped : rows left out because a value was missing.
     other_weight : (C,) weights of the cells in least squares where these are not the counts.
+    cubes, fourths : (C,) sums of third and fourth powers of the deviations; None where they are unknown.
     """
 
     arms: list[Any]
@@ -38,6 +40,8 @@ class Cells:
     squares: Floats
     dropped: int = 0
     other_weight: Floats | None = None
+    cubes: Floats | None = None
+    fourths: Floats | None = None
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
@@ -49,7 +53,7 @@ class Cells:
 
     def weighted(self, weight: Floats) -> Cells:
         """Return the same cells with other weights; what varied inside them is forgotten."""
-        return replace(self, squares=np.zeros(self.n.size), other_weight=weight)
+        return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
     @property
     def K(self) -> int:  # noqa: N802
@@ -65,6 +69,22 @@ class Cells:
     def weight(self) -> Floats:
         """(C,) weight of each cell in least squares: its count, unless others were given."""
         return self.n if self.other_weight is None else self.other_weight
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every reward was 0 or 1, to rounding.
+
+        Squares, cubes and fourths are then those of a whole number of ones among n. Only 0 and 1 have
+        all of them, as the sum of x^2 (1 - x)^2 follows from them. Squares alone can be met by chance.
+        """
+        n, mean = self.n, self.mean
+        ones = n * mean
+        if not n.size or np.any((mean < 0.0) | (mean > 1.0)):
+            return False
+        wanted = (np.round(ones), *bernoulli(n, mean))
+        found = (ones, self.squares, self.cubes, self.fourths)
+        pairs = [(x, y) for x, y in zip(found, wanted, strict=True) if x is not None]
+        return all(bool(np.all(np.abs(x - y) <= _ROUNDING * n)) for x, y in pairs)
 
     @cached_property
     def counts(self) -> Floats:
@@ -129,6 +149,19 @@ class Cells:
             dense = np.zeros((len(values), stop - start, self.K))
             dense[:, self.environment[cells] - start, self.arm[cells]] = [value[cells] for value in values]
             yield slice(start, stop), cells, dense
+
+
+def bernoulli(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return squares, cubes and fourths of n rewards that are 0 or 1.
+
+    Of n p ones and n (1 - p) zeros: n p q, n p q (q - p) and n p q (1 - 3 p q), with q = 1 - p.
+
+    >>> [float(x[0]) for x in bernoulli(np.array([4.0]), np.array([0.25]))]
+    [0.75, 0.375, 0.328125]
+    """
+    q = 1.0 - mean
+    squares = n * mean * q
+    return squares, squares * (q - mean), squares * (1.0 - 3.0 * mean * q)
 
 
 def sums(index: Ints, values: Floats, length: int) -> Floats:
