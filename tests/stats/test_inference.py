@@ -17,7 +17,7 @@ from tideproof.stats.inference import (
     limits,
     pair_variances,
     t_quantile,
-    two_sided_p,
+
 )
 
 

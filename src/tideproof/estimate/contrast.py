@@ -1,4 +1,4 @@
-"""The difference of two arms, with its interval: the only thing that the data identify."""
+"""Two arms compared, with an interval: the only thing that the data identify."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.stats.inference import t_quantile, two_sided_p
+from tideproof.stats.comparisons import Pairs, normal_quantile
+from tideproof.stats.inference import normal_tail
+from tideproof.stats.wrong_scale import Scale
 from tideproof.table import plain
 
 
@@ -17,13 +19,15 @@ class Contrast:
     Attributes
     ----------
     a, b : the two arms.
-    estimate : mean of `a` minus mean of `b`, in units of the reward.
-    se : its standard error.
-    low, high : its Student-t interval, at the level of the fit.
+    estimate : on the scale "difference", mean of `a` minus mean of `b`, in units of the reward; on "ratio"
+        and "odds" the lift, 0.12 if the mean (the odds) of `a` is 12 % higher.
+    se : standard error of the difference, or of the logarithm of the ratio.
+    low, high : limits of the estimate, at the level of the fit; not symmetric where rewards are rare or
+        skewed.
     p : two-sided p-value of no difference.
-    freedom : degrees of freedom behind `se`, a fraction where variances are unequal; with 0, all of the
-        above but the estimate are None.
+    freedom : degrees of freedom of all rewards; with 0, all of the above but the estimate are None.
     adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
+    scale : "difference", "ratio" or "odds".
     """
 
     a: Any
@@ -35,6 +39,7 @@ class Contrast:
     p: float | None
     freedom: float
     adaptive: bool
+    scale: Scale = "difference"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
@@ -43,24 +48,42 @@ class Contrast:
 
 
 def contrast(
-    a: Any, b: Any, estimate: float, variance: float, freedom: float, level: float, adaptive: bool
+    names: tuple[Any, Any],
+    pairs: Pairs,
+    places: tuple[int, int],
+    variance: float,
+    freedom: float,
+    *,
+    level: float,
+    adaptive: bool,
+    scale: Scale = "difference",
 ) -> Contrast:
-    """Turn an estimated difference and its variance into an interval and a p-value; NaN becomes None."""
-    se = math.nan if math.isnan(variance) else math.sqrt(max(variance, 0.0))
-    reach = t_quantile(level, freedom) * se
+    """Compare two arms by the tests of their pair; what is not known becomes None."""
+    z = normal_quantile(0.5 + 0.5 * level)
+    gap, low, high = pairs.gap(*places), pairs.lower(*places, z), pairs.upper(*places, z)
+    shown = (lambda x: x) if scale == "difference" else _lift
     return Contrast(
-        a=a,
-        b=b,
-        estimate=estimate,
-        se=known(se),
-        low=known(estimate - reach),
-        high=known(estimate + reach),
-        p=known(two_sided_p(estimate, se, freedom)),
+        *names,
+        estimate=shown(gap),
+        se=known(math.sqrt(max(variance, 0.0))),
+        low=known(shown(low)),
+        high=known(shown(high)),
+        p=known(min(1.0, 2.0 * normal_tail(abs(pairs.deviate(*places))))),
         freedom=int(freedom) if freedom.is_integer() else freedom,
         adaptive=adaptive,
+        scale=scale,
     )
 
 
+def _lift(gap: float) -> float:
+    """Return exp(gap) - 1; infinite rather than an error.
+
+    >>> _lift(math.log(1.5)), _lift(1e4)
+    (0.5, inf)
+    """
+    return math.expm1(gap) if gap < 700.0 else math.inf
+
+
 def known(x: float) -> float | None:
-    """Return a number, or None for NaN."""
-    return None if math.isnan(x) else x
+    """Return a number, or None for NaN and infinity."""
+    return x if math.isfinite(x) else None

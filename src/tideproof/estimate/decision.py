@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Standing = Literal["winner", "open", "not_comparable"]
-Doubt = Literal["no freedom", "exact", "several candidates", "groups"]
+Doubt = Literal["no freedom", "exact", "too few events", "several candidates", "groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,9 @@ class Decision:
     best, runner_up : the arms with the best two adjusted means; None if arms cannot be compared.
     candidates : the arms that may be the best, the best first; empty if arms cannot be compared.
     doubt : why no winner can be named, None if one can: "no freedom" (no degree of freedom is left to say
-        how sure anything is), "exact" (no noise is left to say it), "several candidates", or "groups" (no
-        chain of shared environments connects all arms).
+        how sure anything is), "exact" (no noise is left to say it), "too few events" (so few that nothing
+        holds what it promises), "several candidates", or "groups" (no chain of shared environments connects
+        all arms).
     """
 
     best: Any
@@ -42,7 +43,9 @@ class Decision:
 NOT_COMPARABLE = Decision(None, None, (), "groups")
 
 
-def decide(ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact: bool) -> Decision:
+def decide(
+    ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact: bool, few: bool = False
+) -> Decision:
     """Decide between arms that can be compared, `ranked` the best first.
 
     >>> decide("BAC", "B", freedom=9, exact=False).standing
@@ -57,5 +60,5 @@ def decide(ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact
     elif exact:
         doubt = "exact"
     elif any(arm != best for arm in candidates):
-        doubt = "several candidates"
+        doubt = "too few events" if few else "several candidates"
     return Decision(best, runner_up, tuple(candidates), doubt)

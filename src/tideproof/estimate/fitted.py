@@ -18,20 +18,24 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
-from tideproof.estimate.groups import against_best, chances
+from tideproof.estimate.groups import against_best, candidates, chances
 from tideproof.estimate.in_plain import in_plain
+from tideproof.estimate.scaled import ScaleChoice, estimate_on, mean_limits, scale_for
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
 from tideproof.stats.averages import period_mean, raw_mean
+from tideproof.stats.cell_checks import lack_of_fit, log_gaps, without_each_environment
 from tideproof.stats.cells import Cells, members
-from tideproof.stats.gaps import gaps
+from tideproof.stats.gaps import gaps, meetings
 from tideproof.stats.inference import limits
-from tideproof.stats.influence import influence
-from tideproof.stats.noise import MODELS, Variance, estimate, is_exact, sigma2
+from tideproof.stats.influence import influence, without_each
+from tideproof.stats.noise import MODELS, Variance, is_exact, sigma2
+from tideproof.stats.pair_tests import PairTests
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.solve import solve
 from tideproof.stats.variances import Spread, unequal_variances
+from tideproof.stats.wrong_scale import Scale
 from tideproof.table import Table
 
 
@@ -50,9 +54,13 @@ class Fit:
         Coverage of the intervals.
     variance
         What is known of the noise, as in `fit`.
+    scale
+        In what arms are compared, as in `fit`.
 
     Attributes
     ----------
+    scale : "difference", "ratio" or "odds".
+    choice : why it is that, with the tests that decided.
     freedom : degrees of freedom of the noise, N - K - J + groups; with 0, whatever needs the size of
         the noise is None.
     sigma : standard deviation of the noise.
@@ -67,7 +75,8 @@ class Fit:
         direction: Direction = "maximize",
         adaptive: bool = False,
         level: float = 0.95,
-        variance: Variance = "common",
+        variance: Variance = "auto",
+        scale: ScaleChoice = "auto",
     ) -> None:
         self.cells = cells
         self.direction = checks.direction(direction)
@@ -76,12 +85,14 @@ class Fit:
         self.variance = variance
 
         self._solution = solve(cells)
+        self.choice = scale_for(cells, scale, variance)
+        self.scale: Scale = self.choice.name
         self._sign = 1.0 if direction == "maximize" else -1.0
         self.freedom = self._solution.freedom
         self._sigma = math.sqrt(sigma2(self._solution))
-        self._estimate = estimate(cells, self._solution, variance)
+        self._estimate = estimate_on(self.scale, cells, self._solution, variance)
         self.sigma = known(self._sigma)
-        self._groups = [group for _, group in members(self._solution.component)]
+        self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         self.uninformative = int(np.count_nonzero(cells.arms_seen == 1))
 
@@ -95,11 +106,12 @@ class Fit:
         direction: Direction = "maximize",
         adaptive: bool = False,
         level: float = 0.95,
-        variance: Variance = "common",
+        variance: Variance = "auto",
+        scale: ScaleChoice = "auto",
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
         found = cells_from_arrays(arm, environment, reward)
-        return cls(found, direction=direction, adaptive=adaptive, level=level, variance=variance)
+        return cls(found, direction=direction, adaptive=adaptive, level=level, variance=variance, scale=scale)
 
     @property
     def best(self) -> Any:
@@ -128,6 +140,8 @@ class Fit:
     @property
     def exact(self) -> bool:
         """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
+        if self.variance == "auto" and self.cells.binary:  # their means say how much they vary
+            return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
         return bool(self.freedom) and is_exact(self._sigma, largest)
 
@@ -164,7 +178,7 @@ class Fit:
                 "n": c.counts.astype(np.int64),
                 "raw_mean": raw_mean(c),
                 "mean": read.mean,
-                **limits(read.mean, read.mean_variance, self._estimate.mean_freedom, self.level),
+                **mean_limits(c, self._estimate, self.scale, self.level),
                 "p_best": self._chances[0],
             }
         )
@@ -196,27 +210,35 @@ class Fit:
         """Each arm against the best of the others, with intervals that all hold at once.
 
         Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals are
-        true, and the best arm is among the candidates. Inside each group of arms that can be compared.
+        true, and the best arm is among the candidates. Inside each group of arms that can be compared. Of
+        two arms either may be excluded, and both sides count. On the scales of ratios and odds, lifts.
 
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best).
         """
         found = against_best(self._estimate, self._groups, self._sign, self.level)
-        return Table({"arm": self.cells.arms, **found._asdict()})
+        shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
+        return Table({"arm": self.cells.arms, **shown, "candidate": found.candidate})
 
     @property
     def candidates(self) -> list[Any]:
         """The arms that may be the best: it is among them with probability `level` at least."""
         self._check_comparable()
-        may = {row["arm"] for row in self.comparisons if row["candidate"]}
-        return [arm for arm in self.ranking[0] if arm in may]
+        return [arm for arm in self.ranking[0] if self._may_be_best[arm]]
+
+    @cached_property
+    def _may_be_best(self) -> dict[Any, bool]:
+        may = candidates(self._estimate, self._groups, self._sign, self.level)
+        return dict(zip(self.cells.arms, may.tolist(), strict=True))
 
     @cached_property
     def decision(self) -> Decision:
         """Who wins, whether that is sure, and if not, why: what verdicts, reports and exit codes show."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
-        return decide(self.ranking[0], self.candidates, self.freedom, self.exact)
+        best, *others = (self._position(arm) for arm in self.candidates)
+        few = any(not self._estimate.pairs.enough(best, other) for other in others)
+        return decide(self.ranking[0], self.candidates, self.freedom, self.exact, few)
 
     @property
     def verdict(self) -> str:
@@ -234,7 +256,8 @@ class Fit:
         """One row an environment.
 
         Columns: environment, n, arms (how many were seen), shift (relative to the average over the
-        traffic of its group of arms), se, low, high.
+        traffic of its group of arms: the difference, or on the scales of ratios and odds the factor), se,
+        low, high.
         """
         c, read = self.cells, self._estimate.readout
         return Table(
@@ -248,7 +271,7 @@ class Fit:
         )
 
     def contrast(self, a: Any, b: Any) -> Contrast:
-        """Compare two arms: the mean of `a` minus the mean of `b`, whatever the direction.
+        """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
 
         Raises
         ------
@@ -258,15 +281,23 @@ class Fit:
         i, k = self._position(a), self._position(b)
         if i == k:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
-        if self._solution.component[i] != self._solution.component[k]:
+        if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        mu, C = self._estimate.mu, self._estimate.covariance
+        found, C = self._estimate, self._estimate.covariance
         variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
-        freedom = float(self._estimate.freedom[i, k])
-        return contrast(a, b, float(mu[i] - mu[k]), variance, freedom, self.level, self.adaptive)
+        return contrast(
+            (a, b),
+            found.pairs,
+            (i, k),
+            variance,
+            float(found.freedom[i, k]),
+            level=self.level,
+            adaptive=self.adaptive,
+            scale=self.scale,
+        )
 
     def gaps(self, a: Any, b: Any) -> Table:
-        """Compare two arms in each environment that saw both: mean of `a` minus mean of `b` there.
+        """Compare two arms in each environment that saw both: difference of their means there, or lift.
 
         If one shift for all arms describes the data, all estimate the contrast. Columns: environment,
         estimate, se, low, high, in the order of the environments. The variances are those of `variance`;
@@ -276,10 +307,20 @@ class Fit:
         i, k = self._position(a), self._position(b)
         if i == k:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
-        found = gaps(self.cells, self._solution, self.variance, i, k)
+        pairs = self._estimate.pairs
+        if self.scale == "difference" or not isinstance(pairs, PairTests):
+            found = gaps(self.cells, self._solution, self.variance, i, k)
+        else:
+            cells = meetings(self.cells, i, k)
+            found = log_gaps(self.cells, pairs, self.scale == "odds", *cells, float(self.freedom))
         where = [self.cells.environments[j] for j in found.environment]
         known = limits(found.estimate, found.variance, found.freedom, self.level)
-        return Table({"environment": where, "estimate": found.estimate, **known})
+        shown = {name: self._on_scale(name, x) for name, x in {"estimate": found.estimate, **known}.items()}
+        return Table({"environment": where, **shown})
+
+    def _on_scale(self, name: str, values: Floats) -> Floats:
+        """Return logarithms of ratios as lifts; standard errors, and differences, as they are."""
+        return values if self.scale == "difference" or name == "se" else np.expm1(values)
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
@@ -288,9 +329,11 @@ class Fit:
         an arm seen twice in one environment, and environments that check each other. Exact for
         common noise; with `variance` "by-arm" or "by-environment" it is Welch and James's test.
         """
-        pools = MODELS[self.variance].pools
+        pools, pairs = MODELS[self.variance].pools, self._estimate.pairs
         if pools is not None:
             return weighted_additivity(self.cells, pools(self.cells), worst)
+        if isinstance(pairs, PairTests) and (self.cells.binary or self.scale != "difference"):
+            return lack_of_fit(self.cells, self._solution, pairs, worst)
         return additivity(self.cells, self._solution, worst)
 
     def spread(self) -> Spread:
@@ -300,10 +343,10 @@ class Fit:
     def influence(self) -> Table:
         """Say what leaving each environment out in turn would change: the winner, and its lead.
 
-        By least squares, all environments with two arms or more, the most influential first. Columns:
-        environment, n, best (the winner without it), lead (of today's winner over the best other arm
-        without it, negative if it loses), change (of that lead). Where leaving it out would disconnect
-        the arms the last three are None.
+        All environments with two arms or more, the most influential first; by least squares or, on the scales
+        of ratios and odds, to first order. Columns: environment, n, best (the winner without it), lead (of
+        today's winner over the best other arm without it, negative if it loses; a lift on those scales),
+        change (of that lead). Where leaving it out would disconnect the arms the last three are None.
 
         Raises
         ------
@@ -311,7 +354,12 @@ class Fit:
             If no chain of shared environments connects all arms.
         """
         self._check_comparable()
-        return influence(self.cells, self._solution, self._sign)
+        pairs, mu = self._estimate.pairs, self._estimate.mu
+        if self.scale == "difference" or not isinstance(pairs, PairTests):
+            mu, without = self._solution.mu, without_each(self.cells, self._solution)
+        else:
+            without = without_each_environment(self.cells, pairs.scale)
+        return influence(self.cells, mu, without, self._sign, lifts=self.scale != "difference")
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""

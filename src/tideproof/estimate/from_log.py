@@ -6,6 +6,7 @@ from typing import Any
 
 from tideproof.checks import Direction
 from tideproof.estimate.fitted import Fit
+from tideproof.estimate.scaled import ScaleChoice
 from tideproof.frames import Missing, cells
 from tideproof.stats.noise import Variance
 
@@ -18,7 +19,8 @@ def fit(
     reward: str,
     direction: Direction = "maximize",
     level: float = 0.95,
-    variance: Variance = "common",
+    variance: Variance = "auto",
+    scale: ScaleChoice = "auto",
     n: str | None = None,
     sample_variance: str | None = None,
     sd: str | None = None,
@@ -44,8 +46,14 @@ def fit(
     level
         Coverage of the intervals.
     variance
-        What is known of the noise: the same for all ("common"), "by-arm", "by-environment", nothing
-        ("robust"), or not even that shifts are the same for all arms ("clustered").
+        What is known of the noise. "auto": of 0/1 rewards all that their means say, of others what the cells
+        show, limits corrected for skewness. Or, on the scale of differences, Student-t limits for noise that
+        is the same for all ("common"), "by-arm", "by-environment", anything ("robust"), or with shifts that
+        are not even the same for all arms ("clustered").
+    scale
+        In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
+        estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), or "auto": what the data say,
+        in `Fit.choice`.
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.
@@ -73,4 +81,4 @@ def fit(
     found = cells(
         data, arm, environment, reward, n=n, variance=sample_variance, sd=sd, table=table, missing=missing
     )
-    return Fit(found, direction=direction, level=level, variance=variance)
+    return Fit(found, direction=direction, level=level, variance=variance, scale=scale)

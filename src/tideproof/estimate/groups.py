@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
-from tideproof.stats.comparisons import Comparisons, compare_with_best
+from tideproof.stats.comparisons import Comparisons, Field, Turned, compare_with_best, may_be_best
 from tideproof.stats.inference import chance_of_best
 from tideproof.stats.noise import Estimate
 
@@ -35,11 +36,25 @@ def against_best(found: Estimate, groups: Sequence[Ints], sign: float, level: fl
     candidate = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            C, freedom = found.covariance[np.ix_(group, group)], _freedom(found, group)
-            own = compare_with_best(sign * found.mu[group], C, freedom, level)
+            own = compare_with_best(_field(found, group, sign, level))
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)
+
+
+def candidates(found: Estimate, groups: Sequence[Ints], sign: float, level: float) -> NDArray[np.bool_]:
+    """Return which arms may be the best of their group."""
+    may = np.ones(found.mu.size, bool)
+    for group in groups:
+        if group.size > 1:
+            may[group] = may_be_best(_field(found, group, sign, level))
+    return may
+
+
+def _field(found: Estimate, group: Ints, sign: float, level: float) -> Field:
+    pairs = found.pairs if sign > 0.0 else Turned(found.pairs)
+    C = found.covariance[np.ix_(group, group)]
+    return Field(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
 
 
 def _freedom(found: Estimate, group: Ints) -> Floats:

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from tideproof.checks import Direction
-from tideproof.estimate.contrast import contrast
+from tideproof.estimate.contrast import known
 from tideproof.live.recommendation import Recommendation
 from tideproof.stats.cells import members
+from tideproof.stats.comparisons import normal_quantile
 from tideproof.stats.inference import chance_of_best
 from tideproof.stats.noise import is_exact
 from tideproof.stats.solve import Solution, component_of
+from tideproof.stats.wald import Wald
 
 LEVEL = 0.95
 
@@ -55,9 +57,10 @@ def judge(
 
     low = high = None
     if interval and not exact:
-        variance = sigma2 * float(P[chosen, chosen] + P[rival, rival] - 2.0 * P[chosen, rival])
-        gap = contrast(arms[chosen], arms[rival], margin, variance, float(found.freedom), LEVEL, adaptive)
-        low, high = gap.low, gap.high
+        freedom = float(max(found.freedom, 0))
+        pairs = Wald(sign * found.mu, sigma2 * P, np.full(P.shape, freedom))
+        z = normal_quantile(0.5 + 0.5 * LEVEL)
+        low, high = known(pairs.lower(chosen, rival, z)), known(pairs.upper(chosen, rival, z))
     return Recommendation(
         arm=arms[chosen],
         runner_up=arms[rival],

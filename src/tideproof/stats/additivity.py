@@ -45,16 +45,16 @@ class Additivity:
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
     """Test whether one shift for all arms describes the data, and name the `worst` cells."""
     worst = whole("worst", worst, 1)
-    df1, df2 = _interactions(c, s), s.told - c.n.size
+    df1, df2 = interactions(c, s), s.told - c.n.size
     inside = float(np.sum(c.squares))
     if df2 == 0:
         raise InputError("additivity needs noise to compare with: some arm seen twice in one environment")
-    _check_testable(c, df1)
+    check_testable(c, df1)
     if inside == 0.0:
         raise InputError("additivity needs noise to compare with: rewards never vary inside a cell")
     residual, variance = residuals(s, c)
     F = float(np.sum(c.n * residual**2)) / df1 / (inside / df2)
-    named = _worst(c, residual, inside / df2 * variance, worst, variance * c.n)
+    named = worst_cells(c, residual, inside / df2 * variance, worst, variance * c.n)
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
 
@@ -73,8 +73,8 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
     """
     c = c.weighted(c.n / pools.variance[pools.of])
     s = solve(c)
-    df1 = _interactions(c, s)
-    _check_testable(c, df1)
+    df1 = interactions(c, s)
+    check_testable(c, df1)
     residual, variance = residuals(s, c)
     b = c.dense_shares()
     A = 0.0
@@ -92,16 +92,17 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
         A += 0.5 * (square + trace**2) / pools.freedom[p]
     F = float(np.sum(c.weight * residual**2)) / (df1 + 2.0 * A - 6.0 * A / (df1 + 2.0))
     df2 = df1 * (df1 + 2.0) / (3.0 * A)
-    named = _worst(c, residual, variance, whole("worst", worst, 1), variance * c.weight)
+    named = worst_cells(c, residual, variance, whole("worst", worst, 1), variance * c.weight)
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
 
-def _interactions(c: Cells, s: Solution) -> int:
+def interactions(c: Cells, s: Solution) -> int:
     """Return how many interactions of arm and environment can be seen: cells minus parameters."""
     return c.n.size - s.environments - s.joins
 
 
-def _check_testable(c: Cells, df1: int) -> None:
+def check_testable(c: Cells, df1: int) -> None:
+    """Say what is lacking where no environment checks another."""
     if df1 == 0:
         raise InputError(
             f"additivity cannot be tested: {c.n.size} cells of arm and environment are no more than "
@@ -109,7 +110,7 @@ def _check_testable(c: Cells, df1: int) -> None:
         )
 
 
-def _worst(c: Cells, residual: Floats, variance: Floats, worst: int, free: Floats) -> Table:
+def worst_cells(c: Cells, residual: Floats, variance: Floats, worst: int, free: Floats) -> Table:
     """Return the cells furthest from the model; those that nothing else checks (`free` = 0) are left out."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(free > 1e-9, residual / np.sqrt(variance), np.nan)

@@ -2,13 +2,122 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.arrays import Floats
-from tideproof.stats.inference import critical_values, pair_variances
+from tideproof.core.arrays import Floats, Ints
+from tideproof.stats.inference import chance_below, critical_values, pair_variances
+from tideproof.stats.tails import normal_from_student, student_from_normal
+
+_RIVALS = 3  # of each arm that are looked at closely: those that tell most against it
+
+
+class Pairs(Protocol):
+    """Tests and limits of theta_i - theta_k, whatever the scale."""
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate."""
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return a standard normal number if theta_i - theta_k = gap; high if it is more."""
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return whether there is enough of two arms for a test to exclude one of them."""
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""
+
+    def lower(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_i - theta_k is not below."""
+
+
+class Turned:
+    """Pairs with a low value being good: the arms of each change places."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._pairs = pairs
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate."""
+        return self._pairs.gap(k, i)
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return a standard normal number if theta_k - theta_i = gap; high if it is more."""
+        return self._pairs.deviate(k, i, gap)
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return whether there is enough of two arms for a test to exclude one of them."""
+        return self._pairs.enough(i, k)
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_k - theta_i does not exceed."""
+        return self._pairs.upper(k, i, z)
+
+    def lower(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_k - theta_i is not below."""
+        return self._pairs.lower(k, i, z)
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Connected arms that are compared with the best of them; the highest value is the best.
+
+    Attributes
+    ----------
+    pairs : tests of each against each, by their numbers in `arms`.
+    arms : (k,) the arms.
+    mu, covariance : (k,), (k, k) their values and covariance, which say who is worth a close look, and how
+        tests of one arm against several hang together.
+    freedom : (k,) degrees of freedom of the comparisons with each arm.
+    level : probability that all statements hold.
+    """
+
+    pairs: Pairs
+    arms: Ints
+    mu: Floats
+    covariance: Floats
+    freedom: Floats
+    level: float
+
+    @property
+    def size(self) -> int:
+        """The number of arms."""
+        return self.mu.size
+
+    @property
+    def one_sided(self) -> float:
+        """The level of one-sided statements: of two arms either may be excluded, both sides count."""
+        return self.level if self.size > 2 else 0.5 + 0.5 * self.level
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known of the noise."""
+        return bool(np.all(np.isfinite(self.covariance)) and np.all(self.freedom > 0.0))
+
+    @cached_property
+    def se(self) -> Floats:
+        """(k, k) standard error of each difference."""
+        return np.asarray(np.sqrt(np.maximum(pair_variances(self.covariance), 0.0)))
+
+    def rivals(self, i: int) -> list[int]:
+        """Return the arms that tell most against arm i: by value and standard error, the first first."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = (self.mu - self.mu[i]) / self.se[i]
+        above[np.isnan(above)] = 0.0
+        above[i] = -np.inf
+        few = min(_RIVALS, self.size - 1)
+        return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
+
+    def bars(self, which: Ints) -> Floats:
+        """Return the deviates above which these arms are excluded, Dunnett's, as normal numbers; else NaN."""
+        d = critical_values(self.covariance, self.freedom, self.one_sided, which)
+        found = np.full(self.size, np.nan)
+        found[which] = [normal_from_student(d[i], self.freedom[i]) for i in which.tolist()]
+        return found
 
 
 class Comparisons(NamedTuple):
@@ -16,9 +125,9 @@ class Comparisons(NamedTuple):
 
     Attributes
     ----------
-    estimate : (K,) muhat_i - max_{k != i} muhat_k.
-    low, high : (K,) simultaneous limits of mu_i - max_{k != i} mu_k; one of them is 0 unless the data
-        leave open on which side the arm is.
+    estimate : (K,) theta_i - max_{k != i} theta_k.
+    low, high : (K,) simultaneous limits of it; one of them is 0 unless the data leave open on which side the
+        arm is.
     candidate : (K,) whether the arm may be the best: it leads, or its upper limit is above 0.
     """
 
@@ -28,37 +137,70 @@ class Comparisons(NamedTuple):
     candidate: NDArray[np.bool_]
 
 
-def compare_with_best(mu: Floats, C: Floats, freedom: Floats, level: float) -> Comparisons:
-    """Compare each arm with the best of the others; the highest mean is the best.
+def may_be_best(field: Field) -> NDArray[np.bool_]:
+    """Return which arms cannot be excluded: (k,). The best is among them with the field's level at least.
 
-    With d_i from `critical_values` the upper limit of arm i is max(0, min_k muhat_i - muhat_k +
-    d_i se_ik). Arms with a positive one are candidates, among them the best with probability
-    `level` at least: that event is Dunnett's for the best arm as the control, and on it the lower
-    limits, min over the other candidates k of muhat_i - muhat_k - d_k se_ik, hold too.
+    Arm i is excluded if the deviate of some other arm above it exceeds its bar. That is worked out only for
+    arms between what a single comparison and what Bonferroni would ask for.
+    """
+    candidate = np.ones(field.size, bool)
+    if not field.known:
+        return candidate
+    arms = field.arms.tolist()
+    against = np.full(field.size, -np.inf)
+    for i in range(field.size):
+        if i != int(np.argmax(field.mu)):  # the leader always may
+            rivals = (arms[r] for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
+            against[i] = max((field.pairs.deviate(r, arms[i]) for r in rivals), default=-np.inf)
+    single, most = (
+        normal_quantile(field.one_sided),
+        normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1)),
+    )
+    candidate = against <= most
+    unsure = np.flatnonzero((against > single) & candidate)
+    if unsure.size:
+        t = np.array([student_from_normal(z, nu) for z, nu in zip(against, field.freedom, strict=True)])
+        chance = chance_below(field.covariance, field.freedom, t, unsure)
+        candidate[unsure] = chance[unsure] <= field.one_sided
+    return candidate
 
-    Parameters
-    ----------
-    mu, C : estimates of connected arms and their covariance.
-    freedom : (K,) degrees of freedom of the comparisons with each arm.
-    level : probability that all intervals hold.
+
+def compare_with_best(field: Field) -> Comparisons:
+    """Compare each arm with the best of the others.
+
+    With z_i the bar of arm i (Dunnett's constant with arm i as the control) its upper limit is max(0, min_k
+    of the upper limits of theta_i - theta_k at z_i). Arms with a positive one are candidates, among them the
+    best with probability `level` at least: that event is Dunnett's for the best arm as the control, and on
+    it the lower limits, min over the other candidates k of those of theta_i - theta_k at z_k, hold too.
+    With two arms both sides are counted.
 
     References
     ----------
     Hsu (1984), Constrained simultaneous confidence intervals for multiple comparisons with the best;
     Hsu (1996), Multiple Comparisons, section 7.3, for unequal covariances.
     """
-    se = np.sqrt(np.maximum(pair_variances(C), 0.0))
-    gap = mu[:, None] - mu
-    np.fill_diagonal(gap, np.inf)
-    estimate = gap.min(axis=1)
-    if not np.all(np.isfinite(C)):
-        unknown = np.full(mu.size, np.nan)
-        return Comparisons(estimate, unknown, unknown, np.ones(mu.size, bool))
-    d = critical_values(C, freedom, level)
-    high = np.maximum(0.0, (gap + d[:, None] * se).min(axis=1))
-    candidate = (high > 0.0) | (estimate >= 0.0)  # the leader always is
-    reach = np.where(candidate, gap - d * se, np.inf)
-    np.fill_diagonal(reach, np.inf)
-    low = reach.min(axis=1)
-    low = np.minimum(0.0, np.where(np.isinf(low), 0.0, low))
+    pairs, arms, k = field.pairs, field.arms.tolist(), field.size
+    order = np.argsort(-field.mu, kind="stable")
+    best = [int(order[1] if i == order[0] else order[0]) for i in range(k)]
+    estimate = np.array([pairs.gap(arms[i], arms[best[i]]) for i in range(k)])
+    candidate = may_be_best(field)
+    if not field.known:
+        unknown = np.full(k, np.nan)
+        return Comparisons(estimate, unknown, unknown, candidate)
+    bar, low, high = field.bars(np.arange(k)), np.zeros(k), np.zeros(k)
+    left = np.flatnonzero(candidate)
+    for i in range(k):
+        if candidate[i]:
+            high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i]) for r in field.rivals(i)))
+        others = left[left != i]
+        lowest = np.argsort(field.mu[i] - field.mu[others] - bar[others] * field.se[i, others], kind="stable")
+        for r in others[lowest[:_RIVALS]].tolist():
+            low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r]))
     return Comparisons(estimate, low, high, candidate)
+
+
+def normal_quantile(level: float) -> float:
+    """Return the standard normal quantile."""
+    from scipy.special import ndtri
+
+    return float(ndtri(level))

@@ -36,13 +36,18 @@ class Gaps(NamedTuple):
 
 def gaps(c: Cells, solution: Solution, variance: Variance, a: int, b: int) -> Gaps:
     """Return the gaps of arm `a` over arm `b`; two estimates of the noise are added by Welch."""
-    first, second = (np.flatnonzero(c.arm == arm) for arm in (a, b))
-    environment, at, also = np.intersect1d(c.environment[first], c.environment[second], return_indices=True)
-    x, y = first[at], second[also]
+    x, y = meetings(c, a, b)
     noise = MODELS[variance].cell_noise(c, solution)
     own, other = noise.variance[x], noise.variance[y]
     total = own + other
     with np.errstate(divide="ignore", invalid="ignore"):  # Welch (1947), Satterthwaite (1946)
         welch = total**2 / (own**2 / noise.freedom[x] + other**2 / noise.freedom[y])
     nu = np.where(noise.source[x] == noise.source[y], noise.freedom[x], welch)
-    return Gaps(environment, c.mean[x] - c.mean[y], total, nu)
+    return Gaps(c.environment[x], c.mean[x] - c.mean[y], total, nu)
+
+
+def meetings(c: Cells, a: int, b: int) -> tuple[Ints, Ints]:
+    """Return the cells of two arms in the environments that saw both, in the order of the environments."""
+    first, second = (np.flatnonzero(c.arm == arm) for arm in (a, b))
+    _, at, also = np.intersect1d(c.environment[first], c.environment[second], return_indices=True)
+    return first[at], second[also]

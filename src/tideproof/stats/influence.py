@@ -12,16 +12,20 @@ from tideproof.stats.solve import Solution, residuals
 from tideproof.table import Table
 
 
-def influence(c: Cells, s: Solution, sign: float) -> Table:
+def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
     """Return the winner and its lead without each environment; a low reward is good if `sign` is -1.
+
+    `without` has the values of the arms, `mu` with all environments, with each left out in turn: (J, K).
+    With `lifts` they are logarithms, and leads are shown as lifts.
 
     All environments with two arms or more, the most influential first: None where leaving it out would
     disconnect the arms.
     """
-    mu = sign * s.mu
+    mu, without = sign * mu, sign * without
     best = int(np.argmax(mu))
-    without = sign * without_each(c, s)
     lead, now = (x[..., best] - np.delete(x, best, axis=-1).max(axis=-1) for x in (without, mu))
+    if lifts:
+        lead, now = np.expm1(lead), np.expm1(now)
     change = lead - now
     winner = [None if math.isnan(x[0]) else c.arms[int(np.argmax(x))] for x in without]
     rank = np.where(np.isnan(change), -np.inf, -np.abs(change))

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats import weighting
+from tideproof.stats.additive import additive_pairs
 from tideproof.stats.cells import Cells, sums
+from tideproof.stats.comparisons import Pairs
 from tideproof.stats.readout import Readout, adjusted, read_out, shifts
 from tideproof.stats.solve import Solution, home
+from tideproof.stats.wald import Wald
 from tideproof.stats.weighting import Pools
 from tideproof.words import listed
 
-Variance = Literal["common", "by-arm", "by-environment", "robust", "clustered"]
+Variance = Literal["auto", "common", "by-arm", "by-environment", "robust", "clustered"]
 
 ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
 FEWEST = 5  # degrees of freedom of a variance that may become a weight
@@ -42,6 +45,8 @@ class Estimate(NamedTuple):
     freedom : (K, K) degrees of freedom of each contrast.
     readout : adjusted means and shifts with their variances.
     mean_freedom, shift_freedom : (K,) and (J,) degrees of freedom of each adjusted mean and shift.
+    pairs : tests and limits of each arm against each.
+    component : (K,) which connected group of arms each belongs to.
     """
 
     mu: Floats
@@ -50,6 +55,8 @@ class Estimate(NamedTuple):
     readout: Readout
     mean_freedom: Floats
     shift_freedom: Floats
+    pairs: Pairs
+    component: Ints
 
 
 class CellNoise(NamedTuple):
@@ -98,9 +105,18 @@ def estimate(cells: Cells, solution: Solution, variance: Variance) -> Estimate:
     if not isinstance(variance, str) or variance not in MODELS:
         allowed = ", ".join(map(repr, MODELS))
         raise InputError(f"variance must be one of {allowed}, not {variance!r}")
-    if not solution.freedom and variance != "common":
+    if not solution.freedom and variance not in ("auto", "common"):
         raise InputError(f"variance={variance!r} needs a degree of freedom; there is none")
     return MODELS[variance].estimate(cells, solution)
+
+
+def uniform(
+    mu: Floats, covariance: Floats, readout: Readout, freedom: float, pairs: Pairs, component: Ints
+) -> Estimate:
+    """Put an estimate together in which everything has the same degrees of freedom."""
+    K, J = mu.size, readout.shift.size
+    both, of_arm, of_place = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
+    return Estimate(mu, covariance, both, readout, of_arm, of_place, pairs, component)
 
 
 def sigma2(solution: Solution) -> float:
@@ -125,7 +141,7 @@ def _common(c: Cells, s: Solution) -> Estimate:
     mean, mean_variance = adjusted(s, c)
     shift, shift_variance = shifts(s, c)
     readout = Readout(mean, one * mean_variance, shift, one * shift_variance)
-    return _estimate(c, s, one * s.P, readout, np.full(c.K, float(s.freedom)))
+    return _estimate(c, s, one * s.P, readout, _full(c, s))
 
 
 def _common_cells(c: Cells, s: Solution) -> CellNoise:
@@ -199,7 +215,9 @@ def _by_group(s: Solution, freedom: Floats) -> Floats:
 
 def _estimate(c: Cells, s: Solution, C: Floats, readout: Readout, freedom: Floats) -> Estimate:
     """Put an estimate together in which all of an arm's group has the same degrees of freedom."""
-    return Estimate(s.mu, C, np.minimum(freedom[:, None], freedom), readout, freedom, _there(c, freedom))
+    both = np.minimum(freedom[:, None], freedom)
+    pairs = Wald(s.mu, C, both)
+    return Estimate(s.mu, C, both, readout, freedom, _there(c, freedom), pairs, s.component)
 
 
 def _there(c: Cells, of_arm: Floats) -> Floats:
@@ -215,7 +233,8 @@ def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate
     mu, C = found.solution.mu, found.covariance
     readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
     inside = np.full(c.K, float(np.sum(c.n - 1.0)))
-    return Estimate(mu, C, found.freedom, readout, inside, _there(c, inside))
+    pairs = Wald(mu, C, found.freedom)
+    return Estimate(mu, C, found.freedom, readout, inside, _there(c, inside), pairs, s.component)
 
 
 def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> CellNoise:
@@ -269,7 +288,28 @@ def _weighting(pool: Callable[[Cells], Pools]) -> Model:
     return Model(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
+def _measured(c: Cells, s: Solution) -> Estimate:
+    """Variances as they are found: those of 0/1 rewards from their means, others measured in the cells."""
+    pairs = additive_pairs(c, s)
+    scale: Any = pairs.scale
+    v = pairs.law.moments(scale.fitted).variance
+    readout = read_out(s, pairs.covariance, c, v / c.n)
+    readout = readout._replace(steady=readout.mean + scale.steady - s.mu)
+    return _estimate(c, s, pairs.covariance, readout, _full(c, s))._replace(pairs=pairs)
+
+
+def _measured_cells(c: Cells, s: Solution) -> CellNoise:
+    pairs = additive_pairs(c, s)
+    v = pairs.law.moments(pairs.scale.fitted).variance
+    return _one_source(v / c.n, np.full(c.n.size, float(s.freedom)))
+
+
+def _full(c: Cells, s: Solution) -> Floats:
+    return np.full(c.K, float(s.freedom))
+
+
 MODELS: dict[Variance, Model] = {
+    "auto": Model(_measured, _measured_cells),
     "common": Model(_common, _common_cells),
     "by-arm": _weighting(_pooled_by_arm),
     "by-environment": _weighting(_pooled_by_environment),

@@ -17,12 +17,17 @@ from tideproof.stats.solve import Solution, home
 
 
 class Readout(NamedTuple):
-    """What people read: (K,) adjusted means and their variances, (J,) shifts and theirs."""
+    """What people read: (K,) adjusted means and their variances, (J,) shifts and theirs.
+
+    `steady` has the means that the variances belong to, where these are not the means themselves: an arm
+    without an event has a mean of 0, and a variance all the same.
+    """
 
     mean: Floats
     mean_variance: Floats
     shift: Floats
     shift_variance: Floats
+    steady: Floats | None = None
 
 
 class Traffic(NamedTuple):

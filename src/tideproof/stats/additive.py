@@ -1,0 +1,83 @@
+"""The scale of differences: r = mu_arm + s_environment + noise, by least squares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideproof.core.arrays import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
+from tideproof.stats.solve import Solution
+from tideproof.stats.spreads import measure
+from tideproof.stats.weighting import meat
+
+
+class Additive:
+    """Least squares, as a scale on which pairs of arms are tested.
+
+    The direction of a pair is w_arm minus the mean of w over the environment's rewards, w = P(e_i - e_k):
+    so U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates: cut off at 0
+    and 1, and in `fitted` an arm with few events is drawn to the others, lest it seem without noise.
+    """
+
+    def __init__(self, cells: Cells, solution: Solution) -> None:
+        self.cells, self.solution = cells, solution
+        self.steady = _steady(cells, solution) if cells.binary else solution.mu
+        self.fitted = self._expected(self.steady)
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the least-squares contrast."""
+        return float(self.solution.mu[i] - self.solution.mu[k])
+
+    def null(self, i: int, k: int, gap: float) -> Null:
+        """Return the contrast minus the gap; expectations have i and k moved to where the gap is true."""
+        c, s = self.cells, self.solution
+        direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
+        return Null(self.gap(i, k) - gap, direction, self._expected(apart(s.mu, i, k, gap, c.counts)))
+
+    def _expected(self, mu: Floats) -> Floats:
+        c = self.cells
+        mean = c.mean - c.centred(c.mean - mu[c.arm])
+        return possible_rates(c, mean) if c.binary else mean
+
+
+def _steady(c: Cells, s: Solution) -> Floats:
+    """Return mu with half an event more for each arm, as if it were like the others of its group."""
+    events = c.by_environment(c.n * c.mean) / np.maximum(c.sizes, 1.0)
+    expected = c.by_arm(c.n * events[c.environment])
+    share = expected / (expected + 0.5)
+    weight = np.where(s.component[:, None] == s.component, c.counts, 0.0)
+    centre = weight @ s.mu / np.maximum(weight.sum(axis=1), 1.0)
+    return np.asarray(centre + share * (s.mu - centre))
+
+
+def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
+    """Return tests of all pairs of arms on the scale of differences, variances as they are found."""
+    scale = Additive(cells, solution)
+    law: Law
+    if cells.binary:
+        law = Chances(cells)
+    else:
+        one = np.ones(cells.n.size)
+        law = Measured(measure(cells, scale.fitted, one, solution.freedom), None)
+    variance = law.moments(scale.fitted).variance
+    P = solution.P
+    return PairTests(scale, law, P @ meat(cells, cells.n * variance) @ P)
+
+
+def possible_rates(c: Cells, mean: Floats) -> Floats:
+    """Return means cut off at 0 (and 1), those of an environment scaled to its number of events."""
+    rate = np.clip(mean, 0.0, 1.0)
+    events, expected = c.by_environment(c.n * c.mean), c.by_environment(c.n * rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(expected > 0.0, events / expected, 0.0)
+    return np.asarray(np.minimum(rate * scale[c.environment], 1.0))
+
+
+def apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
+    """Return theta with arms i and k moved, each the less the more it weighs, until they are a gap apart."""
+    moved = theta.copy()
+    share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5
+    middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
+    moved[i], moved[k] = middle + gap, middle
+    return moved

@@ -1,0 +1,153 @@
+"""The scale of ratios: E r = lambda_environment exp(theta_arm); pairs of arms by the conditional score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.arrays import Floats
+from tideproof.errors import InputError
+from tideproof.stats.additive import apart
+from tideproof.stats.cells import Cells
+from tideproof.stats.multiplied import Multiplied
+from tideproof.stats.noise import Estimate, uniform
+from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
+from tideproof.stats.ratio import solve_ratio, sums_of
+from tideproof.stats.readout import Readout
+from tideproof.stats.solve import Solution
+from tideproof.stats.spreads import measure
+from tideproof.stats.weighting import meat
+
+_NOTHING = 1e-300  # the weight of an environment without an event: it has shares, and no say
+
+
+class Multiplying:
+    """Rates that multiply, as a scale on which pairs of arms are tested.
+
+    Directions and expectations come from `theta`, the same fit with half an event more for each arm, spread
+    as if all arms were equal: it is finite for an arm without an event, and says of it what its rivals say.
+    The direction of a pair is w_arm minus its mean over the expected events of the environment, with
+    w = P(e_i - e_k), so that U = sum g S is 0 on average whatever the tide.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.sums = sums_of(cells)
+        self.found = solve_ratio(cells)
+        steady = _steady(cells, self.sums)
+        self.theta, self.P, self.component = steady.theta, steady.P, steady.component
+        self.totals = cells.by_environment(self.sums)
+        self._weight = cells.by_arm(cells.n * steady.fitted)
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the maximum of the likelihood: infinite where only one of them had an event."""
+        return self.found.gap(i, k)
+
+    def null(self, i: int, k: int, gap: float) -> Null:
+        """Return the score of the hypothesis that rates of i and k are exp(gap) : 1."""
+        c = self.cells
+        exposure, rate = self.rates(apart(self.theta, i, k, gap, self._weight))
+        w = (self.P[:, i] - self.P[:, k])[c.arm]
+        inside = c.by_environment(exposure)
+        direction = w - c.by_environment(exposure * w)[c.environment] / inside[c.environment]
+        return Null(float(np.sum(direction * self.sums)), direction, rate)
+
+    @property
+    def fitted(self) -> Floats:
+        """(C,) the expected mean of each cell, the totals of the environments given."""
+        return self.rates(self.theta)[1]
+
+    def rates(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return n exp(theta) and the expected mean of each cell."""
+        c = self.cells
+        factor = np.exp(theta)[c.arm]
+        exposure = c.n * factor
+        rate = self.totals / np.maximum(c.by_environment(exposure), _NOTHING)
+        return exposure, rate[c.environment] * factor
+
+
+def multiplying_pairs(cells: Cells, freedom: int) -> PairTests:
+    """Return tests of all pairs of arms on the scale of ratios; `freedom` is that of all residuals."""
+    scale = Multiplying(cells)
+    law: Law = Chances(cells)
+    if not cells.binary:
+        law = Measured(measure(cells, scale.fitted, scale.fitted, freedom), scale.fitted)
+    variance = law.moments(scale.fitted).variance
+    shared = cells.weighted(np.maximum(cells.n * scale.fitted, _NOTHING))
+    P = scale.P
+    return PairTests(scale, law, P @ meat(shared, cells.n * variance) @ P)
+
+
+def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
+    """Estimate arms and environments where the tide multiplies; `solution` is that of least squares.
+
+    Adjusted means are what each arm would have had in every environment of its group in proportion to
+    traffic; an environment's shift is its factor, 1 on average over that traffic. Variances by the delta
+    method, at the steady rates.
+    """
+    pairs = multiplying_pairs(cells, solution.freedom)
+    scale: Any = pairs.scale
+    theta, component, C = scale.theta, scale.component, pairs.covariance
+    at = np.zeros(cells.J, np.int64)
+    at[cells.environment] = component[cells.arm]
+    belongs = np.zeros((int(component.max()) + 1, cells.J))
+    belongs[at, np.arange(cells.J)] = 1.0
+    traffic = belongs @ cells.sizes
+
+    def levels(factors: Floats) -> tuple[Floats, Floats]:
+        """Return the rate of each environment, and what an arm with factor 1 would have had in its group."""
+        exposure, fitted = scale.rates(factors)
+        rate = cells.by_environment(cells.n * fitted) / np.maximum(cells.by_environment(exposure), _NOTHING)
+        return rate, belongs @ (cells.sizes * rate) / traffic
+
+    rate, level = levels(theta)
+    shown = _shown(scale)
+    shown_rate, shown_level = levels(shown)
+    variance = pairs.law.moments(scale.fitted).variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = np.where(rate > 0.0, cells.by_environment(cells.n * variance) / scale.totals**2, 0.0)
+        share = belongs * cells.sizes * rate / (traffic * level)[:, None]
+        shift = shown_rate / shown_level[at]
+    p = cells.weighted(scale.rates(theta)[0]).dense_shares()
+    lean = np.eye(cells.K) - (share @ p)[component]
+    steady = np.exp(theta) * level[component]
+    relative = np.sum(lean @ C * lean, axis=1) + (share**2 @ noise)[component]
+    readout = Readout(
+        np.exp(shown) * shown_level[component],
+        steady**2 * relative,
+        shift,
+        shift**2 * (noise + np.sum(p @ C * p, axis=1)),
+        steady,
+    )
+    return uniform(theta, C, readout, float(solution.freedom), pairs, component)
+
+
+def _shown(scale: Multiplying) -> Floats:
+    """Return the likeliest theta, -inf for an arm without an event; or the steady ones.
+
+    Ratios of arms with events may be infinite, where arms met so seldom that one had all events: then those.
+    """
+    found, group = scale.found, scale.component
+    eventful = np.isfinite(found.theta)
+    of_class = np.full(int(group.max()) + 1, -1)
+    of_class[group[eventful]] = found.component[eventful]
+    if np.all(of_class[group[eventful]] == found.component[eventful]):
+        return found.theta
+    return scale.theta
+
+
+def _steady(cells: Cells, own: Floats) -> Multiplied:
+    """Solve with half an event more for each arm, spread over its cells as if all arms were equal.
+
+    Of rewards that are not counted the size of an event is about their mean square over their mean.
+    """
+    overall = float(own.sum() / cells.n.sum())
+    if overall == 0.0:
+        raise InputError("scale='ratio' needs a reward above 0; all are 0")
+    rate = (cells.by_environment(own) + overall) / (cells.sizes + 1.0)  # above 0 without an event, too
+    expected = cells.n * rate[cells.environment]
+    size = float(np.sum(cells.squares + cells.n * cells.mean**2) / own.sum())
+    extra = 0.5 * size * expected / cells.by_arm(expected)[cells.arm]
+    return solve_ratio(replace(cells, mean=(own + extra) / cells.n))

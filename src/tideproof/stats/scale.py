@@ -1,0 +1,109 @@
+"""In what to compare arms: differences, ratios or odds. What the data say, in one sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve import solve
+from tideproof.stats.wrong_scale import Scale, WrongScale, wrong_scale
+
+DOUBT = 0.05  # p below which a scale is wrong
+_RARE = 0.1  # mean chance of an event below which nobody tells odds from ratios
+
+_SAME: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds": "odds ratios"}
+
+
+class Choice(NamedTuple):
+    """The scale on which to compare arms.
+
+    Attributes
+    ----------
+    name : "difference", "ratio" or "odds".
+    tests : of each scale that is possible, the test in which it looks worst; with two rivals p is doubled.
+    told : whether the data speak against another scale; if not, the choice is a convention.
+    sentence : what was found.
+    """
+
+    name: Scale
+    tests: dict[Scale, WrongScale]
+    told: bool
+    sentence: str
+
+
+def choose_scale(cells: Cells) -> Choice:
+    """Choose the scale on which arms differ by the same in all environments.
+
+    If nothing tells: ratios where rewards are 0 or 1 (conversions go up and down by factors wherever there
+    are enough of them to see it), differences otherwise.
+
+    All scales are tested under one law of the rewards: 0 or 1 if they are, otherwise a variance that is a
+    power of the mean, as measured inside the cells. Odds are looked at where rewards are 0 or 1 and the mean
+    chance of one is above 0.1: below, ratios and odds are the same.
+    """
+    if np.any(cells.mean < 0.0):
+        test = wrong_scale(cells, "difference", "ratio")
+        said = "Rewards below 0 are compared by differences."
+        if test.p < DOUBT:
+            said += f" These are not the same at every level of the environments ({_p(test.p)})."
+        return Choice("difference", {"difference": test}, False, said)
+    rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
+    scales: list[Scale] = ["ratio", "difference"] if cells.binary else ["difference", "ratio"]
+    if cells.binary and not rare:
+        scales.append("odds")
+    tests = {scale: _worst(cells, scale, [other for other in scales if other != scale]) for scale in scales}
+    wrong = [scale for scale in scales if tests[scale].p < DOUBT]
+    right = [scale for scale in scales if scale not in wrong]
+    name: Scale = right[0] if right else max(scales, key=lambda scale: tests[scale].p)
+    return Choice(name, tests, bool(wrong) and bool(right), _sentence(name, tests, wrong, right))
+
+
+def logarithm_gain(cells: Cells, logs: Cells) -> float:
+    """Return by how much the likelihood is higher, in logs, if the logarithms of the rewards are normal.
+
+    Instead of the rewards: both with one shift for all arms and one variance. `logs` are the cells of log r.
+    Logarithms are dense where r is small: the density of r is that of log r over r, which is the Jacobian.
+
+    References
+    ----------
+    Box, Cox (1964), An analysis of transformations.
+    """
+    raw, logged = solve(cells), solve(logs)
+    if raw.told != logged.told:
+        raise InputError(f"{raw.told} rewards but {logged.told} logarithms; all rewards must be above 0")
+    if raw.rss <= 0.0 or logged.rss <= 0.0:
+        raise InputError("likelihoods cannot be compared: rewards do not vary around what is expected")
+    jacobian = float(np.sum(logs.n * logs.mean))
+    return 0.5 * raw.told * math.log(raw.rss / logged.rss) - jacobian
+
+
+def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:
+    """Test a scale against each rival; differences against odds alone where these are looked at.
+
+    Seen from differences odds and ratios are all but one.
+    """
+    if scale == "difference":
+        rivals = rivals[-1:]
+    found = min((wrong_scale(cells, scale, other) for other in rivals), key=lambda test: test.p)
+    return WrongScale(found.z, min(1.0, len(rivals) * found.p))
+
+
+def _sentence(name: Scale, tests: dict[Scale, WrongScale], wrong: list[Scale], right: list[Scale]) -> str:
+    every = "at every level of the environments"
+    if not wrong:
+        others = " and ".join(_SAME[scale] for scale in tests if scale != name)
+        doubt = f"The data cannot tell whether {_SAME[name]} or {others} are the same {every}"
+        return f"{doubt}; {_SAME[name]} are shown."
+    said = [f"{_SAME[scale]} ({_p(tests[scale].p)})" for scale in wrong]
+    if not right:
+        return f"Neither {' nor '.join(said)} are the same {every}; {_SAME[name]} are nearest to it."
+    verb = "grow with it" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
+    return f"{_SAME[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
+
+
+def _p(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
