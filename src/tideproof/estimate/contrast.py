@@ -68,7 +68,7 @@ def contrast(
         se=known(math.sqrt(max(variance, 0.0))),
         low=known(shown(low)),
         high=known(shown(high)),
-        p=known(min(1.0, 2.0 * normal_tail(abs(pairs.deviate(*places))))),
+        p=known(2.0 * normal_tail(abs(pairs.deviate(*places)))),
         freedom=int(freedom) if freedom.is_integer() else freedom,
         adaptive=adaptive,
         scale=scale,

@@ -34,6 +34,7 @@ from tideproof.stats.noise import MODELS, Variance, is_exact, sigma2
 from tideproof.stats.pair_tests import PairTests
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.solve import solve
+from tideproof.stats.spreads import ROUNDING
 from tideproof.stats.variances import Spread, unequal_variances
 from tideproof.stats.wrong_scale import Scale
 from tideproof.table import Table

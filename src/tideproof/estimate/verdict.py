@@ -50,7 +50,7 @@ def summary(fit: Fit) -> str:
     if fit.sigma is not None:
         noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} in {environments}; {noise}"]
-    if fit.variance != "common":
+    if fit.variance != "auto":
         lines.append(f"standard errors: {fit.variance}")
     if fit.cells.dropped:
         lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")

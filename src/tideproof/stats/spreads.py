@@ -15,6 +15,8 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sums
 
+ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
+
 
 class Spreads(NamedTuple):
     """How much rewards vary, and how well that is known.
@@ -65,11 +67,12 @@ def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads
     if freedom <= 0 or not left.sum() > 0.0:
         return _unknown(cells)
     left *= freedom / left.sum()
-    unit = np.where(used, base, 1.0)
-    squares = np.where(used, (cells.squares + cells.n * (cells.mean - fitted) ** 2) / unit, 0.0)
-    common = float(squares.sum() / left.sum())
-    if common == 0.0:
+    squares = np.where(used, cells.squares + cells.n * (cells.mean - fitted) ** 2, 0.0)
+    if squares.sum() <= left.sum() * (ROUNDING * np.abs(cells.mean).max()) ** 2:
         return _unknown(cells)
+    unit = np.where(used, base, 1.0)
+    squares /= unit
+    common = float(squares.sum() / left.sum())
     kurtosis = 0.0
     if cells.fourths is not None:
         kurtosis = _excess_kurtosis(cells, squares, left, np.where(used, cells.fourths / unit**2, 0.0))
