@@ -28,7 +28,7 @@ LOGS = {
         ("winner", "winner", None, "B", "A", ("B",)),
         ("several", "open", "several candidates", "A", "B", ("A", "B")),
         ("no freedom", "open", "no freedom", "B", "A", ("B", "A", "C")),
-        ("exact", "open", "exact", "C", "B", ("C",)),
+        ("exact", "open", "exact", "C", "B", ("C", "B", "A")),
         ("groups", "not_comparable", "groups", None, None, ()),
     ],
 )
