@@ -1,4 +1,4 @@
-"""A difference, its variance and its degrees of freedom to an interval: against scipy.stats."""
+"""Two arms by the tests of their pair to an interval, and groups each by itself: against scipy.stats."""
 
 import math
 
@@ -8,28 +8,77 @@ from scipy import stats
 
 from tideproof.estimate import Fit
 from tideproof.estimate.contrast import contrast, known
-from tideproof.estimate.groups import against_best, chances
-from tideproof.stats.comparisons import compare_with_best
+from tideproof.estimate.groups import against_best, candidates, chances
+from tideproof.stats.comparisons import Field, compare_with_best
 from tideproof.stats.inference import chance_of_best
 from tideproof.stats.noise import Estimate
+from tideproof.stats.wald import Wald
+
+
+class Normal:
+    """theta_0 - theta_1 is normal around `estimate`, with a standard error of 1."""
+
+    def __init__(self, estimate):
+        self.estimate = estimate
+
+    def gap(self, i, k):
+        return self.estimate if i < k else -self.estimate
+
+    def deviate(self, i, k, gap=0.0):
+        return self.gap(i, k) - gap
+
+    def upper(self, i, k, z):
+        return self.gap(i, k) + z
+
+    def lower(self, i, k, z):
+        return self.gap(i, k) - z
+
+
+def student(variance, freedom, level=0.9, adaptive=False):
+    """Return the contrast of B and A, which are -1.5 apart."""
+    own = np.array([0.7 * variance, 0.3 * variance])
+    pairs = Wald(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
+    return contrast(("B", "A"), pairs, (0, 1), variance, freedom, level=level, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
-    found = contrast("B", "A", -1.5, 0.25, 7.5, 0.9, True)
+    found = student(0.25, 7.5, adaptive=True)
     reach = stats.t.ppf(0.95, 7.5) * 0.5
     assert (found.a, found.b, found.estimate, found.se) == ("B", "A", -1.5, 0.5)
     assert (found.low, found.high) == pytest.approx((-1.5 - reach, -1.5 + reach), rel=1e-12)
     assert found.p == pytest.approx(2 * stats.t.sf(3.0, 7.5), rel=1e-12)
-    assert (found.freedom, found.adaptive) == (7.5, True)
-    assert isinstance(contrast("B", "A", 1.0, 1.0, 7.0, 0.9, False).freedom, int)
+    assert (found.freedom, found.adaptive, found.scale) == (7.5, True, "difference")
+    assert isinstance(student(1.0, 7.0).freedom, int)
+
+
+@pytest.mark.parametrize("scale", ["ratio", "odds"])
+def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
+    """Limits are those of the logarithm; its standard error is not turned into anything."""
+    found = contrast(("B", "A"), Normal(0.2), (0, 1), 1.0, 9.0, level=0.95, adaptive=False, scale=scale)
+    low, high = stats.norm.interval(0.95, loc=0.2)
+    assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
+    assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
+    assert (found.se, found.scale) == (1.0, scale)
+    assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
+    back = contrast(("A", "B"), Normal(0.2), (1, 0), 1.0, 9.0, level=0.95, adaptive=False, scale=scale)
+    assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
+    assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
+
+
+def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
+    names, places = ("B", "A"), (0, 1)
+    found = contrast(names, Normal(-math.inf), places, 1.0, 9.0, level=0.95, adaptive=False, scale="ratio")
+    assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
+    found = contrast(names, Normal(math.inf), places, 1.0, 9.0, level=0.95, adaptive=False, scale="ratio")
+    assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 
 def test_what_is_not_known_is_none():
     for variance, freedom in ((1.0, 0.0), (math.nan, 5.0), (math.nan, 0.0)):
-        found = contrast("B", "A", 1.0, variance, freedom, 0.95, False)
-        assert found.estimate == 1.0
+        found = student(variance, freedom)
+        assert found.estimate == -1.5
         assert (found.low, found.high, found.p) == (None, None, None)
-    assert contrast("B", "A", 1.0, -1e-18, 3.0, 0.95, False).se == 0.0  # rounding
+    assert student(-1e-18, 3.0).se == 0.0  # rounding
     assert (known(0.0), known(math.nan)) == (0.0, None)
 
 
@@ -44,7 +93,9 @@ def estimate():
     freedom = np.minimum(freedom, freedom.T)
     np.fill_diagonal(freedom, 1.0)  # of no contrast
     groups = [np.array([0, 2, 4]), np.array([1, 3]), np.array([5])]
-    return Estimate(random.normal(size=6), C, freedom, None, None, None), groups
+    mu = random.normal(size=6)
+    group = np.array([0, 1, 0, 1, 0, 2])
+    return Estimate(mu, C, freedom, None, None, None, Wald(mu, C, freedom), group), groups
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -59,11 +110,13 @@ def test_each_group_is_compared_by_itself(sign):
         want, worst = chance_of_best(sign * found.mu[group], 1.0, C, fewest.min())
         assert chance[group].tolist() == want.tolist()
         errors.append(worst)
-        own = compare_with_best(sign * found.mu[group], C, fewest, 0.9)
+        mu = sign * found.mu[group]
+        own = compare_with_best(Field(Wald(mu, C, nu), np.arange(group.size), mu, C, fewest, 0.9))
         assert rows.estimate[group].tolist() == (sign * own.estimate).tolist()
         assert rows.candidate[group].tolist() == own.candidate.tolist()
         low, high = (own.low, own.high) if sign > 0 else (-own.high, -own.low)
         assert (rows.low[group].tolist(), rows.high[group].tolist()) == (low.tolist(), high.tolist())
+        assert candidates(found, groups, sign, 0.9)[group].tolist() == own.candidate.tolist()
     assert error == max(errors)
     assert math.isnan(chance[5])
     assert np.isnan([rows.estimate[5], rows.low[5], rows.high[5]]).all()

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import bdtr, bdtrc, stdtrit
+from scipy.special import bdtr, bdtrc, stdtr, stdtrit
 from scipy.stats import multivariate_t
 
 from tideproof.errors import NotComparable
 from tideproof.estimate import Fit
-from tideproof.stats.comparisons import compare_with_best
-from tideproof.stats.inference import critical_values
+from tideproof.stats.comparisons import Field, Turned, compare_with_best, may_be_best
+from tideproof.stats.inference import chance_below, critical_values
+from tideproof.stats.wald import Wald
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
+
+
+def field(mu, C, freedom, level):
+    """Return arms compared by estimate and standard error, with the same degrees of freedom for all."""
+    pairs = Wald(mu, C, np.full(C.shape, float(freedom)))
+    return Field(pairs, np.arange(mu.size), mu, C, np.full(mu.size, float(freedom)), level)
+
+
+def compared(mu, C, freedom, level):
+    return compare_with_best(field(np.array(mu), C, freedom, level))
 
 
 def covariance(arms, seed):
@@ -57,13 +68,13 @@ def test_constants_by_plain_monte_carlo():
 def test_by_hand():
     """Hsu's rule with d = 2 on three arms."""
     mu, C = np.array([5.0, 4.0, 0.0]), 0.5 * np.eye(3)  # every se is 1
-    found = compare_with_best(mu, C, np.full(3, 1e9), 0.95)
+    found = compared(mu, C, 1e9, 0.95)
     d = critical_values(C, np.full(3, 1e9), 0.95)
     assert found.estimate.tolist() == [1.0, -1.0, -5.0]
     assert found.high == pytest.approx([1.0 + d[0], -1.0 + d[1], 0.0])
     assert found.candidate.tolist() == [True, True, False]
     assert found.low == pytest.approx([1.0 - d[1], -1.0 - d[0], -5.0 - d[0]])
-    clear = compare_with_best(np.array([9.0, 4.0, 0.0]), C, np.full(3, 1e9), 0.95)
+    clear = compared([9.0, 4.0, 0.0], C, 1e9, 0.95)
     assert clear.candidate.tolist() == [True, False, False]
     assert clear.low[0] == 0.0
     assert clear.high[1:].tolist() == [0.0, 0.0]
@@ -71,7 +82,7 @@ def test_by_hand():
 
 def test_zero_is_never_outside_its_interval_by_the_wrong_side():
     """At levels below one half the constants are negative: limits stay on their sides of 0."""
-    found = compare_with_best(np.array([0.1, 0.0, -3.0]), 0.5 * np.eye(3), np.full(3, 1e9), 0.05)
+    found = compared([0.1, 0.0, -3.0], 0.5 * np.eye(3), 1e9, 0.05)
     assert critical_values(0.5 * np.eye(3), np.full(3, 1e9), 0.05).max() < -0.3
     assert found.candidate.tolist() == [True, False, False]
     assert found.low[:2].tolist() == [0.0, 0.0]
@@ -80,19 +91,104 @@ def test_zero_is_never_outside_its_interval_by_the_wrong_side():
 
 
 def test_an_arm_that_leads_is_a_candidate_and_so_is_one_that_ties():
-    found = compare_with_best(np.array([2.0, 2.0, 1.0]), 1e-9 * np.eye(3), np.full(3, 9.0), 0.05)
+    found = compared([2.0, 2.0, 1.0], 1e-9 * np.eye(3), 9, 0.05)
     assert found.candidate.tolist() == [True, True, False]
 
 
 def test_unknown_noise_leaves_everything_open():
-    found = compare_with_best(np.array([2.0, 1.0]), np.full((2, 2), np.nan), np.full(2, 9.0), 0.95)
+    found = compared([2.0, 1.0], np.full((2, 2), np.nan), 9, 0.95)
     assert found.estimate.tolist() == [1.0, -1.0]
     assert np.isnan([found.low, found.high]).all()
     assert found.candidate.tolist() == [True, True]
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("seed", range(12))
+def test_against_all_rivals_one_by_one(seed, level):
+    """Hsu's limits from every pair of three to eight arms; exclusion from every pair, too."""
+    random = np.random.default_rng([3, seed])
+    arms, freedom = int(random.integers(3, 9)), float(random.choice([6, 40, 1000]))
+    C = covariance(arms, seed)
+    mu = 2.0 * np.sqrt(arms) * random.normal(size=arms)
+    d = critical_values(C, np.full(arms, freedom), level)
+    se = np.sqrt(np.diag(C)[:, None] + np.diag(C) - 2 * C)
+    every = range(arms)
+    upper = [min(mu[i] - mu[k] + d[i] * se[i, k] for k in every if k != i) for i in every]
+    may = [upper[i] > 0 or mu[i] == mu.max() for i in every]
+    found = compared(mu, C, freedom, level)
+    assert found.candidate.tolist() == may_be_best(field(mu, C, freedom, level)).tolist() == may
+    assert found.estimate == pytest.approx([mu[i] - np.delete(mu, i).max() for i in every])
+    assert found.high == pytest.approx([max(0.0, x) for x in upper], abs=1e-7)
+    low = [
+        min([mu[i] - mu[k] - d[k] * se[i, k] for k in every if k != i and may[k]] + [0.0]) for i in every
+    ]
+    assert found.low == pytest.approx(low, abs=1e-7)
+
+
+def test_of_two_arms_either_may_be_excluded_and_both_sides_count():
+    """With 95 % the bar is the two-sided t; a gap between it and the one-sided one excludes nobody."""
+    for freedom in (3.0, 30.0):
+        one, two = stdtrit(freedom, 0.95), stdtrit(freedom, 0.975)
+        C = 0.5 * np.eye(2)  # the difference has a standard error of 1
+        assert compared([0.5 * (one + two), 0.0], C, freedom, 0.95).candidate.tolist() == [True, True]
+        assert compared([1.001 * two, 0.0], C, freedom, 0.95).candidate.tolist() == [True, False]
+        found = compared([1.0, 0.0], C, freedom, 0.95)
+        assert (found.low[0], found.high[0]) == pytest.approx((1.0 - two, 1.0 + two))
+
+
+def test_the_chance_below_a_constant_is_its_level():
+    C, which = covariance(6, 2), np.array([1, 4])
+    freedom = np.array([5.0, 9.0, 20.0, 5.0, 300.0, 7.0])
+    for level in (0.6, 0.95):
+        d = critical_values(C, freedom, level, which)
+        assert np.flatnonzero(~np.isnan(d)).tolist() == [1, 4]
+        assert chance_below(C, freedom, d, which)[which] == pytest.approx([level] * 2, abs=1e-8)
+    many = chance_below(np.eye(501), np.full(501, 9.0), np.full(501, 6.0), np.array([7]))
+    assert many[7] == pytest.approx(1 - 500 * stdtr(9.0, -6.0))
+
+
+class Few(Wald):
+    """Arm 0 and arm 1 have too few events together for one to exclude the other."""
+
+    def enough(self, i, k):
+        return {i, k} != {0, 1}
+
+
+class Silent(Wald):
+    """Nothing is known of arm 0 against arm 2."""
+
+    def deviate(self, i, k, gap=0.0):
+        return np.nan if {i, k} == {0, 2} else super().deviate(i, k, gap)
+
+
+def test_an_arm_is_excluded_only_by_one_that_has_enough_events_and_a_test():
+    mu, C, freedom = np.array([0.0, 9.0, 9.5, 1.0]), 0.5 * np.eye(4), np.full((4, 4), 30.0)
+
+    def candidates(kind, arms):
+        return may_be_best(Field(kind(mu, C, freedom), np.array(arms), mu[arms], C, freedom[0], 0.95))
+
+    assert candidates(Wald, [0, 1, 2, 3]).tolist() == [False, True, True, False]
+    assert candidates(Few, [0, 1, 2, 3]).tolist() == [False, True, True, False]  # by arm 2
+    two = Field(Few(mu, C, freedom), np.array([0, 1]), mu[:2], C[:2, :2], freedom[0, :2], 0.95)
+    assert may_be_best(two).tolist() == [True, True]
+    apart = Field(Silent(mu, C, freedom), np.array([0, 2]), mu[[0, 2]], C[:2, :2], freedom[0, :2], 0.95)
+    assert may_be_best(apart).tolist() == [True, True]
+
+
+def test_turned_pairs_are_those_of_the_negative():
+    mu, C, freedom = np.array([1.0, 3.0, 2.0]), covariance(3, 5), np.full((3, 3), 8.0)
+    turned, mirrored = Turned(Wald(mu, C, freedom)), Wald(-mu, C, freedom)
+    for i, k in ((0, 1), (2, 0)):
+        assert turned.gap(i, k) == mirrored.gap(i, k)
+        assert turned.deviate(i, k, 0.3) == pytest.approx(mirrored.deviate(i, k, 0.3))
+        assert turned.upper(i, k, 1.6) == pytest.approx(mirrored.upper(i, k, 1.6))
+        assert turned.lower(i, k, 1.6) == pytest.approx(mirrored.lower(i, k, 1.6))
+    assert Turned(Few(mu, C, freedom)).enough(1, 2)
+    assert not Turned(Few(mu, C, freedom)).enough(1, 0)
+
+
 def test_without_noise():
-    found = compare_with_best(np.array([1.0, 2.0, 2.0]), np.zeros((3, 3)), np.full(3, 5.0), 0.95)
+    found = compared([1.0, 2.0, 2.0], np.zeros((3, 3)), 5, 0.95)
     assert found.candidate.tolist() == [False, True, True]
 
 
@@ -127,9 +223,9 @@ def test_error_rates_under_common_noise(monkeypatch):
     """The constants depend on the design alone here, so they are computed once."""
     known = {}
 
-    def once(C, freedom, level):
-        key = np.round(C / C[0, 0], 6).tobytes()
-        return known.setdefault(key, critical_values(C, freedom, level) if key not in known else None)
+    def once(C, freedom, level, which):
+        key = np.round(C / C[0, 0], 6).tobytes(), which.size
+        return known.setdefault(key, critical_values(C, freedom, level, which) if key not in known else None)
 
     monkeypatch.setattr("tideproof.stats.comparisons.critical_values", once)
     check_error_rates("common", [1, 1, 1, 1], 1500)

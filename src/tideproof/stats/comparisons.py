@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -149,9 +150,10 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     arms = field.arms.tolist()
     against = np.full(field.size, -np.inf)
     for i in range(field.size):
-        if i != int(np.argmax(field.mu)):  # the leader always may
+        if field.mu[i] < field.mu.max():  # who leads always may
             rivals = (arms[r] for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
-            against[i] = max((field.pairs.deviate(r, arms[i]) for r in rivals), default=-np.inf)
+            found = (field.pairs.deviate(r, arms[i]) for r in rivals)
+            against[i] = max((z for z in found if not math.isnan(z)), default=-np.inf)
     single, most = (
         normal_quantile(field.one_sided),
         normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1)),
@@ -190,10 +192,13 @@ def compare_with_best(field: Field) -> Comparisons:
     bar, low, high = field.bars(np.arange(k)), np.zeros(k), np.zeros(k)
     left = np.flatnonzero(candidate)
     for i in range(k):
+        others, gap = np.delete(np.arange(k), i), field.mu[i] - field.mu
         if candidate[i]:
-            high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i]) for r in field.rivals(i)))
+            highest = np.argsort((gap + bar[i] * field.se[i])[others], kind="stable")
+            near = others[highest[:_RIVALS]].tolist()
+            high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i]) for r in near))
         others = left[left != i]
-        lowest = np.argsort(field.mu[i] - field.mu[others] - bar[others] * field.se[i, others], kind="stable")
+        lowest = np.argsort((gap - bar * field.se[i])[others], kind="stable")
         for r in others[lowest[:_RIVALS]].tolist():
             low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r]))
     return Comparisons(estimate, low, high, candidate)

@@ -54,7 +54,7 @@ def normal_from_student(t: float, freedom: float) -> float:
     """
     from scipy.special import ndtri, stdtr
 
-    if math.isinf(freedom) or math.isinf(t):
+    if math.isinf(freedom) or not math.isfinite(t):
         return t
     tail = float(stdtr(freedom, -abs(t)))
     return math.copysign(-float(ndtri(tail)) if tail > 0.0 else _END, t)
