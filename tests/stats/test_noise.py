@@ -168,7 +168,7 @@ def test_the_general_readout_is_the_common_one_when_noise_is():
         s = solve(c)
         found = read_out(s, s.P, c, 1.0 / c.n)
         want = [*adjusted(s, c), *shifts(s, c)]
-        for ours, theirs in zip(found, want, strict=True):
+        for ours, theirs in zip(found[:4], want, strict=True):
             assert ours == pytest.approx(theirs, abs=1e-9)
 
 
@@ -229,7 +229,7 @@ def test_clustered_covers_where_shifts_differ_between_arms_and_common_does_not()
 
 
 def test_what_a_model_cannot_do():
-    with pytest.raises(InputError, match=r"variance must be one of 'common', .* not 'equal'"):
+    with pytest.raises(InputError, match=r"variance must be one of 'auto', 'common', .* not 'equal'"):
         Fit.from_arrays(*log(), variance="equal")
     with pytest.raises(InputError, match="needs a degree of freedom; there is none"):
         Fit.from_arrays(list("AB"), [1, 1], [0.0, 1.0], variance="robust")
