@@ -30,11 +30,11 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.gaps import gaps, meetings
 from tideproof.stats.inference import limits
 from tideproof.stats.influence import influence, without_each
-from tideproof.stats.noise import MODELS, Variance, is_exact, sigma2
+from tideproof.stats.noise import MODELS, Variance, sigma2
 from tideproof.stats.pair_tests import PairTests
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.solve import solve
-from tideproof.stats.spreads import ROUNDING
+from tideproof.stats.spreads import is_exact
 from tideproof.stats.variances import Spread, unequal_variances
 from tideproof.stats.wrong_scale import Scale
 from tideproof.table import Table

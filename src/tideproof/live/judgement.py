@@ -13,8 +13,8 @@ from tideproof.live.recommendation import Recommendation
 from tideproof.stats.cells import members
 from tideproof.stats.comparisons import normal_quantile
 from tideproof.stats.inference import chance_of_best
-from tideproof.stats.noise import is_exact
 from tideproof.stats.solve import Solution, component_of
+from tideproof.stats.spreads import is_exact
 from tideproof.stats.wald import Wald
 
 LEVEL = 0.95

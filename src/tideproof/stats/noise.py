@@ -26,13 +26,7 @@ from tideproof.words import listed
 
 Variance = Literal["auto", "common", "by-arm", "by-environment", "robust", "clustered"]
 
-ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
 FEWEST = 5  # degrees of freedom of a variance that may become a weight
-
-
-def is_exact(sigma: float, largest: float) -> bool:
-    """Tell whether residuals are mere rounding of rewards as large as that, as no real ones are."""
-    return sigma <= ROUNDING * largest
 
 
 class Estimate(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve import solve
-from tideproof.stats.wrong_scale import Scale, WrongScale, wrong_scale
+from tideproof.stats.wrong_scale import Scale, WrongScale, noise_grows, wrong_scale
 
 DOUBT = 0.05  # p below which a scale is wrong
 _RARE = 0.1  # mean chance of an event below which nobody tells odds from ratios
@@ -39,7 +39,8 @@ def choose_scale(cells: Cells) -> Choice:
     """Choose the scale on which arms differ by the same in all environments.
 
     If nothing tells: ratios where rewards are 0 or 1 (conversions go up and down by factors wherever there
-    are enough of them to see it), differences otherwise.
+    are enough of them to see it), and where noise grows with the level, as that of what multiplies does;
+    differences otherwise.
 
     All scales are tested under one law of the rewards: 0 or 1 if they are, otherwise a variance that is a
     power of the mean, as measured inside the cells. Odds are looked at where rewards are 0 or 1 and the mean
@@ -52,7 +53,8 @@ def choose_scale(cells: Cells) -> Choice:
             said += f" These are not the same at every level of the environments ({_p(test.p)})."
         return Choice("difference", {"difference": test}, False, said)
     rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
-    scales: list[Scale] = ["ratio", "difference"] if cells.binary else ["difference", "ratio"]
+    multiplies = cells.binary or noise_grows(cells)
+    scales: list[Scale] = ["ratio", "difference"] if multiplies else ["difference", "ratio"]
     if cells.binary and not rare:
         scales.append("odds")
     tests = {scale: _worst(cells, scale, [other for other in scales if other != scale]) for scale in scales}

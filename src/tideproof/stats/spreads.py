@@ -8,6 +8,7 @@ freedom, and a small arm whose few rewards happen to be alike is not believed to
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,12 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sums
 
-ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
+_ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
+
+
+def is_exact(sigma: float, largest: float) -> bool:
+    """Tell whether residuals are mere rounding of rewards as large as that, as no real ones are."""
+    return sigma <= _ROUNDING * largest
 
 
 class Spreads(NamedTuple):
@@ -68,7 +74,7 @@ def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads
         return _unknown(cells)
     left *= freedom / left.sum()
     squares = np.where(used, cells.squares + cells.n * (cells.mean - fitted) ** 2, 0.0)
-    if squares.sum() <= left.sum() * (ROUNDING * np.abs(cells.mean).max()) ** 2:
+    if is_exact(math.sqrt(squares.sum() / left.sum()), float(np.abs(cells.mean).max())):
         return _unknown(cells)
     unit = np.where(used, base, 1.0)
     squares /= unit

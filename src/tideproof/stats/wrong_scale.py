@@ -254,24 +254,53 @@ def _levels(cells: Cells) -> _Level:
 
 
 def _law(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
-    """Return the variance of a reward given its mean x: x (1 - x) if rewards are 0 or 1, else s x^k.
-
-    k compares the variance inside the cells of the third of environments with the lowest level and of the
-    third with the highest; 0 where levels may be negative.
-    """
+    """Return the variance of a reward given its mean x: x (1 - x) if rewards are 0 or 1, else s x^k."""
     if cells.binary:
         return lambda x: np.maximum(x * (1.0 - x), 1e-12)
     squares, freedom = cells.by_environment(cells.squares), cells.by_environment(cells.n - 1.0)
-    order, third = np.argsort(level, kind="stable"), max(1, cells.J // 3)
-    ends = order[:third], order[-third:]
-    inside = [float(np.sum(squares[these])) / max(1.0, float(np.sum(freedom[these]))) for these in ends]
-    power = 0.0
-    if np.all(level > 0.0) and min(inside) > 0.0:
-        low, high = (float(np.average(level[these], weights=freedom[these] + 1e-9)) for these in ends)
-        if high > 1.1 * low:
-            power = float(np.clip(math.log(inside[1] / inside[0]) / math.log(high / low), 0.0, 3.0))
+    power = _growth(cells, level).power
     if power == 0.0:
         scale = float(np.sum(squares)) / max(1.0, float(np.sum(freedom)))
         return lambda x: np.full(x.shape, max(scale, 1e-300))
     scale = float(np.sum(squares) / np.sum(freedom * level**power))
     return lambda x: scale * np.maximum(x, 1e-12) ** power
+
+
+class _Growth(NamedTuple):
+    """How noise grows with the level: the power k of s x^k, and how many standard errors it is above 0."""
+
+    power: float
+    z: float
+
+
+def noise_grows(cells: Cells) -> bool:
+    """Return whether rewards vary more where their level is higher, beyond chance: noise that multiplies."""
+    return _growth(cells, _levels(cells).here).z > 2.0
+
+
+def _growth(cells: Cells, level: Floats) -> _Growth:
+    """Compare the variance inside the cells of the third of environments with the lowest levels, and highest.
+
+    A logarithm of a variance with n degrees of freedom has the variance (2 + excess kurtosis)/n. Nothing is
+    known, 0, where levels may be negative or hardly differ.
+    """
+    order, third = np.argsort(level, kind="stable"), max(1, cells.J // 3)
+    ends = order[:third], order[-third:]
+    squares, freedom = cells.by_environment(cells.squares), cells.by_environment(cells.n - 1.0)
+    left = [max(1.0, float(np.sum(freedom[these]))) for these in ends]
+    inside = [float(np.sum(squares[these])) / n for these, n in zip(ends, left, strict=True)]
+    if not np.all(level > 0.0) or not min(inside) > 0.0:
+        return _Growth(0.0, 0.0)
+    low, high = (float(np.average(level[these], weights=freedom[these] + 1e-9)) for these in ends)
+    if not high > 1.1 * low:
+        return _Growth(0.0, 0.0)
+    noise = np.full(2, 2.0)
+    if cells.fourths is not None:
+        fourths = cells.by_environment(cells.fourths)
+        for end, these in enumerate(ends):
+            noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] ** 2 - 3.0)
+            max(0.0, fourths[e].sum() / n / v**2 - 3.0) for e, n, v in zip(ends, left, inside, strict=True)
+        ]
+    rise = math.log(inside[1] / inside[0])
+    power = float(np.clip(rise / math.log(high / low), 0.0, 3.0))
+    return _Growth(power, rise / math.sqrt(float(np.sum(noise / left))))
