@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tideproof"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-IMPORTED_AS = {"numba-cuda": "numba.cuda"}
+IMPORTED_AS = {"numba-cuda": "numba.cuda", "python-calamine": "python_calamine"}
 GROUPS = {"dependencies": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
 
 

@@ -15,6 +15,7 @@ import typer
 from tideproof._version import __version__
 from tideproof.commands.registry import COMMANDS
 from tideproof.errors import TideproofError
+from tideproof.words import printable
 
 app = typer.Typer(
     help="Find the best of K alternatives while the whole world moves.",
@@ -50,7 +51,7 @@ def main() -> None:
     try:
         app()
     except TideproofError as error:
-        typer.secho(f"tideproof: {error}", fg="red", err=True)
+        typer.secho(printable(f"tideproof: {error}"), fg="red", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -36,18 +36,31 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def check_folder(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that would lie in no folder, or is one, before time is spent on what to write."""
+    """Refuse a file that cannot be written where it should lie, before time is spent on what to write."""
     if path is None:
         return
     name = checked_path(path)
+    folder = str(Path(path).parent)
     try:
-        in_folder, is_folder = Path(path).parent.is_dir(), Path(path).is_dir()
-    except OSError as error:  # a name too long
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # a name too long, a folder that may not be looked into
         raise InputError(f"cannot write {name!r}: {error.strerror}") from None
-    if not in_folder:
-        raise MissingFile(f"cannot write {name!r}: there is no folder {str(Path(path).parent)!r}")
-    if is_folder:
+    if not os.path.isdir(folder):
+        raise MissingFile(f"cannot write {name!r}: there is no folder {folder!r}")
+    if os.path.isdir(path):
         raise InputError(f"cannot write {name!r}: it is a folder")
+    if os.path.exists(path) and _read_only(path):
+        raise InputError(f"cannot write {name!r}: it is read-only")
+    beside = os.path.dirname(os.path.realpath(path))  # what a link points to is replaced, not the link
+    if _read_only(beside) or not os.access(beside, os.X_OK):
+        raise InputError(f"cannot write {name!r}: the folder {beside!r} is read-only")
+
+
+def _read_only(path: str | os.PathLike[str]) -> bool:
+    """Tell whether nobody may write, not even who is allowed everything, or this user may not."""
+    return not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK)
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:

@@ -39,6 +39,15 @@ def listed_groups(groups: Iterable[Iterable[Any]]) -> str:
     return " | ".join(", ".join(map(str, group)) for group in groups)
 
 
+def printable(text: str) -> str:
+    r"""Return text with control characters, which could steer a terminal, written out; lines stay.
+
+    >>> printable("a\x1b[31m b\x00\n")
+    'a\\x1b[31m b\\x00\n'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 def decimals(size: float, digits: int) -> int:
     """Return how many decimals show a number of this size with so many digits.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -158,6 +160,96 @@ def test_a_report_that_cannot_be_written_is_noticed_before_the_log_is_read(log):
     refused = run(log, *NAMES, "--html", "no/such/report.html")
     assert "there is no folder 'no/such'" in str(refused.exception)
     assert refused.stdout == ""
+
+
+def test_a_folder_and_a_report_that_are_read_only_are_left_alone(tmp_path, log):
+    """Also by who may do everything, as this test perhaps may."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    folder.chmod(0o555)
+    refused = run(log, *NAMES, "--html", folder / "report.html")
+    assert isinstance(refused.exception, InputError)
+    assert "report.html': the folder " in str(refused.exception)
+    assert str(refused.exception).endswith("is read-only")
+    report = tmp_path / "report.html"
+    report.write_text("signed")
+    report.chmod(0o444)
+    refused = run(log, *NAMES, "--html", report)
+    assert str(refused.exception) == f"cannot write '{report}': it is read-only"
+    assert (report.read_text(), refused.stdout) == ("signed", "")
+
+
+def test_what_a_user_may_not_look_into(tmp_path, log, monkeypatch):
+    """Whoever may do everything is told by the system that this may not be done."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "read-only" in str(run(log, *NAMES, "--html", tmp_path / "report.html").exception)
+
+    def closed(path, *args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", closed)
+    refused = run(tmp_path / "x" / "log.csv", *NAMES)
+    assert isinstance(refused.exception, InputError)
+
+
+def test_a_pipe(tmp_path, log):
+    """All kinds of files; the message names none that nobody knows."""
+    for name in ("log.csv", "log.parquet", "log.ndjson", "log.csv.gz"):
+        path = tmp_path / name
+        if name.endswith("parquet"):
+            frame().write_parquet(path)
+        elif name.endswith("ndjson"):
+            frame().write_ndjson(path)
+        elif name.endswith("gz"):
+            path.write_bytes(gzip.compress(log.read_bytes()))
+        done = CliRunner().invoke(app, ["analyze", "-", *NAMES, "--json"], input=path.read_bytes())
+        assert json.loads(done.stdout)["best"] == "B"
+    refused = CliRunner().invoke(app, ["analyze", "-", *NAMES], input=b"")
+    assert str(refused.exception) == "the file '-' is empty"
+    refused = CliRunner().invoke(app, ["analyze", "-", "--arm", "x"], input=log.read_bytes())
+    assert str(refused.exception).startswith("unknown column 'x'")
+
+
+def test_names_that_would_steer_a_terminal(tmp_path):
+    """They are written out, wherever they stand: in the answer, in warnings, in errors."""
+    path = tmp_path / "log.csv"
+    for name in ("\x1b[31mB", "B\x00", "B\x9b1m", "B\x07"):
+        path.write_text("variant,day,sales\n" + f"A,mon,3\n{name},mon,4\nA,mon,5\n{name},mon,6\n" * 5)
+        done = run(path, *NAMES)
+        shown = done.stdout + done.stderr
+        assert not set(shown) & set("\x1b\x00\x9b\x07")
+        assert name.encode("unicode_escape").decode() in shown
+    bad = subprocess.run(
+        [sys.executable, "-m", "tideproof", "analyze", path, "--arm", "\x1b[31mB"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "\x1b" not in bad.stderr
+    assert (bad.returncode, "'\\x1b[31mB'" in bad.stderr) == (2, True)
+
+
+def test_labels_that_may_be_meant_as_one(tmp_path):
+    path = tmp_path / "log.csv"
+    rows = [f"{v},{day},{x}\n" for x, v in enumerate(["B", "B ", "a", "A", "NULL"]) for day in ("mon", "Mon")]
+    path.write_text("variant,day,sales\n" + "".join(rows) * 3)
+    said = json.loads(run(path, "--json").stdout)["warnings"]
+    for sentence in (
+        "Arms 'B' and 'B ' differ in spaces or capitals only; they are counted as two.",
+        "Arms 'A' and 'a' differ in spaces or capitals only; they are counted as two.",
+        "Arm 'NULL' looks like a missing value; it is counted as an arm.",
+        "Environments 'Mon' and 'mon' differ in spaces or capitals only; they are counted as two.",
+    ):
+        assert sentence in said
+
+
+def test_one_environment_is_said(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("variant,sales\n" + "A,3\nB,4\nA,3.5\nB,6\n" * 5)
+    notes = json.loads(run(path, "--no-environment", "--json").stdout)["notes"]
+    assert any(note.startswith("With one environment nothing is adjusted") for note in notes)
+    both = run(path, "--no-environment", "--environment", "variant")
+    assert "--environment and --no-environment exclude each other" in str(both.exception)
 
 
 def test_the_name_of_the_report_is_printed_as_it_is(tmp_path, log):

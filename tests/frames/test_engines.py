@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import shutil
 import warnings
+from zoneinfo import ZoneInfo
 
 import duckdb
 import narwhals as nw
@@ -17,7 +18,7 @@ import pytest
 
 from logs import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated, write
 from tideproof.errors import InputError, UnknownName
-from tideproof.frames import cells, checks
+from tideproof.frames import arrays, cells, checks
 
 EVERYWHERE = {
     "dict": lambda d, path: d,
@@ -39,6 +40,109 @@ def test_an_environment_from_a_timestamp(tmp_path, engine, every):
     found = cells(EVERYWHERE[engine](LOG, tmp_path), "variant", f"{every}(ts)", "sales")
     labels = [truncated(moment, every) for moment in LOG["ts"]]
     assert_same(as_dict(found), expected(LOG["variant"], labels, LOG["sales"]))
+
+
+BERLIN = {"time_zone": "Europe/Berlin"}  # an hour or two ahead of UTC
+
+
+@pytest.mark.parametrize("every", ["hour", "day", "week"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "zoned", "text", "seconds", "milliseconds", "nanoseconds", "floats"]
+)
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_moments_of_every_kind(tmp_path, engine, kind, every):
+    """Oracle: Python's own clocks. With and without a time zone."""
+    utc = [moment.replace(tzinfo=dt.UTC) for moment in LOG["ts"]]
+    moments = {
+        "plain": LOG["ts"],
+        "zoned": [moment.astimezone(dt.timezone(dt.timedelta(hours=-3))) for moment in utc],
+        "text": [moment.isoformat(sep=" ") for moment in LOG["ts"]],
+        "seconds": [int(moment.timestamp()) for moment in utc],
+        "milliseconds": [int(moment.timestamp() * 1000) for moment in utc],
+        "nanoseconds": [int(moment.timestamp()) * 10**9 for moment in utc],
+        "floats": [moment.timestamp() for moment in utc],
+    }[kind]
+    data = LOG | {"ts": moments}
+    found = cells(EVERYWHERE[engine](data, tmp_path), "variant", f"{every}(ts)", "sales")
+    labels = [truncated(moment, every) for moment in LOG["ts"]]
+    assert_same(as_dict(found), expected(LOG["variant"], labels, LOG["sales"]))
+    found = cells(EVERYWHERE[engine](data, tmp_path), "variant", f"{every}(ts)", "sales", **BERLIN)
+    here = [moment.astimezone(ZoneInfo("Europe/Berlin")) for moment in utc]
+    labels = [truncated(moment.replace(tzinfo=None), every) for moment in here]
+    if every == "hour":
+        pairs = zip(labels, here, strict=True)
+        labels = [label.replace(tzinfo=dt.timezone(moment.utcoffset())) for label, moment in pairs]
+    assert_same(as_dict(found), expected(LOG["variant"], labels, LOG["sales"]))
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_environments_of_several_columns(tmp_path, monkeypatch, engine):
+    found = cells(EVERYWHERE[engine](LOG, tmp_path), "variant", "day(ts):n", "sales")
+    pairs = [f"{moment.date()}:{n}" for moment, n in zip(LOG["ts"], LOG["n"], strict=True)]
+    assert_same(as_dict(found), expected(LOG["variant"], pairs, LOG["sales"]))
+    monkeypatch.setattr(arrays, "_MOST_KEYS", 1)  # so many labels that their pairs have no number
+    assert_same(as_dict(cells(LOG, "variant", "day(ts):n", "sales")), as_dict(found))
+    holes = LOG | {"n": [None, *LOG["n"][1:]]}
+    with pytest.raises(InputError, match="of 600 rows there are 1 in 'n'"):
+        cells(EVERYWHERE[engine](holes, tmp_path), "variant", "day:n", "sales")
+    found = cells(EVERYWHERE[engine](holes, tmp_path), "variant", "day:n", "sales", missing="drop")
+    assert (found.n.sum(), found.dropped) == (599, 1)
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_no_environment(tmp_path, engine):
+    found = cells(EVERYWHERE[engine](LOG, tmp_path), "variant", None, "sales")
+    assert_same(as_dict(found), expected(LOG["variant"], ["all"] * 600, LOG["sales"]))
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+@pytest.mark.parametrize("environment", ["day", "week(ts)", None])
+def test_a_column_for_each_arm(tmp_path, engine, environment):
+    holes = [None if i % 7 == 0 else x for i, x in enumerate(LOG["var"])]
+    data = EVERYWHERE[engine](LOG | {"var": holes}, tmp_path)
+    found = cells(data, None, environment, None, wide=["sales", "n", "var"])
+    weeks = [truncated(moment, "week") for moment in LOG["ts"]]
+    labels = {"day": LOG["day"], "week(ts)": weeks, None: ["all"] * 600}[environment]
+    rows = [
+        (name, label, x)
+        for name, column in (("sales", LOG["sales"]), ("n", LOG["n"]), ("var", holes))
+        for label, x in zip(labels, column, strict=True)
+        if x is not None
+    ]
+    assert_same(as_dict(found), expected(*zip(*rows, strict=True)))
+    assert found.dropped == 0
+    if engine not in ("csv", "jsonl"):  # where NaN is a word
+        data = EVERYWHERE[engine](LOG | {"var": [math.nan if x is None else x for x in holes]}, tmp_path)
+        again = cells(data, None, environment, None, wide=["sales", "n", "var"])
+        assert_same(as_dict(again), as_dict(found))
+
+
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_successes_of_n(tmp_path, engine):
+    ones = [n // 2 for n in LOG["n"]]
+    data = EVERYWHERE[engine](LOG | {"ones": ones}, tmp_path)
+    found = cells(data, "variant", "day", None, successes="ones", n="n")
+    rows = [
+        (v, day, float(i < k))
+        for v, day, k, n in zip(LOG["variant"], LOG["day"], ones, LOG["n"], strict=True)
+        for i in range(n)
+    ]
+    single = expected(*zip(*rows, strict=True))
+    assert_same(as_dict(found), single)
+    assert found.binary
+    assert_tails(found, *zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    "engine", sorted(EVERYWHERE.keys() - {"polars lazy", "duckdb", "narwhals of duckdb"})
+)
+@pytest.mark.parametrize("written", [lambda x: f"{x:.6f}".replace(".", ","), lambda x: ("no", "yes")[x > 0]])
+def test_rewards_that_are_text(tmp_path, engine, written):
+    """Read as those of a file; an engine that is asked for groups only has no text to look at."""
+    text = [written(x) for x in LOG["sales"]]
+    numbers = [float(x.replace(",", ".")) if "," in x else float(x == "yes") for x in text]
+    found = cells(EVERYWHERE[engine](LOG | {"sales": text}, tmp_path), **NAMES)
+    assert_same(as_dict(found), expected(LOG["variant"], LOG["day"], numbers))
 
 
 def test_a_column_may_be_called_like_a_function():
@@ -159,9 +263,9 @@ def test_infinite_and_missing_rewards_are_counted_apart(tmp_path, engine):
 
 @pytest.mark.parametrize("engine", EVERYWHERE)
 def test_what_is_no_timestamp(tmp_path, engine):
-    what = {"dict": "int", "duckdb": "BIGINT", "csv": "BIGINT", "parquet": "BIGINT", "jsonl": "BIGINT"}
-    what["narwhals of duckdb"] = "BIGINT"
-    message = rf"day\(n\) needs timestamps; column 'n' holds {what.get(engine, 'Int64')}$"
+    message = (
+        r"day\(n\) needs timestamps; column 'n' holds numbers that are no seconds or milliseconds since 1970"
+    )
     with pytest.raises(InputError, match=message):
         cells(EVERYWHERE[engine](LOG, tmp_path), "variant", "day(n)", "sales")
     with pytest.raises(UnknownName, match="unknown column 'tss'; did you mean 'ts'"):

@@ -55,7 +55,7 @@ def test_rewards_far_from_zero_keep_their_digits(tmp_path, kind):
 HEAD = "variant,day,sales\n"
 BAD = {
     "": "the file .* is empty",
-    "\n": "begins with an empty line; its first line must name the columns",
+    "\n": "has no line that names the columns, only empty lines or comments",
     HEAD: "the data has no rows",
     "A,mon,3.5\nB,mon,4\n": "seems to have no header: its first line is 'A', 'mon', '3\\.5'; add a line",
     "variant,dag,sales\nA,mon,3\n": "unknown column 'day'; did you mean 'dag'\\? known: 'variant', 'dag', 'sales'",
@@ -101,7 +101,7 @@ def test_more_bad_places(tmp_path):
         "[bc].*": r"matches files of several kinds: \.parquet, \.xlsx$",
         ".": "is a folder; name its files",
         "b.parquet": "cannot read .*Parquet",
-        "c.xlsx": r"cannot read \.xlsx files: .* known: \.csv",
+        "c.xlsx": "cannot read .*c.xlsx'",
         "d.jsonl": "cannot read .*Malformed JSON",
         "e.csv": "not utf-8 encoded",
     }.items():

@@ -178,8 +178,8 @@ def test_rewards_that_are_no_numbers(engine):
 @pytest.mark.parametrize(
     ("rewards", "what"),
     [
-        (["1", "2"], "text"),
-        ([1, "2"], "text"),
+        (["1", "x"], "text in 1 row \\(row 2: 'x'\\)"),
+        ([None, "2", object()], "values of several kinds"),
         ([10**400, 1], "object"),
         ([object(), 1], "object"),
         ([[1, 2], [3, 4]], "int"),
@@ -188,7 +188,7 @@ def test_rewards_that_are_no_numbers(engine):
 )
 def test_arrays_of_rewards_that_are_no_numbers(rewards, what):
     with pytest.raises(InputError, match=f"column 'reward' must be numeric; it holds {what}"):
-        cells_from_arrays(["A", "B"], ["x", "x"], rewards)
+        cells_from_arrays(["A", "B", "A"][: len(rewards)], "xxx"[: len(rewards)], rewards)
 
 
 def test_no_rows(engine):

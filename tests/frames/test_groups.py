@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,9 @@ from tideproof.errors import InputError
 from tideproof.frames.checks import check_arms, check_fetched, is_missing
 from tideproof.frames.groups import Groups, assemble, indexed, merged
 from tideproof.frames.moments import Tails
+from tideproof.frames.request import Request
+
+PLAIN = Request.of("arm", "environment", "reward")
 
 
 def summary(rewards):
@@ -42,7 +47,7 @@ def test_a_long_sum_far_from_zero_keeps_its_digits():
 def groups(**changed):
     plain = {
         "arm": ["B", "A", "B"],
-        "environment": ["tue", "mon", "mon"],
+        "environment": [("tue",), ("mon",), ("mon",)],
         "n": np.array([2.0, 1.0, 3.0]),
         "mean": np.array([5.0, 6.0, 7.0]),
         "squares": np.array([0.5, 0.0, 1.5]),
@@ -53,7 +58,7 @@ def groups(**changed):
 
 
 def test_cells_are_ordered_by_environment_then_arm():
-    found = assemble(groups(dropped=4))
+    found = assemble(groups(dropped=4), PLAIN)
     assert (found.arms, found.environments, found.dropped) == (["A", "B"], ["mon", "tue"], 4)
     assert (found.arm.tolist(), found.environment.tolist()) == ([0, 1, 1], [0, 0, 1])
     assert (found.n.tolist(), found.mean.tolist(), found.squares.tolist()) == (
@@ -64,15 +69,16 @@ def test_cells_are_ordered_by_environment_then_arm():
 
 
 def test_the_order_of_first_appearance_is_kept():
-    found = assemble(groups(ordered=True))
+    found = assemble(groups(ordered=True), PLAIN)
     assert (found.arms, found.environments, found.dropped) == (["B", "A"], ["tue", "mon"], 0)
     assert (found.arm.tolist(), found.environment.tolist()) == ([0, 0, 1], [0, 1, 1])
     assert found.n.tolist() == [2, 3, 1]
 
 
 def test_new_labels_merge_what_they_share():
-    found = assemble(groups(), relabel=lambda day: {"mon": "week", "tue": "week"}[day])
-    assert (found.arms, found.environments) == (["A", "B"], ["week"])
+    days = [("2024-10-15",), ("2024-10-14",), ("2024-10-14",)]
+    found = assemble(groups(environment=days), Request.of("a", "week(t)", "r").among("atr"))
+    assert (found.arms, found.environments) == (["A", "B"], [dt.date(2024, 10, 14)])
     assert found.n.tolist() == [1, 5]
     assert found.mean == pytest.approx([6.0, 6.2])
     assert found.squares == pytest.approx([0.0, 0.5 + 1.5 + 2 * 1.2**2 + 3 * 0.8**2])

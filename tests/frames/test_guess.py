@@ -56,16 +56,29 @@ def test_the_only_one_left():
         == "shop"
     )
     assert guess({"variant": "VARCHAR", "day": "DATE", "won": "BOOLEAN"}, None, None, None).reward == "won"
-    with pytest.raises(
-        InputError, match="which column is the reward"
-    ):  # text is no reward, by place or by name
-        guess({"variant": "VARCHAR", "day": "DATE", "won": "VARCHAR"}, None, None, None)
+    # text, by place or by name: what is no number in it will be said, with its line
+    assert guess({"variant": "VARCHAR", "day": "DATE", "won": "VARCHAR"}, None, None, None).reward == "won"
+    assert guess(TYPES | {"sales": "VARCHAR", "id": "BIGINT"}, None, None, None).reward == "sales"
+    assert guess(TYPES | {"value": "VARCHAR"}, None, None, None).reward == "sales"  # numbers go first
     with pytest.raises(InputError, match="which column is the reward"):
-        guess(TYPES | {"sales": "VARCHAR"}, None, None, None)
+        guess({"variant": "VARCHAR", "day": "DATE", "won": "TIMESTAMP"}, None, None, None)
     with pytest.raises(InputError, match="which column is the reward"):
         guess(TYPES | {"revenue": "DOUBLE"}, None, None, None)
     with pytest.raises(InputError, match="which column is the arm"):  # two roles are open
         guess({"shop": "VARCHAR", "y": "DOUBLE"}, None, None, None)
+
+
+def test_what_is_not_needed_is_not_guessed():
+    types = {"variant": "VARCHAR", "clicks": "BIGINT", "shown": "BIGINT"}
+    found = guess(types, None, None, None, needed=["arm"], taken=["clicks", "shown"])
+    assert found == ("variant", None, None, ("arm",))
+    assert str(found) == "arm = variant"
+    wide = {"day": "DATE", "A": "DOUBLE", "B": "DOUBLE"}
+    assert guess(wide, None, None, None, needed=["environment"], taken=["A", "B"]).environment == "day"
+    left = guess(wide | {"x": "VARCHAR"}, None, "day", None, needed=["arm", "environment"], taken=["A", "B"])
+    assert left.arm == "x"
+    with pytest.raises(InputError, match="which column is the environment: say --environment, or --no-env"):
+        guess({"variant": "VARCHAR", "y": "DOUBLE"}, None, None, None)
 
 
 def test_a_doubt_names_the_columns():

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
-from logs import LOG, NAMES, as_dict, assert_same, expected, truncated
+from logs import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated
 from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.frames import cells
 
@@ -55,6 +55,37 @@ def test_timestamps(postgres, every):
     query = "select variant, zoned, money from other.odd"
     found = cells(postgres, "variant", f"{every}(zoned)", "money", table=query)
     assert_same(as_dict(found), want)
+
+
+def test_environments_of_several_columns_of_none_and_of_time_zones(postgres):
+    found = cells(postgres, "variant", "day : n", "sales", table="log")
+    pairs = [f"{day}:{n}" for day, n in zip(LOG["day"], LOG["n"], strict=True)]
+    assert_same(as_dict(found), expected(LOG["variant"], pairs, LOG["sales"]))
+    found = cells(postgres, "variant", None, "sales", table="log")
+    assert_same(as_dict(found), expected(LOG["variant"], ["all"] * 600, LOG["sales"]))
+    assert_tails(found, LOG["variant"], ["all"] * 600, LOG["sales"])
+    for column in ("ts", "zoned", "extract(epoch from ts)", "extract(epoch from ts) * 1000", "ts::text"):
+        source = "other.odd" if column == "zoned" else "log"
+        query = f"select variant, {column} as t, sales::float8 from {source} where sales is not null"
+        found = cells(
+            postgres, "variant", "day(t)", "sales", table=query, time_zone="Asia/Kathmandu", missing="drop"
+        )
+        offset = dt.timedelta(hours=5, minutes=45)
+        rows = zip(LOG["variant"], LOG["ts"], LOG["sales"], LOG["n"], strict=True)
+        kept = [(v, (t + offset).date(), x) for v, t, x, n in rows if column != "zoned" or n > 2]
+        assert_same(as_dict(found), expected(*zip(*kept, strict=True)))
+
+
+def test_a_wide_table(postgres):
+    query = "select day, sales as a, case when n > 1 then var end as b from log"
+    found = cells(postgres, None, "day", None, wide=["a", "b"], table=query)
+    rows = zip(LOG["day"], LOG["sales"], LOG["var"], LOG["n"], strict=True)
+    long = [
+        r
+        for day, a, b, n in rows
+        for r in (("a", day, a), *([("b", day, float(np.float32(b)))] if n > 1 else []))
+    ]
+    assert_same(as_dict(found), expected(*zip(*long, strict=True)))
 
 
 def test_a_query_and_a_schema(postgres):
@@ -205,3 +236,14 @@ def test_a_password_that_is_wrong_is_one_line(postgres):
         cells("postgresql://nobody:secret@127.0.0.1:1/none?connect_timeout=1", **NAMES)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_powers_that_postgres_would_refuse(postgres):
+    """Its products neither underflow nor overflow in silence."""
+    rows = [("AB"[i % 2], "mon", x) for i, x in enumerate([1e-120, 3e-120, 2e-120, 4e-120])]
+    found = cells(postgres, **table_of(postgres, "tiny", rows))
+    assert (found.n.tolist(), found.fourths.tolist()) == ([2, 2], [0, 0])
+    rows = [("AB"[i % 2], "mon", x) for i, x in enumerate([1e100, 3e100, 2e100, 4e100])]
+    found = cells(postgres, **table_of(postgres, "huge", rows))
+    assert found.n.tolist() == [2, 2]
+    assert found.fourths is None

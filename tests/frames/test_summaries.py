@@ -97,7 +97,10 @@ def test_columns_that_are_no_numbers(tmp_path, column):
 
 
 def test_counts_in_memory_that_are_no_numbers():
-    with pytest.raises(InputError, match=r"^column 'n' must be numeric; it holds text$"):
+    with pytest.raises(
+        InputError,
+        match=r"^column 'n' must be numeric; it holds text in 2 rows \(row 1: 'four', row 2: 'two'\)$",
+    ):
         cells(PLAIN | {"n": ["four", "two"]}, **WHERE, variance="v")
 
 

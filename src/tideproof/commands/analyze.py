@@ -12,8 +12,9 @@ import typer
 
 from tideproof.commands.command import Command
 from tideproof.commands.numbers import number_option
+from tideproof.errors import InputError
 from tideproof.progress import is_watched, progress_bar
-from tideproof.words import decimals
+from tideproof.words import decimals, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,13 +32,20 @@ def analyze_command(
         str,
         typer.Argument(
             metavar="FILE",
-            help="CSV, TSV, Parquet or JSON lines, a glob of them, a DuckDB file, or postgresql://…",
+            help="CSV, TSV, Parquet or JSON lines, a glob of them, Excel, a DuckDB or SQLite file, "
+            "postgresql://…, or - for a pipe.",
         ),
     ],
     arm: Annotated[str | None, typer.Option(help="Column of the variants.")] = None,
     environment: Annotated[
-        str | None, typer.Option(help="Column of the days; or hour(ts), day(ts), week(ts) of a timestamp.")
+        str | None,
+        typer.Option(
+            help="Column of the days; or hour(ts), day(ts), week(ts) of a timestamp; or pairs, rep:block."
+        ),
     ] = None,
+    no_environment: Annotated[
+        bool, typer.Option("--no-environment", help="All rows belong together: adjust nothing.")
+    ] = False,
     reward: Annotated[str | None, typer.Option(help="Column of what was earned.")] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
@@ -47,7 +55,21 @@ def analyze_command(
     n: Annotated[str | None, typer.Option(help="Aggregated rows: the column of their count.")] = None,
     sample_variance: Annotated[str | None, typer.Option(help="Aggregated rows: their variance.")] = None,
     sd: Annotated[str | None, typer.Option(help="Aggregated rows: their standard deviation.")] = None,
-    table: Annotated[str | None, typer.Option(help="In a database: a table or a query.")] = None,
+    successes: Annotated[
+        str | None, typer.Option(help="Aggregated 0s and 1s: the column of how many of n were 1.")
+    ] = None,
+    wide: Annotated[
+        str | None, typer.Option(help="Columns that are arms, each with its rewards: A,B,C.", metavar="A,B,…")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="In a database: a table or a query. In Excel: a sheet.")
+    ] = None,
+    time_zone: Annotated[
+        str | None, typer.Option(help="Whose hours, days and weeks: Europe/Berlin. Otherwise UTC.")
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="What stands before decimals, . or , if that cannot be told.")
+    ] = None,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows that lack a value.")
     ] = False,
@@ -60,7 +82,7 @@ def analyze_command(
 
     from tideproof.estimate import Fit
     from tideproof.files import check_folder, replace_text
-    from tideproof.frames.guess import guess
+    from tideproof.frames.guess import ROLES, guess
     from tideproof.frames.request import Request
     from tideproof.frames.source import open_source
     from tideproof.report.analysis import analyse, as_dict
@@ -68,14 +90,39 @@ def analyze_command(
 
     check_folder(html)
     console, messages = Console(), Console(stderr=True)
+    if no_environment and environment is not None:
+        raise InputError("--environment and --no-environment exclude each other")
+    arms = None if wide is None else [name.strip() for name in wide.split(",")]
     with open_source(place, table) as source:
-        found = guess(source.types, arm, environment, reward)
-        columns = f"arm = {found.arm}, environment = {found.environment}, reward = {found.reward}"
+        unneeded = {"environment": no_environment, "arm": wide, "reward": wide or successes}
+        found = guess(
+            source.types,
+            arm,
+            environment,
+            reward,
+            needed=[role for role in ROLES if not unneeded[role]],
+            taken=[name for name in (n, sample_variance, sd, successes, *(arms or ())) if name],
+        )
+        others = {"wide": wide, "successes": successes, "n": n, "variance": sample_variance, "sd": sd}
+        columns = ", ".join(
+            [*filter(None, [str(found)]), *(f"{role} = {name}" for role, name in others.items() if name)]
+        )
         if found.guessed:
             said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
-            messages.print(said, style="dim", highlight=False, markup=False)
+            messages.print(printable(said), style="dim", highlight=False, markup=False)
         missing: Missing = "drop" if drop_missing else "refuse"
-        request = Request.of(*found[:3], n, sample_variance, sd, missing)
+        point: Any = decimal
+        request = Request.of(
+            *found[:3],
+            n=n,
+            variance=sample_variance,
+            sd=sd,
+            successes=successes,
+            missing=missing,
+            time_zone=time_zone,
+            decimal=point,
+            wide=arms,
+        )
         with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
             data = source.group(request, report)
     direction: Any = "minimize" if minimize else "maximize"
@@ -100,14 +147,14 @@ def show(console: Console, analysis: Analysis) -> None:
     from rich.text import Text
 
     colour = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}[analysis.standing]
-    console.print(Text(f"{analysis.verdict}.", style=colour))
+    console.print(Text(printable(f"{analysis.verdict}."), style=colour))
     console.print()
     for table in _arms(analysis, console.width):
         console.print(table)
     for warning in analysis.warnings:
-        console.print(Text("Careful: ", style="bold red") + Text(warning, style="not bold"))
+        console.print(Text("Careful: ", style="bold red") + Text(printable(warning), style="not bold"))
     for note in analysis.notes:
-        console.print(Text(note, style="dim"))
+        console.print(Text(printable(note), style="dim"))
 
 
 def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]:
@@ -132,7 +179,7 @@ def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]
     else:
         columns["p_best"] = [_number(row["p_best"], 3) for row in shown]
         columns["can be best"] = [row["can be best"] for row in shown]
-    arm = Column("arm", [str(row["arm"]) for row in shown], left=True)
+    arm = Column("arm", [printable(str(row["arm"])) for row in shown], left=True)
     others = [Column(name, cells, name == "can be best") for name, cells in columns.items()]
     caption = f"{len(rows) - most:,} more arms: --json lists all" if len(rows) > most else None
     return tables(arm, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tideproof.checks import Direction
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.scaled import ScaleChoice
-from tideproof.frames import Missing, cells
+from tideproof.frames import Decimal, Missing, cells
 from tideproof.stats.noise import Variance
 
 
 def fit(
     data: Any,
     *,
-    arm: str,
-    environment: str,
-    reward: str,
+    arm: str | None = None,
+    environment: str | None,
+    reward: str | None = None,
     direction: Direction = "maximize",
     level: float = 0.95,
     variance: Variance = "auto",
@@ -24,8 +25,12 @@ def fit(
     n: str | None = None,
     sample_variance: str | None = None,
     sd: str | None = None,
+    successes: str | None = None,
+    wide: Sequence[str] | None = None,
     table: str | None = None,
     missing: Missing = "refuse",
+    time_zone: str | None = None,
+    decimal: Decimal | None = None,
 ) -> Fit:
     """Estimate the arms of a log, the shift of each environment taken out.
 
@@ -36,11 +41,13 @@ def fit(
     data
         One row an observation: a mapping of columns or a `Table`; any frame that narwhals knows (pandas,
         polars, pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet
-        or JSON lines file, compressed or not, or a glob of them; the URL of a PostgreSQL database or of
-        a DuckDB file. Rows are grouped where they are.
+        or JSON lines file, compressed or not, or a glob of them; an Excel file; a DuckDB or SQLite file;
+        the URL of a PostgreSQL database; "-" for what comes through a pipe. Rows are grouped where they
+        are.
     arm, environment, reward
         The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
-        timestamp column `ts`; times with a zone count in UTC.
+        timestamp column `ts` (or of seconds or milliseconds since 1970), or pairs such as `rep:block`.
+        None: all rows are of one environment. Rewards may be truth values, also as yes and no.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     level
@@ -57,10 +64,21 @@ def fit(
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.
+    successes
+        For aggregated rows of 0s and 1s: the column of how many of the n were 1, in place of `reward`.
+    wide
+        For a table with a column for each arm: those columns, in place of `arm` and `reward`. Each row
+        has one reward of each; an empty one is none.
     table
-        In a database: a table's name, or a query that begins with `select` or `with`.
+        In a database: a table's name, or a query that begins with `select` or `with`. In an Excel file:
+        a sheet's name.
     missing
         "refuse" rows that lack a value, or "drop" and count them.
+    time_zone
+        Whose hours, days and weeks are meant, such as "Europe/Berlin"; UTC unless it is given. Times
+        without a zone are then in UTC; without it they are taken as they are.
+    decimal
+        What stands before the decimals of rewards that are text, "." or ","; usually found out.
 
     Examples
     --------
@@ -79,6 +97,18 @@ def fit(
     8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
     """
     found = cells(
-        data, arm, environment, reward, n=n, variance=sample_variance, sd=sd, table=table, missing=missing
+        data,
+        arm,
+        environment,
+        reward,
+        n=n,
+        variance=sample_variance,
+        sd=sd,
+        successes=successes,
+        wide=wide,
+        table=table,
+        missing=missing,
+        time_zone=time_zone,
+        decimal=decimal,
     )
     return Fit(found, direction=direction, level=level, variance=variance, scale=scale)

@@ -11,51 +11,74 @@ from tideproof.frames.checks import check_finite, check_missing, check_rows, is_
 from tideproof.frames.columns import check_lengths, labels, numbers
 from tideproof.frames.groups import Groups, assemble, merged
 from tideproof.frames.moments import Tails
-from tideproof.frames.request import Request
+from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.summaries import from_summaries
 from tideproof.stats.cells import Cells
+
+_MOST_KEYS = 2**62
 
 
 def cells_from_arrays(arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any]) -> Cells:
     """Group three sequences of equal length, one entry an observation, by arm and environment."""
-    request = Request.of("arm", "environment", "reward")
-    return _from_observations([arm, environment, reward], request)
+    return _from_observations([arm, environment, reward], Request.of("arm", "environment", "reward"))
 
 
 def from_columns(data: Mapping[str, Iterable[Any]], request: Request) -> Cells:
     """Group a mapping of columns."""
     request = request.among(data)
+    if request.wide:
+        return from_columns(_long(data, request), request.long(ARM, REWARD))
     columns = [data[name] for name in request.names]
     if request.n:
         return from_summaries(columns, request, ordered=True)
     return _from_observations(columns, request)
 
 
+def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iterable[Any]]:
+    """Return a wide table with one row for each reward, in the order of its rows; what is empty is none."""
+    rewards = [numbers(data[name], name, request.decimal) for name in request.wide]
+    parts = [list(data[name]) for name in request.columns]
+    names = (*request.columns, *request.wide)
+    check_lengths(names, [*map(len, parts), *map(len, rewards)])
+    table = np.array(rewards).T  # rows x arms
+    row, arm = np.nonzero(~np.isnan(table))
+    long: dict[str, Iterable[Any]] = {
+        name: [part[i] for i in row] for name, part in zip(request.columns, parts, strict=True)
+    }
+    return long | {ARM: [request.wide[i] for i in arm], REWARD: table[row, arm]}
+
+
 def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Cells:
     names = request.names
-    arms, arm = labels(columns[0], names[0])
-    environments, environment = labels(columns[1], names[1])
-    rewards = numbers(columns[2], names[2])
-    check_lengths(names, (arm.size, environment.size, rewards.size))
+    found = [labels(column, name) for column, name in zip(columns[:-1], names, strict=False)]
+    rewards = numbers(columns[-1], names[-1], request.decimal)
+    check_lengths(names, (*(index.size for _, index in found), rewards.size))
     check_rows(rewards.size)
     missing = [
-        np.isin(arm, [i for i, label in enumerate(arms) if is_missing(label)]),
-        np.isin(environment, [j for j, label in enumerate(environments) if is_missing(label)]),
-        np.isnan(rewards),
+        np.isin(index, [i for i, label in enumerate(distinct) if is_missing(label)])
+        for distinct, index in found
     ]
+    missing.append(np.isnan(rewards))
     if request.missing == "refuse":
         check_missing(names, [int(rows.sum()) for rows in missing], rewards.size)
-    check_finite(names[2], int(np.isinf(rewards).sum()), rewards.size)
+    check_finite(names[-1], int(np.isinf(rewards).sum()), rewards.size)
     kept = ~np.any(missing, axis=0)
-    arm, environment, rewards = arm[kept], environment[kept], rewards[kept]
 
-    pair, first, cell = np.unique(environment * len(arms) + arm, return_index=True, return_inverse=True)
+    key, keys = np.zeros(int(kept.sum()), np.int64), 1  # arm and parts of the environment, as one number
+    for distinct, index in found:
+        if keys * len(distinct) > _MOST_KEYS:
+            seen, key = np.unique(key, return_inverse=True)
+            keys = seen.size
+        key, keys = key * len(distinct) + index[kept], keys * len(distinct)
+    _, first, cell = np.unique(key, return_index=True, return_inverse=True)
     one, none = np.ones(cell.size), np.zeros(cell.size)
-    n, mean, squares, tails = merged(cell, one, rewards, none, pair.size, Tails(none, none))
+    n, mean, squares, tails = merged(cell, one, rewards[kept], none, first.size, Tails(none, none))
     by = np.argsort(first)
+    at = np.flatnonzero(kept)[first[by]]  # the first row of each group
+    (arms, arm), *parts = found
     groups = Groups(
-        [arms[i] for i in (pair % len(arms))[by]],
-        [environments[j] for j in (pair // len(arms))[by]],
+        [arms[i] for i in arm[at]],
+        [tuple(distinct[index[i]] for distinct, index in parts) for i in at],
         n[by],
         mean[by],
         squares[by],
@@ -63,4 +86,4 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
         dropped=int(np.count_nonzero(~kept)),
         tails=tails and Tails(*(values[by] for values in tails)),
     )
-    return assemble(groups, request.relabel)
+    return assemble(groups, request)

@@ -11,13 +11,19 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.frames.checks import is_missing, not_numeric
+from tideproof.frames.text import numbers_in
 
 
-def numbers(values: Iterable[Any], name: str) -> Floats:
-    """Return the values as floats, NaN for what is missing."""
+def numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
+    """Return the values as floats, NaN for what is missing; text as `numbers_in` reads it."""
     array = np.asarray(values)
     if array.dtype.kind == "O":  # also where the values come from an iterator
-        array = np.array([math.nan if is_missing(value) else value for value in array.tolist()])
+        entries = [math.nan if is_missing(value) else value for value in array.tolist()]
+        if any(isinstance(entry, str) for entry in entries):
+            return numbers_in(entries, name, decimal)
+        array = np.array(entries)
+    if array.dtype.kind == "U" and array.ndim == 1:
+        return numbers_in(array.tolist(), name, decimal)
     try:
         if array.dtype.kind in "biufO" and array.ndim == 1:
             return array.astype(np.float64)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tideproof.errors import InputError
 from tideproof.frames import checks
+from tideproof.frames.arrays import from_columns
 from tideproof.frames.checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
 from tideproof.frames.groups import Groups, assemble
 from tideproof.frames.moments import Tails, from_power_sums
-from tideproof.frames.request import Request
+from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.summaries import from_summaries
+from tideproof.frames.times import UNITS, Period
 from tideproof.stats.cells import Cells
 
 if TYPE_CHECKING:
@@ -29,16 +33,35 @@ def from_frame(data: Any, request: Request) -> Cells:
     frame = _frame(data)
     schema = frame.collect_schema()
     request = request.among(schema)
-    types = [schema[name] for name in request.names]
-    if not (types[2].is_numeric() or types[2] == nw.Boolean):
-        raise not_numeric(request.reward, types[2])
-    columns = [nw.col(name) for name in request.names]
-    if request.every:
-        columns[1] = _truncated(columns[1], types[1], request)
+    types = {name: schema[name] for name in request.names}
+    text = [name for name in request.numbers if types[name] == nw.String]
+    if text and isinstance(frame, nw.DataFrame):  # read as the same text in a file would be
+        return from_columns({name: frame[name].to_list() for name in request.names}, request)
+    for name in request.numbers[:1] if request.n else request.numbers:
+        if not (types[name].is_numeric() or types[name] == nw.Boolean):
+            raise not_numeric(name, types[name])
+    if request.wide:
+        frame, request = _long(frame, request), request.long(ARM, REWARD)
+        types |= {ARM: nw.String(), REWARD: nw.Float64()}
+    columns = [nw.col(request.arm)]
+    for part, name in zip(request.parts, request.columns, strict=True):
+        column = nw.col(name)
+        columns.append(_truncated(column, types[name], part) if isinstance(part, Period) else column)
+    columns += [nw.col(name) for name in request.numbers]
     return (_summaries if request.n else _observations)(frame, columns, types, request)
 
 
-def _summaries(frame: Frame, columns: list[nw.Expr], types: list[DType], request: Request) -> Cells:
+def _long(frame: Frame, request: Request) -> Frame:
+    """Return a wide table with one row for each reward; what is empty is none."""
+    import narwhals as nw
+
+    wide = frame.with_columns(nw.col(name).cast(nw.Float64()) for name in request.wide)
+    index = list(request.columns)
+    long = wide.unpivot(on=list(request.wide), index=index, variable_name=ARM, value_name=REWARD)
+    return long.filter(~_missing(nw.col(REWARD), nw.Float64()))
+
+
+def _summaries(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
     """Take in aggregated rows."""
     import narwhals as nw
 
@@ -49,24 +72,26 @@ def _summaries(frame: Frame, columns: list[nw.Expr], types: list[DType], request
     return from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
 
 
-def _observations(frame: Frame, columns: list[nw.Expr], types: list[DType], request: Request) -> Cells:
+def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
     """Group rows that are one observation each; in a first pass, count what is missing or infinite."""
     import narwhals as nw
 
+    *labels, rewards = columns
+    keys = [f"label {i}" for i in range(len(labels))]
     rows = frame.select(
-        columns[0].alias("arm"),
-        columns[1].alias("environment"),
-        columns[2].cast(nw.Float64()).alias("reward"),
+        *(label.alias(key) for label, key in zip(labels, keys, strict=True)),
+        rewards.cast(nw.Float64()).alias("reward"),
     )
-    arm, environment, reward = (nw.col(name) for name in ("arm", "environment", "reward"))
-    missing = [_missing(arm, types[0]), _missing(environment, types[1]), _missing(reward, nw.Float64())]
-    incomplete = missing[0] | missing[1] | missing[2]
+    reward = nw.col("reward")
+    found = zip(keys, request.labels, strict=True)
+    missing = [*(_missing(nw.col(key), types[name]) for key, name in found), _missing(reward, nw.Float64())]
+    incomplete = reduce(operator.or_, missing)
     with np.errstate(invalid="ignore"):  # of infinities of both signs, which are refused below
         survey = rows.select(
             nw.len().alias("rows"),
             *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
             _number(incomplete).alias("incomplete"),
-            _number(~reward.is_finite() & ~missing[2]).alias("infinite"),
+            _number(~reward.is_finite() & ~missing[-1]).alias("infinite"),
             reward.mean().alias("centre"),
         )
         *counts, centre = _collected(survey).row(0)
@@ -78,9 +103,9 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: list[DType], requ
     if dropped:
         rows = rows.filter(~incomplete)
         centre = _collected(rows.select(reward.mean())).item()
-    groups = _grouped(rows, centre or 0.0, dropped)
+    groups = _grouped(rows, keys, centre or 0.0, dropped)
     check_fetched(groups.n.size, "pairs of arm and environment")
-    return assemble(groups, request.relabel)
+    return assemble(groups, request)
 
 
 def _frame(data: Any) -> Frame:
@@ -96,7 +121,7 @@ def _frame(data: Any) -> Frame:
     return frame
 
 
-def _grouped(rows: Frame, centre: float, dropped: int) -> Groups:
+def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
     """Group inside the engine; of deviations from `centre` it keeps every digit."""
     import narwhals as nw
 
@@ -104,32 +129,45 @@ def _grouped(rows: Frame, centre: float, dropped: int) -> Groups:
     statistics = [nw.len().alias("n"), reward.mean().alias("mean"), reward.var().alias("variance")]
     statistics += [nw.col("cubes").sum(), nw.col("fourths").sum()]
     rows = rows.with_columns(reward - centre)
-    rows = rows.with_columns((reward**3).alias("cubes"), (reward**4).alias("fourths"))
+    cube = reward * reward * reward
+    rows = rows.with_columns(cube.alias("cubes"), (cube * reward).alias("fourths"))
     if ordered := isinstance(rows, nw.DataFrame):
-        keyed = rows.with_row_index("first").group_by("arm", "environment")
+        keyed = rows.with_row_index("first").group_by(*keys)
         table = keyed.agg(*statistics, first.min()).sort("first")
     else:
-        grouped = rows.group_by("arm", "environment").agg(*statistics)
+        grouped = rows.group_by(*keys).agg(*statistics)
         table = grouped.head(checks.MOST_CELLS + 1).collect()
     names = ("n", "mean", "variance", "cubes", "fourths")
     n, mean, variance, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     tails = from_power_sums(n, squares, Tails(*powers), mean)
-    arms, environments = table["arm"].to_list(), table["environment"].to_list()
+    arms, *parts = (table[key].to_list() for key in keys)
+    environments = list(zip(*parts, strict=True)) if parts else [()] * len(arms)
     return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails)
 
 
-def _truncated(column: nw.Expr, dtype: DType, request: Request) -> nw.Expr:
-    """Return a timestamp truncated to what the request asks for, in UTC where it has a zone."""
+def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
+    """Return a moment truncated as far as its period allows, in UTC where it has a zone.
+
+    Text stays: no two engines read the same moments in it.
+    """
     import narwhals as nw
 
-    if dtype == nw.Date and request.every != "hour":
+    if (dtype == nw.Date and period.every != "hour") or dtype in (nw.String, nw.Object):
         return column
+    if dtype.is_numeric():
+        whole = dtype.is_integer()
+        seconds = column.cast(nw.Int64() if whole else nw.Float64())
+        size = seconds.abs()
+        for limit in UNITS:
+            smaller = seconds // 1000 if whole else seconds / 1000.0
+            seconds = nw.when(size < (int(limit) if whole else limit)).then(seconds).otherwise(smaller)
+        return seconds // period.step * period.step
     if not isinstance(dtype, nw.Datetime):
-        raise request.not_a_timestamp(dtype)
+        raise period.not_a_timestamp(dtype)
     if dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return column.dt.truncate({"hour": "1h", "day": "1d"}[request.truncation])
+    return column.dt.truncate({900: "15m", 3600: "1h", 86400: "1d"}[period.step])
 
 
 def _missing(column: nw.Expr, dtype: DType) -> nw.Expr:

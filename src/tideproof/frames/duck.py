@@ -30,7 +30,7 @@ def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
         return SqlRows(run, "tideproof_rows", types, compensated_mean).group(request)
 
 
-def compensated_mean(reward: str) -> str:
+def compensated_mean(reward: str, rows: str) -> str:
     """Return SQL for a mean by a compensated sum: a naive one loses digits of rewards far from 0."""
     return f"favg({reward})"
 

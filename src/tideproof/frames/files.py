@@ -6,7 +6,7 @@ numbers whatever those rows look like. Where a later row belies that, all rows a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from tideproof.frames.group_by import Progress, Query, SqlRows
 from tideproof.frames.header import check_header
 from tideproof.frames.readers import Files, find_files
 from tideproof.frames.request import Request
-from tideproof.frames.reward_text import as_number, check_text
+from tideproof.frames.reward_text import as_number
 from tideproof.frames.sql import base, literal, quoted
 from tideproof.stats.cells import Cells
 
@@ -52,33 +52,38 @@ class FileSource:
         if self.files.header:
             check_header(self.files.paths[0], self.files.header, request)
         try:
-            return self._as_announced(request.numbers).group(request, progress)
+            return self._as_announced(request).group(request, progress)
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
             if not _is_about_types(error) or self.files.function == "read_parquet":
                 raise
-        return self._all_rows_looked_at(request.numbers).group(request, progress)
+        return self._all_rows_looked_at(request).group(request, progress)
 
-    def _as_announced(self, numbers: Sequence[str]) -> SqlRows:
+    def _as_announced(self, request: Request) -> SqlRows:
         """Return the rows with the types of the first ones, numbers of CSV files apart."""
         if self.files.function != "read_csv":
-            return self._table(self.files, self.types, numbers)
-        files = self.files.using(types=_typed(numbers, "DOUBLE"))
-        return self._table(files, self.types | dict.fromkeys(numbers, "DOUBLE"), numbers)
+            return self._table(self.files, self.types, request)
+        types = {name: self._announced(name, request.decimal) for name in request.numbers}
+        return self._table(self.files.using(types=_typed(types)), self.types | types, request)
 
-    def _all_rows_looked_at(self, numbers: Sequence[str]) -> SqlRows:
+    def _announced(self, name: str, decimal: str) -> str:
+        """Return the type by which a CSV file's column of numbers is read at first."""
+        sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
+        return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
+
+    def _all_rows_looked_at(self, request: Request) -> SqlRows:
         """Return the rows with types that fit all of them, numbers of CSV files checked as text."""
         files = self.files.using(sample_size="-1")
         if files.function == "read_csv":
-            files = files.using(types=_typed(numbers, "VARCHAR"))
-        return self._table(files, types_of(self.run, files.rows), numbers)
+            files = files.using(types=_typed(dict.fromkeys(request.numbers, "VARCHAR")))
+        return self._table(files, types_of(self.run, files.rows), request)
 
-    def _table(self, files: Files, types: dict[str, str], numbers: Sequence[str]) -> SqlRows:
+    def _table(self, files: Files, types: dict[str, str], request: Request) -> SqlRows:
         """Return the rows, numbers that are text and labels that are JSON as what they stand for."""
         rows = files.rows
         for name, sql_type in types.items():
-            if name in numbers and base(sql_type) in ("VARCHAR", "JSON"):
-                check_text(self.run, files, name)
-                rows = f"(SELECT * REPLACE ({as_number(name)} AS {quoted(name)}) FROM {rows})"
+            if name in request.numbers and base(sql_type) in ("VARCHAR", "JSON"):
+                number = as_number(self.run, files, name, request.decimal)
+                rows = f"(SELECT * REPLACE ({number} AS {quoted(name)}) FROM {rows})"
                 types = types | {name: "DOUBLE"}
             elif sql_type == "JSON":  # values of several types: without the quotes around text
                 rows = f"(SELECT * REPLACE ({quoted(name)} ->> '$' AS {quoted(name)}) FROM {rows})"
@@ -100,13 +105,13 @@ def _types(run: Query, files: Files) -> dict[str, str]:
 
 def _check_lines(run: Query, files: Files) -> None:
     """Read a CSV file as nothing but text: a line that does not fit raises an error with its number."""
-    columns = _typed([f"column {i}" for i in range(len(files.header))], "VARCHAR")
+    columns = _typed({f"column {i}": "VARCHAR" for i in range(len(files.header))})
     plain = files.using(auto_detect="false", columns=columns)
     run(f"SELECT count(COLUMNS(*)) FROM {plain.rows}")
 
 
-def _typed(names: Sequence[str], sql_type: str) -> str:
-    return "{" + ", ".join(f"{literal(name)}: '{sql_type}'" for name in names) + "}"
+def _typed(types: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: '{sql_type}'" for name, sql_type in types.items()) + "}"
 
 
 def _is_about_types(error: Exception) -> bool:

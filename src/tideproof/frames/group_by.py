@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,14 +26,25 @@ from tideproof.frames.checks import (
 )
 from tideproof.frames.groups import Groups, assemble
 from tideproof.frames.moments import USELESS, WORTH_ANOTHER_LOOK, Tails, from_power_sums
-from tideproof.frames.request import Request
-from tideproof.frames.sql import base, can_be_nan, can_be_reward, is_number, label, quoted, truncated
+from tideproof.frames.request import ARM, REWARD, Request
+from tideproof.frames.sql import (
+    base,
+    can_be_nan,
+    can_be_reward,
+    is_number,
+    label,
+    literal,
+    quoted,
+    truncated,
+)
 from tideproof.frames.summaries import from_summaries
+from tideproof.frames.times import Period
 from tideproof.stats.cells import Cells
 
 Rows = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
+_NUMBERS = 6  # of each group, after its labels: rows, rewards, mean, variance, two sums of powers
 _SAMPLE = 200_000  # rows looked at before a long group-by, for columns that are swapped
 
 
@@ -53,7 +64,7 @@ class SqlRows:
     run : sends a query.
     rows : what stands after FROM.
     types : the SQL type of each column, in capitals.
-    mean : gives the SQL for the mean of an expression, accurate for rewards far from 0.
+    mean : gives the SQL for the mean of an expression over `rows`, accurate for rewards far from 0.
     factor : gives the SQL for a deviation whose fourth power is no error in the engine.
     sampled : whether its first rows are worth a look of their own, before all are read.
     """
@@ -61,44 +72,68 @@ class SqlRows:
     run: Query
     rows: str
     types: dict[str, str]
-    mean: Callable[[str], str]
+    mean: Callable[[str, str], str]
     factor: Callable[[str], str] = str
     sampled: bool = False
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
         """Group the rows by arm and environment."""
         request = request.among(self.types)
+        if request.wide:
+            return unpivoted(self, request).group(request.long(ARM, REWARD), progress)
         return (_summaries if request.n else _observations)(self, request, progress)
 
 
 def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
     """Group rows that are one observation each."""
     reward = _reward(table, request)
-    arm, environment = _labels(table, request)
+    labels = _labels(table, request)
     if table.sampled:
-        _check_swapped(table, arm)
-    groups = _grouped(table, arm, environment, reward, progress)
+        _check_swapped(table, labels[0])
+    groups = _grouped(table, labels, reward, progress)
     if not _all_finite(groups) and can_be_nan(table.types[request.reward]):  # a NaN is a missing value
-        reward = f"nullif({reward}, CAST('NaN' AS DOUBLE PRECISION))"
-        groups = _grouped(table, arm, environment, reward, progress)
+        reward = _without_nan(reward)
+        groups = _grouped(table, labels, reward, progress)
     check_fetched(len(groups), "pairs of arm and environment")
     complete = _complete(groups, request)
     if not _all_finite(groups):
-        raise _not_finite(table, request, reward, sum(row[2] for row in groups))
+        raise _not_finite(table, request, reward, sum(row[-_NUMBERS] for row in groups))
     if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
         centre = float(np.average(complete.mean, weights=complete.n))
-        groups = _grouped(table, arm, environment, reward, progress, centre)
+        groups = _grouped(table, labels, reward, progress, centre)
         complete = _complete(groups, request, centre)
-    return assemble(complete, request.relabel)
+    return assemble(complete, request)
+
+
+def unpivoted(table: SqlRows, request: Request) -> SqlRows:
+    """Return a wide table with one row for each reward; what is empty is none."""
+    columns = ", ".join(f"wide.{quoted(name)}" for name in request.columns)
+    names = f"{columns}, " if columns else ""
+    rewards = []
+    for name in request.wide:
+        reward = _reward(table, request.long("", name))
+        known = _without_nan(reward) if can_be_nan(table.types[name]) else reward
+        rewards.append(f"({literal(name)}, {known})")
+    arm, reward = quoted(ARM), quoted(REWARD)
+    rows = (
+        f"(SELECT {names}each.{arm}, each.{reward} FROM (SELECT * FROM {table.rows}) AS wide, "
+        f"LATERAL (VALUES {', '.join(rewards)}) AS each({arm}, {reward}) "
+        f"WHERE each.{reward} IS NOT NULL) AS long"
+    )
+    types = {name: table.types[name] for name in request.columns}
+    return replace(table, rows=rows, types=types | {ARM: "VARCHAR", REWARD: "DOUBLE"}, sampled=False)
 
 
 def _labels(table: SqlRows, request: Request) -> list[str]:
-    """Return SQL for the arm and the environment."""
-    arm, environment = (quoted(name) for name in request.names[:2])
-    arm_type, environment_type = (table.types[name] for name in request.names[:2])
-    if request.every:
-        return [label(arm, arm_type), truncated(environment, environment_type, request)]
-    return [label(arm, arm_type), label(environment, environment_type)]
+    """Return SQL for the arm and the parts of the environment."""
+    found = [label(quoted(request.arm), table.types[request.arm])]
+    for part, name in zip(request.parts, request.columns, strict=True):
+        column, sql_type = quoted(name), table.types[name]
+        if isinstance(part, Period):
+            found.append(truncated(column, sql_type, part))
+        else:
+            found.append(label(column, sql_type))
+    return found
 
 
 def _reward(table: SqlRows, request: Request) -> str:
@@ -111,6 +146,10 @@ def _reward(table: SqlRows, request: Request) -> str:
     return reward if base(sql_type) == "DOUBLE" else f"CAST({reward} AS DOUBLE PRECISION)"
 
 
+def _without_nan(reward: str) -> str:
+    return f"nullif({reward}, CAST('NaN' AS DOUBLE PRECISION))"
+
+
 def _check_swapped(table: SqlRows, arm: str) -> None:
     """Refuse, before a long group-by, a column with a label of its own for every row."""
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
@@ -120,43 +159,39 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 
 
 def _grouped(
-    table: SqlRows,
-    arm: str,
-    environment: str,
-    reward: str,
-    progress: Progress | None,
-    centre: float = 0.0,
+    table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Rows:
-    """Return arm, environment, rows, rewards, mean and variance of each group, and powers about `centre`."""
+    """Return the labels, rows, rewards, mean and variance of each group, and powers about `centre`."""
     d = table.factor(f"({reward} - CAST('{centre!r}' AS DOUBLE PRECISION))" if centre else reward)
     query = (
-        f"SELECT {arm}, {environment}, count(*), count({reward}), {table.mean(reward)}, "
-        f"var_samp({reward}), sum({d} * {d} * {d}), sum({d} * {d} * {d} * {d}) "
-        f"FROM {table.rows} GROUP BY 1, 2 LIMIT {checks.MOST_CELLS + 1}"
+        f"SELECT {', '.join(labels)}, count(*), count({reward}), {table.mean(reward, table.rows)}, "
+        f"var_samp({reward}), sum({d} * {d} * {d}), sum({d} * {d} * {d} * {d}) FROM {table.rows} "
+        f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {checks.MOST_CELLS + 1}"
     )
     return table.run(query, progress)
 
 
 def _all_finite(groups: Rows) -> bool:
-    numbers = (x for row in groups for x in row[4:6] if x is not None)
+    numbers = (x for row in groups for x in row[-4:-2] if x is not None)
     return all(math.isfinite(x) for x in numbers)
 
 
 def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
     """Count the rows that lack a value, and refuse or drop them."""
-    total = sum(row[2] for row in groups)
+    total = sum(row[-_NUMBERS] for row in groups)
     check_rows(total)
+    labels = range(len(request.labels))
     if request.missing == "refuse":
-        missing = [sum(row[2] for row in groups if is_missing(row[i])) for i in (0, 1)]
-        missing.append(sum(row[2] - row[3] for row in groups))
+        missing = [sum(row[-_NUMBERS] for row in groups if is_missing(row[i])) for i in labels]
+        missing.append(sum(row[-_NUMBERS] - row[1 - _NUMBERS] for row in groups))
         check_missing(request.names, missing, total)
-    kept = [row for row in groups if row[3] and not (is_missing(row[0]) or is_missing(row[1]))]
-    n, mean, variance, *powers = np.array([row[3:] for row in kept], np.float64).reshape(-1, 5).T
+    kept = [row for row in groups if row[1 - _NUMBERS] and not any(is_missing(row[i]) for i in labels)]
+    n, mean, variance, *powers = np.array([row[1 - _NUMBERS :] for row in kept], np.float64).reshape(-1, 5).T
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
-    arms, environments = [row[0] for row in kept], [row[1] for row in kept]
-    return Groups(arms, environments, n, mean, squares, False, total - int(n.sum()), tails)
+    arms, keys = [row[0] for row in kept], [row[1:-_NUMBERS] for row in kept]
+    return Groups(arms, keys, n, mean, squares, False, total - int(n.sum()), tails)
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:

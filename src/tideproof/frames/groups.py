@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.frames.checks import check_arms
 from tideproof.frames.moments import Tails, moved
+from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells, bernoulli, sums
 
 
@@ -20,7 +21,8 @@ class Groups:
 
     Attributes
     ----------
-    arm, environment : (G,) labels.
+    arm : (G,) labels.
+    environment : (G,) values of the parts of the environment.
     n, mean, squares : (G,) rows, mean reward and squared deviations from it.
     ordered : whether groups come in the order of first appearance.
     dropped : rows left out because a value was missing.
@@ -28,7 +30,7 @@ class Groups:
     """
 
     arm: Sequence[Any]
-    environment: Sequence[Any]
+    environment: Sequence[tuple[Any, ...]]
     n: Floats
     mean: Floats
     squares: Floats
@@ -37,15 +39,10 @@ class Groups:
     tails: Tails | None = None
 
 
-def assemble(groups: Groups, relabel: Callable[[Any], Any] | None = None) -> Cells:
-    """Turn groups into cells, those of one arm and environment merged.
-
-    `relabel` gives the label of the environment, such as the week of a day.
-    """
-    environment = groups.environment
-    if relabel is not None:
-        label = {old: relabel(old) for old in dict.fromkeys(environment)}
-        environment = [label[old] for old in environment]
+def assemble(groups: Groups, request: Request) -> Cells:
+    """Turn groups into cells, those of one arm and environment, such as the week of a day, merged."""
+    label = {key: request.label(key) for key in dict.fromkeys(groups.environment)}
+    environment = [label[key] for key in groups.environment]
     arms, arm = indexed(groups.arm, groups.ordered)
     environments, at = indexed(environment, groups.ordered)
     check_arms(arms)

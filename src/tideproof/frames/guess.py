@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from tideproof.errors import InputError
 from tideproof.frames.header import looks_like_data
-from tideproof.frames.request import column_behind
-from tideproof.frames.sql import can_be_reward, is_timestamp
+from tideproof.frames.request import columns_behind
+from tideproof.frames.sql import can_be_reward, is_text, is_timestamp
+
+ROLES = ("arm", "environment", "reward")
 
 _NAMES = {
     "arm": "arm variant variation treatment version alternative option price ad advert banner group recipe",
@@ -19,16 +21,30 @@ _TIMESTAMPS = "ts timestamp time datetime created_at created occurred_at event_t
 
 
 class Columns(NamedTuple):
-    """The three columns, and which of them were guessed."""
+    """The three columns, None where one is not needed, and which of them were guessed."""
 
-    arm: str
-    environment: str
-    reward: str
+    arm: str | None
+    environment: str | None
+    reward: str | None
     guessed: tuple[str, ...]
 
+    def __str__(self) -> str:
+        said = zip(ROLES, self, strict=False)
+        return ", ".join(f"{role} = {name}" for role, name in said if name is not None)
 
-def guess(types: Mapping[str, str], arm: str | None, environment: str | None, reward: str | None) -> Columns:
-    """Fill in the columns that are not given, from names and SQL types.
+
+def guess(
+    types: Mapping[str, str],
+    arm: str | None,
+    environment: str | None,
+    reward: str | None,
+    *,
+    needed: Collection[str] = ROLES,
+    taken: Collection[str] = (),
+) -> Columns:
+    """Fill in the columns that are `needed` and not given, from names and SQL types.
+
+    Columns that are `taken` by something else are not looked at.
 
     >>> guess({"Variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "user": "BIGINT"}, None, None, None)
     Columns(arm='Variant', environment='day', reward='sales', guessed=('arm', 'environment', 'reward'))
@@ -36,20 +52,22 @@ def guess(types: Mapping[str, str], arm: str | None, environment: str | None, re
     'day(ts)'
     """
     columns = {"arm": arm, "environment": environment, "reward": reward}
-    open_roles = [role for role, name in columns.items() if name is None]
+    free = {name: kind for name, kind in types.items() if name not in taken}
+    open_roles = [role for role, name in columns.items() if name is None and role in needed]
     for role in open_roles:
-        columns[role] = _by_name(role, types, columns)
+        columns[role] = _by_name(role, free, columns)
     for role in open_roles:
         if columns[role] is None:
-            columns[role] = _only_one_left(role, types, columns)
+            columns[role] = _only_one_left(role, free, columns, needed)
     for role in open_roles:
         if columns[role] is None:
             listed = ", ".join(f"{name!r}" for name in types)
             hint = "; is there a line with the names of the columns?" if looks_like_data(list(types)) else ""
-            raise InputError(f"cannot tell which column is the {role}: say --{role}; columns: {listed}{hint}")
-    return Columns(
-        str(columns["arm"]), str(columns["environment"]), str(columns["reward"]), tuple(open_roles)
-    )
+            none = ", or --no-environment" if role == "environment" else ""
+            raise InputError(
+                f"cannot tell which column is the {role}: say --{role}{none}; columns: {listed}{hint}"
+            )
+    return Columns(**columns, guessed=tuple(open_roles))
 
 
 def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
@@ -57,7 +75,7 @@ def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | No
     free = _free(types, columns)
     names = [name for name in free if name.lower() in _NAMES[role].split()]
     if role == "reward":
-        names = [name for name in names if can_be_reward(types[name])]
+        names = [name for name in names if can_be_reward(types[name])] or _text(names, types)
     if role == "environment":
         names = names or [n for n in free if is_timestamp(types[n]) and n.lower() in _TIMESTAMPS.split()]
     if len(names) != 1:
@@ -67,14 +85,23 @@ def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | No
     return f"day({name})" if derived else name
 
 
-def _only_one_left(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
+def _only_one_left(
+    role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
+) -> str | None:
     """Return the only free column, if its type fits and no other role is still open."""
     free = _free(types, columns)
-    others = [name for other, name in columns.items() if other != role]
-    fits = len(free) == 1 and None not in others and (can_be_reward(types[free[0]]) or role != "reward")
+    others = [name for other, name in columns.items() if other != role and other in needed]
+    if len(free) != 1 or None in others:
+        return None
+    fits = role != "reward" or can_be_reward(types[free[0]]) or _text(free, types)
     return free[0] if fits else None
 
 
 def _free(types: Mapping[str, str], columns: Mapping[str, str | None]) -> list[str]:
-    taken = {column for name in columns.values() if name for column in (name, column_behind(name))}
+    taken = {column for name in columns.values() if name for column in (name, *columns_behind(name))}
     return [name for name in types if name not in taken]
+
+
+def _text(names: list[str], types: Mapping[str, str]) -> list[str]:
+    """Return columns of text: numbers but for an entry or two, which will be named when they are read."""
+    return [name for name in names if is_text(types[name])]

@@ -27,7 +27,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
                 return connection.execute(query.encode()).fetchall()
 
             rows = rows_of(table, run(LIST_TABLES), home="public")
-            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run, rows), _factor)
+            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run), _factor)
     except psycopg.Error as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"cannot read from PostgreSQL: {lines[0]}") from None
@@ -51,13 +51,13 @@ def _factor(d: str) -> str:
     return f"(CASE WHEN {size} < 1e-75 THEN 0 WHEN {size} < 1e75 THEN {d} WHEN {size} > 0 THEN 'NaN' END)"
 
 
-def _centred_mean(run: Query, rows: str) -> Callable[[str], str]:
+def _centred_mean(run: Query) -> Callable[[str, str], str]:
     """Return what gives SQL for a mean that keeps its digits: around one finite reward of the table.
 
     That reward is fetched, once: a subquery in two places could find two different ones.
     """
 
-    def mean(reward: str) -> str:
+    def mean(reward: str, rows: str) -> str:
         finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
         found = run(f"SELECT {reward} FROM {rows} WHERE {finite} LIMIT 1")
         centre = f"CAST('{found[0][0]!r}' AS DOUBLE PRECISION)" if found else "0"

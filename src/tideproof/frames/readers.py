@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import glob
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tideproof.errors import InputError, MissingFile
+from tideproof.frames.excel import SUFFIXES as EXCEL
 from tideproof.frames.group_by import Query
-from tideproof.frames.header import delimiter_and_names, first_line
+from tideproof.frames.header import find_header, first_lines
 from tideproof.frames.sql import literal
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".log", ".dat", "")
@@ -26,13 +28,15 @@ class Files:
     paths : the files, sorted.
     function : a table function of DuckDB.
     options : its named arguments, as SQL.
-    header : the names on the first line of a CSV file.
+    header : the names of the columns of a CSV file, as they stand in it.
+    lines_before : its rows.
     """
 
     paths: list[str]
     function: str
     options: dict[str, str] = field(default_factory=dict)
     header: list[str] = field(default_factory=list)
+    lines_before: int = 0
 
     @property
     def rows(self) -> str:
@@ -44,7 +48,7 @@ class Files:
     @property
     def bytes(self) -> int:
         """Their size on disk."""
-        return sum(Path(path).stat().st_size for path in self.paths)
+        return sum(os.path.getsize(path) for path in self.paths)
 
     def using(self, **options: str) -> Files:
         """Return the same files read with other options."""
@@ -58,7 +62,7 @@ def find_files(run: Query, place: str) -> Files:
     if len(suffixes) > 1:
         raise InputError(f"{place!r} matches files of several kinds: {', '.join(sorted(suffixes))}")
     suffix = suffixes.pop()
-    if all(Path(path).stat().st_size == 0 for path in paths):
+    if all(os.path.getsize(path) == 0 for path in paths):
         raise InputError(f"the file {place!r} is empty")
     together = {"union_by_name": "true"} if len(paths) > 1 else {}
     if suffix in _PARQUET:
@@ -67,15 +71,15 @@ def find_files(run: Query, place: str) -> Files:
         return Files(paths, "read_json", {"format": literal(_JSON[suffix])} | together)
     if suffix in _TEXT:
         return _csv(run, paths, together)
-    known = ", ".join(name for name in (*_TEXT, *_PARQUET, *_JSON) if name)
+    known = ", ".join(name for name in (*_TEXT, *_PARQUET, *_JSON, *EXCEL) if name)
     raise InputError(f"cannot read {suffix} files: {place!r}; known: {known}, also with {', '.join(_PACKED)}")
 
 
 def _paths(place: str) -> list[str]:
-    paths = [place] if Path(place).is_file() else sorted(glob.glob(place, recursive=True))
-    paths = [path for path in paths if Path(path).is_file()]
+    paths = [place] if os.path.isfile(place) else sorted(glob.glob(place, recursive=True))
+    paths = [path for path in paths if os.path.isfile(path)]
     if not paths:
-        if Path(place).is_dir():
+        if os.path.isdir(place):
             raise InputError(
                 f"{place!r} is a folder; name its files, such as '{place.rstrip('/')}/*.parquet'"
             )
@@ -90,16 +94,28 @@ def _suffix(path: str) -> str:
 
 
 def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
-    line = first_line(run, next(path for path in paths if Path(path).stat().st_size))
-    if not line.strip():
-        raise InputError(f"{paths[0]!r} begins with an empty line; its first line must name the columns")
-    delimiter, names = delimiter_and_names(line)
+    first = next(path for path in paths if os.path.getsize(path))
+    encoding = _encoding(first)
+    lines = first_lines(run, first, encoding)
+    header = find_header(lines)
+    if header is None:
+        raise InputError(f"{first!r} has no line that names the columns, only empty lines or comments")
     options = {
-        "delim": literal(delimiter),
+        "delim": literal(header.delimiter),
         "header": "true",
-        "skip": "0",
+        "skip": str(header.skip),
         "quote": "'\"'",
         "escape": "'\"'",
+        "comment": "''",
         "null_padding": "false",
+        "encoding": literal(encoding),
     }
-    return Files(paths, "read_csv", options | together, names)
+    if lines[header.skip].startswith("#"):
+        options["names"] = f"[{', '.join(map(literal, header.names))}]"
+    return Files(paths, "read_csv", options | together, header.names, header.skip + 1)
+
+
+def _encoding(path: str) -> str:
+    """Return how a file's letters are written, by its first bytes."""
+    with open(path, "rb") as file:
+        return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8"

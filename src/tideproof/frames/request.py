@@ -1,19 +1,22 @@
-"""What to read from a table: the names of its columns, and what a derived environment is."""
+"""What to read from a table: the names of its columns, and what an environment is made of."""
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from tideproof.errors import InputError, UnknownName, shown
+from tideproof.frames.times import Period, check_zone, period_of
+from tideproof.words import listed
 
 Missing = Literal["refuse", "drop"]
+Decimal = Literal[".", ","]
 
-_DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
-_COUNT = {3: "three", 5: "five"}
+ALL = "all"  # the environment of every row where none is named
+ARM, REWARD = "its arm", "its reward"  # columns of a wide table that was made long
+
+_COUNT = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,133 +25,190 @@ class Request:
 
     Attributes
     ----------
-    arm, environment, reward : names of columns.
-    every : "hour", "day" or "week" if the environment is that of a timestamp column, else "".
+    arm, environment, reward : names of columns; the environment may be made of several (`parts`).
     n, variance, sd : columns of aggregated rows; `n` is "" where a row is one observation.
+    successes : whether the reward of aggregated rows is how many of the n were 1, the others 0.
     missing : what to do with rows that lack a value.
+    time_zone : whose hours, days and weeks; "" is UTC.
+    decimal : what stands before the decimals of rewards that are text; "" to find out.
+    wide : the columns of rewards, one an arm, where a row holds one of each; `arm` and `reward` are "".
+    parts : columns and periods of timestamp columns that together are the environment, once a table
+        is known (`among`); none if there is but one.
     """
 
     arm: str
     environment: str
     reward: str
-    every: str
-    n: str
-    variance: str
-    sd: str
-    missing: Missing
+    n: str = ""
+    variance: str = ""
+    sd: str = ""
+    successes: bool = False
+    missing: Missing = "refuse"
+    time_zone: str = ""
+    decimal: str = ""
+    wide: tuple[str, ...] = ()
+    parts: tuple[str | Period, ...] = ()
 
     @classmethod
     def of(
         cls,
-        arm: str,
-        environment: str,
-        reward: str,
+        arm: str | None,
+        environment: str | None,
+        reward: str | None,
+        *,
         n: str | None = None,
         variance: str | None = None,
         sd: str | None = None,
+        successes: str | None = None,
         missing: Missing = "refuse",
+        time_zone: str | None = None,
+        decimal: Decimal | None = None,
+        wide: Sequence[str] | None = None,
     ) -> Request:
         """Check what can be checked without the table."""
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
-        named = {"arm": arm, "environment": environment, "reward": reward}
+        named = {"arm": arm, "environment": environment, "reward": reward, "successes": successes}
         more = {"n": n, "the variance": variance, "sd": sd}
-        for what, column in (named | {k: v for k, v in more.items() if v is not None}).items():
-            if not isinstance(column, str) or not column:
+        for what, column in (named | more).items():
+            if column is not None and (not isinstance(column, str) or not column):
                 raise InputError(f"{what} must be the name of a column, not {shown(column)}")
-        if n is None and (variance is not None or sd is not None):
-            raise InputError(
-                "a column of variances (or sd) needs n, the column of counts: rows are aggregated"
-            )
-        if n is not None and (variance is None) == (sd is None):
-            raise InputError(
-                "aggregated rows (n, --n) need exactly one of: their variance (sample_variance, "
-                "--sample-variance), their standard deviation (sd, --sd)"
-            )
-        request = cls(arm, environment, reward, "", n or "", variance or "", sd or "", missing)
-        names = request.names
-        if len(set(names)) < len(names):
-            what = "arm, environment and reward" if n is None else "the columns"
-            raise InputError(f"{what} must be {_COUNT[len(names)]} different columns, not {names}")
+        if decimal is not None and decimal not in get_args(Decimal):
+            raise InputError(f"decimal must be '.' or ',', not {decimal!r}")
+        if wide is None:
+            _check_long(arm, reward, n, variance, sd, successes)
+        else:
+            _check_wide(wide, {"arm": arm, "reward": reward, "n": n, "successes": successes})
+        request = cls(
+            arm or "",
+            environment or "",
+            reward or successes or "",
+            n or "",
+            variance or "",
+            sd or "",
+            successes is not None,
+            missing,
+            "" if time_zone is None else check_zone(time_zone),
+            decimal or "",
+            tuple(wide or ()),
+            (environment,) if environment else (),
+        )
+        _check_different(request.names)
         return request
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The columns to read: arm, environment, reward, then those of aggregated rows."""
-        names = (self.arm, self.environment, self.reward, self.n, self.variance, self.sd)
-        return tuple(name for name in names if name)
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the environment is read from."""
+        return tuple(part.column if isinstance(part, Period) else part for part in self.parts)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns of labels: the arm first."""
+        return tuple(name for name in (self.arm, *self.columns) if name)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Those of the columns that must hold numbers: the reward first."""
-        return self.names[2:]
+        """The columns that must hold numbers: the reward first."""
+        names = (self.reward, self.n, self.variance, self.sd)
+        return self.wide or tuple(name for name in names if name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns to read: those of labels, then those of numbers."""
+        return self.labels + self.numbers
 
     def among(self, columns: Collection[str]) -> Request:
         """Return the request in terms of a table's `columns`, all of which it names.
 
-        >>> resolved = Request.of("arm", "day(ts)", "sales").among(["arm", "ts", "sales"])
-        >>> resolved.environment, resolved.every
-        ('ts', 'day')
+        >>> Request.of("arm", "rep:day(ts)", "sales").among(["arm", "ts", "sales", "rep"]).parts
+        ('rep', Period(every='day', column='ts', time_zone=''))
         """
         resolved = self
-        derived = _DERIVED.fullmatch(self.environment)
-        if derived and self.environment not in columns:
-            resolved = replace(self, every=derived[1], environment=derived[2].strip())
+        if self.environment and self.environment not in columns:
+            parts = [self.environment] if period_of(self.environment) else self.environment.split(":")
+            resolved = replace(self, parts=tuple(self._part(part.strip(), columns) for part in parts))
         for name in resolved.names:
             if name not in columns:
                 raise UnknownName.among("column", name, columns)
-        if resolved.every and resolved.environment in (resolved.arm, resolved.reward):
-            raise InputError(f"{self.environment!r} needs a timestamp column of its own")
+        if len(set(resolved.names)) < len(resolved.names):
+            raise InputError(f"{self.environment!r} needs a column of its own")
         return resolved
 
-    @property
-    def truncation(self) -> str:
-        """What an engine truncates timestamps to: weeks are put together from days."""
-        return "day" if self.every == "week" else self.every
+    def long(self, arm: str, reward: str) -> Request:
+        """Return the request for a wide table's rows, once each has become one an arm."""
+        return replace(self, arm=arm, reward=reward, wide=())
 
-    @property
-    def relabel(self) -> Callable[[Any], Any] | None:
-        """How environments are labelled: `label` for those of timestamps, None for those that stay."""
-        return self.label if self.every else None
+    def label(self, key: tuple[Any, ...]) -> Any:
+        """Return the environment's label from the values of its parts.
 
-    def label(self, timestamp: Any) -> Any:
-        """Return the environment of a timestamp: the start of its hour, its date, or its week's Monday.
-
-        >>> Request.of("a", "week(t)", "r").among("atr").label("2024-10-20")
-        datetime.date(2024, 10, 14)
+        >>> two = Request.of("a", "rep:block", "r").among(["a", "rep", "block", "r"])
+        >>> two.label((1, "north")), Request.of("a", None, "r").label(())
+        ('1:north', 'all')
         """
-        if isinstance(timestamp, str):
-            timestamp = self._parsed(timestamp)
-        if hasattr(timestamp, "to_pydatetime"):
-            timestamp = timestamp.to_pydatetime()
-        if isinstance(timestamp, dt.datetime):
-            if timestamp.tzinfo is not None:
-                timestamp = timestamp.astimezone(dt.UTC).replace(tzinfo=None)
-            if self.every == "hour":
-                return timestamp.replace(minute=0, second=0, microsecond=0)
-            timestamp = timestamp.date()
-        elif self.every == "hour" or not isinstance(timestamp, dt.date):
-            raise self.not_a_timestamp(type(timestamp).__name__)
-        return timestamp - dt.timedelta(days=timestamp.weekday()) if self.every == "week" else timestamp
+        labels = [
+            part.label(value) if isinstance(part, Period) else value
+            for part, value in zip(self.parts, key, strict=True)
+        ]
+        if len(labels) == 1:
+            return labels[0]
+        if not labels:
+            return ALL
+        said = map(str, labels)
+        return ":".join(repr(text) if ":" in text else text for text in said)  # no two pairs read alike
 
-    def _parsed(self, text: str) -> dt.datetime:
-        try:
-            return dt.datetime.fromisoformat(text)
-        except ValueError:
-            raise self.not_a_timestamp(repr(text)) from None
+    def _part(self, name: str, columns: Collection[str]) -> str | Period:
+        return name if name in columns else period_of(name, self.time_zone) or name
 
-    def not_a_timestamp(self, what: object) -> InputError:
-        """Build the error for a column that holds no timestamps."""
-        return InputError(
-            f"{self.every}({self.environment}) needs timestamps; column {self.environment!r} holds {what}"
+
+def columns_behind(environment: str) -> tuple[str, ...]:
+    """Return the columns that an environment may be read from.
+
+    >>> columns_behind("day(ts)"), columns_behind("day"), columns_behind("rep:week(ts)")
+    (('ts',), ('day',), ('rep', 'ts'))
+    """
+    found = period_of(environment)
+    parts = [found.column] if found else environment.split(":")
+    return tuple(inner.column if (inner := period_of(part)) else part.strip() for part in parts)
+
+
+def _check_long(
+    arm: str | None,
+    reward: str | None,
+    n: str | None,
+    variance: str | None,
+    sd: str | None,
+    successes: str | None,
+) -> None:
+    """Refuse what does not belong together in rows that are one observation, or aggregated."""
+    if arm is None:
+        raise InputError("say which column holds the arms (arm), or which columns they are (wide)")
+    if successes is not None:
+        if n is None:
+            raise InputError("successes need n, the column of how many were tried")
+        given = {"reward": reward, "sample_variance": variance, "sd": sd}
+        if more := [name for name, value in given.items() if value is not None]:
+            raise InputError(f"successes and n say all there is: leave out {listed(more)}")
+        return
+    if reward is None:
+        raise InputError("say which column holds the rewards (reward), or successes and n")
+    if n is None and (variance is not None or sd is not None):
+        raise InputError("a column of variances (or sd) needs n, the column of counts: rows are aggregated")
+    if n is not None and (variance is None) == (sd is None):
+        raise InputError(
+            "aggregated rows (n, --n) need exactly one of: their variance (sample_variance, "
+            "--sample-variance), their standard deviation (sd, --sd); of 0s and 1s give the number of "
+            "ones (successes, --successes) instead of the reward"
         )
 
 
-def column_behind(environment: str) -> str:
-    """Return the column that an environment is read from.
+def _check_wide(wide: Sequence[str], others: dict[str, str | None]) -> None:
+    if isinstance(wide, str) or len(wide) < 2 or not all(isinstance(name, str) for name in wide):
+        raise InputError(f"wide must be two columns or more, one an arm, such as ['A', 'B'], not {wide!r}")
+    if given := [name for name, value in others.items() if value is not None]:
+        raise InputError(f"in a wide table each column is an arm: leave out {listed(given)}")
 
-    >>> column_behind("day(ts)"), column_behind("day")
-    ('ts', 'day')
-    """
-    derived = _DERIVED.fullmatch(environment)
-    return derived[2].strip() if derived else environment
+
+def _check_different(names: tuple[str, ...]) -> None:
+    if len(set(names)) < len(names):
+        what = "arm, environment and reward" if len(names) == 3 else "the columns"
+        raise InputError(f"{what} must be {_COUNT.get(len(names), 'all')} different columns, not {names}")

@@ -1,28 +1,72 @@
-"""Rewards that a file holds as text: read as numbers, or refused with the lines that are none."""
+"""Rewards that a file holds as text, by DuckDB: read as numbers, or refused with the lines that are none.
+
+`text` says how; here is the same as SQL.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from tideproof.errors import InputError
 from tideproof.frames.group_by import Query
 from tideproof.frames.readers import Files
 from tideproof.frames.sql import literal, quoted
-from tideproof.words import counted
+from tideproof.frames.text import (
+    ABSENT,
+    BITS,
+    COMMA,
+    FALSE,
+    THOUSANDS,
+    TRUE,
+    Seen,
+    Style,
+    no_numbers,
+    style_of,
+)
 
-_ABSENT = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # of a reward, whatever their case
+
+def as_number(run: Query, files: Files, name: str, decimal: str) -> str:
+    """Return SQL for a column of text as numbers, NULL for what is absent.
+
+    Raises
+    ------
+    InputError
+        If an entry is no number; its first lines are named.
+    """
+    text = f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
+    word = f"lower({text})"
+    absent = _in(word, ABSENT)
+    style = style_of(_seen(run, files, text, word), name, decimal)
+    number = f"CASE WHEN {absent} THEN NULL ELSE {_read(text, word, style)} END"
+    _check(run, files, name, text, f"({number}) IS NULL AND NOT {absent}")
+    return number
 
 
-def as_number(name: str) -> str:
-    """Return SQL for a column of text as numbers, NULL for what is absent."""
-    text = _text(name)
-    return f"TRY_CAST(CASE WHEN {_absent(text)} THEN NULL ELSE {text} END AS DOUBLE)"
+def _seen(run: Query, files: Files, text: str, word: str) -> Seen:
+    comma = f"contains({text}, ',')"
+    truth = _in(word, (*TRUE, *FALSE))
+    others = f"NOT {_in(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"
+    fits = [f"{comma} AND regexp_full_match({text}, {literal(form)})" for form in (COMMA, THOUSANDS)]
+    counts = ", ".join(f"count(*) FILTER ({condition})" for condition in (truth, others, comma, *fits))
+    return Seen(*run(f"SELECT {counts}, min({text}) FILTER ({comma}) FROM {files.rows}")[0])
 
 
-def check_text(run: Query, files: Files, name: str) -> None:
+def _read(text: str, word: str, style: Style) -> str:
+    """Return SQL for the number that a text stands for, NULL if it is none."""
+    plain = f"TRY_CAST({text} AS DOUBLE)"
+    if style == "truth":
+        return f"CASE WHEN {_in(word, TRUE)} THEN 1 WHEN {_in(word, FALSE)} THEN 0 ELSE {plain} END"
+    if style == "comma":
+        point = f"TRY_CAST(replace(replace({text}, '.', ''), ',', '.') AS DOUBLE)"
+        return f"CASE WHEN regexp_full_match({text}, {literal(COMMA)}) THEN {point} END"
+    if style == "thousands":
+        fits = f"regexp_full_match({text}, {literal(THOUSANDS)})"
+        return f"CASE WHEN {fits} THEN TRY_CAST(replace({text}, ',', '') AS DOUBLE) ELSE {plain} END"
+    return plain
+
+
+def _check(run: Query, files: Files, name: str, text: str, bad: str) -> None:
     """Refuse text that is no number, its first lines named."""
-    text = _text(name)
-    bad = f"TRY_CAST({text} AS DOUBLE) IS NULL AND NOT {_absent(text)}"
     count = run(f"SELECT count(*) FROM {files.rows} WHERE {bad}")[0][0]
     if not count:
         return
@@ -31,18 +75,10 @@ def check_text(run: Query, files: Files, name: str) -> None:
         f"SELECT row, text FROM (SELECT row_number() OVER () AS row, {text} AS text, {bad} AS bad "
         f"FROM {replace(files, paths=[path]).rows}) WHERE bad ORDER BY row LIMIT 3"
     )
-    where, offset = ("row", 0) if files.function == "read_parquet" else ("line", bool(files.header))
-    first = ", ".join(f"{where} {row + offset}: {text!r}" for row, text in rows)
-    first += ", …" if count > len(rows) else ""
-    of = f" of {path!r}" if len(files.paths) > 1 else ""
-    raise InputError(
-        f"column {name!r} must be numeric; it holds text in {counted(count, 'row')} ({first}{of})"
-    )
+    where = "line" if files.function != "read_parquet" else "row"
+    places = [f"{where} {row + files.lines_before}: {text!r}" for row, text in rows]
+    raise no_numbers(name, count, places, f" of {path!r}" if len(files.paths) > 1 else "")
 
 
-def _text(name: str) -> str:
-    return f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
-
-
-def _absent(text: str) -> str:
-    return f"lower({text}) IN ({', '.join(map(literal, _ABSENT))})"
+def _in(word: str, words: Iterable[str]) -> str:
+    return f"{word} IN ({', '.join(map(literal, words))})"

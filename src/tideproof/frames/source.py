@@ -1,4 +1,4 @@
-"""A path or a URL, opened: files, DuckDB databases, PostgreSQL."""
+"""A path or a URL, opened: files, DuckDB and SQLite databases, Excel, PostgreSQL, a pipe."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from tideproof.errors import InputError
+from tideproof.frames.excel import SUFFIXES as EXCEL
 from tideproof.frames.group_by import Progress
+from tideproof.frames.kinds import kind_at
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells
 
-_DATABASES = (".duckdb", ".ddb", ".db")
+_DUCKDB = (".duckdb", ".ddb", ".db")
+_SQLITE = (".sqlite", ".sqlite3")
 
 
 class Source(Protocol):
@@ -32,39 +35,60 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
     Parameters
     ----------
     place
-        A path, a glob, or a URL.
+        A path, a glob, a URL, or "-" for standard input.
     table
-        In a database: a table's name, or a query.
+        In a database: a table's name, or a query. In an Excel file: a sheet's name.
     """
+    if place == "-":
+        from tideproof.frames.pipe import open_pipe
+
+        return open_pipe(table)
     scheme = urlsplit(place).scheme if "://" in place else ""
     if scheme in ("postgresql", "postgres"):
         from tideproof.frames.postgres import open_postgres
 
         return open_postgres(place, table)
-    if scheme == "duckdb" or (not scheme and Path(place).suffix.lower() in _DATABASES):
+    if scheme not in ("", "file", "duckdb", "sqlite"):
+        raise InputError(
+            f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, sqlite:///path, "
+            f"or a DuckDB relation of your own connection for what lies elsewhere"
+        )
+    path = _path(place) if scheme else place
+    kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _kind(path)
+    if kind in _SQLITE:
+        from tideproof.frames.sqlite import open_sqlite
+
+        return open_sqlite(path, table)
+    if kind in _DUCKDB:
         from tideproof.frames.databases import open_duckdb
 
-        return open_duckdb(_path(place) if scheme else place, table)
-    if scheme not in ("", "file"):
-        raise InputError(
-            f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, or a DuckDB "
-            f"relation of your own connection for what lies elsewhere"
-        )
+        return open_duckdb(path, table)
+    if kind in EXCEL:
+        from tideproof.frames.excel import open_excel
+
+        return open_excel(path, table)
     if table is not None:
         raise InputError(f"table belongs to a database; {place!r} is a file")
     from tideproof.frames.files import open_files
 
-    return open_files(_path(place) if scheme else place)
+    return open_files(path)
+
+
+def _kind(path: str) -> str:
+    """Return the kind of a file: of a database by its first bytes, of others by the ending of the name."""
+    found = kind_at(path)
+    return found if found in (".sqlite", ".duckdb") else Path(path).suffix.lower()
 
 
 def _path(url: str) -> str:
     """Return the path of a file's URL.
 
-    Of `duckdb:` three slashes make it relative to here, four absolute; of `file:` three absolute.
+    Of `duckdb:` and `sqlite:` three slashes make it relative to here, four absolute; of `file:` three
+    absolute.
 
     >>> _path("duckdb:///a.db"), _path("duckdb:////tmp/a.db"), _path("file:///tmp/a%20b.csv")
     ('a.db', '/tmp/a.db', '/tmp/a b.csv')
     """
     parts = urlsplit(url)
     path = unquote(parts.netloc + parts.path)
-    return path[1:] if parts.scheme == "duckdb" and path.startswith("/") else path
+    return path[1:] if parts.scheme != "file" and path.startswith("/") else path

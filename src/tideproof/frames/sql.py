@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideproof.frames.request import Request
+from tideproof.frames.times import Period, seconds_sql
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"}
@@ -52,6 +52,11 @@ def can_be_reward(sql_type: str) -> bool:
     return is_number(sql_type) or base(sql_type) == "BOOLEAN"
 
 
+def is_text(sql_type: str) -> bool:
+    """Tell whether a type holds text."""
+    return base(sql_type) in _TEXT
+
+
 def can_be_nan(sql_type: str) -> bool:
     """Tell whether a type knows NaN."""
     return base(sql_type) in _WITH_NAN
@@ -67,15 +72,26 @@ def label(column: str, sql_type: str) -> str:
     return f"({column} AT TIME ZONE 'UTC')" if "WITH TIME ZONE" in sql_type else column
 
 
-def truncated(column: str, sql_type: str, request: Request) -> str:
-    """Return SQL that truncates a timestamp to what the request asks for, in UTC where it has a zone."""
-    if base(sql_type) in _TEXT:
+def truncated(column: str, sql_type: str, period: Period) -> str:
+    """Return SQL that truncates a moment as far as its period allows, in UTC where it has a zone.
+
+    Of numbers, seconds since 1970 or their like, it gives seconds; of a date, which has no zone, the date.
+    """
+    if is_number(sql_type):
+        return f"CAST(floor(({seconds_sql(column)}) / {period.step}) * {period.step} AS BIGINT)"
+    if sql_type == "DATE" and period.every != "hour":
+        return column
+    if is_text(sql_type):
         timestamp = _parsed(column)
-    elif not is_timestamp(sql_type) or (sql_type == "DATE" and request.every == "hour"):
-        raise request.not_a_timestamp(sql_type)
+    elif not is_timestamp(sql_type) or sql_type == "DATE":
+        raise period.not_a_timestamp(sql_type)
     else:
         timestamp = f"CAST({label(column, sql_type)} AS TIMESTAMP)"
-    return f"date_trunc('{request.truncation}', {timestamp})"
+    unit = {86400: "day"}.get(period.step, "hour")
+    start = f"date_trunc('{unit}', {timestamp})"
+    if period.step >= 3600:
+        return start
+    return f"{start} + floor(extract(minute FROM {timestamp}) / 15) * INTERVAL '15 minutes'"
 
 
 def _parsed(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.estimate.decision import Standing
+from tideproof.frames.likeness import remarks
 from tideproof.table import Table
 from tideproof.words import counted, listed
 
@@ -43,7 +44,11 @@ class Analysis:
 def analyse(fit: Fit) -> Analysis:
     """Put a fit into words."""
     standing = fit.decision.standing
-    warnings = [] if standing == "not_comparable" else _warnings(fit)
+    warnings = [
+        *remarks("arm", fit.cells.arms),
+        *remarks("environment", fit.cells.environments),
+        *([] if standing == "not_comparable" else _warnings(fit)),
+    ]
     return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings)
 
 
@@ -85,6 +90,11 @@ def _notes(fit: Fit) -> list[str]:
     c = fit.cells
     rewards, arms = counted(int(c.n.sum()), "reward"), counted(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
+    if len(c.environments) == 1:
+        notes.append(
+            "With one environment nothing is adjusted: if conditions changed while the shares of the arms "
+            "did, say which rows belong together (environment)."
+        )
     if len(fit.groups) == 1:
         notes += _naive(fit)
     if fit.uninformative:
@@ -109,9 +119,11 @@ def _naive(fit: Fit) -> list[str]:
 
 
 def _warnings(fit: Fit) -> list[str]:
-    found = []
+    found: list[str] = []
     checks = (_additivity, _spread, _influence, _drift)
     for check in checks:
+        if check is _spread and found:  # what was advised against shifts that differ allows for this, too
+            continue
         try:
             found += check(fit)
         except InputError:  # too little data for this one: nothing to warn of
@@ -135,12 +147,13 @@ def _additivity(fit: Fit) -> list[str]:
 def _spread(fit: Fit) -> list[str]:
     if fit.variance != "common":
         return []
-    test, found = fit.spread(), []
-    for what, p in {"arm": test.p_arm, "environment": test.p_environment}.items():
-        if p < ALARM:
-            advice = f"try variance='by-{what}' (--variance by-{what})"
-            found.append(f"Rewards of different {what}s do not vary alike ({_p(p)}); {advice}.")
-    return found
+    test = fit.spread()
+    found = {what: p for what, p in (("arm", test.p_arm), ("environment", test.p_environment)) if p < ALARM}
+    if not found:
+        return []
+    model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
+    whose = listed((f"{what}s ({_p(p)})" for what, p in found.items()), "and of different")
+    return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]
 
 
 def _influence(fit: Fit) -> list[str]:

@@ -299,8 +299,6 @@ def _growth(cells: Cells, level: Floats) -> _Growth:
         fourths = cells.by_environment(cells.fourths)
         for end, these in enumerate(ends):
             noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] ** 2 - 3.0)
-            max(0.0, fourths[e].sum() / n / v**2 - 3.0) for e, n, v in zip(ends, left, inside, strict=True)
-        ]
     rise = math.log(inside[1] / inside[0])
     power = float(np.clip(rise / math.log(high / low), 0.0, 3.0))
     return _Growth(power, rise / math.sqrt(float(np.sum(noise / left))))

@@ -1,0 +1,36 @@
+"""What kind of file something is, by its first bytes: names can mislead, and a pipe has none."""
+
+from __future__ import annotations
+
+_SIGNS = {
+    b"SQLite format 3\x00": ".sqlite",
+    b"PAR1": ".parquet",
+    b"PK\x03\x04": ".xlsx",
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+}
+_LENGTH = 512
+
+
+def kind_of(first: bytes) -> str:
+    r"""Return the ending that a file with these first bytes should have; ".csv" if nothing speaks against it.
+
+    >>> kind_of(b"PAR1..."), kind_of(b'{"arm": "A"}\n'), kind_of(b'[{"arm": "A"}]'), kind_of(b"arm,day\n")
+    ('.parquet', '.jsonl', '.json', '.csv')
+    """
+    if first[8:12] == b"DUCK":
+        return ".duckdb"
+    for sign, ending in _SIGNS.items():
+        if first.startswith(sign):
+            return ending
+    text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return {b"{": ".jsonl", b"[": ".json"}.get(text[:1], ".csv")
+
+
+def kind_at(path: str) -> str:
+    """Return the ending that the file at a path should have; "" if there is none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            return kind_of(file.read(_LENGTH))
+    except OSError:
+        return ""

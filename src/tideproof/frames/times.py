@@ -1,0 +1,131 @@
+"""Hours, days and weeks of a timestamp column, as environments.
+
+Engines only truncate: to days or hours, or, where a time zone is asked for, to quarters of an hour, of
+which every zone's offset is a multiple. Which environment such a moment belongs to is decided here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tideproof.errors import InputError
+
+_DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
+UNITS = (1e11, 1e14, 1e17)  # where numbers stop to be seconds, milliseconds and microseconds since 1970
+_FIRST = 1e8  # seconds; smaller numbers, up to March 1973, are no times
+
+
+@dataclass(frozen=True)
+class Period:
+    """Which hour, day or week a moment belongs to.
+
+    Attributes
+    ----------
+    every : "hour", "day" or "week".
+    column : where the moments stand.
+    time_zone : whose hours, days and weeks; "" is UTC. Times without a zone are then in UTC.
+    """
+
+    every: str
+    column: str
+    time_zone: str = ""
+
+    @property
+    def step(self) -> int:
+        """The seconds that an engine may truncate to."""
+        if self.time_zone:
+            return 900
+        return 3600 if self.every == "hour" else 86400
+
+    def label(self, moment: Any) -> dt.date:
+        """Return the start of its hour, its date, or its week's Monday.
+
+        With a time zone, hours have their offset: one of them comes twice when the clocks go back.
+
+        >>> Period("week", "t").label("2024-10-20"), Period("day", "t").label(1729468800)
+        (datetime.date(2024, 10, 14), datetime.date(2024, 10, 21))
+        >>> Period("day", "t", "Europe/Berlin").label("2024-10-20T23:30:00Z")
+        datetime.date(2024, 10, 21)
+        """
+        if isinstance(moment, str):
+            moment = self._parsed(moment)
+        elif hasattr(moment, "to_pydatetime"):
+            moment = moment.to_pydatetime()
+        elif hasattr(moment, "__float__"):
+            moment = self._since_1970(moment)
+        if isinstance(moment, dt.datetime):
+            here = self._here(moment)
+            if self.every == "hour":
+                return here.replace(minute=0, second=0, microsecond=0)
+            moment = here.date()
+        elif self.every == "hour" or not isinstance(moment, dt.date):
+            raise self.not_a_timestamp(type(moment).__name__)
+        date: dt.date = moment
+        return date - dt.timedelta(days=date.weekday()) if self.every == "week" else date
+
+    def not_a_timestamp(self, what: object) -> InputError:
+        """Build the error for a column that holds no timestamps."""
+        return InputError(
+            f"{self.every}({self.column}) needs timestamps; column {self.column!r} holds {what}"
+        )
+
+    def _here(self, moment: dt.datetime) -> dt.datetime:
+        """Return a moment by the clocks of the time zone."""
+        if self._zone is not None:
+            here = moment.replace(tzinfo=moment.tzinfo or dt.UTC).astimezone(self._zone)
+            return here.replace(tzinfo=dt.timezone(here.utcoffset() or dt.timedelta()))
+        return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
+
+    @cached_property
+    def _zone(self) -> ZoneInfo | None:
+        return ZoneInfo(self.time_zone) if self.time_zone else None
+
+    def _parsed(self, text: str) -> dt.datetime:
+        try:
+            return dt.datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise self.not_a_timestamp(f"{text!r}; write it as 2024-10-20 12:34:56") from None
+
+    def _since_1970(self, number: Any) -> dt.datetime:
+        seconds = float(number)
+        if not math.isfinite(seconds) or abs(seconds) >= 1000.0 * UNITS[-1]:
+            raise self.not_a_timestamp(f"{number}")
+        seconds /= 1000.0 ** sum(abs(seconds) >= limit for limit in UNITS)
+        if seconds < _FIRST:
+            raise self.not_a_timestamp(
+                "numbers that are no seconds or milliseconds since 1970: they would lie before March 1973"
+            )
+        return dt.datetime(1970, 1, 1) + dt.timedelta(seconds=math.floor(seconds))
+
+
+def period_of(text: str, time_zone: str = "") -> Period | None:
+    """Return what `hour(ts)`, `day(ts)` or `week(ts)` stands for; None for any other text."""
+    derived = _DERIVED.fullmatch(text.strip())
+    return Period(derived[1], derived[2].strip(), time_zone) if derived else None
+
+
+def check_zone(name: str) -> str:
+    """Return the name of a time zone.
+
+    >>> check_zone("Mars")
+    Traceback (most recent call last):
+    tideproof.errors.InputError: unknown time zone 'Mars'; give one such as 'Europe/Berlin' or 'UTC'
+    """
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise InputError(f"unknown time zone {name!r}; give one such as 'Europe/Berlin' or 'UTC'") from None
+    return name
+
+
+def seconds_sql(number: str) -> str:
+    """Return SQL for seconds since 1970, given as seconds, milliseconds, micro- or nanoseconds."""
+    x = f"CAST({number} AS DOUBLE PRECISION)"
+    cases = " ".join(f"WHEN abs({x}) < {limit!r} THEN {x} / 1e{3 * i}" for i, limit in enumerate(UNITS))
+    return f"CASE {cases} WHEN abs({x}) < {1000.0 * UNITS[-1]!r} THEN {x} / 1e9 END"
