@@ -175,7 +175,7 @@ def test_additivity_keeps_its_size():
 
 @pytest.mark.parametrize("by", ["arm", "environment"])
 def test_additivity_keeps_its_size_under_unequal_noise_and_the_common_test_does_not(by):
-    """Cells of 4 to 9 rewards. It rejects 3.7 % here: within bounds, and on the safe side."""
+    """Cells of 4 to 9 rewards."""
     logs, level, rejected, common = 2000, 0.05, 0, 0
     random = np.random.default_rng(22)
     cells = [(i, j) for i in range(4) for j in range(6) if (i + j) % 3]
@@ -193,6 +193,19 @@ def test_additivity_keeps_its_size_under_unequal_noise_and_the_common_test_does_
     assert bdtrc(rejected - 1, logs, level) > FALSE_ALARM / 2
     if by == "arm":
         assert bdtrc(common - 1, logs, level) < FALSE_ALARM
+
+
+def test_additivity_keeps_its_size_where_few_variances_serve_many_cells():
+    """Three arms on twenty days, three rewards each; the test before this one rejected one log in 1,500."""
+    logs, level, rejected = 2000, 0.05, 0
+    random = np.random.default_rng(23)
+    arm, day = np.tile(np.repeat(np.arange(3), 3), 20), np.repeat(np.arange(20), 9)
+    for _ in range(logs):
+        reward = np.array([1.0, 3.0, 0.5])[arm] * random.normal(size=arm.size)
+        rejected += Fit.from_arrays(arm, day, reward, variance="by-arm").additivity().p < level
+    # the F distribution is an approximation here: one percentage point either way
+    assert bdtr(rejected, logs, level - 0.01) > FALSE_ALARM / 2
+    assert bdtrc(rejected - 1, logs, level + 0.01) > FALSE_ALARM / 2
 
 
 @pytest.mark.parametrize("by", ["by-arm", "by-environment"])
@@ -219,15 +232,16 @@ def test_weighted_additivity_against_dense_matrices(by):
     middle = np.linalg.inv(R @ V @ R.T)
     T = R @ np.array(mean) @ middle @ R @ np.array(mean)
     Q = V @ R.T @ middle @ R
-    A = 0.0
+    square, trace = 0.0, 0.0
     for p in range(4 if by == "by-arm" else 6):
         E = np.diag((np.array(part) == p).astype(float))
-        A += (np.trace(Q @ E @ Q @ E) + np.trace(Q @ E) ** 2) / (2 * freedom[p])
+        square += 2 * np.trace(Q @ E @ Q @ E) / freedom[p]
+        trace += 2 * np.trace(Q @ E) ** 2 / freedom[p]
     df = len(R)
     found = Fit.from_arrays(arm, environment, reward, variance=by).additivity()
     assert found.df1 == df
-    assert pytest.approx(T / (df + 2 * A - 6 * A / (df + 2)), rel=1e-9) == found.F
-    assert found.df2 == pytest.approx(df * (df + 2) / (3 * A), rel=1e-9)
+    assert pytest.approx(T / (df + square - (trace + 2 * square) / (df + 2)), rel=1e-9) == found.F
+    assert found.df2 == pytest.approx(2 * df * (df + 2) / (trace + 2 * square), rel=1e-9)
 
 
 def test_weighted_additivity_names_the_worst_cells():

@@ -14,6 +14,7 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.inference import f_tail
 from tideproof.stats.solve import Solution, residuals, solve
 from tideproof.stats.weighting import Pools, deviations
+from tideproof.stats.welch import welch
 from tideproof.table import Table, plain
 
 
@@ -59,17 +60,10 @@ def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
 
 
 def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
-    """Test additivity where arms or environments do not vary alike: Welch and James's test.
+    """Test additivity where arms or environments do not vary alike: Welch's test, generalised.
 
-    T = sum of w residual^2 with weights w = n/variance, divided by a constant that makes up for the
-    weights' being estimates, is compared with an F distribution. With Q the projection onto residuals and
-    Q_p its block of the cells of pool p, A = sum_p (tr Q_p^2 + (tr Q_p)^2)/(2 freedom_p); the constant is
-    df1 + 2A - 6A/(df1 + 2), the second degree of freedom df1 (df1 + 2)/(3A).
-
-    References
-    ----------
-    Johansen (1980), The Welch-James approximation to the distribution of the residual sum of squares in
-    a weighted linear regression.
+    T = sum of w residual^2 with weights w = n/variance is compared with an F distribution as `welch` says,
+    from tr Q_p^2 and tr Q_p: Q the projection onto residuals, Q_p its block of the cells of pool p.
     """
     c = c.weighted(c.n / pools.variance[pools.of])
     s = solve(c)
@@ -77,7 +71,7 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
     check_testable(c, df1)
     residual, variance = residuals(s, c)
     b = c.dense_shares()
-    A = 0.0
+    mean, spread = 0.0, 0.0
     for p, here in members(pools.of):
         w, j = c.weight[here], c.environment[here]
         g = deviations(c, b, here)
@@ -89,9 +83,9 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
             fitted = w * np.sum(g @ s.P * g, axis=1)
             PM = s.P @ (g.T * w) @ g
             square = float(np.sum(PM * PM.T) - np.sum(fitted**2) + np.sum((w * variance[here]) ** 2))
-        A += 0.5 * (square + trace**2) / pools.freedom[p]
-    F = float(np.sum(c.weight * residual**2)) / (df1 + 2.0 * A - 6.0 * A / (df1 + 2.0))
-    df2 = df1 * (df1 + 2.0) / (3.0 * A)
+        mean += 2.0 * square / pools.freedom[p]
+        spread += 2.0 * trace**2 / pools.freedom[p]
+    F, df2 = welch(float(np.sum(c.weight * residual**2)), df1, mean, spread)
     named = worst_cells(c, residual, variance, whole("worst", worst, 1), variance * c.weight)
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
