@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
+from tideproof.errors import InputError
 
 _ROUNDING = 1e-11  # of a reward of size 1, on average over its cell
 _BLOCK = 2**20  # numbers in a dense block of environments x arms: 8 MB
+
+
+class Units(NamedTuple):
+    """Rewards of one unit (a visitor, a user, a cow) in one cell, a part for each: (parts,) arrays.
+
+    Attributes
+    ----------
+    unit, cell : indices of the unit and of the cell.
+    n, mean : rewards of the unit in the cell, and their mean.
+    """
+
+    unit: Ints
+    cell: Ints
+    n: Floats
+    mean: Floats
+
+
+class Slope(NamedTuple):
+    """How rewards rise with covariates, as it was estimated and taken out of the cells.
+
+    Attributes
+    ----------
+    by : (p,) slope of each covariate.
+    imbalance : (K, p) effect of each arm on the covariates, as if they were rewards.
+    inverse : (p, p) inverse of the sums of squares and products of the covariates around their fit.
+    """
+
+    by: Floats
+    imbalance: Floats
+    inverse: Floats
+
+    @property
+    def loose(self) -> Floats:
+        """(K, K) what not knowing the slope exactly adds to P, the covariance of muhat over sigma^2."""
+        return np.asarray(self.imbalance @ self.inverse @ self.imbalance.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +65,10 @@ class Cells:
     dropped : rows left out because a value was missing.
     other_weight : (C,) weights of the cells in least squares where these are not the counts.
     cubes, fourths : (C,) sums of third and fourth powers of the deviations; None where they are unknown.
+    low, high : (C,) the lowest and the highest reward; None where they are unknown.
+    factors : two (J,) arrays of levels, where an environment is a pair of them and its shift their sum.
+    units : who the rewards of each cell came from; None where that is unknown, or every row is its own.
+    slope : the covariates that were taken out of the rewards; None without.
     """
 
     arms: list[Any]
@@ -42,6 +82,11 @@ class Cells:
     other_weight: Floats | None = None
     cubes: Floats | None = None
     fourths: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+    factors: tuple[Ints, Ints] | None = None
+    units: Units | None = None
+    slope: Slope | None = None
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
@@ -54,6 +99,24 @@ class Cells:
     def weighted(self, weight: Floats) -> Cells:
         """Return the same cells with other weights; what varied inside them is forgotten."""
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
+
+    def select(self, cells: Ints) -> Cells:
+        """Return some of the cells, with the environments that are left; who the units were is forgotten."""
+        left, environment = np.unique(self.environment[cells], return_inverse=True)
+        per_cell: dict[str, Any] = {
+            field.name: value[cells]
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        per_cell |= {"environment": environment}
+        factors = None if self.factors is None else (self.factors[0][left], self.factors[1][left])
+        labels = [self.environments[j] for j in left]
+        return replace(self, environments=labels, factors=factors, units=None, **per_cell)
+
+    def check_one_way(self, what: str) -> None:
+        """Refuse environments that are sums of two factors, for `what` cannot handle them."""
+        if self.factors is not None:
+            raise InputError(f"{what} needs environments of one factor, not the sum of two")
 
     @property
     def K(self) -> int:  # noqa: N802
@@ -118,6 +181,7 @@ class Cells:
 
     def dense_shares(self) -> Floats:
         """Return the shares of all arms in each environment, b_j: (J, K)."""
+        self.check_one_way("this model of the noise")
         b = np.zeros((self.J, self.K))
         b[self.environment, self.arm] = self.shares
         return b

@@ -48,6 +48,7 @@ def without_each(c: Cells, s: Solution) -> Floats:
     residuals by arm, moves muhat by P(Dx - e), where (I - PD)x = -Pe on the environment's own arms.
     O(K^2 + k^3) for an environment with k arms, instead of a fit.
     """
+    c.check_one_way("leaving environments out")
     residual, _ = residuals(s, c)
     found = np.tile(s.mu, (c.J, 1))
     for j, here in members(c.environment):

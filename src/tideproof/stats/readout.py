@@ -14,6 +14,7 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sums
 from tideproof.stats.solve import Solution, home
+from tideproof.stats.two_way import two_way_shifts
 
 
 class Readout(NamedTuple):
@@ -75,6 +76,8 @@ def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     h = n_j/m_j - counts/N the shift is rbar_j - rbar - h'muhat, its variance 1/m_j - 1/N + h'Ph.
     NaN for an environment without rewards.
     """
+    if cells.factors is not None:
+        return two_way_shifts(cells)
     got = traffic(solution, cells)
     average = np.zeros((got.total.size, cells.K))
     average[solution.component, np.arange(cells.K)] = got.share

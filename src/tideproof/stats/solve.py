@@ -14,6 +14,7 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells
 from tideproof.stats.graph import components, inverse, links
+from tideproof.stats.two_way import residual_variance, two_way
 
 
 class Solution(NamedTuple):
@@ -31,6 +32,7 @@ class Solution(NamedTuple):
     told : rewards, N.
     environments : environments with a reward, J.
     joins : arms seen minus their groups.
+    spent : degrees of freedom that covariates took.
     """
 
     P: Floats
@@ -41,11 +43,12 @@ class Solution(NamedTuple):
     told: int
     environments: int
     joins: int
+    spent: int = 0
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom, N - K - J + groups, K the arms seen."""
-        return self.told - self.environments - self.joins
+        """Degrees of freedom, N - K - J + groups, K the arms seen, less one for each covariate."""
+        return self.told - self.environments - self.joins - self.spent
 
 
 def solve(cells: Cells) -> Solution:
@@ -54,6 +57,8 @@ def solve(cells: Cells) -> Solution:
     Rewards are centred inside each environment first and residuals are summed as such, so that shifts,
     however large, do no harm. O(cells K + K^3); an arm that meets no other keeps P = 0 and muhat = 0.
     """
+    if cells.factors is not None:
+        return _solve_two_way(cells)
     between = links(cells)
     np.fill_diagonal(between, 0.0)
     component = components(between > 0.0)
@@ -73,7 +78,29 @@ def solve(cells: Cells) -> Solution:
         told=round(float(np.sum(cells.n))),
         environments=int(np.count_nonzero(cells.sizes)),
         joins=cells.K - np.unique(component).size,  # an arm unseen is a group of its own
+        spent=_spent(cells),
     )
+
+
+def _solve_two_way(cells: Cells) -> Solution:
+    """Solve where an environment is the sum of two factors: all arms are connected, or that raises."""
+    found = two_way(cells)
+    joins = cells.K - 1
+    return Solution(
+        P=found.inverse[: cells.K, : cells.K],
+        mu=found.theta[: cells.K],
+        rss=float(np.sum(cells.squares) + np.sum(cells.weight * found.residual**2)),
+        component=np.zeros(cells.K, np.int64),
+        group=np.ones(cells.K, np.int64),
+        told=round(float(np.sum(cells.n))),
+        environments=found.rank - joins,
+        joins=joins,
+        spent=_spent(cells),
+    )
+
+
+def _spent(cells: Cells) -> int:
+    return 0 if cells.slope is None else cells.slope.by.size
 
 
 def home(solution: Solution, cells: Cells) -> Ints:
@@ -89,13 +116,21 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     With g = e_arm - b_j, b_j the shares in the environment, the variance is 1/w - 1/W_j - g'Pg; 0 (to
     rounding) where the cell alone determines what is expected of it.
     """
+    if cells.factors is not None:
+        found = two_way(cells)
+        return found.residual, residual_variance(cells, found)
     arm, environment = cells.arm, cells.environment
     variance = 1.0 / cells.weight - 1.0 / cells.totals[environment] - np.diag(solution.P)[arm]
     for rows, here, (b,) in cells.blocks(cells.shares):
         row = environment[here] - rows.start
         product = b @ solution.P
         variance[here] += 2.0 * product[row, arm[here]] - np.sum(product * b, axis=1)[row]
-    return _residual(cells, solution.mu), np.maximum(variance, 0.0)
+    return leftover(solution, cells), np.maximum(variance, 0.0)
+
+
+def leftover(solution: Solution, cells: Cells) -> Floats:
+    """Return how far the mean of each cell is from what the model expects: (C,)."""
+    return _residual(cells, solution.mu) if cells.factors is None else two_way(cells).residual
 
 
 def _residual(cells: Cells, mu: Floats) -> Floats:

@@ -50,6 +50,7 @@ class Weighted(NamedTuple):
 
 def meat(cells: Cells, q: Floats) -> Floats:
     """Return sum over cells of q g g', the middle of a sandwich: (K, K)."""
+    cells.check_one_way("this model of the noise")
     total = np.diag(cells.by_arm(q))
     charges = cells.by_environment(q)
     for rows, _, (charge, b) in cells.blocks(q, cells.shares):
@@ -76,6 +77,7 @@ def hc3(solution: Solution, cells: Cells) -> Floats:
 
 def scores(solution: Solution, cells: Cells) -> Floats:
     """Return sum_j u_j u_j', u_j the residuals of an environment summed by arm: (K, K)."""
+    cells.check_one_way("this model of the noise")
     residual, _ = residuals(solution, cells)
     total = np.zeros((cells.K, cells.K))
     for _, _, (u,) in cells.blocks(cells.n * residual):
