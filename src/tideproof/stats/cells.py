@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,6 +30,13 @@ class Units(NamedTuple):
     cell: Ints
     n: Floats
     mean: Floats
+
+    def of(self, cells: Ints) -> Units:
+        """Return the parts of some cells, which are numbered as they are listed."""
+        number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
+        number[cells] = np.arange(cells.size)
+        at = number[self.cell]
+        return Units(self.unit[at >= 0], at[at >= 0], self.n[at >= 0], self.mean[at >= 0])
 
 
 class Slope(NamedTuple):
@@ -100,8 +107,11 @@ class Cells:
         """Return the same cells with other weights; what varied inside them is forgotten."""
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
-    def select(self, cells: Ints) -> Cells:
-        """Return some of the cells, with the environments that are left; who the units were is forgotten."""
+    def select(self, cells: Ints, label: Callable[[Any], Any] | None = None) -> Cells:
+        """Return some of the cells, with the environments that are left, relabelled by `label`.
+
+        Arms stay as they are, also those without a cell; covariates are forgotten.
+        """
         left, environment = np.unique(self.environment[cells], return_inverse=True)
         per_cell: dict[str, Any] = {
             field.name: value[cells]
@@ -110,8 +120,14 @@ class Cells:
         }
         per_cell |= {"environment": environment}
         factors = None if self.factors is None else (self.factors[0][left], self.factors[1][left])
-        labels = [self.environments[j] for j in left]
-        return replace(self, environments=labels, factors=factors, units=None, **per_cell)
+        labels = [self.environments[j] if label is None else label(self.environments[j]) for j in left]
+        units = None if self.units is None else self.units.of(cells)
+        return replace(self, environments=labels, factors=factors, units=units, slope=None, **per_cell)
+
+    def seen(self) -> Cells:
+        """Return the same cells without the arms that have none."""
+        left, arm = np.unique(self.arm, return_inverse=True)
+        return replace(self, arms=[self.arms[i] for i in left], arm=arm)
 
     def check_one_way(self, what: str) -> None:
         """Refuse environments that are sums of two factors, for `what` cannot handle them."""

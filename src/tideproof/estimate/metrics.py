@@ -1,0 +1,118 @@
+"""Several metrics at once: the first decides, the others are guardrails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tideproof.estimate.against import against, reading
+from tideproof.estimate.fitted import Fit
+from tideproof.table import Table
+from tideproof.words import rounded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metrics:
+    """Fits of several metrics of the same rows.
+
+    Attributes
+    ----------
+    fits : metric by metric, that which decides first.
+    control : the arm that others are compared with; None if each is compared with the best of the others.
+    """
+
+    fits: dict[str, Fit]
+    control: Any = None
+
+    @property
+    def deciding(self) -> Fit:
+        """The fit of the metric that decides."""
+        return next(iter(self.fits.values()))
+
+    @property
+    def table(self) -> Table:
+        """Every metric of every arm, against the control or the best of the others.
+
+        Columns: metric, arm, estimate, low, high, lift, reading ("better", "worse", "unclear", "not
+        comparable"). Intervals of one metric hold at once for all arms, with the probability of the fit's
+        level; over metrics nothing is adjusted, for a guardrail that is touched must be seen.
+        """
+        rows: list[dict[str, Any]] = []
+        for metric, fit in self.fits.items():
+            found = _against_best(fit) if self.control is None else against(fit, self.control)
+            rows += [{"metric": metric} | row for row in found]
+        names = ("metric", "arm", "estimate", "low", "high", "lift", "reading")
+        return Table({name: [row.get(name) for row in rows] for name in names})
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what the guardrails say of the arm that the first metric prefers."""
+        decision, metrics = self.deciding.decision, list(self.fits)
+        if decision.best is None or len(metrics) < 2:
+            return ""
+        arm = decision.best
+        if arm == self.control:
+            return f"{arm}, the control, leads: guardrails have nothing to say"
+        than = "the best of the others" if self.control is None else self.control
+        mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
+        said = [f"{metric} {_said(mine[metric])}" for metric in metrics[1:]]
+        return f"{arm} compared with {than}: {'; '.join(said)}"
+
+    @property
+    def harmed(self) -> list[str]:
+        """The guardrails on which the arm that the first metric prefers is worse."""
+        best = self.deciding.decision.best
+        first = next(iter(self.fits))
+        return [
+            r["metric"]
+            for r in self.table
+            if r["arm"] == best and r["metric"] != first and r["reading"] == "worse"
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {
+            "control": self.control,
+            "verdict": self.verdict,
+            "harmed": self.harmed,
+            "table": self.table.to_dicts(),
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([self.deciding.verdict, *filter(None, [self.verdict]), repr(self.table)])
+
+
+def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
+    """Put fits of several metrics together; an unknown control is an error now, not later."""
+    found = Metrics(dict(fits), control)
+    if control is not None:
+        against(found.deciding, control)
+    return found
+
+
+def _against_best(fit: Fit) -> list[dict[str, Any]]:
+    """Return each arm against the best of the others, as `fit.comparisons` has it."""
+    rows = []
+    for row in fit.comparisons:
+        if row["estimate"] is None:
+            rows.append(row | {"reading": "not comparable"})
+        else:
+            rows.append(row | {"reading": _of_best(row, fit.direction)})
+    return rows
+
+
+def _of_best(row: dict[str, Any], direction: str) -> str:
+    """Read an interval of which one end is 0 where the side is known."""
+    low, high = row["low"], row["high"]
+    if low is None or high is None or low < 0.0 < high:
+        return "unclear"
+    return reading(low or high, high or low, direction)
+
+
+def _said(row: dict[str, Any]) -> str:
+    if row["estimate"] is None:
+        return "not comparable"
+    if row["low"] is None:
+        return f"{row['reading']} ({row['estimate']:+.3g})"
+    return f"{row['reading']} ({row['estimate']:+.3g}, from {rounded(row['low'])} to {rounded(row['high'])})"

@@ -1,0 +1,173 @@
+"""The same question in every segment, such as countries or experiments: who wins where, and do they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideproof.checks import Direction
+from tideproof.checks import level as checked_level
+from tideproof.errors import InputError, NotComparable
+from tideproof.estimate.fitted import Fit
+from tideproof.stats.cells import Cells
+from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
+from tideproof.stats.noise import Variance
+from tideproof.table import Table, plain
+from tideproof.words import counted, listed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """A fit for each segment, and whether they agree.
+
+    Attributes
+    ----------
+    by : what segments are called, a column.
+    fits : the fit of each segment, its level such that what all of them say holds at once.
+    pooled : one fit for all: arms differ by the same in all segments, and every segment has environments
+        of its own.
+    left_out : why segments have no fit, segment by segment.
+    level : probability that all statements about winners hold.
+    heterogeneity : the test whether arms differ by the same in all segments; None where it cannot be made.
+    """
+
+    by: str
+    fits: dict[Any, Fit]
+    pooled: Fit
+    left_out: dict[Any, str]
+    level: float
+    heterogeneity: Heterogeneity | None
+
+    @property
+    def table(self) -> Table:
+        """One row a segment.
+
+        Columns: segment, n, standing, best, runner_up, estimate (of the best minus the runner-up), low,
+        high, candidates.
+        """
+        rows = []
+        for segment, fit in self.fits.items():
+            decision = fit.decision
+            lead = None if decision.best is None else fit.contrast(decision.best, decision.runner_up)
+            rows.append(
+                {
+                    "segment": segment,
+                    "n": int(fit.cells.n.sum()),
+                    "standing": decision.standing,
+                    "best": decision.best,
+                    "runner_up": decision.runner_up,
+                    "estimate": lead and lead.estimate,
+                    "low": lead and lead.low,
+                    "high": lead and lead.high,
+                    "candidates": ", ".join(map(str, decision.candidates)),
+                }
+            )
+        return Table({name: [row[name] for row in rows] for name in rows[0]})
+
+    @property
+    def winners(self) -> dict[Any, list[Any]]:
+        """The arms that win somewhere for sure, and where."""
+        found: dict[Any, list[Any]] = {}
+        for segment, fit in self.fits.items():
+            if fit.decision.standing == "winner":
+                found.setdefault(fit.best, []).append(segment)
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: who wins where, and whether arms differ by the same everywhere."""
+        sure, winners = f"{100 * self.level:g} %, all segments at once", self.winners
+        said = "; ".join(f"{arm} in {listed(where)}" for arm, where in winners.items())
+        if len(winners) > 1:
+            who = f"the winner differs ({sure}): {said}"
+        elif not winners:
+            who = f"in none of {counted(len(self.fits), 'segment')} is one arm best ({sure})"
+        elif len(next(iter(winners.values()))) == len(self.fits):
+            who = f"{next(iter(winners))} is best in all {counted(len(self.fits), 'segment')} ({sure})"
+        else:
+            who = f"best ({sure}): {said}; elsewhere it is open"
+        return f"{who}{self._alike}"
+
+    @property
+    def _alike(self) -> str:
+        test = self.heterogeneity
+        if test is None:
+            return ""
+        p = "p < 1e-6" if test.p < 1e-6 else f"p = {test.p:.2g}"
+        if test.p < 1.0 - self.level:
+            return f"; arms do not differ by the same in all segments ({p})"
+        return f"; nothing says that arms differ by more in one segment than in another ({p})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {
+            "by": self.by,
+            "verdict": self.verdict,
+            "level": self.level,
+            "segments": self.table.to_dicts(),
+            "left_out": [{"segment": label, "why": why} for label, why in self.left_out.items()],
+            "heterogeneity": None if self.heterogeneity is None else plain(self.heterogeneity),
+            "pooled": self.pooled.verdict,
+        }
+
+    def __repr__(self) -> str:
+        lines = [self.verdict, repr(self.table)]
+        lines += [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
+        return "\n".join(lines)
+
+
+def split_fits(
+    cells: Cells,
+    by: str,
+    *,
+    direction: Direction = "maximize",
+    level: float = 0.95,
+    variance: Variance = "common",
+) -> Segments:
+    """Fit each segment of cells whose environments are labelled (environment, segment).
+
+    Levels are Sidak's: with S segments each is judged at level^(1/S), so that all statements hold at once
+    with probability `level`.
+    """
+    level = checked_level(level)
+    parts = _parts(cells)
+    apart = {segment: why for segment, part in parts.items() if (why := _why_not(part)) is not None}
+    used = {segment: part for segment, part in parts.items() if segment not in apart}
+    if not used:
+        raise InputError(f"in no segment of {by!r} are there two arms to compare")
+    each = level ** (1.0 / len(used))
+    fits = {
+        segment: Fit(part.seen(), direction=direction, level=each, variance=variance)
+        for segment, part in used.items()
+    }
+    pooled = Fit(cells, direction=direction, level=level, variance=variance)
+    return Segments(by, fits, pooled, apart, level, _tested(used))
+
+
+def _parts(cells: Cells) -> dict[Any, Cells]:
+    """Return the cells of each segment, their environments labelled without it."""
+    of: dict[Any, list[int]] = {}
+    for j, (_, segment) in enumerate(cells.environments):
+        of.setdefault(segment, []).append(j)
+    number = np.empty(cells.J, np.int64)
+    for k, environments in enumerate(of.values()):
+        number[environments] = k
+    return {
+        segment: cells.select(np.flatnonzero(number[cells.environment] == k), label=lambda pair: pair[0])
+        for k, segment in enumerate(of)
+    }
+
+
+def _why_not(part: Cells) -> str | None:
+    seen = np.unique(part.arm)
+    return f"only {part.arms[seen[0]]} was seen" if seen.size < 2 else None
+
+
+def _tested(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
+    try:
+        return heterogeneity(list(parts.values()))
+    except (InputError, NotComparable):
+        return None

@@ -1,0 +1,98 @@
+"""Fits of segments: the same as fits of their rows, at levels that hold together, and what is said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tideproof.errors import InputError
+from tideproof.estimate import Fit
+from tideproof.estimate.segments import split_fits
+from tideproof.frames import cells_from_arrays
+
+NEVER = np.array([0.0, 0.0, 0.0])
+
+
+def draw(effects, seed=0, rows=300, sd=1.0):
+    """Arms 0, 1, 2 on four days in as many segments as there are rows of effects."""
+    random = np.random.default_rng(seed)
+    arm, day = random.integers(3, size=rows), random.integers(4, size=rows)
+    country = random.integers(len(effects), size=rows)
+    tide = 5.0 * random.normal(size=(4, len(effects)))
+    return (
+        arm,
+        day,
+        country,
+        np.asarray(effects)[country, arm] + tide[day, country] + sd * random.normal(size=rows),
+    )
+
+
+def cells_of(arm, day, country, reward):
+    return cells_from_arrays(arm, list(zip(day.tolist(), country.tolist(), strict=True)), reward)
+
+
+def test_each_is_the_fit_of_its_rows():
+    arm, day, country, reward = draw([[0, 1, 2], [2, 1, 0]])
+    found = split_fits(cells_of(arm, day, country, reward), "country", level=0.9)
+    for segment, fit in found.fits.items():
+        rows = country == segment
+        alone = Fit.from_arrays(arm[rows], day[rows], reward[rows], level=0.9**0.5)
+        mine, wanted = fit.contrast(2, 0), alone.contrast(2, 0)
+        assert (mine.estimate, mine.low, mine.high) == pytest.approx(
+            (wanted.estimate, wanted.low, wanted.high)
+        )
+        assert set(fit.cells.environments) == set(day[rows].tolist())
+    assert found.pooled.contrast(2, 0).estimate == pytest.approx(
+        Fit(cells_of(arm, day, country, reward)).contrast(2, 0).estimate
+    )
+
+
+def test_a_winner_that_differs_is_said():
+    found = split_fits(cells_of(*draw([[0, 1, 2], [2, 1, 0]])), "country")
+    assert found.winners == {2: [0], 0: [1]} or found.winners == {0: [1], 2: [0]}
+    assert "the winner differs (95 %, all segments at once): " in found.verdict
+    assert "2 in 0" in found.verdict
+    assert "arms do not differ by the same in all segments (p < 1e-6)" in found.verdict
+    assert found.to_dict()["segments"][0]["standing"] == "winner"
+
+
+def test_one_that_does_not_differ_is_said_too():
+    found = split_fits(cells_of(*draw([[0, 1, 2]] * 3, seed=1, rows=600)), "country")
+    assert found.verdict.startswith("2 is best in all 3 segments (95 %, all segments at once); nothing says")
+    open_race = split_fits(cells_of(*draw([NEVER, NEVER])), "country")
+    assert open_race.verdict.startswith("in none of 2 segments is one arm best")
+    part = split_fits(cells_of(*draw([[0, 0, 9], NEVER])), "country")
+    assert "2 in 0; elsewhere it is open" in part.verdict
+
+
+def test_what_all_say_holds_at_once():
+    """Ten segments without a difference: arm 0, a best one, is excluded somewhere in at most 5 % of 100 logs.
+
+    More than 13 have probability 1e-3.
+    """
+    wrong = 0
+    for seed in range(100):
+        found = split_fits(cells_of(*draw([NEVER] * 10, seed=seed, rows=600)), "country")
+        wrong += any(0 not in fit.candidates for fit in found.fits.values())
+    assert wrong <= 13
+
+
+def test_a_segment_with_one_arm_is_left_out_and_named():
+    arm, day, country, reward = draw([[0, 1, 2]] * 3)
+    kept = (country != 2) | (arm == 1)
+    found = split_fits(cells_of(*(x[kept] for x in (arm, day, country, reward))), "country")
+    assert found.left_out == {2: "only 1 was seen"}
+    assert set(found.fits) == {0, 1}
+    assert "left out: 2, only 1 was seen" in repr(found)
+    few = [(country == c) & (arm == c) for c in range(3)]
+    with pytest.raises(InputError, match="in no segment of 'country' are there two arms"):
+        split_fits(cells_of(*(x[np.any(few, axis=0)] for x in (arm, day, country, reward))), "country")
+
+
+def test_arms_that_a_segment_lacks_are_not_its_own():
+    arm, day, country, reward = draw([[0, 1, 2]] * 2)
+    kept = (country != 1) | (arm != 2)
+    found = split_fits(cells_of(*(x[kept] for x in (arm, day, country, reward))), "country")
+    assert sorted(found.fits[1].cells.arms) == [0, 1]
+    assert found.fits[1].best == 1
+    assert found.heterogeneity.df1 == 1  # one difference, seen twice
