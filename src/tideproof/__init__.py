@@ -13,9 +13,14 @@ from tideproof._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tideproof.errors import *  # noqa: F403
+    from tideproof.estimate.against import against as against
     from tideproof.estimate.contrast import Contrast as Contrast
     from tideproof.estimate.fitted import Fit as Fit
     from tideproof.estimate.from_log import fit as fit
+    from tideproof.estimate.metrics import Metrics as Metrics
+    from tideproof.estimate.metrics import metrics as metrics
+    from tideproof.estimate.segments import Segments as Segments
+    from tideproof.estimate.segments import segments as segments
     from tideproof.lab.replay import replay as replay
     from tideproof.lab.simulate import simulate as simulate
     from tideproof.lab.study import Study as Study
@@ -35,8 +40,11 @@ _HOME = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError KernelError MissingExtra MissingFile "
     "NotComparable TideproofError UnknownName",
     "estimate.contrast": "Contrast",
+    "estimate.against": "against",
     "estimate.fitted": "Fit",
     "estimate.from_log": "fit",
+    "estimate.metrics": "Metrics metrics",
+    "estimate.segments": "Segments segments",
     "live.experiment": "Experiment",
     "live.pull": "Pull",
     "live.recommendation": "Recommendation",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tideproof as tp
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
-from tideproof.estimate.segments import split_fits
-from tideproof.frames import cells_from_arrays
 
 NEVER = np.array([0.0, 0.0, 0.0])
 
@@ -27,13 +26,14 @@ def draw(effects, seed=0, rows=300, sd=1.0):
     )
 
 
-def cells_of(arm, day, country, reward):
-    return cells_from_arrays(arm, list(zip(day.tolist(), country.tolist(), strict=True)), reward)
+def judge(arm, day, country, reward, **options):
+    log = {"arm": arm, "day": day, "country": country, "reward": reward}
+    return tp.segments(log, by="country", arm="arm", environment="day", reward="reward", **options)
 
 
 def test_each_is_the_fit_of_its_rows():
     arm, day, country, reward = draw([[0, 1, 2], [2, 1, 0]])
-    found = split_fits(cells_of(arm, day, country, reward), "country", level=0.9)
+    found = judge(arm, day, country, reward, level=0.9)
     for segment, fit in found.fits.items():
         rows = country == segment
         alone = Fit.from_arrays(arm[rows], day[rows], reward[rows], level=0.9**0.5)
@@ -43,12 +43,12 @@ def test_each_is_the_fit_of_its_rows():
         )
         assert set(fit.cells.environments) == set(day[rows].tolist())
     assert found.pooled.contrast(2, 0).estimate == pytest.approx(
-        Fit(cells_of(arm, day, country, reward)).contrast(2, 0).estimate
+        Fit.from_arrays(arm, 10 * day + country, reward).contrast(2, 0).estimate
     )
 
 
 def test_a_winner_that_differs_is_said():
-    found = split_fits(cells_of(*draw([[0, 1, 2], [2, 1, 0]])), "country")
+    found = judge(*draw([[0, 1, 2], [2, 1, 0]]))
     assert found.winners == {2: [0], 0: [1]} or found.winners == {0: [1], 2: [0]}
     assert "the winner differs (95 %, all segments at once): " in found.verdict
     assert "2 in 0" in found.verdict
@@ -57,11 +57,11 @@ def test_a_winner_that_differs_is_said():
 
 
 def test_one_that_does_not_differ_is_said_too():
-    found = split_fits(cells_of(*draw([[0, 1, 2]] * 3, seed=1, rows=600)), "country")
+    found = judge(*draw([[0, 1, 2]] * 3, seed=1, rows=600))
     assert found.verdict.startswith("2 is best in all 3 segments (95 %, all segments at once); nothing says")
-    open_race = split_fits(cells_of(*draw([NEVER, NEVER])), "country")
+    open_race = judge(*draw([NEVER, NEVER]))
     assert open_race.verdict.startswith("in none of 2 segments is one arm best")
-    part = split_fits(cells_of(*draw([[0, 0, 9], NEVER])), "country")
+    part = judge(*draw([[0, 0, 9], NEVER]))
     assert "2 in 0; elsewhere it is open" in part.verdict
 
 
@@ -72,7 +72,7 @@ def test_what_all_say_holds_at_once():
     """
     wrong = 0
     for seed in range(100):
-        found = split_fits(cells_of(*draw([NEVER] * 10, seed=seed, rows=600)), "country")
+        found = judge(*draw([NEVER] * 10, seed=seed, rows=600))
         wrong += any(0 not in fit.candidates for fit in found.fits.values())
     assert wrong <= 13
 
@@ -80,19 +80,19 @@ def test_what_all_say_holds_at_once():
 def test_a_segment_with_one_arm_is_left_out_and_named():
     arm, day, country, reward = draw([[0, 1, 2]] * 3)
     kept = (country != 2) | (arm == 1)
-    found = split_fits(cells_of(*(x[kept] for x in (arm, day, country, reward))), "country")
+    found = judge(*(x[kept] for x in (arm, day, country, reward)))
     assert found.left_out == {2: "only 1 was seen"}
     assert set(found.fits) == {0, 1}
     assert "left out: 2, only 1 was seen" in repr(found)
     few = [(country == c) & (arm == c) for c in range(3)]
     with pytest.raises(InputError, match="in no segment of 'country' are there two arms"):
-        split_fits(cells_of(*(x[np.any(few, axis=0)] for x in (arm, day, country, reward))), "country")
+        judge(*(x[np.any(few, axis=0)] for x in (arm, day, country, reward)))
 
 
 def test_arms_that_a_segment_lacks_are_not_its_own():
     arm, day, country, reward = draw([[0, 1, 2]] * 2)
     kept = (country != 1) | (arm != 2)
-    found = split_fits(cells_of(*(x[kept] for x in (arm, day, country, reward))), "country")
+    found = judge(*(x[kept] for x in (arm, day, country, reward)))
     assert sorted(found.fits[1].cells.arms) == [0, 1]
     assert found.fits[1].best == 1
     assert found.heterogeneity.df1 == 1  # one difference, seen twice

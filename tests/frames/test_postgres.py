@@ -12,6 +12,9 @@ import pytest
 from logs import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated
 from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.frames import cells
+from tideproof.frames.opened import opened
+from tideproof.frames.read import Wish, read
+from tideproof.frames.request import Request
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +250,17 @@ def test_powers_that_postgres_would_refuse(postgres):
     found = cells(postgres, **table_of(postgres, "huge", rows))
     assert found.n.tolist() == [2, 2]
     assert found.fourths is None
+
+
+def test_a_cap_a_quotient_and_segments(postgres):
+    """The same as from columns in memory."""
+    for wish in (Wish(cap=0.9), Wish(by="ts", unit="n"), Wish(covariates=("var",))):
+        made = []
+        for place, table in ((postgres, "log"), (LOG, None)):
+            with opened(place, table) as rows:
+                made.append(read(rows, Request.of("variant", "day", "sales"), wish).cells)
+        one, two = made
+        assert_same(as_dict(one), as_dict(two), rel=1e-7)
+    with opened(postgres, "log") as rows, opened(LOG) as held:
+        one, two = (read(x, Request.of("variant", "day", "sales / n"), Wish()).cells for x in (rows, held))
+    assert_same(as_dict(one), as_dict(two), rel=1e-7)

@@ -30,8 +30,8 @@ def taken_out(arm, day, x, reward, names=("before", "age")):
     mine = [(arm == a) & (day == d) for a, d in cell]
     means = np.array([[value[rows].mean() for rows in mine] for value in x])
     values = np.vstack([reward, x])
-    products = np.moveaxis(
-        [np.atleast_2d(np.cov(values[:, rows], bias=True)) * rows.sum() for rows in mine], 0, 2
+    products = np.stack(
+        [np.atleast_2d(np.cov(values[:, rows], bias=True)) * rows.sum() for rows in mine], axis=2
     )
     return without_covariates(c, means, products, names[: len(x)])
 
@@ -104,8 +104,8 @@ def test_covariates_with_two_factors():
         for i, j in zip(c.arm, c.environment, strict=True)
     ]
     means = np.array([[x[rows].mean() for rows in mine]])
-    products = np.moveaxis(
-        [np.cov(np.vstack([reward, x])[:, rows], bias=True) * rows.sum() for rows in mine], 0, 2
+    products = np.stack(
+        [np.cov(np.vstack([reward, x])[:, rows], bias=True) * rows.sum() for rows in mine], axis=2
     )
     found = without_covariates(c, means, products, ["x"])
     ols = sm.OLS(

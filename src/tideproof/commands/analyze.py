@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from tideproof.estimate import Fit
     from tideproof.frames import Missing
     from tideproof.report.analysis import Analysis
+    from tideproof.stats.cells import Cells
+    from tideproof.stats.noise import Variance
 
 CODES = {"winner": 0, "open": 3, "not_comparable": 4}
 EXITS = {0: "one arm is best at this level", 3: "several may be", 4: "arms cannot be compared"}
@@ -40,13 +44,38 @@ def analyze_command(
     environment: Annotated[
         str | None,
         typer.Option(
-            help="Column of the days; or hour(ts), day(ts), week(ts) of a timestamp; or pairs, rep:block."
+            help="Column of the days; or hour(ts), day(ts), week(ts) of a timestamp; or pairs, rep:block; or "
+            "two that add up, 'cow + period'."
         ),
     ] = None,
     no_environment: Annotated[
         bool, typer.Option("--no-environment", help="All rows belong together: adjust nothing.")
     ] = False,
-    reward: Annotated[str | None, typer.Option(help="Column of what was earned.")] = None,
+    reward: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of what was earned, or a quotient: 'revenue / sessions'. Several: the first "
+            "decides, the others must not get worse."
+        ),
+    ] = None,
+    low: Annotated[
+        list[str] | None, typer.Option(help="Of several rewards, one in which a low number is good.")
+    ] = None,
+    control: Annotated[str | None, typer.Option(help="The arm that all others are compared with.")] = None,
+    by: Annotated[str | None, typer.Option(help="Column of segments: who wins in each?")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Column of who a reward came from, where one gives several.")
+    ] = None,
+    covariate: Annotated[
+        list[str] | None, typer.Option(help="Column of a number known before the arm was: less noise.")
+    ] = None,
+    cap: Annotated[
+        str | None, typer.Option(help="Rewards above this quantile count as that: 99.9%.", metavar="SHARE")
+    ] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option(help="Shares that arms should have: 50:50, or A=50,B=50.", metavar="SHARES"),
+    ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
     variance: Annotated[
@@ -80,12 +109,19 @@ def analyze_command(
     """Say which variant is best once the tide is taken out, and how sure that is."""
     from rich.console import Console
 
+    from tideproof.commands.analyze_options import named_arm, read_expected, read_share
     from tideproof.estimate import Fit
+    from tideproof.estimate.metrics import check_metrics, judged
+    from tideproof.estimate.reading import noise_of
+    from tideproof.estimate.segments import judge_segments
     from tideproof.files import check_folder, replace_text
     from tideproof.frames.guess import ROLES, guess
+    from tideproof.frames.opened import of_source
+    from tideproof.frames.read import Wish, read, written
     from tideproof.frames.request import Request
     from tideproof.frames.source import open_source
     from tideproof.report.analysis import analyse, as_dict
+    from tideproof.report.beside import Beside, beside
     from tideproof.report.html_report import html_report
 
     check_folder(html)
@@ -93,15 +129,25 @@ def analyze_command(
     if no_environment and environment is not None:
         raise InputError("--environment and --no-environment exclude each other")
     arms = None if wide is None else [name.strip() for name in wide.split(",")]
+    rewards, low, covariates = reward or [], low or [], tuple(covariate or ())
+    if rewards or low:
+        check_metrics(rewards, low)
+    wish = Wish(covariates, unit or "", by or "", None if cap is None else read_share(cap))
+    noise = noise_of(cast("Variance", variance), {"unit": unit})
     with open_source(place, table) as source:
         unneeded = {"environment": no_environment, "arm": wide, "reward": wide or successes}
         found = guess(
             source.types,
             arm,
             environment,
-            reward,
+            rewards[0] if rewards else None,
             needed=[role for role in ROLES if not unneeded[role]],
-            taken=[name for name in (n, sample_variance, sd, successes, *(arms or ())) if name],
+            taken=[
+                name
+                for name in (n, sample_variance, sd, successes, by, unit, *covariates, *(arms or ()))
+                if name
+            ]
+            + [name for text in (environment or "", *rewards) for name in written(text, source.types)],
         )
         others = {"wide": wide, "successes": successes, "n": n, "variance": sample_variance, "sd": sd}
         columns = ", ".join(
@@ -124,16 +170,40 @@ def analyze_command(
             wide=arms,
         )
         with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
-            data = source.group(request, report)
-    direction: Any = "minimize" if minimize else "maximize"
-    noise: Any = variance
-    analysis = analyse(Fit(data, direction=direction, level=level, variance=noise))
+            data = read(of_source(source), request, wish, report)
+            others = {
+                name: read(of_source(source), replace(request, reward=name), replace(wish, cap=None), report)
+                for name in rewards[1:]
+            }
+
+    def fitted(cells: Cells, lower: bool) -> Fit:
+        return Fit(cells, direction="minimize" if lower else "maximize", level=level, variance=noise)
+
+    lower = minimize or found.reward in low
+    fit = fitted(data.cells, lower)
+    fits = {name: fitted(each.cells, name in low) for name, each in others.items()}
+    base = None if control is None else named_arm(control, fit.cells.arms)
+    asked = Beside(
+        control=base,
+        metrics=judged({str(found.reward): fit, **fits}, base) if fits else None,
+        segments=None
+        if by is None
+        else judge_segments(data, by, direction=fit.direction, level=level, variance=noise),
+        expected=None if expect is None else read_expected(expect, fit.cells.arms),
+        cap=data.cap,
+    )
+    analysis, more = beside(analyse(fit), asked)
     if as_json:
-        typer.echo(json.dumps(as_dict(analysis) | {"columns": found._asdict()}, default=str))
+        typer.echo(json.dumps(as_dict(analysis) | more | {"columns": found._asdict()}, default=str))
     else:
         show(console, analysis)
     if html is not None:
-        replace_text(html, html_report(analysis, _public(place), columns))
+        replace_text(
+            html,
+            html_report(
+                replace(analysis, notes=[*analysis.answers, *analysis.notes]), _public(place), columns
+            ),
+        )
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)
@@ -151,6 +221,8 @@ def show(console: Console, analysis: Analysis) -> None:
     console.print()
     for table in _arms(analysis, console.width):
         console.print(table)
+    for answer in analysis.answers:
+        console.print(Text(printable(answer)))
     for warning in analysis.warnings:
         console.print(Text("Careful: ", style="bold red") + Text(printable(warning), style="not bold"))
     for note in analysis.notes:

@@ -7,8 +7,10 @@ from typing import Any
 
 from tideproof.checks import Direction
 from tideproof.estimate.fitted import Fit
+from tideproof.estimate.reading import Options, noise_of, open_log
 from tideproof.estimate.scaled import ScaleChoice
-from tideproof.frames import Decimal, Missing, cells
+from tideproof.frames import Decimal, Missing
+from tideproof.frames.read import read
 from tideproof.stats.noise import Variance
 
 
@@ -31,6 +33,9 @@ def fit(
     missing: Missing = "refuse",
     time_zone: str | None = None,
     decimal: Decimal | None = None,
+    covariates: str | Sequence[str] = (),
+    unit: str | None = None,
+    cap: float | None = None,
 ) -> Fit:
     """Estimate the arms of a log, the shift of each environment taken out.
 
@@ -47,7 +52,8 @@ def fit(
     arm, environment, reward
         The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
         timestamp column `ts` (or of seconds or milliseconds since 1970), or pairs such as `rep:block`.
-        None: all rows are of one environment. Rewards may be truth values, also as yes and no.
+        Two that add up are written `cow + period`. None: all rows are of one environment. Rewards may be
+        truth values, also as yes and no, and quotients: `revenue / sessions`, sum over sum.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     level
@@ -79,6 +85,14 @@ def fit(
         without a zone are then in UTC; without it they are taken as they are.
     decimal
         What stands before the decimals of rewards that are text, "." or ","; usually found out.
+    covariates
+        Columns of numbers that were known before the arm was drawn, such as what somebody spent before:
+        what they explain is taken out of the rewards (CUPED), and intervals get shorter.
+    unit
+        The column of who a reward came from, where one gives several, in one environment or many: the
+        standard errors then allow for it.
+    cap
+        Rewards above the quantile of this share of them all, such as 0.999, count as that quantile.
 
     Examples
     --------
@@ -96,19 +110,21 @@ def fit(
     B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
     8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
     """
-    found = cells(
-        data,
-        arm,
-        environment,
-        reward,
-        n=n,
-        variance=sample_variance,
-        sd=sd,
-        successes=successes,
-        wide=wide,
-        table=table,
-        missing=missing,
-        time_zone=time_zone,
-        decimal=decimal,
-    )
-    return Fit(found, direction=direction, level=level, variance=variance, scale=scale)
+    options: Options = {
+        "n": n,
+        "sample_variance": sample_variance,
+        "sd": sd,
+        "successes": successes,
+        "wide": wide,
+        "table": table,
+        "missing": missing,
+        "time_zone": time_zone,
+        "decimal": decimal,
+        "covariates": covariates,
+        "unit": unit,
+        "cap": cap,
+    }
+    noise = noise_of(variance, options)
+    with open_log(data, arm, environment, reward, **options) as log:
+        found = read(*log)
+    return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
+from tideproof.checks import Direction
+from tideproof.errors import InputError, UnknownName
 from tideproof.estimate.against import against, reading
 from tideproof.estimate.fitted import Fit
+from tideproof.estimate.reading import Options, noise_of, open_log
+from tideproof.frames.read import read
+from tideproof.stats.noise import Variance
 from tideproof.table import Table
 from tideproof.words import rounded
 
@@ -81,6 +86,62 @@ class Metrics:
 
     def __repr__(self) -> str:
         return "\n".join([self.deciding.verdict, *filter(None, [self.verdict]), repr(self.table)])
+
+
+def metrics(
+    data: Any,
+    *,
+    rewards: Sequence[str],
+    arm: str,
+    environment: str | None,
+    low: Sequence[str] = (),
+    control: Any = None,
+    level: float = 0.95,
+    variance: Variance = "common",
+    **options: Unpack[Options],
+) -> Metrics:
+    """Estimate the arms of a log by several metrics of the same rows.
+
+    Use it where one number decides and others must not get worse: sales, but also clicks and latency.
+
+    Parameters
+    ----------
+    data, arm, environment, level, variance
+        As in `fit`, of which it takes all other options, too. Covariates are taken out of all metrics, a
+        `cap` holds for the first.
+    rewards
+        The columns of the metrics, or quotients of two, that which decides first.
+    low
+        Those of them in which a low number is good.
+    control
+        The arm that others are compared with; without it each is compared with the best of the others.
+
+    Examples
+    --------
+    >>> log = {"variant": "AABB" * 2, "sales": [1.0, 2, 4, 5] * 2, "wait": [1.0, 1.1, 3.0, 3.3] * 2}
+    >>> found = metrics(log, rewards=["sales", "wait"], low=["wait"], arm="variant", environment=None)
+    >>> found.deciding.best, found.harmed
+    ('B', ['wait'])
+    """
+    check_metrics(rewards, low)
+    noise = noise_of(variance, options)
+    fits = {}
+    with open_log(data, arm, environment, rewards[0], **options) as (rows, request, wish):
+        for reward in rewards:
+            found = read(rows, replace(request, reward=reward), wish).cells
+            direction: Direction = "minimize" if reward in low else "maximize"
+            fits[reward] = Fit(found, direction=direction, level=level, variance=noise)
+            wish = replace(wish, cap=None)
+    return judged(fits, control)
+
+
+def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
+    """Refuse metrics that are none, or named twice, and others in `low`."""
+    if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
+        raise InputError(f"rewards must be different columns, that which decides first, not {rewards!r}")
+    for name in low:
+        if name not in rewards:
+            raise UnknownName.among("metric", name, rewards)
 
 
 def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from tideproof.checks import Direction
 from tideproof.checks import level as checked_level
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
+from tideproof.estimate.reading import Options, noise_of, open_log
+from tideproof.frames.read import Found, read
 from tideproof.stats.cells import Cells
 from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
 from tideproof.stats.noise import Variance
@@ -119,23 +121,53 @@ class Segments:
         return "\n".join(lines)
 
 
-def split_fits(
-    cells: Cells,
-    by: str,
+def segments(
+    data: Any,
     *,
+    by: str,
+    arm: str | None = None,
+    environment: str | None,
+    reward: str | None = None,
     direction: Direction = "maximize",
     level: float = 0.95,
     variance: Variance = "common",
+    **options: Unpack[Options],
 ) -> Segments:
-    """Fit each segment of cells whose environments are labelled (environment, segment).
+    """Estimate the arms of a log in each segment: each country, device or experiment.
+
+    Use it to ask whether the winner is the same everywhere. What it says of all segments holds at once,
+    however many there are.
+
+    Parameters
+    ----------
+    data, arm, environment, reward, direction, level, variance
+        As in `fit`, of which it takes all other options, too. Every segment has environments of its own.
+    by
+        The column of the segments.
+
+    Examples
+    --------
+    >>> log = {"variant": "ABABABAB", "shop": "nnnnssss", "sales": [1.0, 2.0, 1.2, 2.1, 5.0, 4.0, 5.1, 4.2]}
+    >>> segments(log, by="shop", arm="variant", environment=None, reward="sales").winners
+    {'B': ['n'], 'A': ['s']}
+    """
+    noise = noise_of(variance, options)
+    with open_log(data, arm, environment, reward, by, **options) as log:
+        found = read(*log)
+    return judge_segments(found, by, direction=direction, level=level, variance=noise)
+
+
+def judge_segments(
+    found: Found, by: str, *, direction: Direction, level: float, variance: Variance
+) -> Segments:
+    """Fit each segment.
 
     Levels are Sidak's: with S segments each is judged at level^(1/S), so that all statements hold at once
     with probability `level`.
     """
     level = checked_level(level)
-    parts = _parts(cells)
-    apart = {segment: why for segment, part in parts.items() if (why := _why_not(part)) is not None}
-    used = {segment: part for segment, part in parts.items() if segment not in apart}
+    apart = {segment: why for segment, part in found.segments.items() if (why := _why_not(part)) is not None}
+    used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
         raise InputError(f"in no segment of {by!r} are there two arms to compare")
     each = level ** (1.0 / len(used))
@@ -143,22 +175,8 @@ def split_fits(
         segment: Fit(part.seen(), direction=direction, level=each, variance=variance)
         for segment, part in used.items()
     }
-    pooled = Fit(cells, direction=direction, level=level, variance=variance)
+    pooled = Fit(found.cells, direction=direction, level=level, variance=variance)
     return Segments(by, fits, pooled, apart, level, _tested(used))
-
-
-def _parts(cells: Cells) -> dict[Any, Cells]:
-    """Return the cells of each segment, their environments labelled without it."""
-    of: dict[Any, list[int]] = {}
-    for j, (_, segment) in enumerate(cells.environments):
-        of.setdefault(segment, []).append(j)
-    number = np.empty(cells.J, np.int64)
-    for k, environments in enumerate(of.values()):
-        number[environments] = k
-    return {
-        segment: cells.select(np.flatnonzero(number[cells.environment] == k), label=lambda pair: pair[0])
-        for k, segment in enumerate(of)
-    }
 
 
 def _why_not(part: Cells) -> str | None:

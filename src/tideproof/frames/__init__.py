@@ -13,14 +13,13 @@ holds the rows, so a billion of them cost K x J numbers here. No statistics beyo
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.frames.arrays import cells_from_arrays, from_columns
+from tideproof.frames.arrays import cells_from_arrays
+from tideproof.frames.opened import opened
 from tideproof.frames.request import Decimal, Missing, Request
 from tideproof.stats.cells import Cells
-from tideproof.table import Table
 
 __all__ = ["Decimal", "Missing", "cells", "cells_from_arrays"]
 
@@ -94,26 +93,5 @@ def cells(
         decimal=decimal,
         wide=wide,
     )
-    if isinstance(data, Table):
-        data = {name: data[name] for name in data.columns}
-    if isinstance(data, Mapping):
-        return from_columns(data, request)
-    if isinstance(data, (str, os.PathLike)):
-        from tideproof.frames.source import open_source
-
-        with open_source(os.fspath(data), table) as source:
-            return source.group(request, progress)
-    if _package(data) == "narwhals":
-        data = data.to_native()
-    if _package(data) in ("duckdb", "_duckdb"):
-        from tideproof.frames.duck import from_relation
-
-        return from_relation(data, request)
-    from tideproof.frames.dataframes import from_frame
-
-    return from_frame(data, request)
-
-
-def _package(data: Any) -> str:
-    """Return the name of the package that an object's type comes from."""
-    return type(data).__module__.split(".")[0]
+    with opened(data, table) as rows:
+        return rows.group(request, progress)

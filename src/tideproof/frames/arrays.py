@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tideproof.core.arrays import Floats
 from tideproof.frames.checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.frames.columns import check_lengths, labels, numbers
-from tideproof.frames.groups import Groups, assemble, merged
+from tideproof.frames.groups import Ends, Groups, assemble, merged, outermost
 from tideproof.frames.moments import Tails
 from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.summaries import from_summaries
@@ -50,18 +52,24 @@ def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iter
 
 def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Cells:
     names = request.names
-    found = [labels(column, name) for column, name in zip(columns[:-1], names, strict=False)]
-    rewards = numbers(columns[-1], names[-1], request.decimal)
-    check_lengths(names, (*(index.size for _, index in found), rewards.size))
+    own = len(request.labels)
+    found = [labels(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]
+    values = [
+        numbers(column, name, request.decimal)
+        for column, name in zip(columns[own:], names[own:], strict=True)
+    ]
+    check_lengths(names, (*(index.size for _, index in found), *(value.size for value in values)))
+    rewards = mixed(values, request)
     check_rows(rewards.size)
     missing = [
         np.isin(index, [i for i, label in enumerate(distinct) if is_missing(label)])
         for distinct, index in found
     ]
-    missing.append(np.isnan(rewards))
+    missing += [np.isnan(value) for value in values]
     if request.missing == "refuse":
         check_missing(names, [int(rows.sum()) for rows in missing], rewards.size)
-    check_finite(names[-1], int(np.isinf(rewards).sum()), rewards.size)
+    for name, value in zip(request.numbers, values, strict=True):
+        check_finite(name, int(np.isinf(value).sum()), rewards.size)
     kept = ~np.any(missing, axis=0)
 
     key, keys = np.zeros(int(kept.sum()), np.int64), 1  # arm and parts of the environment, as one number
@@ -73,6 +81,7 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
     _, first, cell = np.unique(key, return_index=True, return_inverse=True)
     one, none = np.ones(cell.size), np.zeros(cell.size)
     n, mean, squares, tails = merged(cell, one, rewards[kept], none, first.size, Tails(none, none))
+    ends = outermost(cell, Ends(rewards[kept], rewards[kept]), first.size)
     by = np.argsort(first)
     at = np.flatnonzero(kept)[first[by]]  # the first row of each group
     (arms, arm), *parts = found
@@ -85,5 +94,25 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
         ordered=True,
         dropped=int(np.count_nonzero(~kept)),
         tails=tails and Tails(*(values[by] for values in tails)),
+        ends=Ends(*(values[by] for values in ends)),
     )
     return assemble(groups, request)
+
+
+def mixed(values: Sequence[Floats], request: Request) -> Floats:
+    """Return the rewards: the only column, or several added up, the reward itself capped."""
+    found = np.zeros(values[0].size)
+    factors = [factor for factor, _ in request.mix] or [1.0]
+    for factor, name, value in zip(factors, request.numbers, values, strict=True):
+        capped = np.minimum(value, request.cap) if name == request.reward else value  # NaN stays
+        with np.errstate(invalid="ignore"):  # 0 times infinity: infinities are refused
+            found += factor * np.where(np.isinf(value), value, capped)
+    return found
+
+
+def column_quantile(data: Mapping[str, Iterable[Any]], request: Request, share: float) -> float:
+    """Return what so large a share of the rewards are at most."""
+    request = request.among(data)
+    values = [numbers(data[name], name, request.decimal) for name in request.numbers]
+    finite = np.concatenate([value[np.isfinite(value)] for value in values])
+    return float(np.quantile(finite, share)) if finite.size else math.nan

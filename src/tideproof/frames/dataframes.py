@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,9 @@ import numpy as np
 
 from tideproof.errors import InputError
 from tideproof.frames import checks
-from tideproof.frames.arrays import from_columns
+from tideproof.frames.arrays import column_quantile, from_columns
 from tideproof.frames.checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
-from tideproof.frames.groups import Groups, assemble
+from tideproof.frames.groups import Ends, Groups, assemble
 from tideproof.frames.moments import Tails, from_power_sums
 from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.summaries import from_summaries
@@ -51,6 +52,11 @@ def from_frame(data: Any, request: Request) -> Cells:
     return (_summaries if request.n else _observations)(frame, columns, types, request)
 
 
+def frame_columns(data: Any) -> list[str]:
+    """Return the names of a data frame's columns."""
+    return list(_frame(data).collect_schema())
+
+
 def _long(frame: Frame, request: Request) -> Frame:
     """Return a wide table with one row for each reward; what is empty is none."""
     import narwhals as nw
@@ -76,11 +82,11 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType],
     """Group rows that are one observation each; in a first pass, count what is missing or infinite."""
     import narwhals as nw
 
-    *labels, rewards = columns
+    labels, values = columns[: len(request.labels)], columns[len(request.labels) :]
     keys = [f"label {i}" for i in range(len(labels))]
     rows = frame.select(
         *(label.alias(key) for label, key in zip(labels, keys, strict=True)),
-        rewards.cast(nw.Float64()).alias("reward"),
+        _mixed(values, request).alias("reward"),
     )
     reward = nw.col("reward")
     found = zip(keys, request.labels, strict=True)
@@ -98,7 +104,7 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType],
     total, *lacking, dropped, infinite = (int(count or 0) for count in counts)
     check_rows(total)
     if request.missing == "refuse":
-        check_missing(request.names, lacking, total)
+        check_missing((*request.labels, request.reward), lacking, total)
     check_finite(request.reward, infinite, total)
     if dropped:
         rows = rows.filter(~incomplete)
@@ -128,6 +134,7 @@ def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Group
     reward, first = nw.col("reward"), nw.col("first")
     statistics = [nw.len().alias("n"), reward.mean().alias("mean"), reward.var().alias("variance")]
     statistics += [nw.col("cubes").sum(), nw.col("fourths").sum()]
+    statistics += [reward.min().alias("low"), reward.max().alias("high")]
     rows = rows.with_columns(reward - centre)
     cube = reward * reward * reward
     rows = rows.with_columns(cube.alias("cubes"), (cube * reward).alias("fourths"))
@@ -137,13 +144,45 @@ def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Group
     else:
         grouped = rows.group_by(*keys).agg(*statistics)
         table = grouped.head(checks.MOST_CELLS + 1).collect()
-    names = ("n", "mean", "variance", "cubes", "fourths")
-    n, mean, variance, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
+    names = ("n", "mean", "variance", "low", "high", "cubes", "fourths")
+    n, mean, variance, low, high, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     tails = from_power_sums(n, squares, Tails(*powers), mean)
     arms, *parts = (table[key].to_list() for key in keys)
     environments = list(zip(*parts, strict=True)) if parts else [()] * len(arms)
-    return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails)
+    ends = Ends(centre + low, centre + high)
+    return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails, ends)
+
+
+def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
+    """Return the reward: the only column, or several added up, the reward itself capped."""
+    import narwhals as nw
+
+    terms = []
+    for (factor, name), value in zip(request.mix or ((1.0, request.reward),), values, strict=True):
+        number = value.cast(nw.Float64())
+        if name == request.reward and request.cap < math.inf:  # what is missing or infinite stays so
+            above = (number > request.cap) & number.is_finite()
+            number = nw.when(above).then(nw.lit(request.cap)).otherwise(number)
+        terms.append(factor * number if request.mix else number)
+    return reduce(operator.add, terms)
+
+
+def frame_quantile(data: Any, request: Request, share: float) -> float:
+    """Return what so large a share of the rewards are at most."""
+    import narwhals as nw
+
+    frame = _frame(data)
+    schema = frame.collect_schema()
+    request = request.among(schema)
+    if isinstance(frame, nw.DataFrame):
+        return column_quantile({name: frame[name].to_list() for name in schema.names()}, request, share)
+    if not schema[request.reward].is_numeric():
+        raise not_numeric(request.reward, schema[request.reward])
+    reward = nw.col(request.reward).cast(nw.Float64())
+    finite = frame.filter(~_missing(reward, nw.Float64()) & reward.is_finite())
+    found = _collected(finite.select(reward.quantile(share, "linear"))).item()
+    return math.nan if found is None else float(found)
 
 
 def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:

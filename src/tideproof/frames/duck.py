@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from tideproof.errors import InputError
 from tideproof.frames.group_by import Progress, Query, Rows, SqlRows
-from tideproof.frames.request import Request
-from tideproof.stats.cells import Cells
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,8 +16,9 @@ if TYPE_CHECKING:
 _PAUSE = 0.2  # seconds between two reports of progress
 
 
-def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
-    """Group a relation inside the connection that made it."""
+@contextmanager
+def open_relation(relation: duckdb.DuckDBPyRelation) -> Iterator[SqlRows]:
+    """Open a relation inside the connection that made it."""
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
         answer = relation.query("tideproof_rows", query)
@@ -27,7 +26,7 @@ def from_relation(relation: duckdb.DuckDBPyRelation, request: Request) -> Cells:
 
     types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
     with phrased("the relation"):  # not sampled: its first rows may cost as much as all of them
-        return SqlRows(run, "tideproof_rows", types, compensated_mean).group(request)
+        yield SqlRows(run, "tideproof_rows", types, compensated_mean)
 
 
 def compensated_mean(reward: str, rows: str) -> str:

@@ -6,9 +6,10 @@ numbers whatever those rows look like. Where a later row belies that, all rows a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tideproof.frames.duck import compensated_mean, phrased, session, types_of
 from tideproof.frames.group_by import Progress, Query, SqlRows
@@ -18,6 +19,8 @@ from tideproof.frames.request import Request
 from tideproof.frames.reward_text import as_number
 from tideproof.frames.sql import base, literal, quoted
 from tideproof.stats.cells import Cells
+
+Answer = TypeVar("Answer")
 
 _LONG = 2**24  # bytes of files whose first rows are worth a look of their own
 
@@ -47,16 +50,23 @@ class FileSource:
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
         """Group the rows by arm and environment."""
+        return self._ask(request, lambda rows: rows.group(request, progress))
+
+    def quantile(self, request: Request, share: float) -> float:
+        """Return what so large a share of the rewards are at most."""
+        return self._ask(request, lambda rows: rows.quantile(request, share))
+
+    def _ask(self, request: Request, what: Callable[[SqlRows], Answer]) -> Answer:
         import duckdb
 
         if self.files.header:
             check_header(self.files.paths[0], self.files.header, request)
         try:
-            return self._as_announced(request).group(request, progress)
+            return what(self._as_announced(request))
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
             if not _is_about_types(error) or self.files.function == "read_parquet":
                 raise
-        return self._all_rows_looked_at(request).group(request, progress)
+        return what(self._all_rows_looked_at(request))
 
     def _as_announced(self, request: Request) -> SqlRows:
         """Return the rows with the types of the first ones, numbers of CSV files apart."""

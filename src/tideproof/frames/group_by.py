@@ -24,13 +24,14 @@ from tideproof.frames.checks import (
     not_numeric,
     too_many_arms,
 )
-from tideproof.frames.groups import Groups, assemble
+from tideproof.frames.groups import Ends, Groups, assemble
 from tideproof.frames.moments import USELESS, WORTH_ANOTHER_LOOK, Tails, from_power_sums
 from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.sql import (
     base,
     can_be_nan,
     can_be_reward,
+    exactly,
     is_number,
     label,
     literal,
@@ -44,7 +45,7 @@ from tideproof.stats.cells import Cells
 Rows = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
-_NUMBERS = 6  # of each group, after its labels: rows, rewards, mean, variance, two sums of powers
+_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, variance, two sums of powers
 _SAMPLE = 200_000  # rows looked at before a long group-by, for columns that are swapped
 
 
@@ -83,6 +84,17 @@ class SqlRows:
             return unpivoted(self, request).group(request.long(ARM, REWARD), progress)
         return (_summaries if request.n else _observations)(self, request, progress)
 
+    def quantile(self, request: Request, share: float) -> float:
+        """Return what so large a share of the rewards are at most."""
+        request = request.among(self.types)
+        if request.wide:
+            return unpivoted(self, request).quantile(request.long(ARM, REWARD), share)
+        reward = _reward(self, request)
+        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
+        at = f"percentile_cont({share!r}) WITHIN GROUP (ORDER BY {reward})"
+        found = self.run(f"SELECT {at} FROM {self.rows} WHERE {finite}")[0][0]
+        return math.nan if found is None else float(found)
+
 
 def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
     """Group rows that are one observation each."""
@@ -91,7 +103,8 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
     if table.sampled:
         _check_swapped(table, labels[0])
     groups = _grouped(table, labels, reward, progress)
-    if not _all_finite(groups) and can_be_nan(table.types[request.reward]):  # a NaN is a missing value
+    nan = any(can_be_nan(table.types[name]) for name in request.numbers)
+    if not _all_finite(groups) and nan:  # a NaN is a missing value
         reward = _without_nan(reward)
         groups = _grouped(table, labels, reward, progress)
     check_fetched(len(groups), "pairs of arm and environment")
@@ -138,12 +151,25 @@ def _labels(table: SqlRows, request: Request) -> list[str]:
 
 def _reward(table: SqlRows, request: Request) -> str:
     """Return SQL for the reward, in double precision."""
-    reward, sql_type = quoted(request.reward), table.types[request.reward]
+    reward = _number(table, request.reward)
+    if request.cap < math.inf:  # what is missing or infinite stays so
+        cap = exactly(request.cap)
+        reward = f"(CASE WHEN {reward} > {cap} AND {reward} < 'Infinity' THEN {cap} ELSE {reward} END)"
+    terms = [
+        f"{exactly(factor)} * {reward if name == request.reward else _number(table, name)}"
+        for factor, name in request.mix
+    ]
+    return f"({' + '.join(terms)})" if terms else reward
+
+
+def _number(table: SqlRows, name: str) -> str:
+    """Return SQL for a column of numbers, in double precision."""
+    column, sql_type = quoted(name), table.types[name]
     if not can_be_reward(sql_type):
-        raise not_numeric(request.reward, sql_type)
+        raise not_numeric(name, sql_type)
     if base(sql_type) == "BOOLEAN":
-        reward = f"CAST({reward} AS INTEGER)"
-    return reward if base(sql_type) == "DOUBLE" else f"CAST({reward} AS DOUBLE PRECISION)"
+        column = f"CAST({column} AS INTEGER)"
+    return column if base(sql_type) == "DOUBLE" else f"CAST({column} AS DOUBLE PRECISION)"
 
 
 def _without_nan(reward: str) -> str:
@@ -161,11 +187,12 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 def _grouped(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Rows:
-    """Return the labels, rows, rewards, mean and variance of each group, and powers about `centre`."""
-    d = table.factor(f"({reward} - CAST('{centre!r}' AS DOUBLE PRECISION))" if centre else reward)
+    """Return labels, ends, rows, rewards, mean and variance of each group, and powers about `centre`."""
+    d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
     query = (
-        f"SELECT {', '.join(labels)}, count(*), count({reward}), {table.mean(reward, table.rows)}, "
-        f"var_samp({reward}), sum({d} * {d} * {d}), sum({d} * {d} * {d} * {d}) FROM {table.rows} "
+        f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
+        f"{table.mean(reward, table.rows)}, var_samp({reward}), sum({d} * {d} * {d}), "
+        f"sum({d} * {d} * {d} * {d}) FROM {table.rows} "
         f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {checks.MOST_CELLS + 1}"
     )
     return table.run(query, progress)
@@ -184,14 +211,15 @@ def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
     if request.missing == "refuse":
         missing = [sum(row[-_NUMBERS] for row in groups if is_missing(row[i])) for i in labels]
         missing.append(sum(row[-_NUMBERS] - row[1 - _NUMBERS] for row in groups))
-        check_missing(request.names, missing, total)
+        check_missing((*request.labels, request.reward), missing, total)
     kept = [row for row in groups if row[1 - _NUMBERS] and not any(is_missing(row[i]) for i in labels)]
     n, mean, variance, *powers = np.array([row[1 - _NUMBERS :] for row in kept], np.float64).reshape(-1, 5).T
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
-    arms, keys = [row[0] for row in kept], [row[1:-_NUMBERS] for row in kept]
-    return Groups(arms, keys, n, mean, squares, False, total - int(n.sum()), tails)
+    ends = Ends(*np.array([row[-_NUMBERS - 2 : -_NUMBERS] for row in kept], np.float64).reshape(-1, 2).T)
+    arms, keys = [row[0] for row in kept], [row[1 : -_NUMBERS - 2] for row in kept]
+    return Groups(arms, keys, n, mean, squares, False, total - int(n.sum()), tails, ends)
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:

@@ -15,6 +15,13 @@ from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells, bernoulli, sums
 
 
+class Ends(NamedTuple):
+    """The lowest and the highest reward of each group."""
+
+    low: Floats
+    high: Floats
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """Statistics of groups of rows, one group or several for each arm and environment.
@@ -27,6 +34,7 @@ class Groups:
     ordered : whether groups come in the order of first appearance.
     dropped : rows left out because a value was missing.
     tails : third and fourth powers of the deviations; None where they are unknown.
+    ends : the lowest and the highest reward; None where they are unknown.
     """
 
     arm: Sequence[Any]
@@ -37,6 +45,7 @@ class Groups:
     ordered: bool
     dropped: int
     tails: Tails | None = None
+    ends: Ends | None = None
 
 
 def assemble(groups: Groups, request: Request) -> Cells:
@@ -51,12 +60,28 @@ def assemble(groups: Groups, request: Request) -> Cells:
         by = np.argsort(cell)
         n, mean, squares = groups.n[by], groups.mean[by], groups.squares[by]
         tails = groups.tails and Tails(*(values[by] for values in groups.tails))
+        ends = groups.ends and Ends(*(values[by] for values in groups.ends))
     else:
         n, mean, squares, tails = merged(cell, groups.n, groups.mean, groups.squares, pair.size, groups.tails)
+        ends = groups.ends and outermost(cell, groups.ends, pair.size)
     found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
     if tails is None and found.binary:
         tails = Tails(*bernoulli(n, mean)[1:])
+    if ends is not None:
+        found = replace(found, low=ends.low, high=ends.high)
     return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
+
+
+def outermost(cell: Ints, ends: Ends, cells: int) -> Ends:
+    """Return the lowest and the highest reward of each cell from those of its groups.
+
+    >>> outermost(np.array([0, 1, 0]), Ends(np.array([1.0, 5.0, 0.0]), np.array([2.0, 6.0, 1.0])), 2)
+    Ends(low=array([0., 5.]), high=array([2., 6.]))
+    """
+    low, high = np.full(cells, np.inf), np.full(cells, -np.inf)
+    np.minimum.at(low, cell, ends.low)
+    np.maximum.at(high, cell, ends.high)
+    return Ends(low, high)
 
 
 class Merged(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.frames.arrays import from_columns
+from tideproof.frames.arrays import column_quantile, from_columns
 from tideproof.frames.group_by import Progress
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells
@@ -38,6 +38,11 @@ class Loaded:
         """Group the rows by arm and environment."""
         names = request.among(self.types).names
         return from_columns(dict(zip(names, self.fetch(names), strict=True)), request)
+
+    def quantile(self, request: Request, share: float) -> float:
+        """Return what so large a share of the rewards are at most."""
+        names = request.among(self.types).names
+        return column_quantile(dict(zip(names, self.fetch(names), strict=True)), request, share)
 
 
 def type_of(values: Iterable[Any]) -> str:

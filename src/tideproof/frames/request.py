@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -33,7 +34,11 @@ class Request:
     decimal : what stands before the decimals of rewards that are text; "" to find out.
     wide : the columns of rewards, one an arm, where a row holds one of each; `arm` and `reward` are "".
     parts : columns and periods of timestamp columns that together are the environment, once a table
-        is known (`among`); none if there is but one.
+        is known (`among`), then those of `extra`; none if there is but one.
+    extra : what rows are also grouped by, such as segments or units: columns or periods. The label of an
+        environment is then a tuple, its own label first.
+    mix : where a reward is a sum of columns, each times a number: those numbers and columns.
+    cap : rewards above it count as this much.
     """
 
     arm: str
@@ -48,6 +53,9 @@ class Request:
     decimal: str = ""
     wide: tuple[str, ...] = ()
     parts: tuple[str | Period, ...] = ()
+    extra: tuple[str, ...] = ()
+    mix: tuple[tuple[float, str], ...] = ()
+    cap: float = math.inf
 
     @classmethod
     def of(
@@ -64,6 +72,7 @@ class Request:
         time_zone: str | None = None,
         decimal: Decimal | None = None,
         wide: Sequence[str] | None = None,
+        extra: Sequence[str] = (),
     ) -> Request:
         """Check what can be checked without the table."""
         if missing not in get_args(Missing):
@@ -91,7 +100,8 @@ class Request:
             "" if time_zone is None else check_zone(time_zone),
             decimal or "",
             tuple(wide or ()),
-            (environment,) if environment else (),
+            (*((environment,) if environment else ()), *extra),
+            tuple(extra),
         )
         _check_different(request.names)
         return request
@@ -109,7 +119,7 @@ class Request:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers: the reward first."""
-        names = (self.reward, self.n, self.variance, self.sd)
+        names = tuple(name for _, name in self.mix) or (self.reward, self.n, self.variance, self.sd)
         return self.wide or tuple(name for name in names if name)
 
     @property
@@ -123,10 +133,10 @@ class Request:
         >>> Request.of("arm", "rep:day(ts)", "sales").among(["arm", "ts", "sales", "rep"]).parts
         ('rep', Period(every='day', column='ts', time_zone=''))
         """
-        resolved = self
-        if self.environment and self.environment not in columns:
-            parts = [self.environment] if period_of(self.environment) else self.environment.split(":")
-            resolved = replace(self, parts=tuple(self._part(part.strip(), columns) for part in parts))
+        parts = [self.environment] if self.environment else []
+        if self.environment not in columns and not period_of(self.environment):
+            parts = [part.strip() for part in self.environment.split(":")] if self.environment else []
+        resolved = replace(self, parts=tuple(self._part(part, columns) for part in (*parts, *self.extra)))
         for name in resolved.names:
             if name not in columns:
                 raise UnknownName.among("column", name, columns)
@@ -145,19 +155,28 @@ class Request:
         >>> two.label((1, "north")), Request.of("a", None, "r").label(())
         ('1:north', 'all')
         """
+        plain = not any(isinstance(part, Period) for part in self.parts)
+        if plain and self.extra and len(self.parts) == len(self.extra) + 1:
+            return key  # as it is: there may be millions
         labels = [
             part.label(value) if isinstance(part, Period) else value
             for part, value in zip(self.parts, key, strict=True)
         ]
-        if len(labels) == 1:
-            return labels[0]
-        if not labels:
-            return ALL
-        said = map(str, labels)
-        return ":".join(repr(text) if ":" in text else text for text in said)  # no two pairs read alike
+        own = len(labels) - len(self.extra)
+        return (_joined(labels[:own]), *labels[own:]) if self.extra else _joined(labels)
 
     def _part(self, name: str, columns: Collection[str]) -> str | Period:
         return name if name in columns else period_of(name, self.time_zone) or name
+
+
+def _joined(labels: list[Any]) -> Any:
+    """Return one label for those of the parts of an environment."""
+    if len(labels) == 1:
+        return labels[0]
+    if not labels:
+        return ALL
+    said = map(str, labels)
+    return ":".join(repr(text) if ":" in text else text for text in said)  # no two pairs read alike
 
 
 def columns_behind(environment: str) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ class Source(Protocol):
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
         """Group the rows by arm and environment; `progress` is called with the percentage done."""
 
+    def quantile(self, request: Request, share: float) -> float:
+        """Return what so large a share of the rewards are at most."""
+
 
 def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:
     """Open a file, files, or a table in a database; to be used in a `with` statement.

@@ -29,6 +29,15 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def exactly(number: float) -> str:
+    """Return a number as SQL, to the last digit.
+
+    >>> exactly(0.1)
+    "CAST('0.1' AS DOUBLE PRECISION)"
+    """
+    return f"CAST('{float(number)!r}' AS DOUBLE PRECISION)"
+
+
 def base(sql_type: str) -> str:
     """Return the type without its size.
 

@@ -5,7 +5,7 @@ Data only: the terminal, the HTML report and the JSON all show this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tideproof.errors import InputError
@@ -31,6 +31,7 @@ class Analysis:
         cannot be compared; adjusted mean, low, high, raw mean, bias, n.
     notes : sentences about the data, none of them alarming.
     warnings : sentences about assumptions that fail.
+    answers : sentences that answer what else was asked, such as how arms compare with a control.
     """
 
     fit: Fit
@@ -39,6 +40,7 @@ class Analysis:
     arms: Table
     notes: list[str]
     warnings: list[str]
+    answers: list[str] = field(default_factory=list)
 
 
 def analyse(fit: Fit) -> Analysis:
@@ -54,7 +56,11 @@ def analyse(fit: Fit) -> Analysis:
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
     """Return the analysis as plain values, for JSON."""
-    return analysis.fit.to_dict() | {"notes": analysis.notes, "warnings": analysis.warnings}
+    return analysis.fit.to_dict() | {
+        "answers": analysis.answers,
+        "notes": analysis.notes,
+        "warnings": analysis.warnings,
+    }
 
 
 def _arms(fit: Fit) -> Table:
@@ -139,7 +145,7 @@ def _additivity(fit: Fit) -> list[str]:
     clustered = "variance='clustered' (--variance clustered)"
     advice = "" if fit.variance == "clustered" else f"; {clustered} gives intervals that allow for it"
     return [
-        f"Shifts are not the same for all arms (F test of additivity, {_p(test.p)}). Furthest off: arm "
+        f"Shifts are not the same for all arms (F test of additivity, {p_value(test.p)}). Furthest off: arm "
         f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
     ]
 
@@ -152,7 +158,7 @@ def _spread(fit: Fit) -> list[str]:
     if not found:
         return []
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
-    whose = listed((f"{what}s ({_p(p)})" for what, p in found.items()), "and of different")
+    whose = listed((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
     return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]
 
 
@@ -174,10 +180,15 @@ def _drift(fit: Fit) -> list[str]:
     if test.drift_p >= ALARM or fit.adaptive:
         return []
     return [
-        f"The arms' shares of the traffic changed between environments ({_p(test.drift_p)}). Adjusted means "
-        f"allow for that, raw means do not; if shares were meant to be fixed, find out why."
+        f"The arms' shares of the traffic changed between environments ({p_value(test.drift_p)}). Adjusted "
+        f"means allow for that, raw means do not; if shares were meant to be fixed, find out why."
     ]
 
 
-def _p(p: float) -> str:
+def p_value(p: float) -> str:
+    """Return a p-value as people write it.
+
+    >>> p_value(0.0123), p_value(1e-9)
+    ('p = 0.012', 'p < 1e-6')
+    """
     return "p < 1e-6" if p < 1e-6 else f"p = {p:.2g}"

@@ -50,7 +50,9 @@ def without_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[st
     turn = np.concatenate([[1.0], -by])
     squares = np.maximum(np.einsum("i,ijc,j->c", turn, products, turn), 0.0)
     slope = Slope(by, np.array([s.mu for s in solutions[1:]]).T, inverse)
-    return replace(c, mean=turn @ values, squares=squares, low=None, high=None, slope=slope)
+    return replace(
+        c, mean=turn @ values, squares=squares, low=None, high=None, slope=slope, cubes=None, fourths=None
+    )
 
 
 def _check_vary(left: Floats, total: Floats, names: Sequence[str]) -> None:

@@ -34,4 +34,5 @@ def quotient(c: Cells, denominator: Floats, products: Floats, name: str) -> Cell
         )
     R = c.mean / denominator
     squares = products[0, 0] - 2.0 * R * products[0, 1] + R**2 * products[1, 1]
-    return replace(c, mean=R, squares=np.maximum(squares, 0.0) / denominator**2, low=None, high=None)
+    left = np.maximum(squares, 0.0) / denominator**2
+    return replace(c, mean=R, squares=left, cubes=None, fourths=None, low=None, high=None)

@@ -57,7 +57,7 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
     if few.size:
         names = listed(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(f"variance='by-unit' needs at least two units; {names} have {units[few[0]]:.0f}")
-    nested = _pairs(environment, u.unit[used]) == np.unique(environment).size
+    nested = _pairs(environment, u.unit[used]).size == np.unique(environment).size
     parameters = arms if nested else arms + environments - 1.0
     with np.errstate(divide="ignore", invalid="ignore"):  # of an arm alone, which is compared with nothing
         factor = units / (units - 1.0) * (N - 1.0) / (N - parameters)
@@ -91,9 +91,10 @@ def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
 
 def _distinct(group: Ints, label: Ints, groups: int) -> Floats:
     """Count the distinct labels in each group: (groups,)."""
-    pair = np.unique(np.stack([group, label]), axis=1)
-    return sums(pair[0], np.ones(pair.shape[1]), groups)
+    found = np.unique(label * groups + group) % groups
+    return sums(found, np.ones(found.size), groups)
 
 
-def _pairs(one: Ints, other: Ints) -> int:
-    return int(np.unique(np.stack([one, other]), axis=1).shape[1])
+def _pairs(one: Ints, other: Ints) -> Ints:
+    """Return the distinct pairs as numbers, one times so many as the other has labels plus the other."""
+    return np.unique(one * (int(other.max(initial=0)) + 1) + other)

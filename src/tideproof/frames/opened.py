@@ -1,0 +1,81 @@
+"""Data wherever they are, opened: its columns, its groups, a quantile of its rewards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from tideproof.frames.arrays import column_quantile, from_columns
+from tideproof.frames.request import Request
+from tideproof.stats.cells import Cells
+from tideproof.table import Table
+
+if TYPE_CHECKING:
+    from tideproof.frames.source import Source
+
+Progress = Callable[[float], None]
+
+
+class Grouping(Protocol):
+    """Groups rows by arm and environment; `progress` is called with the percentage done."""
+
+    def __call__(self, request: Request, progress: Progress | None = None, /) -> Cells:
+        """Return the cells."""
+
+
+class Opened(NamedTuple):
+    """Rows that can be grouped.
+
+    Attributes
+    ----------
+    columns : their names.
+    group : gives the cells that a request asks for.
+    quantile : gives what a share of its rewards are at most; NaN without rewards.
+    """
+
+    columns: Collection[str]
+    group: Grouping
+    quantile: Callable[[Request, float], float]
+
+
+@contextmanager
+def opened(data: Any, table: str | None = None) -> Iterator[Opened]:
+    """Open anything that holds a table: see `cells`."""
+    if isinstance(data, Table):
+        data = {name: data[name] for name in data.columns}
+    if isinstance(data, (str, os.PathLike)):
+        from tideproof.frames.source import open_source
+
+        with open_source(os.fspath(data), table) as source:
+            yield of_source(source)
+        return
+    if _package(data) == "narwhals":
+        data = data.to_native()
+    if isinstance(data, Mapping):
+        yield Opened(data.keys(), _without_progress(from_columns, data), partial(column_quantile, data))
+    elif _package(data) in ("duckdb", "_duckdb"):
+        from tideproof.frames.duck import open_relation
+
+        with open_relation(data) as source:
+            yield of_source(source)
+    else:
+        from tideproof.frames.dataframes import frame_columns, frame_quantile, from_frame
+
+        yield Opened(frame_columns(data), _without_progress(from_frame, data), partial(frame_quantile, data))
+
+
+def of_source(source: Source) -> Opened:
+    """Return what a source can do."""
+    return Opened(source.types, source.group, source.quantile)
+
+
+def _without_progress(group: Callable[[Any, Request], Cells], data: Any) -> Grouping:
+    return lambda request, progress=None, /: group(data, request)
+
+
+def _package(data: Any) -> str:
+    """Return the name of the package that an object's type comes from."""
+    return type(data).__module__.split(".")[0]

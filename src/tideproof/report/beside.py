@@ -1,0 +1,173 @@
+"""What is said beside the verdict: of a control, guardrails, segments, shares, single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tideproof.errors import InputError
+from tideproof.estimate import Fit
+from tideproof.estimate.against import against
+from tideproof.estimate.metrics import Metrics
+from tideproof.estimate.segments import Segments
+from tideproof.frames.read import Cap
+from tideproof.report.analysis import ALARM, Analysis, p_value
+from tideproof.stats.sample_ratio import SampleRatio
+from tideproof.stats.single_rows import SingleRow, single_row
+from tideproof.table import Table, plain
+from tideproof.words import listed, rounded
+
+_MOST = 40  # arms or segments that have a line of their own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """What else was asked for; None where it was not.
+
+    Attributes
+    ----------
+    control : the arm that others are compared with.
+    metrics : several metrics, the first of which decides.
+    segments : the fits of segments.
+    expected : the shares of the traffic that arms were meant to have.
+    cap : what rewards were capped at.
+    """
+
+    control: Any = None
+    metrics: Metrics | None = None
+    segments: Segments | None = None
+    expected: Mapping[Any, float] | None = None
+    cap: Cap | None = None
+
+
+def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]:
+    """Add sentences to an analysis, and return plain values for JSON."""
+    fit, more = analysis.fit, {}
+    answers, notes, warnings = [], [], []
+    if asked.control is not None:
+        table = against(fit, asked.control)
+        answers += control_lines(table, asked.control, fit.level)
+        more["against"] = {"control": asked.control, "arms": table.to_dicts()}
+    if asked.metrics is not None:
+        answers += [f"{asked.metrics.verdict}."] if asked.metrics.verdict else []
+        warnings += _harm(asked.metrics)
+        more["metrics"] = asked.metrics.to_dict()
+    if asked.segments is not None:
+        answers += segment_lines(asked.segments)
+        more["segments"] = asked.segments.to_dict()
+    if asked.cap is not None:
+        share = f"{100 * asked.cap.share:g} %"
+        notes.append(
+            f"Rewards above {rounded(asked.cap.at)}, which {share} of them do not exceed, count as that."
+        )
+        more["cap"] = asked.cap._asdict()
+    if asked.expected is not None:
+        ratio = fit.sample_ratio(asked.expected)
+        warnings += _shares(ratio)
+        more["sample_ratio"] = plain(ratio)
+    row = decisive_row(fit)
+    if row is not None:
+        warnings += _row(row, fit)
+        more["single_row"] = row._asdict()
+    changed = replace(
+        analysis, answers=answers, notes=[*notes, *analysis.notes], warnings=[*warnings, *analysis.warnings]
+    )
+    return changed, more
+
+
+def control_lines(table: Table, control: Any, level: float) -> list[str]:
+    """Say of each arm how it compares with the control; all intervals hold at once.
+
+    >>> row = {"arm": "B", "estimate": 1.5, "low": 1.0, "high": 2.0, "reading": "better"}
+    >>> table = Table({k: [v] for k, v in (row | {"lift": 0.3, "lift_low": 0.2, "lift_high": 0.4}).items()})
+    >>> control_lines(table, "A", 0.95)
+    ['B is better than A, the control: +1.5 (95 %: +1 to +2), lift +30 % (+20 % to +40 %).']
+    """
+    words = {"better": "is better than", "worse": "is worse than", "unclear": "cannot be told from"}
+    sure = f"{100 * level:g} %" + (", all at once" if len(table) > 1 else "")
+    lines = []
+    for row in table.to_dicts()[:_MOST]:
+        if row["reading"] == "not comparable":
+            lines.append(f"{row['arm']} and {control}, the control, never met: nothing compares them.")
+            continue
+        said = f"{row['arm']} {words[row['reading']]} {control}, the control: {_signed(row['estimate'])}"
+        if row["low"] is not None:
+            said += f" ({sure}: {_signed(row['low'])} to {_signed(row['high'])})"
+        if row["lift"] is not None:
+            said += f", lift {_percent(row['lift'])}"
+        if row["lift_low"] is not None:
+            said += f" ({_percent(row['lift_low'])} to {_percent(row['lift_high'])})"
+        lines.append(f"{said}.")
+    return lines
+
+
+def segment_lines(found: Segments) -> list[str]:
+    """Say who wins where, segment by segment, and whether that differs."""
+    lines = [f"By {found.by}: {found.verdict}."]
+    lines += [f"{row['segment']}: {_segment(row)}." for row in found.table.to_dicts()[:_MOST]]
+    lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
+    return lines
+
+
+def _segment(row: dict[str, Any]) -> str:
+    """Say who wins in a segment."""
+    if row["best"] is None:
+        return "no best arm, for some arms never met"
+    lead = f"{_signed(row['estimate'])} against {row['runner_up']}"
+    if row["low"] is not None:
+        lead += f" ({_signed(row['low'])} to {_signed(row['high'])})"
+    if row["standing"] == "winner":
+        return f"{row['best']} is best, {lead}"
+    return f"open, {row['best']} leads, {lead}; candidates {row['candidates']}"
+
+
+def decisive_row(fit: Fit) -> SingleRow | None:
+    """Return the row without which the lead of the winner changes most; None where no such thing is known."""
+    decision = fit.decision
+    if decision.best is None or fit.cells.slope is not None or fit.exact:
+        return None
+    a, b = (fit.cells.arms.index(arm) for arm in (decision.best, decision.runner_up))
+    try:
+        return single_row(fit.cells, a, b)
+    except InputError:  # aggregated rows, two factors
+        return None
+
+
+def _row(row: SingleRow, fit: Fit) -> list[str]:
+    """Warn of a row that makes more than half of the difference."""
+    if abs(row.without - row.with_it) <= 0.5 * abs(row.with_it):
+        return []
+    best, second = fit.decision.best, fit.decision.runner_up
+    return [
+        f"Without one row of {row.rows:,} ({rounded(row.reward)} of {row.arm} in {row.environment}) the "
+        f"difference of {best} and {second} is {_signed(row.without)} instead of {_signed(row.with_it)}."
+    ]
+
+
+def _harm(found: Metrics) -> list[str]:
+    if not found.harmed:
+        return []
+    than = "the best of the others" if found.control is None else f"{found.control}, the control"
+    return [f"{found.deciding.best} is worse than {than} in {listed(found.harmed)}."]
+
+
+def _shares(ratio: SampleRatio) -> list[str]:
+    if ratio.p >= ALARM:
+        return []
+    got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
+    p = p_value(ratio.p)
+    return [f"Arms did not get the shares they were meant to have ({p}): {listed(got)}; find out why."]
+
+
+def _signed(x: float) -> str:
+    """Return a number with its sign.
+
+    >>> _signed(0.5), _signed(-1234.5)
+    ('+0.5', '-1234')
+    """
+    return rounded(x) if x < 0.0 else f"+{rounded(x)}"
+
+
+def _percent(x: float) -> str:
+    return f"{_signed(100.0 * x)} %"

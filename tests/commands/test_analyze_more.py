@@ -1,0 +1,188 @@
+"""`tideproof analyze` with a control, guardrails, segments, covariates, caps, shares: what it says of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import tideproof as tp
+from tideproof.cli import app
+from tideproof.errors import TideproofError
+
+NAMES = ["--arm", "variant", "--environment", "day"]
+
+
+def frame(rows=3000, seed=0):
+    """B sells more than A in both countries, C in DE alone; B is slower, and as often clicked."""
+    random = np.random.default_rng(seed)
+    variant, country = random.choice(list("ABC"), rows), random.choice(["DE", "FR"], rows)
+    day = random.integers(1, 7, rows)
+    spent = random.normal(50.0, 5.0, rows)
+    german = (country == "DE").astype(float)
+    lift = np.select([variant == "B", variant == "C"], [1.0, 2.0 * german], 0.0)
+    sales = 20.0 + 3.0 * day + lift + 0.5 * (spent - 50.0) + random.normal(size=rows)
+    return pd.DataFrame(
+        {
+            "variant": variant,
+            "day": day,
+            "country": country,
+            "user": random.integers(500, size=rows),
+            "spent": spent,
+            "sales": sales,
+            "clicks": (random.random(rows) < 0.3).astype(int),
+            "latency": 100.0 + 3.0 * (variant == "B") + random.normal(size=rows),
+            "sessions": random.integers(1, 5, rows),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs") / "log.csv"
+    frame().to_csv(path, index=False)
+    return path
+
+
+def run(*arguments, columns=400):
+    return CliRunner().invoke(app, ["analyze", *map(str, arguments)], env={"COLUMNS": str(columns)})
+
+
+def said(result):
+    return re.sub(r"\s+", " ", result.stdout)
+
+
+def test_a_control_has_a_sentence_for_each_arm(log):
+    result = run(log, *NAMES, "--reward", "sales", "--control", "A")
+    row = {
+        r["arm"]: r for r in tp.against(tp.fit(log, arm="variant", environment="day", reward="sales"), "A")
+    }["B"]
+    assert (
+        f"B is better than A, the control: +{row['estimate']:.3g} (95 %, all at once: +{row['low']:.3g} to"
+        in said(result)
+    )
+    assert f"lift +{100 * row['lift']:.3g} % (+{100 * row['lift_low']:.3g} % to" in said(result)
+    found = json.loads(run(log, *NAMES, "--reward", "sales", "--control", "A", "--json").stdout)
+    assert found["against"]["control"] == "A"
+    assert [r["arm"] for r in found["against"]["arms"]] == ["B", "C"]
+    assert found["answers"]
+
+
+def test_guardrails(log):
+    result = run(
+        log,
+        *NAMES,
+        "--reward",
+        "sales",
+        "--reward",
+        "clicks",
+        "--reward",
+        "latency",
+        "--low",
+        "latency",
+        "--control",
+        "A",
+    )
+    text = said(result)
+    best = text.split()[0]
+    assert best in ("B", "C")
+    assert f"{best} compared with A: clicks unclear (" in text
+    both = ["--reward", "sales", "--reward", "latency", "--low", "latency", "--json"]
+    slow = json.loads(run(log, *NAMES, *both).stdout)
+    rows = {(r["metric"], r["arm"]): r["reading"] for r in slow["metrics"]["table"]}
+    assert rows["latency", "B"] == "worse"
+    two = [*NAMES, "--reward", "latency", "--reward", "sales", "--control", "A"]  # high latency decides: B
+    assert "B compared with A: sales better (" in said(run(log, *two))
+    assert "Careful: B is worse than A, the control, in sales" not in said(run(log, *two))
+    three = [*NAMES, "--reward", "latency", "--reward", "sales", "--low", "sales", "--control", "A"]
+    assert "Careful: B is worse than A, the control in sales." in said(run(log, *three))
+
+
+def test_segments(log):
+    result = run(log, *NAMES, "--reward", "sales", "--by", "country")
+    assert "By country: the winner differs (95 %, all segments at once): C in DE; B in FR" in said(result)
+    assert "DE: C is best, +" in said(result)
+    assert "FR: B is best, +" in said(result)
+    open_race = said(run(log, *NAMES, "--reward", "clicks", "--by", "country"))
+    assert "By country: in none of 2 segments is one arm best" in open_race
+    assert "FR: open, " in open_race
+    found = json.loads(run(log, *NAMES, "--reward", "sales", "--by", "country", "--json").stdout)["segments"]
+    assert [row["best"] for row in found["segments"]] == ["C", "B"]
+    assert found["heterogeneity"]["p"] < 1e-6
+
+
+def test_covariates_make_intervals_shorter(log):
+    plain, less = (
+        json.loads(run(log, *NAMES, "--reward", "sales", "--json", *more).stdout)
+        for more in ([], ["--covariate", "spent"])
+    )
+    assert less["sigma"] < 0.5 * plain["sigma"]
+    wanted = tp.fit(log, arm="variant", environment="day", reward="sales", covariates="spent")
+    assert less["arms"][0]["mean"] == pytest.approx(wanted.arms["mean"][0])
+
+
+def test_a_quotient_and_two_factors(log):
+    found = run(
+        log, "--arm", "variant", "--environment", "day + country", "--reward", "sales / sessions", "--json"
+    )
+    data = frame()
+    wanted = tp.fit(data, arm="variant", environment="day + country", reward="sales / sessions")
+    assert json.loads(found.stdout)["arms"][1]["mean"] == pytest.approx(wanted.arms["mean"][1], rel=1e-9)
+
+
+def test_a_cap_is_noted(log):
+    at = np.quantile(frame().sales, 0.99)
+    result = run(log, *NAMES, "--reward", "sales", "--cap", "99%")
+    assert f"Rewards above {at:.3g}, which 99 % of them do not exceed, count as that." in said(result)
+    found = json.loads(run(log, *NAMES, "--reward", "sales", "--cap", "0.99", "--json").stdout)
+    assert found["cap"] == {"share": 0.99, "at": pytest.approx(at)}
+
+
+def test_shares_that_were_meant(log):
+    assert "did not get the shares" not in said(run(log, *NAMES, "--reward", "sales", "--expect", "1:1:1"))
+    result = run(log, *NAMES, "--reward", "sales", "--expect", "A=50,B=25,C=25")
+    counts = frame().variant.value_counts()
+    assert f"A {counts['A']:,} instead of 1,500" in said(result)
+    assert "Careful: Arms did not get the shares they were meant to have (p < 1e-6)" in said(result)
+
+
+def test_one_row_that_makes_the_difference(tmp_path):
+    data = frame()
+    data.loc[7, ["variant", "sales"]] = ["A", 1e5]
+    data.to_csv(path := tmp_path / "log.csv", index=False)
+    result = run(path, *NAMES, "--reward", "sales")
+    assert f"Without one row of 3,000 (100000 of A in {data.day[7]}) the difference of A and " in said(result)
+    found = json.loads(run(path, *NAMES, "--reward", "sales", "--json").stdout)
+    second = tp.fit(data, arm="variant", environment="day", reward="sales").decision.runner_up
+    for key, rows in (("with_it", data), ("without", data.drop(7))):
+        wanted = tp.fit(rows, arm="variant", environment="day", reward="sales").contrast("A", second).estimate
+        assert found["single_row"][key] == pytest.approx(wanted, rel=1e-6)
+    assert "Without one row" not in said(run(path, *NAMES, "--reward", "latency"))
+
+
+BAD = {
+    "unknown control": (["--control", "D"], "unknown arm 'D'"),
+    "unknown segment": (["--by", "land"], "unknown column 'land'"),
+    "cap": (["--cap", "much"], "--cap must be a percentage such as 99.9%, or 0.999, not 'much'"),
+    "cap 100": (["--cap", "100%"], "--cap must be a percentage such as 99.9%, or 0.999, not '100%'"),
+    "two shares": (["--expect", "50:50"], "--expect 50:50 has 2 shares for 3 arms: A, B, C"),
+    "no shares": (["--expect", "half"], "--expect must be shares such as 50:50, or A=50,B=50, not 'half'"),
+    "share 0": (["--expect", "0:1:1"], "--expect must be shares such as 50:50"),
+    "shares of some": (
+        ["--expect", "A=1,B=1"],
+        "expected shares are needed for all arms; there is none for 'C'",
+    ),
+    "low": (["--low", "latency"], "unknown metric 'latency'; known: 'sales'"),
+    "twice": (["--reward", "sales"], "rewards must be different columns"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_options_are_one_clear_line(log, case):
+    options, message = BAD[case]
+    with pytest.raises(TideproofError, match=re.escape(message)):
+        raise run(log, *NAMES, "--reward", "sales", *options).exception
