@@ -43,6 +43,9 @@ worlds = {
     "linlucb": tp.mdm(2),
     "top-two-thompson": tp.mdm(12),
     "round-robin+ols": tp.mdm(13),  # too many for registers
+    "p1": tp.World([0.2, 0.4], shifts=tp.Normal(0, 0.3), rewards="conversions", tide="multiplies"),
+    "lucb": tp.World([0.5, 0.4], shifts=tp.Uniform(0, 9), rewards="counts"),
+    "ocba": tp.World([0.5, 0.4], shifts=tp.Weekly([1, 2]), rewards=tp.Money(2, zeros=0.5), tide="multiplies"),
 }
 for name in sys.argv[1:]:
     world = worlds.get(name, tp.mdm(3))

@@ -37,6 +37,40 @@ def test_round_robin_without_shifts_against_the_integral(still):
         assert stats.binomtest(wrong_among(still, "round-robin", budget), 50_000, p).pvalue > ALARM
 
 
+def round_robin_pics_of_sums(best, other):
+    """P(the sum of the best arm is not the larger of two), half of the ties wrong: laws on 0, 1, 2, ..."""
+    k = np.arange(1000)
+    return float((best.pmf(k) * (other.sf(k) + 0.5 * other.pmf(k))).sum())
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [("conversions", lambda p: stats.binom(60, p)), ("counts", lambda p: stats.poisson(60 * p))],
+)
+def test_round_robin_on_rewards_that_are_numbers_against_the_sum(kind, law):
+    """Every arm has 60 pulls of the same mean, whatever the tide: it is a week of one day here."""
+    for tide, means in (("adds", (0.1, 0.15)), ("multiplies", (0.05 * 2, 0.05 * 3))):
+        shift = 0.05 if tide == "adds" else np.log(2.0)
+        world = tp.World(
+            [0.05, 0.1] if tide == "adds" else [0.05, 0.075],
+            lengths=None,
+            shifts=tp.Weekly([shift]),
+            rewards=kind,
+            tide=tide,
+        )
+        study = tp.simulate(world, "round-robin", [120], replications=50_000, seed=10)
+        p = round_robin_pics_of_sums(law(means[1]), law(means[0]))
+        assert stats.binomtest(wrong_among(study, "round-robin", 120), 50_000, p).pvalue > ALARM
+
+
+def test_one_pull_of_money_each_against_the_normal_integral():
+    """Logarithms of two amounts differ by a normal number: its mean is that of the logarithms of the means."""
+    world = tp.World([2.0, 5.0], lengths=None, shifts=tp.NoShift(), rewards="money")
+    study = tp.simulate(world, "round-robin", [2], replications=50_000, seed=10)
+    p = special.ndtr(-np.log(2.5) / np.sqrt(2 * np.log(2)))
+    assert stats.binomtest(wrong_among(study, "round-robin", 2), 50_000, p).pvalue > ALARM
+
+
 def test_the_same_test_fails_under_shifts(values):
     """Negative control: the raw mean is not what the integral says once the world moves."""
     p = round_robin_pics(WORLD.means, 1.0, 20)

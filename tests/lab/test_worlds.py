@@ -9,6 +9,7 @@ import gc
 import json
 import math
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,10 +18,11 @@ from scipy import special, stats
 import tideproof as tp
 from tideproof.core.cpu import cpu
 from tideproof.core.link import kernel, link, quietly
-from tideproof.kernels.world import UNIFORM, environment, noise
+from tideproof.kernels.world import UNIFORM, environment, noise, reward
 from tideproof.worlds import SCENARIOS
 from tideproof.worlds.lengths import Length
 from tideproof.worlds.part import Part
+from tideproof.worlds.rewards import Kind
 from tideproof.worlds.shifts import Shift
 
 ALARM = 1e-6
@@ -35,6 +37,15 @@ WORLDS = [
     tp.World([1, 2, 0], lengths=tp.Lengths([3, 1, 4]), shifts=tp.RandomWalk(0.5, start=10)),
     tp.World([0, 1], lengths=(24, 24), shifts=tp.Weekly([1, 2, 3, 4, 5, 9, 9], sd=0.2), noise=tp.StudentT(4)),
 ]
+DAYS = {"lengths": (3, 9), "shifts": tp.Uniform(-0.5, 0.5), "tide": "multiplies"}
+KINDS = [
+    tp.World([0.02, 0.3], rewards="conversions", **DAYS),
+    tp.World([0.4, 12.0], rewards="counts", **DAYS),
+    tp.World([3.0, 20.0], rewards="money", **DAYS),
+    tp.World([3.0, 20.0], lengths=(3, 9), shifts=tp.Weekly([0, 2]), rewards=tp.Money(2.5, zeros=0.6)),
+    tp.World([-3.0, 20.0], sigma=2.0, **DAYS),
+]
+WORLDS += KINDS
 
 
 @kernel
@@ -49,6 +60,26 @@ def draw_environments(world, seed, replication, lengths, shifts):
 def draw_noise(world, seed, replication, out):
     for t in range(out.size):
         out[t] = noise(world, seed, replication, t)
+
+
+@kernel
+def draw_rewards(world, seed, replication, arm, shift, out):
+    for t in range(out.size):
+        out[t] = reward(world, seed, replication, t, arm, shift)
+
+
+@pytest.fixture(scope="module")
+def draw_reward():
+    """Return n rewards of an arm under one shift."""
+    pytest.importorskip("numba")
+    rewards = link(draw_rewards, cpu)
+
+    def told(world, arm, shift, n=N):
+        out = np.zeros(n)
+        rewards(world.numbers(), np.uint64(5), np.uint64(0), arm, shift, out)
+        return out
+
+    return told
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +190,56 @@ def test_compiled_and_interpreted_worlds_are_the_same_bits(draw):
             assert quietly(noise)(numbers, np.uint64(5), np.uint64(0), j) == eps[j]
 
 
+def near(values, mean, variance):
+    """Tell whether mean and variance of the values are those; for the latter their fourth moment is taken."""
+    limit = -special.ndtri(ALARM / 4)
+    off = values.mean() - mean, np.square(values - mean).mean() - variance
+    errors = math.sqrt(variance / len(values)), np.square(values - mean).std() / math.sqrt(len(values))
+    return abs(off[0]) < limit * errors[0] and abs(off[1]) < limit * errors[1]
+
+
+@pytest.mark.parametrize(("tide", "mean"), [("adds", 0.3), ("multiplies", 0.2 * math.exp(0.1))])
+def test_mean_and_variance_of_rewards(draw_reward, tide, mean):
+    def told(kind):
+        world = tp.World([0.2, 0.5], shifts=tp.Uniform(0, 0.1), rewards=kind, tide=tide)
+        return draw_reward(world, 0, 0.1)
+
+    assert near(told("conversions"), mean, mean * (1 - mean))
+    assert near(told("counts"), mean, mean)
+    assert near(told("money"), mean, mean**2)
+    assert near(told(tp.Money(0.5, zeros=0.7)), mean, mean**2 * (1.25 / 0.3 - 1))
+
+
+def test_laws_of_rewards(draw_reward):
+    conversions, counts, money, some, _ = KINDS
+    assert stats.binomtest(int(draw_reward(conversions, 1, 0.5).sum()), N, 0.3 * math.exp(0.5)).pvalue > ALARM
+    seen = np.bincount(draw_reward(counts, 1, -0.5).astype(int), minlength=40)
+    law = stats.poisson(12.0 * math.exp(-0.5))
+    assert (
+        stats.chisquare([*seen[:16], seen[16:].sum()], [*law.pmf(range(16)) * N, law.sf(15) * N]).pvalue
+        > ALARM
+    )
+    log_sd = math.sqrt(math.log(2))
+    assert (
+        stats.kstest(
+            np.log(draw_reward(money, 0, 0.5)), "norm", (0.5 + math.log(3 / math.sqrt(2)), log_sd)
+        ).pvalue
+        > ALARM
+    )
+    amounts = draw_reward(some, 0, 2.0)
+    assert stats.binomtest(int((amounts == 0).sum()), N, 0.6).pvalue > ALARM
+    spent = stats.lognorm(math.sqrt(math.log(7.25)), scale=5.0 / 0.4 / math.sqrt(7.25))
+    assert stats.kstest(amounts[amounts > 0], spent.cdf).pvalue > ALARM
+
+
+def test_compiled_and_interpreted_rewards_are_the_same_bits(draw_reward):
+    for world in WORLDS:
+        at = world.numbers(), np.uint64(5), np.uint64(0)
+        for arm, shift in ((0, 0.3), (1, -0.2)):
+            told = draw_reward(world, arm, shift, n=50)
+            assert told.tolist() == [quietly(reward)(*at, t, arm, shift) for t in range(50)]
+
+
 def test_each_arm_has_its_own_sigma():
     even = tp.World([1.0, 2.0, 3.0], lengths=(2, 4))
     uneven = tp.World([1.0, 2.0, 3.0], lengths=(2, 4), sigma=[0.5, 1.0, 4.0])
@@ -235,6 +316,31 @@ BAD = [
         "unknown part of Normal 'sdd'; did you mean 'sd'",
     ),
     (lambda: tp.World([10**400, 0]), "a mean must be a finite number, not 1000"),
+    (
+        lambda: tp.World([0, 1], rewards="clicks"),
+        r"rewards must be 'normal', 'conversions', 'counts', 'money' or Money\(...\), not 'clicks'",
+    ),
+    (lambda: tp.World([0, 1], tide="both"), "tide must be 'adds' or 'multiplies', not 'both'"),
+    (lambda: tp.Money(-1), "variation must be a finite number of at least 0, not -1"),
+    (lambda: tp.Money(zeros=1), "zeros, the share of rewards of 0, must be below 1, not 1"),
+    (lambda: tp.World([0, 1], sigma=2, rewards="counts"), "sigma=2.0 is for normal rewards; counts spread"),
+    (
+        lambda: tp.World([0.1, 0.2], noise=tp.StudentT(3), rewards="money"),
+        r"noise=StudentT\(freedom=3.0\) is for normal rewards; money spread",
+    ),
+    (lambda: tp.World([0.1, 0.2], rewards="conversions"), "0.1 and a shift of 20 that adds make 20.1"),
+    (
+        lambda: tp.World([0.1, 1.2], shifts=tp.Normal(0, 1), rewards="conversions"),
+        "of conversions must be at least 0 and at most 1 wherever the shifts lead: 1.2 and a shift of 0",
+    ),
+    (
+        lambda: tp.World([0.1, 1.2], shifts=tp.Weekly([0.0, -0.2]), rewards="money"),
+        "means of money must be at least 0 wherever the shifts lead: 0.1 and a shift of -0.2 that adds make -0.1",
+    ),
+    (
+        lambda: tp.World([1, 100], shifts=tp.Uniform(0, 2), rewards="counts", tide="multiplies"),
+        "at most 500 wherever the shifts lead: 100 and a shift of 2 that multiplies make 738.906",
+    ),
 ]
 
 
@@ -276,7 +382,8 @@ def test_a_kind_is_known_once_it_is_defined():
 
 
 def test_public_kinds_are_all_kinds():
-    kinds = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift", "Geometric", "Lengths", "StudentT"}
+    shifts = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift"}
+    kinds = shifts | {"Geometric", "Lengths", "StudentT", "Money"}
     assert set(Part.kinds()) == kinds
     assert kinds < set(tp.__all__)
     assert all(getattr(tp, name) is kind for name, kind in Part.kinds().items())
@@ -293,6 +400,11 @@ def test_each_kind_has_a_number_of_its_own():
         tp.World([0, 1], lengths=w).numbers().length for w in (None, (2, 3), tp.Geometric(2), tp.Lengths([1]))
     ]
     assert len(set(lengths)) == len(Length.kinds()) + 2
+
+
+def test_each_kind_of_rewards_has_a_number_of_its_own():
+    kinds = [tp.World([0.1, 0.2], shifts=tp.NoShift(), rewards=kind).numbers() for kind in get_args(Kind)]
+    assert len({numbers.rewards for numbers in kinds}) == len(kinds)
 
 
 def test_a_kind_without_a_branch_is_drawn_as_nothing():

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tideproof as tp
 from runs import number
@@ -305,6 +306,13 @@ def test_exp4p_takes_its_range_from_the_world_in_the_lab_only():
     assert exp4p.from_world(walk) == pytest.approx({"lo": 4 - z, "hi": 4 + z})
 
     taken = tp.replay(uniform_world, "exp4p", budget=100)
+    clicks = tp.World([0.02, 0.05], shifts=tp.Normal(0, 0.3), rewards="conversions", tide="multiplies")
+    assert exp4p.from_world(clicks) == {"lo": 0.0, "hi": 1.0}
+    rare = tp.World([1e-5, 2e-5], shifts=tp.NoShift(), rewards="counts")
+    assert exp4p.from_world(rare) == {"lo": 0.0, "hi": 1.0}
+    paid = tp.World([1.0, 2.0], shifts=tp.Weekly([0, 1]), rewards="money", tide="multiplies")
+    law = stats.lognorm(math.sqrt(math.log(2)), scale=2 * math.e / math.sqrt(2))
+    assert exp4p.from_world(paid) == pytest.approx({"lo": 0.0, "hi": law.ppf(0.999)})
     given = tp.replay(uniform_world, tp.policy("exp4p", **exp4p.from_world(uniform_world)), budget=100)
     other = tp.replay(uniform_world, tp.policy("exp4p", lo=-100.0), budget=100)
     assert taken.arm.tolist() == given.arm.tolist() != other.arm.tolist()

@@ -12,7 +12,7 @@ from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import take
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import clear
-from tideproof.kernels.world import environment, noise
+from tideproof.kernels.world import environment, reward
 
 ask = hole("ask")
 select = hole("select")
@@ -90,13 +90,13 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
             if arm < 0:
                 stopped = True
                 break
-            reward = world.means[arm] + shift + world.sigmas[arm] * noise(world, seed, replication, t)
-            take(params, state, data, slot, arm, 1, reward, 0.0, Draw(seed, replication, TELL, step))
+            told = reward(world, seed, replication, t, arm, shift)
+            take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
             if TRACE:
                 trace.arm[t] = arm
                 trace.environment[t] = j
                 trace.shift[t] = shift
-                trace.reward[t] = reward
+                trace.reward[t] = told
                 for i in range(K):
                     trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
             left -= 1

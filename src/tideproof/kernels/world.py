@@ -1,4 +1,4 @@
-"""Drawing a world: the length and shift of environment j, the noise of step t.
+"""Drawing a world: the length and shift of environment j, the noise and the reward of step t.
 
 Each is a function of (seed, replication) and its own index, so every policy meets the same world
 and any replication can be drawn alone. `worlds` fills in the numbers.
@@ -17,8 +17,10 @@ from tideproof.kernels.random import ENVIRONMENT, LANE_BITS, NOISE, normal_quant
 
 NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of length
 NONE, UNIFORM, NORMAL, WALK, WEEKLY = 0, 1, 2, 3, 4  # kinds of shift
+NOISY, CONVERSIONS, COUNTS, MONEY = 0, 1, 2, 3  # kinds of rewards; the first are mean plus noise
 
 _FOREVER = 2**62
+_STEEPEST = 700.0  # a shift that multiplies: e to it is finite
 
 
 class Numbers(NamedTuple):
@@ -28,6 +30,9 @@ class Numbers(NamedTuple):
     ----------
     means, sigmas : (K,) mean and noise standard deviation of each arm.
     freedom : degrees of freedom of Student-t noise, scaled to variance 1; 0 for normal noise.
+    rewards : kind of rewards; the largest mean they can have, the standard deviation of logarithms of
+        money and its share of zeros.
+    multiplies : 1 if a shift s multiplies means by e^s, 0 if it is added.
     length : kind of environment length, with its two parameters or its list.
     shift : kind of shift process, with its two parameters or its weekly pattern; one that needs more has
         a field of its own here and in `World.numbers`.
@@ -36,6 +41,11 @@ class Numbers(NamedTuple):
     means: Floats
     sigmas: Floats
     freedom: float
+    rewards: int
+    most: float
+    log_sd: float
+    zeros: float
+    multiplies: int
     length: int
     length_a: float
     length_b: float
@@ -85,3 +95,53 @@ def noise(world, seed, replication, t):
     nu = world.freedom
     radius = math.sqrt((nu - 2.0) * math.expm1(-2.0 / nu * math.log(unit(word0))))
     return radius * math.cos(2.0 * math.pi * unit(word1))
+
+
+@kernel
+def reward(world, seed, replication, t, arm, shift):
+    """Return the reward of step t if `arm` is played then, in an environment with that shift."""
+    if world.rewards == NOISY:
+        return level(world, arm, shift) + world.sigmas[arm] * noise(world, seed, replication, t)
+    word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
+    return drawn(world, level(world, arm, shift), unit(word0), unit(word1))
+
+
+@kernel
+def level(world, arm, shift):
+    """Return the mean reward of an arm in an environment, before it is clipped to what rewards can have."""
+    if world.multiplies == 1:
+        return world.means[arm] * math.exp(min(shift, _STEEPEST))
+    return world.means[arm] + shift
+
+
+@kernel
+def drawn(world, mean, u, v):
+    """Return the reward at the uniform numbers u and v; it grows with u. A mean that cannot be is clipped."""
+    mean = min(max(mean, 0.0), world.most)
+    if world.rewards == CONVERSIONS:
+        return 1.0 if u >= 1.0 - mean else 0.0
+    if world.rewards == COUNTS:
+        return poisson_quantile(mean, u)
+    if world.rewards == MONEY:
+        if v < world.zeros:
+            return 0.0
+        s = world.log_sd
+        return mean / (1.0 - world.zeros) * math.exp(s * (normal_quantile(u) - 0.5 * s))
+    return math.nan  # a kind that nobody wrote a branch for
+
+
+@kernel
+def poisson_quantile(mean, u):
+    """Return the least k with P(X <= k) >= u, X Poisson with a mean up to 700. O(mean).
+
+    Beyond the mean it ends where a probability is too small to be added.
+    """
+    k, chance = 0.0, math.exp(-mean)
+    total = chance
+    while total < u:
+        k += 1.0
+        chance *= mean / k
+        if k > mean and total + chance == total:
+            return k
+        total += chance
+    return k

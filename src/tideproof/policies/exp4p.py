@@ -90,8 +90,11 @@ def from_world(world: Any) -> dict[str, Any]:
         kinds.WALK: lambda: (a - 10.0 * z * b, a + 10.0 * z * b),  # after 100 environments
         kinds.WEEKLY: lambda: (numbers.pattern.min() - z * b, numbers.pattern.max() + z * b),
     }[numbers.shift]()
-    reach = 3.0 * numbers.sigmas.max()
-    return {"lo": float(numbers.means.min() + low - reach), "hi": float(numbers.means.max() + high + reach)}
+    levels = [kinds.level(numbers, arm, shift) for arm in range(numbers.means.size) for shift in (low, high)]
+    if numbers.rewards == kinds.NOISY:
+        reach = 3.0 * numbers.sigmas.max()
+        return {"lo": float(min(levels) - reach), "hi": float(max(levels) + reach)}
+    return {"lo": 0.0, "hi": float(kinds.drawn(numbers, max(levels), 0.999, 1.0)) or 1.0}
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What a world is: arms, noise, how long environments last and how they shift.
+"""What a world is: arms, rewards, how long environments last and how they shift.
 
 A world only describes; the kernels draw it, as a pure function of (seed, replication, step). All
 descriptions are frozen, check themselves when they are made and can be written as plain dicts.
@@ -17,6 +17,7 @@ from tideproof.worlds.world import as_world as as_world
 if TYPE_CHECKING:
     from tideproof.worlds.lengths import *  # noqa: F403
     from tideproof.worlds.noise import *  # noqa: F403
+    from tideproof.worlds.rewards import *  # noqa: F403
     from tideproof.worlds.shifts import *  # noqa: F403
 else:
     globals().update(Part.kinds())

@@ -5,6 +5,7 @@ A new kind is a class here, and a branch in `kernels.world.environment` by which
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,10 @@ from tideproof.worlds.part import Part, as_tuple, set_fields
 
 class Shift(Part):
     """A process of shifts: one amount for each environment."""
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return the least and the largest shift there can be."""
+        return -math.inf, math.inf
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,9 @@ class Uniform(Shift):
 
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.UNIFORM, "shift_a": self.low, "shift_b": self.high}
+
+    def _bounds(self) -> tuple[float, float]:
+        return self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,9 @@ class Weekly(Shift):
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.WEEKLY, "shift_b": self.sd, "pattern": np.array(self.pattern)}
 
+    def _bounds(self) -> tuple[float, float]:
+        return (min(self.pattern), max(self.pattern)) if self.sd == 0.0 else super()._bounds()
+
 
 @dataclass(frozen=True)
 class NoShift(Shift):
@@ -94,3 +105,6 @@ class NoShift(Shift):
 
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.NONE}
+
+    def _bounds(self) -> tuple[float, float]:
+        return 0.0, 0.0

@@ -1,10 +1,11 @@
-"""A world: arms, noise, how long environments last and how they shift."""
+"""A world: arms, rewards, how long environments last and how they shift."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tideproof.words import listed
 from tideproof.worlds.lengths import Length
 from tideproof.worlds.noise import Noise
 from tideproof.worlds.part import Part, as_tuple, set_fields
+from tideproof.worlds.rewards import PLAIN, Kind, Money, Rewards
 from tideproof.worlds.shifts import Shift, Uniform
 
 Lasting = tuple[int, int] | Length | None
@@ -24,27 +26,40 @@ Lasting = tuple[int, int] | Length | None
 
 @dataclass(frozen=True)
 class World:
-    """Arms whose rewards all move together: r = means[arm] + shift + sigma * noise.
+    """Arms whose rewards all move together: r = means[arm] + shift + sigma * noise, or of another law.
 
     Parameters
     ----------
     means
-        One for each arm. Arms may tie for the best: selecting any of them is right.
+        One for each arm, where the shift is 0. Arms may tie for the best: selecting any of them is right.
     sigma
-        Standard deviation of the noise: one number, or one for each arm.
+        Standard deviation of the noise of normal rewards: one number, or one for each arm.
     lengths
         Steps an environment lasts: a pair (each length between them equally likely), `Geometric`,
         `Lengths`, or None for one environment for ever.
     shifts
         `Uniform`, `Normal`, `RandomWalk`, `Weekly` or `NoShift`.
     noise
-        `"normal"` or `StudentT`.
+        Of normal rewards: `"normal"` or `StudentT`.
+    rewards
+        `"normal"`, mean plus noise; `"conversions"`, 0 or 1; `"counts"`, Poisson numbers; `"money"`,
+        lognormal amounts with a standard deviation as large as their mean, or `Money(variation, zeros)`.
+        All but the first have no noise but their own and means of at least 0; those of conversions are
+        at most 1, of counts 500. Shifts with bounds that lead out of that range are refused; others,
+        such as `Normal`, are clipped to it where they do.
+    tide
+        `"adds"`: a shift is added to all means; `"multiplies"`: a shift s multiplies them by e^s.
 
     Examples
     --------
     >>> world = World(means=[1.0, 1.2, 0.9], sigma=0.5, lengths=(5, 9), shifts=Uniform(0, 3))
     >>> world.arms, world.best
     (3, (1,))
+    >>> days = World([0.02, 0.03], shifts=Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies")
+    >>> World(means=[0.02, 0.3], shifts=Uniform(0, 2), rewards="conversions", tide="multiplies")
+    Traceback (most recent call last):
+    tideproof.errors.InputError: means of conversions must be at least 0 and at most 1 wherever the
+    shifts lead: 0.3 and a shift of 2 that multiplies make 2.21672
     >>> World(means=[1.0])
     Traceback (most recent call last):
     tideproof.errors.InputError: a world needs at least two arms, not 1
@@ -55,6 +70,8 @@ class World:
     lengths: Lasting = (2, 50)
     shifts: Shift = Uniform(0.0, 20.0)  # noqa: RUF009  (frozen)
     noise: Literal["normal"] | Noise = "normal"
+    rewards: Kind | Rewards = "normal"
+    tide: Literal["adds", "multiplies"] = "adds"
 
     def __post_init__(self) -> None:
         means = tuple(finite("a mean", mean) for mean in as_tuple("means", self.means))
@@ -64,7 +81,35 @@ class World:
             raise InputError(f"shifts must be {_either(Shift)}, not {self.shifts!r}")
         if self.noise != "normal" and not isinstance(self.noise, Noise):
             raise InputError(f"noise must be {_either(Noise, before=repr('normal'))}, not {self.noise!r}")
-        set_fields(self, means=means, sigma=_sigma(self.sigma, len(means)), lengths=_lengths(self.lengths))
+        if self.tide not in ("adds", "multiplies"):
+            raise InputError(f"tide must be 'adds' or 'multiplies', not {self.tide!r}")
+        set_fields(
+            self,
+            means=means,
+            sigma=_sigma(self.sigma, len(means)),
+            lengths=_lengths(self.lengths),
+            rewards=_rewards(self.rewards),
+        )
+        if self.rewards != "normal":
+            self._check_rewards()
+
+    def _check_rewards(self) -> None:
+        """Raise if rewards that are not normal have noise, or a mean that such rewards cannot have."""
+        kind = self.rewards if isinstance(self.rewards, str) else type(self.rewards).__name__.lower()
+        for name, default in (("sigma", 1.0), ("noise", "normal")):
+            if getattr(self, name) != default:
+                given = f"{name}={getattr(self, name)!r}"
+                raise InputError(f"{given} is for normal rewards; {kind} spread as their mean says")
+        numbers = self.numbers()
+        for shift in (0.0, *filter(math.isfinite, self.shifts._bounds())):
+            for arm in range(self.arms):
+                mean = kernel.level(numbers, arm, shift)
+                if not 0.0 <= mean <= numbers.most:
+                    most = "" if numbers.most == math.inf else f" and at most {numbers.most:g}"
+                    raise InputError(
+                        f"means of {kind} must be at least 0{most} wherever the shifts lead: "
+                        f"{self.means[arm]:g} and a shift of {shift:g} that {self.tide} make {mean:g}"
+                    )
 
     @property
     def arms(self) -> int:
@@ -89,6 +134,11 @@ class World:
             means=np.array(self.means),
             sigmas=np.full(self.arms, self.sigma),
             freedom=0.0,
+            rewards=kernel.NOISY,
+            most=math.inf,
+            log_sd=0.0,
+            zeros=0.0,
+            multiplies=int(self.tide == "multiplies"),
             length=kernel.NEVER,
             length_a=0.0,
             length_b=0.0,
@@ -106,6 +156,7 @@ class World:
             chosen |= self.lengths._numbers()
         if isinstance(self.noise, Noise):
             chosen |= self.noise._numbers()
+        chosen |= PLAIN[self.rewards] if isinstance(self.rewards, str) else self.rewards._numbers()
         return blank._replace(**chosen)
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,6 +190,16 @@ def _sigma(given: Any, arms: int) -> float | tuple[float, ...]:
     if len(given) != arms:
         raise InputError(f"sigma must be one number or one for each of the {arms} arms, not {len(given)}")
     return tuple(finite("sigma", sigma, 0.0) for sigma in given)
+
+
+def _rewards(given: Any) -> Kind | Rewards:
+    kinds = get_args(Kind)
+    if isinstance(given, Rewards):
+        return given
+    if isinstance(given, str) and given in kinds:
+        return Money() if given == "money" else cast(Kind, given)
+    allowed = listed([*map(repr, kinds), *(f"{kind}(...)" for kind in Rewards.kinds())], "or", most=9)
+    raise InputError(f"rewards must be {allowed}, not {given!r}")
 
 
 def _lengths(given: Any) -> Lasting:
