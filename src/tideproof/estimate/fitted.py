@@ -215,11 +215,12 @@ class Fit:
         two arms either may be excluded, and both sides count. On the scales of ratios and odds, lifts.
 
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
-        it may be the best).
+        it may be the best: on this scale or on another that the data do not speak against).
         """
         found = against_best(self._estimate, self._groups, self._sign, self.level)
         shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
-        return Table({"arm": self.cells.arms, **shown, "candidate": found.candidate})
+        may = [self._may_be_best[arm] for arm in self.cells.arms]
+        return Table({"arm": self.cells.arms, **shown, "candidate": may})
 
     @property
     def candidates(self) -> list[Any]:
@@ -229,7 +230,12 @@ class Fit:
 
     @cached_property
     def _may_be_best(self) -> dict[Any, bool]:
+        """Whether each arm may be the best of its group, on the scale or on another that is as possible."""
         may = candidates(self._estimate, self._groups, self._sign, self.level)
+        for scale in self.choice.possible:
+            if scale != self.scale:
+                other = estimate_on(scale, self.cells, self._solution, self.variance)
+                may |= candidates(other, self._groups, self._sign, self.level)
         return dict(zip(self.cells.arms, may.tolist(), strict=True))
 
     @cached_property

@@ -27,12 +27,14 @@ class Choice(NamedTuple):
     tests : of each scale that is possible, the test in which it looks worst; with two rivals p is doubled.
     told : whether the data speak against another scale; if not, the choice is a convention.
     sentence : what was found.
+    possible : the scales that the data do not speak against, `name` among them.
     """
 
     name: Scale
     tests: dict[Scale, WrongScale]
     told: bool
     sentence: str
+    possible: tuple[Scale, ...] = ()
 
 
 def choose_scale(cells: Cells) -> Choice:
@@ -61,7 +63,8 @@ def choose_scale(cells: Cells) -> Choice:
     wrong = [scale for scale in scales if tests[scale].p < DOUBT]
     right = [scale for scale in scales if scale not in wrong]
     name: Scale = right[0] if right else max(scales, key=lambda scale: tests[scale].p)
-    return Choice(name, tests, bool(wrong) and bool(right), _sentence(name, tests, wrong, right))
+    sentence = _sentence(name, tests, wrong, right)
+    return Choice(name, tests, bool(wrong) and bool(right), sentence, tuple(right) or (name,))
 
 
 def logarithm_gain(cells: Cells, logs: Cells) -> float:
