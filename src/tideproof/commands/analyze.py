@@ -171,7 +171,7 @@ def analyze_command(
         )
         with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
             data = read(of_source(source), request, wish, report)
-            others = {
+            guards = {
                 name: read(of_source(source), replace(request, reward=name), replace(wish, cap=None), report)
                 for name in rewards[1:]
             }
@@ -181,7 +181,7 @@ def analyze_command(
 
     lower = minimize or found.reward in low
     fit = fitted(data.cells, lower)
-    fits = {name: fitted(each.cells, name in low) for name, each in others.items()}
+    fits = {name: fitted(each.cells, name in low) for name, each in guards.items()}
     base = None if control is None else named_arm(control, fit.cells.arms)
     asked = Beside(
         control=base,
