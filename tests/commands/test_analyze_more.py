@@ -164,6 +164,13 @@ def test_one_row_that_makes_the_difference(tmp_path):
     assert "Without one row" not in said(run(path, *NAMES, "--reward", "latency"))
 
 
+def test_units_that_come_back(log):
+    found = json.loads(run(log, *NAMES, "--reward", "sales", "--unit", "user", "--json").stdout)
+    assert found["variance"] == "by-unit"
+    wanted = tp.fit(log, arm="variant", environment="day", reward="sales", unit="user")
+    assert found["arms"][1]["se"] == pytest.approx(wanted.arms["se"][1])
+
+
 BAD = {
     "unknown control": (["--control", "D"], "unknown arm 'D'"),
     "unknown segment": (["--by", "land"], "unknown column 'land'"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+import tideproof as tp
 from oracles import dummies
 from tideproof.errors import InputError
 from tideproof.frames import cells_from_arrays
@@ -115,3 +116,15 @@ def test_covariates_with_two_factors():
     s = solve(found)
     assert s.rss == pytest.approx(ols.ssr, rel=1e-8)
     assert s.freedom == ols.df_resid
+
+
+def test_a_fit_with_covariates_is_that_of_statsmodels():
+    arm, day, x, reward = draw(8, rows=40)  # few rows: the slope is not well known
+    log = {"arm": arm, "day": day, "before": x[0], "age": x[1], "reward": reward}
+    fit = tp.fit(log, arm="arm", environment="day", reward="reward", covariates=["before", "age"])
+    X = np.hstack([np.eye(3)[arm], np.eye(6)[day][:, 1:], x.T])
+    wanted = sm.OLS(reward, X).fit().t_test(np.eye(X.shape[1])[2] - np.eye(X.shape[1])[0])
+    found = fit.contrast(2, 0)
+    assert (found.estimate, found.se, found.p) == pytest.approx(
+        (float(wanted.effect[0]), float(wanted.sd[0, 0]), float(wanted.pvalue)), rel=1e-7
+    )

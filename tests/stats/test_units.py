@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+import tideproof as tp
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.frames import cells_from_arrays
@@ -129,3 +130,21 @@ def test_bad_units():
     one = with_units(arm, day, 0 * unit, reward)
     with pytest.raises(InputError, match=r"needs at least two units; .* and . have 1"):
         by_unit(one, solve(one))
+
+
+def test_a_fit_by_units_is_that_of_statsmodels():
+    arm, day, unit, reward = draw(2)
+    log = {"arm": arm, "day": day, "user": unit, "reward": reward}
+    fit = tp.fit(log, arm="arm", environment="day", reward="reward", unit="user")
+    X = np.hstack([np.eye(3)[arm], np.eye(8)[day][:, 1:]])
+    ols = sm.OLS(reward, X).fit(cov_type="cluster", cov_kwds={"groups": unit}, use_t=True)
+    row = np.zeros(X.shape[1])
+    row[1], row[0] = 1.0, -1.0
+    wanted, found = ols.t_test(row), fit.contrast(1, 0)
+    assert (found.estimate, found.se, found.p) == pytest.approx(
+        (float(wanted.effect[0]), float(wanted.sd[0, 0]), float(wanted.pvalue)), rel=1e-8
+    )
+    assert found.freedom == 39
+    assert fit.arms["se"][0] > tp.fit(log, arm="arm", environment="day", reward="reward").arms["se"][0]
+    with pytest.raises(InputError, match="brings variance='by-unit'; leave out variance='robust'"):
+        tp.fit(log, arm="arm", environment="day", reward="reward", unit="user", variance="robust")

@@ -20,7 +20,7 @@ from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
 from tideproof.estimate.groups import against_best, candidates, chances
 from tideproof.estimate.in_plain import in_plain
-from tideproof.estimate.scaled import ScaleChoice, estimate_on, mean_limits, scale_for
+from tideproof.estimate.scaled import ScaleChoice, estimate_on, mean_limits, scale_for, variance_for
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
@@ -83,15 +83,15 @@ class Fit:
         self.direction = checks.direction(direction)
         self.adaptive = adaptive
         self.level = checks.level(level)
-        self.variance = variance
+        self.variance = variance_for(cells, variance)
 
         self._solution = solve(cells)
-        self.choice = scale_for(cells, scale, variance)
+        self.choice = scale_for(cells, scale, self.variance)
         self.scale: Scale = self.choice.name
         self._sign = 1.0 if direction == "maximize" else -1.0
         self.freedom = self._solution.freedom
         self._sigma = math.sqrt(sigma2(self._solution))
-        self._estimate = estimate_on(self.scale, cells, self._solution, variance)
+        self._estimate = estimate_on(self.scale, cells, self._solution, self.variance)
         self.sigma = known(self._sigma)
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]

@@ -62,7 +62,7 @@ def fit(
         What is known of the noise. "auto": of 0/1 rewards all that their means say, of others what the cells
         show, limits corrected for skewness. Or, on the scale of differences, Student-t limits for noise that
         is the same for all ("common"), "by-arm", "by-environment", anything ("robust"), or with shifts that
-        are not even the same for all arms ("clustered").
+        are not even the same for all arms ("clustered"); `unit` brings its own.
     scale
         In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
         estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), or "auto": what the data say,

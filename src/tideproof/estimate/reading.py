@@ -59,8 +59,6 @@ def noise_of(variance: Variance, options: Options) -> Variance:
     """Return the model of the noise: where units come back it is theirs."""
     if not options.get("unit"):
         return variance
-    if variance not in ("common", "by-unit"):
+    if variance not in ("auto", "common", "by-unit"):
         raise InputError(f"unit= (--unit) brings variance='by-unit'; leave out variance={variance!r}")
-    by_unit: Any = "by-unit"
-    found: Variance = by_unit
-    return found
+    return "by-unit"

@@ -22,6 +22,15 @@ from tideproof.stats.wrong_scale import Scale
 ScaleChoice = Literal["auto", "difference", "ratio", "odds"]
 
 
+def variance_for(cells: Cells, variance: Variance) -> Variance:
+    """Return what is assumed of the noise where "auto" has no say: units, covariates and two factors."""
+    if variance != "auto":
+        return variance
+    if cells.units is not None:
+        return "by-unit"
+    return "auto" if cells.factors is None and cells.slope is None else "common"
+
+
 def scale_for(cells: Cells, scale: ScaleChoice, variance: Variance) -> Choice:
     """Return the scale that was asked for, or the one that describes the data."""
     if scale not in get_args(ScaleChoice):

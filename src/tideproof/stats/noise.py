@@ -20,11 +20,12 @@ from tideproof.stats.cells import Cells, sums
 from tideproof.stats.comparisons import Pairs
 from tideproof.stats.readout import Readout, adjusted, read_out, shifts
 from tideproof.stats.solve import Solution, home
+from tideproof.stats.units import by_unit
 from tideproof.stats.wald import Wald
 from tideproof.stats.weighting import Pools
 from tideproof.words import listed
 
-Variance = Literal["auto", "common", "by-arm", "by-environment", "robust", "clustered"]
+Variance = Literal["auto", "common", "by-arm", "by-environment", "robust", "clustered", "by-unit"]
 
 FEWEST = 5  # degrees of freedom of a variance that may become a weight
 
@@ -132,6 +133,8 @@ def evidence(cells: Cells, solution: Solution) -> Evidence:
 
 def _common(c: Cells, s: Solution) -> Estimate:
     one = sigma2(s)
+    if c.slope is not None:  # the slope of covariates is an estimate, too
+        s = s._replace(P=s.P + c.slope.loose)
     mean, mean_variance = adjusted(s, c)
     shift, shift_variance = shifts(s, c)
     readout = Readout(mean, one * mean_variance, shift, one * shift_variance)
@@ -196,6 +199,12 @@ def _clustered_cells(c: Cells, s: Solution) -> CellNoise:
     inside = float(np.sum(c.n - 1.0))
     one = float(np.sum(c.squares)) / inside if inside else np.nan
     return _one_source(one / c.n, np.full(c.n.size, inside))
+
+
+def _by_unit(c: Cells, s: Solution) -> Estimate:
+    """Sandwich with one score a unit: rewards of a unit may depend on each other, in all environments."""
+    C, freedom = by_unit(c, s)
+    return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), freedom)
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
@@ -309,4 +318,5 @@ MODELS: dict[Variance, Model] = {
     "by-environment": _weighting(_pooled_by_environment),
     "robust": Model(_robust, _robust_cells),
     "clustered": Model(_clustered, _clustered_cells),
+    "by-unit": Model(_by_unit, _clustered_cells),
 }
