@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from tideproof.estimate import Fit
+    from tideproof.estimate.scaled import ScaleChoice
     from tideproof.frames import Missing
     from tideproof.report.analysis import Analysis
     from tideproof.stats.cells import Cells
@@ -79,8 +80,12 @@ def analyze_command(
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
     variance: Annotated[
-        str, typer.Option(help="Noise: common, by-arm, by-environment, robust or clustered.")
-    ] = "common",
+        str,
+        typer.Option(help="Noise: auto, or common, by-arm, by-environment, robust, clustered (differences)."),
+    ] = "auto",
+    scale: Annotated[
+        str, typer.Option(help="What to compare: difference, ratio, odds, or auto: what the data say.")
+    ] = "auto",
     n: Annotated[str | None, typer.Option(help="Aggregated rows: the column of their count.")] = None,
     sample_variance: Annotated[str | None, typer.Option(help="Aggregated rows: their variance.")] = None,
     sd: Annotated[str | None, typer.Option(help="Aggregated rows: their standard deviation.")] = None,
@@ -134,6 +139,7 @@ def analyze_command(
         check_metrics(rewards, low)
     wish = Wish(covariates, unit or "", by or "", None if cap is None else read_share(cap))
     noise = noise_of(cast("Variance", variance), {"unit": unit})
+    link = cast("ScaleChoice", scale)
     with open_source(place, table) as source:
         unneeded = {"environment": no_environment, "arm": wide, "reward": wide or successes}
         found = guess(
@@ -177,7 +183,9 @@ def analyze_command(
             }
 
     def fitted(cells: Cells, lower: bool) -> Fit:
-        return Fit(cells, direction="minimize" if lower else "maximize", level=level, variance=noise)
+        return Fit(
+            cells, direction="minimize" if lower else "maximize", level=level, variance=noise, scale=link
+        )
 
     lower = minimize or found.reward in low
     fit = fitted(data.cells, lower)
@@ -188,7 +196,7 @@ def analyze_command(
         metrics=judged({str(found.reward): fit, **fits}, base) if fits else None,
         segments=None
         if by is None
-        else judge_segments(data, by, direction=fit.direction, level=level, variance=noise),
+        else judge_segments(data, by, direction=fit.direction, level=level, variance=noise, scale=link),
         expected=None if expect is None else read_expected(expect, fit.cells.arms),
         cap=data.cap,
     )

@@ -9,7 +9,6 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.estimate.contrast import Contrast, known
 from tideproof.estimate.fitted import Fit
 from tideproof.stats.fieller import ratio_limits
-from tideproof.stats.inference import t_quantile
 from tideproof.table import Table
 
 
@@ -32,7 +31,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     -------
     Table
         A row for each other arm, in the order of the fit. Columns: arm; estimate (its mean minus that of
-        the control), low, high and p (two-sided); lift (the estimate over the control's adjusted mean),
+        the control, or on the scales of ratios and odds its lift), low, high and p (two-sided); lift (the estimate over the control's adjusted mean),
         lift_low and lift_high (Fieller's limits at the same level; None where the control's mean may be
         0); reading, "better", "worse" or "unclear" (0 is in the interval, or nothing tells how sure it
         is), or "not comparable" with the rest None.
@@ -64,8 +63,8 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
                 columns[name].append(None)
             columns["reading"].append("not comparable")
             continue
-        found = fit.contrast(arm, control)
-        low, high = _limits(found, level)
+        found = fit.contrast(arm, control, level=level)
+        low, high = found.low, found.high
         lift = _lift(found, rows[arm], rows[control], level)
         p = None if found.p is None else _any_of(count, found.p)
         values = (found.estimate, low, high, p, *lift, reading(low, high, fit.direction))
@@ -97,21 +96,16 @@ def _any_of(count: int, p: float) -> float:
     return 1.0 if p >= 1.0 else -math.expm1(count * math.log1p(-p))
 
 
-def _limits(found: Contrast, level: float) -> tuple[float | None, float | None]:
-    """Return the interval of a contrast at another level than its own."""
-    if found.se is None:
-        return None, None
-    reach = t_quantile(level, found.freedom) * found.se
-    return known(found.estimate - reach), known(found.estimate + reach)
-
-
 def _lift(
     found: Contrast, arm: dict[str, Any], control: dict[str, Any], level: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return the lift and its limits: of the arm's adjusted mean over the control's, minus 1.
 
-    The covariance of the two means follows from their variances and that of their difference.
+    On a scale of lifts that is what the contrast says. Else the covariance of the two means follows from
+    their variances and that of their difference.
     """
+    if found.scale != "difference":
+        return found.estimate, found.low, found.high
     lift = found.estimate / control["mean"] if control["mean"] else None
     if found.se is None or control["se"] is None or lift is None:
         return lift, None, None

@@ -277,8 +277,10 @@ class Fit:
             }
         )
 
-    def contrast(self, a: Any, b: Any) -> Contrast:
+    def contrast(self, a: Any, b: Any, *, level: float | None = None) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
+
+        The interval is at the level of the fit, unless another is given.
 
         Raises
         ------
@@ -298,7 +300,7 @@ class Fit:
             (i, k),
             variance,
             float(found.freedom[i, k]),
-            level=self.level,
+            level=self.level if level is None else checks.level(level),
             adaptive=self.adaptive,
             scale=self.scale,
         )
@@ -334,7 +336,7 @@ class Fit:
 
         The sum of squares of the cells around the model against that inside the cells, which needs
         an arm seen twice in one environment, and environments that check each other. Exact for
-        common noise; with `variance` "by-arm" or "by-environment" it is Welch and James's test.
+        common noise; with `variance` "by-arm" or "by-environment" it is Welch's test, generalised.
         """
         pools, pairs = MODELS[self.variance].pools, self._estimate.pairs
         if pools is not None:

@@ -11,6 +11,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.estimate.against import against, reading
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
+from tideproof.estimate.scaled import ScaleChoice
 from tideproof.frames.read import read
 from tideproof.stats.noise import Variance
 from tideproof.table import Table
@@ -97,7 +98,8 @@ def metrics(
     low: Sequence[str] = (),
     control: Any = None,
     level: float = 0.95,
-    variance: Variance = "common",
+    variance: Variance = "auto",
+    scale: ScaleChoice = "auto",
     **options: Unpack[Options],
 ) -> Metrics:
     """Estimate the arms of a log by several metrics of the same rows.
@@ -106,7 +108,7 @@ def metrics(
 
     Parameters
     ----------
-    data, arm, environment, level, variance
+    data, arm, environment, level, variance, scale
         As in `fit`, of which it takes all other options, too. Covariates are taken out of all metrics, a
         `cap` holds for the first.
     rewards
@@ -130,7 +132,7 @@ def metrics(
         for reward in rewards:
             found = read(rows, replace(request, reward=reward), wish).cells
             direction: Direction = "minimize" if reward in low else "maximize"
-            fits[reward] = Fit(found, direction=direction, level=level, variance=noise)
+            fits[reward] = Fit(found, direction=direction, level=level, variance=noise, scale=scale)
             wish = replace(wish, cap=None)
     return judged(fits, control)
 

@@ -13,6 +13,7 @@ from tideproof.checks import level as checked_level
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
+from tideproof.estimate.scaled import ScaleChoice
 from tideproof.frames.read import Found, read
 from tideproof.stats.cells import Cells
 from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
@@ -130,7 +131,8 @@ def segments(
     reward: str | None = None,
     direction: Direction = "maximize",
     level: float = 0.95,
-    variance: Variance = "common",
+    variance: Variance = "auto",
+    scale: ScaleChoice = "auto",
     **options: Unpack[Options],
 ) -> Segments:
     """Estimate the arms of a log in each segment: each country, device or experiment.
@@ -140,7 +142,7 @@ def segments(
 
     Parameters
     ----------
-    data, arm, environment, reward, direction, level, variance
+    data, arm, environment, reward, direction, level, variance, scale
         As in `fit`, of which it takes all other options, too. Every segment has environments of its own.
     by
         The column of the segments.
@@ -154,11 +156,17 @@ def segments(
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, by, **options) as log:
         found = read(*log)
-    return judge_segments(found, by, direction=direction, level=level, variance=noise)
+    return judge_segments(found, by, direction=direction, level=level, variance=noise, scale=scale)
 
 
 def judge_segments(
-    found: Found, by: str, *, direction: Direction, level: float, variance: Variance
+    found: Found,
+    by: str,
+    *,
+    direction: Direction,
+    level: float,
+    variance: Variance,
+    scale: ScaleChoice = "auto",
 ) -> Segments:
     """Fit each segment.
 
@@ -172,7 +180,7 @@ def judge_segments(
         raise InputError(f"in no segment of {by!r} are there two arms to compare")
     each = level ** (1.0 / len(used))
     fits = {
-        segment: Fit(part.seen(), direction=direction, level=each, variance=variance)
+        segment: Fit(part.seen(), direction=direction, level=each, variance=variance, scale=scale)
         for segment, part in used.items()
     }
     pooled = Fit(found.cells, direction=direction, level=level, variance=variance)
