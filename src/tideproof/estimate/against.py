@@ -31,10 +31,10 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     -------
     Table
         A row for each other arm, in the order of the fit. Columns: arm; estimate (its mean minus that of
-        the control, or on the scales of ratios and odds its lift), low, high and p (two-sided); lift (the estimate over the control's adjusted mean),
-        lift_low and lift_high (Fieller's limits at the same level; None where the control's mean may be
-        0); reading, "better", "worse" or "unclear" (0 is in the interval, or nothing tells how sure it
-        is), or "not comparable" with the rest None.
+        the control, or on the scales of ratios and odds its lift), low, high and p (two-sided); lift (the
+        estimate over the control's adjusted mean), lift_low and lift_high (Fieller's limits at the same
+        level; None where the control's mean may be 0); reading, "better", "worse" or "unclear" (0 is in the
+        interval, or nothing tells how sure it is), or "not comparable" with the rest None.
 
     Examples
     --------
