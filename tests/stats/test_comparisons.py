@@ -119,9 +119,7 @@ def test_against_all_rivals_one_by_one(seed, level):
     assert found.candidate.tolist() == may_be_best(field(mu, C, freedom, level)).tolist() == may
     assert found.estimate == pytest.approx([mu[i] - np.delete(mu, i).max() for i in every])
     assert found.high == pytest.approx([max(0.0, x) for x in upper], abs=1e-7)
-    low = [
-        min([mu[i] - mu[k] - d[k] * se[i, k] for k in every if k != i and may[k]] + [0.0]) for i in every
-    ]
+    low = [min([mu[i] - mu[k] - d[k] * se[i, k] for k in every if k != i and may[k]] + [0.0]) for i in every]
     assert found.low == pytest.approx(low, abs=1e-7)
 
 

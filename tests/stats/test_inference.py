@@ -106,7 +106,9 @@ def test_critical_values_have_each_its_own_freedom():
 def test_a_root_between_two_ends():
     assert root_between(0.0, 3.0, lambda x: x**3 - 8.0) == pytest.approx(2.0, abs=1e-9)
     assert root_between(0.0, 3.0, lambda x: math.exp(9 * x) - math.exp(9.0)) == pytest.approx(1.0, abs=1e-9)
-    assert root_between(0.0, 3.0, lambda x: 1e3 * (math.exp(-9.0) - math.exp(-9 * x))) == pytest.approx(1.0, abs=1e-7)
+    assert root_between(0.0, 3.0, lambda x: 1e3 * (math.exp(-9.0) - math.exp(-9 * x))) == pytest.approx(
+        1.0, abs=1e-7
+    )
     assert root_between(1.0, 3.0, lambda x: x + 1.0) == 1.0  # beyond the lower end
     assert root_between(1.0, 3.0, lambda x: x - 9.0) == 3.0  # beyond the upper one
     assert root_between(2.0, 2.0, lambda x: x - 9.0) == 2.0

@@ -41,7 +41,14 @@ def test_moments_are_those_of_all_outcomes(theta):
 
 
 @pytest.mark.parametrize(
-    ("n", "T"), [((900, 1500), 3), ((900, 1500), 1000), ((4000, 90000), 30000), ((10**6, 10**6), 2000)]
+    ("n", "T"),
+    [
+        ((20, 20), 20),  # every chance is one half
+        ((900, 1500), 3),
+        ((900, 1500), 1000),
+        ((4000, 90000), 30000),
+        ((10**6, 10**6), 2000),
+    ],
 )
 @pytest.mark.parametrize("theta", [0.0, 0.4, -2.5])
 def test_moments_with_many_events_are_the_noncentral_hypergeometric(n, T, theta):

@@ -81,6 +81,7 @@ def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
     deviation = np.sqrt(part.by_environment(part.n * p * (1.0 - p)))
     period = np.minimum(part.sizes + 1.0, np.ceil(8.6 * deviation + 12.0))
+    period += 1.0 - period % 2.0  # odd: at t = pi a chance of one half would have z = 0
     expected, between = part.n * p, np.zeros((part.K, part.K))
     for rows, here, points in _batches(part, period, deviation):
         place = np.searchsorted(rows, part.environment[here]), part.arm[here]
@@ -112,9 +113,8 @@ def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None)
 
 
 def _twice(t: Floats) -> Floats:
-    """Return how often each t counts: t > 0 for -t, too; 0 and pi once; not at all beyond."""
-    edge = np.abs(t - np.pi) < 1e-9
-    return np.where((t == 0.0) | edge, 1.0, np.where(t < np.pi, 2.0, 0.0))
+    """Return how often each t counts: 0 once, above for -t, too, and not at all beyond pi."""
+    return np.where(t == 0.0, 1.0, np.where(t < np.pi, 2.0, 0.0))
 
 
 def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[Ints, Ints, int]]:

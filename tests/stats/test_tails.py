@@ -1,0 +1,70 @@
+"""Tails of skewed sums against scipy's Pearson III and exact mid-p values; Student-t numbers as normal ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tideproof.stats.tails import deviate, normal_from_student, student_from_normal
+
+
+@pytest.mark.parametrize("skewness", [-2.5, -0.7, -1e-3, 1e-4, 0.05, 0.4, 1.5])
+@pytest.mark.parametrize("sd", [0.2, 30.0])
+def test_a_deviate_is_as_rare_as_the_pearson_iii_number(skewness, sd):
+    for z in (-6.0, -2.5, -1.0, 0.0, 0.3, 1.96, 4.0, 9.0):
+        law = stats.pearson3(skewness, scale=sd)
+        above, below = law.sf(z * sd), law.cdf(z * sd)
+        found = deviate(z * sd, sd**2, skewness * sd**3)
+        if min(above, below) == 0.0:  # beyond the end of the law
+            assert found == math.copysign(37.0, z)
+        else:
+            want = stats.norm.isf(above) if above < below else stats.norm.ppf(below)
+            assert found == pytest.approx(want, abs=1e-4 if abs(skewness) < 0.01 else 1e-8)
+
+
+def test_a_law_without_skewness_is_normal_and_one_without_variance_says_nothing():
+    assert deviate(3.0, 4.0, 0.0) == 1.5
+    assert deviate(3.0, 4.0, 1e-6) == 1.5
+    assert deviate(3.0, 0.0, 0.0) == 0.0
+    assert math.isnan(deviate(3.0, math.nan, math.nan))
+
+
+def test_the_mirror_of_a_law_is_the_law_of_the_mirror():
+    for x, third in ((0.7, 2.0), (-3.0, 0.5), (8.0, -4.0)):
+        assert deviate(-x, 2.0, -third) == pytest.approx(-deviate(x, 2.0, third), abs=1e-12)
+
+
+@pytest.mark.parametrize("rate", [1.0, 3.0, 10.0, 40.0])
+def test_the_deviate_of_a_count_is_that_of_its_mid_p_value(rate):
+    """Poisson counts that are as rare as one in a thousand on either side; a normal law is off by far more."""
+    law = stats.poisson(rate)
+    worst = normal = 0.0
+    for count in range(int(rate) + 60):
+        mid = law.sf(count) + 0.5 * law.pmf(count)
+        if 1e-3 < mid < 1 - 1e-3:
+            want = stats.norm.isf(mid)
+            worst = max(worst, abs(deviate(count - rate, rate, rate) - want))
+            normal = max(normal, abs((count - rate) / math.sqrt(rate) - want))
+    assert worst < 0.2 / math.sqrt(rate)
+    assert normal > 4 * worst
+
+
+def test_student_t_numbers_and_normal_ones_are_exceeded_as_seldom():
+    for freedom in (1.0, 3.5, 40.0, 1e6):
+        for t in (-30.0, -2.0, 0.0, 0.4, 7.0):
+            z = normal_from_student(t, freedom)
+            assert z == pytest.approx(math.copysign(stats.norm.isf(stats.t.sf(abs(t), freedom)), t), abs=1e-9)
+            assert student_from_normal(z, freedom) == pytest.approx(t, rel=1e-7)
+    for same in (normal_from_student, student_from_normal):
+        assert same(1.3, math.inf) == 1.3
+
+
+def test_student_t_numbers_without_end_and_none():
+    assert normal_from_student(math.inf, 5.0) == math.inf
+    assert normal_from_student(-math.inf, 5.0) == -math.inf
+    assert math.isnan(normal_from_student(math.nan, 5.0))
+    assert normal_from_student(-1e300, 50.0) == -37.0
+    assert np.isfinite(student_from_normal(8.0, 2.0))
