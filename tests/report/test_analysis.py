@@ -131,25 +131,27 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
 
 def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
     quiet(monkeypatch, spread=lambda self: SimpleNamespace(p_arm=9e-7, p_environment=1e-6))
-    assert analyse(Fit.from_arrays(*log())).warnings == [  # one advice, not two that exclude each other
+    equal = Fit.from_arrays(*log(), variance="common")
+    assert analyse(equal).warnings == [  # one advice, not two that exclude each other
         "Rewards of different arms (p < 1e-6) and of different environments (p = 1e-06) do not vary alike; "
         "try variance='robust' (--variance robust)."
     ]
-    assert analyse(Fit.from_arrays(*log(), variance="robust")).warnings == []
+    for variance in ("auto", "robust"):
+        assert analyse(Fit.from_arrays(*log(), variance=variance)).warnings == []
     for what in ("arm", "environment"):
         one = SimpleNamespace(**{"p_arm": ALARM, "p_environment": ALARM, f"p_{what}": 9e-7})
         monkeypatch.setattr(Fit, "spread", lambda self, one=one: one)
-        assert analyse(Fit.from_arrays(*log())).warnings == [
+        assert analyse(equal).warnings == [
             f"Rewards of different {what}s (p < 1e-6) do not vary alike; "
             f"try variance='by-{what}' (--variance by-{what})."
         ]
     worst = Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]})
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=BELOW, worst=worst))
-    (said,) = analyse(Fit.from_arrays(*log())).warnings  # "clustered" allows for unequal noise as well
+    (said,) = analyse(equal).warnings  # "clustered" allows for unequal noise as well
     assert "--variance clustered" in said
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=1.0, worst=worst))
     monkeypatch.setattr(Fit, "spread", lambda self: SimpleNamespace(p_arm=ALARM, p_environment=ALARM))
-    assert analyse(Fit.from_arrays(*log())).warnings == []
+    assert analyse(equal).warnings == []
 
 
 def test_a_winner_that_hangs_on_single_environments(monkeypatch):

@@ -136,7 +136,7 @@ def test_gaps_are_the_best_arm_over_its_runner_up(variance):
 
 def test_gaps_of_common_noise_by_hand():
     arm, day, reward = log()
-    fit = Fit.from_arrays(arm, day, reward, level=0.8)
+    fit = Fit.from_arrays(arm, day, reward, level=0.8, variance="common")
     t = stats.t.ppf(0.9, fit.freedom)
     here = {
         (a, d): [r for x, y, r in zip(arm, day, reward, strict=True) if (x, y) == (a, d)]

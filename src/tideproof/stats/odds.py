@@ -35,7 +35,6 @@ from tideproof.stats.graph import links
 from tideproof.stats.multiplied import Multiplied, classes, climb, endless, newton_step, split
 
 _ROOM = 2**17  # complex numbers worked on at once: 2 MB
-_ASIDE = 1e-9  # any lambda will do but one at which z is 0: p of exactly 1/2, t of pi
 _NOTHING = 37.0  # exp(-37) is nothing beside 1
 
 
@@ -77,7 +76,7 @@ def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None)
     Given the totals `T` of the environments, all of them above 0 and below the environment's size. The
     covariances of the environments are added up, each times its `weight`.
     """
-    centre = centres(part, T, theta) + _ASIDE
+    centre = centres(part, T, theta)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
     deviation = np.sqrt(part.by_environment(part.n * p * (1.0 - p)))
     period = np.minimum(part.sizes + 1.0, np.ceil(8.6 * deviation + 12.0))
