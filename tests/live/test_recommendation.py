@@ -132,7 +132,7 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     run = tp.Experiment(["A", "B", "C"], budget=9)
     for i, pull in enumerate(run.ask(environment=1, n=9)):
         run.tell(pull, i * 0.1)
-    for costly in ("chance_of_best", "contrast"):
+    for costly in ("chance_of_best", "Wald"):
         monkeypatch.setattr(
             f"tideproof.live.judgement.{costly}", lambda *_: pytest.fail("nobody asked for it")
         )
