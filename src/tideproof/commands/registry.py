@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from tideproof.commands import analyze, demo, policies, reproduce, simulate
+from tideproof.commands import analyze, calibrate, demo, policies, reproduce, simulate
 
-COMMANDS = (demo.COMMAND, analyze.COMMAND, simulate.COMMAND, reproduce.COMMAND, policies.COMMAND)
+COMMANDS = (
+    demo.COMMAND,
+    analyze.COMMAND,
+    simulate.COMMAND,
+    reproduce.COMMAND,
+    policies.COMMAND,
+    calibrate.COMMAND,
+)

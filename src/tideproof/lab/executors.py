@@ -38,13 +38,14 @@ def side_by_side() -> int:
 
 
 @contextmanager
-def processes() -> Iterator[Executor]:
+def processes(count: int | None = None) -> Iterator[Executor]:
     """Yield processes for what would hold this one's lock; what they have not begun at the end is left out.
 
-    They import the script that began all this: it must do its work under `if __name__ == "__main__":`.
+    As many as `side_by_side` says, if no `count` is given. They import the script that began all this: it
+    must do its work under `if __name__ == "__main__":`.
     """
     fresh = get_context("spawn")  # a copy of this process would share its GPU
-    pool = ProcessPoolExecutor(side_by_side(), fresh, initializer=_leave_quietly)
+    pool = ProcessPoolExecutor(count or side_by_side(), fresh, initializer=_leave_quietly)
     try:
         yield pool
     finally:
