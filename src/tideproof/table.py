@@ -188,13 +188,17 @@ def _optional(module: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a result in plain values: a dataclass as a dict, a table as a list of rows, a tuple as a list.
+    """Return a result in plain values, for JSON: a dataclass as a dict, a table as a list of rows.
+
+    A tuple is a list, and a number without end, which JSON does not have, is None.
 
     >>> plain((1, Table({"arm": ["A"], "n": [2]})))
     [1, [{'arm': 'A', 'n': 2}]]
     """
     if isinstance(value, Table):
-        return value.to_dicts()
+        return [{name: plain(item) for name, item in row.items()} for row in value]
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from itertools import permutations
@@ -329,3 +330,36 @@ def test_what_a_scale_cannot_do():
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="ratio", variance="common")
     with pytest.raises(InputError, match=r"needs an environment with both kinds of rewards; there is none"):
         Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0.0, 0.0, 1.0, 1.0], scale="odds")
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0, 3.0])
+def test_rewards_that_are_all_the_same_exclude_nobody(reward):
+    fit = Fit.from_arrays(np.tile(list("ABC"), 20), np.repeat(range(6), 10), np.full(60, reward))
+    assert (fit.scale, fit.choice.sentence) == ("difference", "All rewards are the same.")
+    assert fit.exact
+    assert set(fit.candidates) == set("ABC")
+    assert fit.contrast("A", "B").p in (1.0, None)
+
+
+def test_arms_without_a_chance_to_vary_are_not_told_apart_by_rounding():
+    """Arms 2 and 3 never had an event: their difference is 0 to rounding, and so is its variance."""
+    arm, environment = [2, 3, 2, 1, 1, 3, 0, 0], [0, 4, 2, 0, 2, 0, 3, 2]
+    fit = Fit.from_arrays(arm, environment, [0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0], scale="difference")
+    found = fit.contrast(2, 3)
+    assert found.p == 1.0
+    assert found.low < 0.0 < found.high
+
+
+def test_limits_that_have_no_end_are_none_in_json():
+    """B had all events, and one environment had nothing else."""
+    arm, environment = list("AABB") * 2, [1] * 4 + [2] * 4
+    fit = Fit.from_arrays(arm, environment, [0, 0, 1, 1, 0, 0, 0, 1.0], scale="ratio")
+    assert fit.contrast("B", "A").estimate == math.inf
+    assert fit.contrast("B", "A").to_dict()["estimate"] is None
+    assert json.loads(json.dumps(fit.to_dict(), allow_nan=False))["best"] == "B"
+    odds = Fit.from_arrays(
+        [*arm, "A", "B"], [*environment, 3, 3], [0, 0, 1, 1, 0, 0, 0, 1, 1, 1.0], scale="odds"
+    )
+    assert odds.shifts["shift"][2] == math.inf
+    assert json.dumps(odds.to_dict(), allow_nan=False)
+    assert np.isfinite(odds.arms["mean"]).all()

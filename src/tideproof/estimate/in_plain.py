@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tideproof.table import plain
+
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
 
@@ -26,8 +28,8 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "bridge": fit.bridge,
         "uninformative": fit.uninformative,
         "dropped": fit.cells.dropped,
-        "arms": fit.arms.to_dicts(),
-        "comparisons": fit.comparisons.to_dicts(),
-        "averages": fit.averages.to_dicts(),
-        "shifts": fit.shifts.to_dicts(),
+        "arms": plain(fit.arms),
+        "comparisons": plain(fit.comparisons),
+        "averages": plain(fit.averages),
+        "shifts": plain(fit.shifts),
     }

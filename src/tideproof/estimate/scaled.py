@@ -36,8 +36,8 @@ def scale_for(cells: Cells, scale: ScaleChoice, variance: Variance) -> Choice:
     if scale not in get_args(ScaleChoice):
         allowed = ", ".join(map(repr, get_args(ScaleChoice)))
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")
-    if scale == "auto" and not cells.mean.any():
-        return Choice("difference", {}, False, "All rewards are 0.")
+    if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
+        return Choice("difference", {}, False, "All rewards are the same.")
     if scale == "auto" and variance == "auto":
         return choose_scale(cells)
     if scale == "auto":

@@ -20,6 +20,7 @@ from tideproof.stats.solve import Solution
 from tideproof.stats.spreads import measure
 from tideproof.stats.weighting import meat
 
+_FAR = 300.0  # exp of it is still a number, and as good as infinite
 _NOTHING = 1e-300  # the weight of an environment without an event: it has shares, and no say
 
 
@@ -62,7 +63,7 @@ class Multiplying:
     def rates(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return n exp(theta) and the expected mean of each cell."""
         c = self.cells
-        factor = np.exp(theta)[c.arm]
+        factor = np.exp(np.clip(theta, -_FAR, _FAR))[c.arm]
         exposure = c.n * factor
         rate = self.totals / np.maximum(c.by_environment(exposure), _NOTHING)
         return exposure, rate[c.environment] * factor

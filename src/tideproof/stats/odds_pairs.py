@@ -103,7 +103,11 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels()
 
     def chances(theta: Floats) -> Floats:
-        return np.asarray(1.0 / (1.0 + np.exp(-(level[:, None] + theta))))
+        with np.errstate(invalid="ignore", over="ignore"):
+            chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
+        return np.where(
+            np.isinf(level)[:, None], level[:, None] > 0.0, chance
+        )  # all alike there, whoever came
 
     p = chances(scale.theta)
     slope = traffic[:, None] * p * (1.0 - p)

@@ -10,6 +10,7 @@ Mantel and Haenszel's test.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,7 @@ from tideproof.stats.inference import pair_variances, root_between
 from tideproof.stats.spreads import Spreads
 from tideproof.stats.tails import deviate, normal_from_student
 
+_ROUNDING = 1e-12  # of a rate
 _DOUBLINGS = 30  # of a step that is a standard error to begin with
 
 
@@ -81,6 +83,7 @@ class Chances:
         """Return the moments of 0/1 numbers with these means."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
+        variance[variance < _ROUNDING] = 0.0  # else a test would rest on rounding
         return Moments(self._correction * variance, variance * (1.0 - 2.0 * m), None)
 
 
@@ -145,7 +148,7 @@ class PairTests:
         start = middle if np.isfinite(middle) else 0.0
         if np.isnan(middle) or middle == np.inf or np.isnan(self.deviate(i, k, start)):
             return middle if middle == np.inf else np.nan
-        step = z * float(np.sqrt(self._variances[i, k])) or 1.0
+        step = z * math.sqrt(max(float(self._variances[i, k]), 0.0)) or 1.0
         low, high = start, start + step
 
         @cache

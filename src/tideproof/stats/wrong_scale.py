@@ -157,6 +157,8 @@ def _of_odds(cells: Cells, level: _Level, other: Scale) -> WrongScale:
     of_each = part.by_environment(direction * (S[kept] - expected))
     q = part.n * found.fitted[kept] * (1.0 - found.fitted[kept])
     about = part.by_environment(q * part.weighted(q).centred(direction) ** 2)  # of each, nearly
+    if not about.sum() > 0.0:
+        return WrongScale(0.0, 1.0)
     return _judged(of_each, (square - float(slope @ b)) * about / about.sum(), square)
 
 
