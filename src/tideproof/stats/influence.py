@@ -7,9 +7,12 @@ import math
 import numpy as np
 
 from tideproof.core.arrays import Floats
-from tideproof.stats.cells import Cells, members
+from tideproof.stats.cells import Cells
 from tideproof.stats.solve import Solution, residuals
 from tideproof.table import Table
+
+_AT_ONCE = 4_000_000  # numbers in the matrices that are solved together
+_WORK = 2e10  # steps of arithmetic, to be spent on leaving environments out
 
 
 def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
@@ -46,22 +49,30 @@ def without_each(c: Cells, s: Solution) -> Floats:
 
     Leaving environment j out takes D = diag(n_j) - n_j n_j'/m_j out of L and, with e the sum of its
     residuals by arm, moves muhat by P(Dx - e), where (I - PD)x = -Pe on the environment's own arms.
-    O(K^2 + k^3) for an environment with k arms, instead of a fit.
+    O(K^2 + k^3) for an environment with k arms, instead of a fit; those with as many arms at once.
     """
     c.check_one_way("leaving environments out")
     residual, _ = residuals(s, c)
     found = np.tile(s.mu, (c.J, 1))
-    for j, here in members(c.environment):
-        if here.size < 2:
-            continue
-        arm, n = c.arm[here], c.n[here]
-        e = n * residual[here]
-        D = np.diag(n) - np.outer(n, n) / n.sum()
-        block = s.P[np.ix_(arm, arm)]
-        system = np.eye(arm.size) - block @ D
-        if np.linalg.svd(system, compute_uv=False)[-1] < 1e-9:
-            found[j] = np.nan
-            continue
-        x = np.linalg.solve(system, -block @ e)
-        found[j] += s.P[:, arm] @ (D @ x - e)
+    order = np.argsort(c.environment, kind="stable")
+    start = np.searchsorted(c.environment[order], np.arange(c.J))
+    for k in np.unique(c.arms_seen[c.compares]).tolist():
+        alike = np.flatnonzero(c.arms_seen == k)
+        for js in np.array_split(alike, -(-alike.size * k * c.K // _AT_ONCE)):
+            here = order[start[js][:, None] + np.arange(k)]  # the cells of each environment
+            arm, n = c.arm[here], c.n[here]
+            e = (n * residual[here])[..., None]
+            D = n[:, :, None] * (np.eye(k) - (n / n.sum(axis=1, keepdims=True))[:, None, :])
+            block = s.P[arm[:, :, None], arm[:, None, :]]
+            system = np.eye(k) - block @ D
+            apart = np.linalg.svd(system, compute_uv=False)[:, -1] < 1e-9
+            system[apart] = np.eye(k)
+            x = np.linalg.solve(system, -block @ e)
+            moved = (s.P[:, arm].transpose(1, 0, 2) @ (D @ x - e))[..., 0]
+            found[js] += np.where(apart[:, None], np.nan, moved)
     return found
+
+
+def can_leave_out(c: Cells) -> bool:
+    """Tell whether leaving out each environment takes seconds, not minutes."""
+    return float(np.sum(c.arms_seen.astype(np.float64) ** 3)) <= _WORK
