@@ -107,12 +107,12 @@ _CLOSE = 1e-6  # how near to its deviate a limit must come
 HANDFUL = 10  # events (and non-events) of two arms together, below which no arm is excluded
 
 
-def _events(c: Cells) -> Floats:
+def events_met(c: Cells) -> Floats:
     """Return the ones and the zeros of each arm where it met another, (K, 2); infinite if not 0/1."""
     if not c.binary:
         return np.full((c.K, 2), np.inf)
     met = c.n * c.compares[c.environment]
-    return np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])
+    return np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))]))
 
 
 class PairTests:
@@ -121,7 +121,7 @@ class PairTests:
     def __init__(self, scale: Scaled, law: Law, covariance: Floats) -> None:
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
-        self._events = _events(scale.cells)
+        self._events = events_met(scale.cells)
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k."""

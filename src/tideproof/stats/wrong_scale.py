@@ -82,8 +82,8 @@ class _Level(NamedTuple):
 
 def wrong_scale(cells: Cells, scale: Scale, other: Scale) -> WrongScale:
     """Test whether arms differ by the same in all environments on `scale`, against the same on `other`."""
-    if not cells.squares.any():
-        return WrongScale(0.0, 1.0)  # nothing says how much rewards vary inside a cell
+    if not cells.binary and not np.any(cells.squares > 0.0):
+        return WrongScale(0.0, 1.0)  # no cell says how rewards vary
     level = _levels(cells)
     if not np.any(cells.compares) or np.ptp(level.here[cells.compares]) < 1e-12 * np.abs(level.here).max():
         return WrongScale(0.0, 1.0)  # all environments alike: every scale is as good
