@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def counted(number: int, noun: str) -> str:
@@ -30,13 +30,14 @@ def listed(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
     return f" {last} ".join([", ".join(said[:-1]), *said[-1:]] if len(said) > 1 else said)
 
 
-def listed_groups(groups: Iterable[Iterable[Any]]) -> str:
-    """Join the names inside each group, and the groups.
+def listed_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
+    """Join the names inside each group, and the groups; beyond `most` both are counted.
 
-    >>> listed_groups(["AB", "C"])
-    'A, B | C'
+    >>> listed_groups(["AB", "C"]), listed_groups(["ABC", "DEF", "G"], most=2)
+    ('A, B | C', 'A, B and 1 more | D, E and 1 more | 1 more')
     """
-    return " | ".join(", ".join(map(str, group)) for group in groups)
+    said = [listed(group, ",", most).replace(" , ", ", ") for group in groups]
+    return " | ".join([*said[:most], *([f"{len(said) - most:,} more"] if len(said) > most else [])])
 
 
 def printable(text: str) -> str:
@@ -58,9 +59,74 @@ def decimals(size: float, digits: int) -> int:
 
 
 def rounded(x: float) -> str:
-    """Return a number with three digits, the thousands written out.
+    """Return a number with three digits, the thousands written out and apart.
 
     >>> rounded(0.012345), rounded(-999.6), rounded(123456.7)
-    ('0.0123', '-1000', '123457')
+    ('0.0123', '-1,000', '123,457')
     """
-    return f"{x:.0f}" if abs(x) >= 999.5 else f"{x:.3g}"
+    return f"{x:,.0f}" if abs(x) >= 999.5 else f"{x:.3g}"
+
+
+class Figures(NamedTuple):
+    """How numbers of one kind are written: times a factor, with a unit behind each, or once behind all.
+
+    >>> PLAIN.number(1234.5, 1), PERCENT.number(0.12, 0, "+"), PERCENT.rough(0.12345), PLAIN.rough(-0.0)
+    ('1,234.5', '+12 %', '12.3 %', '0')
+    """
+
+    factor: float = 1.0
+    each: str = ""
+    once: str = ""
+
+    def number(self, x: float, digits: int, sign: str = "") -> str:
+        """Return a number with so many decimals; one that rounds to zero has no sign of its own."""
+        return self._bare(x, digits, sign) + self.once
+
+    def rough(self, x: float, sign: str = "") -> str:
+        """Return a number with three digits."""
+        return self._bare(x, None, sign) + self.once
+
+    def within(self, x: float, low: float | None, high: float | None, sign: str = "") -> str:
+        """Return a number with the decimals that its interval deserves; three digits if it has none.
+
+        >>> PERCENT.within(0.12, 0.041, 0.213, "+"), PLAIN.within(54.76, 52, 57), PLAIN.within(1.234, 1, None)
+        ('+12 %', '54.8', '1.23')
+        """
+        return self._bare(x, self.digits(low, high), sign) + self.once
+
+    def interval(self, low: float | None, high: float | None, sign: str = "") -> str:
+        """Return the ends of an interval; one that is not known, or infinite, is left open.
+
+        >>> PERCENT.interval(0.041, 0.213, "+"), POINTS.interval(0.041, 0.213), PLAIN.interval(2, math.inf)
+        ('+4 % to +21 %', '4 to 21 points', '2 or more')
+        >>> PLAIN.interval(None, 2.0), PLAIN.interval(None, None)
+        ('2 or less', '')
+        """
+        digits = self.digits(low, high)
+        known = [None if x is None or math.isinf(x) else self._bare(x, digits, sign) for x in (low, high)]
+        if known == [None, None]:
+            return ""
+        if None in known:
+            return f"{known[0] or known[1]}{self.once} or {'less' if known[0] is None else 'more'}"
+        return f"{known[0]} to {known[1]}{self.once}"
+
+    def digits(self, low: float | None, high: float | None) -> int | None:
+        """Return the decimals that show two digits of the width of an interval; None if it has none.
+
+        >>> PLAIN.digits(1.0, 1.5), PERCENT.digits(0.04, 0.21), PLAIN.digits(1.0, 1.0), PLAIN.digits(1, None)
+        (2, 0, None, None)
+        """
+        if low is None or high is None or not 0.0 < high - low < math.inf:
+            return None
+        return min(9, decimals(self.factor * (high - low), 2))
+
+    def _bare(self, x: float, digits: int | None, sign: str) -> str:
+        if digits is None:
+            said = ("+" if sign and x >= 0.0 else "") + rounded(self.factor * x + 0.0)  # never -0
+        else:
+            said = f"{round(self.factor * x, digits) + 0.0:{sign},.{digits}f}"
+        return said + self.each
+
+
+PLAIN, PERCENT = Figures(), Figures(100.0, " %")
+POINTS = Figures(100.0, "", " points")  # differences of percentages

@@ -338,7 +338,8 @@ def test_tables():
 
 def test_repr_leads_with_the_verdict():
     lines = repr(fit(LOG, **COLUMNS)).splitlines()
-    assert lines[0] == "B is best (95 %): +0.993 over A, the runner-up; best with probability > 0.99"
+    assert lines[0].startswith("B is best (95 %): +0.99 over A, the runner-up (+")
+    assert lines[0].endswith("); best with probability > 0.99")
     assert lines[1].split() == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
     assert lines[4] == "12 rewards in 4 environments; sigma 0.17 on 7 degrees of freedom"
     assert lines[5] == "environments with a single arm, which say nothing: 1"
@@ -358,13 +359,14 @@ def test_repr_says_what_was_left_out():
 def test_verdict_in_the_other_direction():
     found = fit(LOG, **COLUMNS, direction="minimize", level=0.9)
     assert found.best == "A"
-    assert found.verdict.startswith("A is best (90 %): 0.993 below B, the runner-up; best with")
+    assert found.verdict.startswith("A is best (90 %): 0.99 below B, the runner-up (-")
     assert found.p_best["A"] > 0.99
 
 
 def test_verdict_on_a_close_race():
     found = Fit.from_arrays(list("ABABAB"), [1, 1, 2, 2, 3, 3], [1.0, 1.2, 4.0, 3.9, 7.0, 7.1])
-    assert found.verdict.startswith("B leads: +0.0667 over A, the runner-up, but A cannot be excluded (95 %)")
+    assert found.verdict.startswith("B leads: +0.07 over A, the runner-up (-")
+    assert "), but A cannot be excluded (95 %); best with probability 0." in found.verdict
 
 
 def test_adaptive_intervals_are_called_nominal():
@@ -377,12 +379,12 @@ def test_adaptive_intervals_are_called_nominal():
 
 def test_any_name_may_stand_in_the_verdict():
     found = Fit.from_arrays(["{}", "%s"] * 2, [1, 1, 2, 2], [0.0, 1.0, 3.0, 5.0])
-    assert found.verdict.startswith("%s leads: +1.5 over {}, the runner-up")
+    assert found.verdict.startswith("%s leads: +2 over {}, the runner-up (-5 to +8; ")
 
 
 def test_large_numbers_are_written_out():
     found = Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0.0, 123456.0, 10.0, 123476.0])
-    assert "+123461 over A" in found.verdict
+    assert "+123,461 over A" in found.verdict
 
 
 def test_without_a_degree_of_freedom_only_estimates_are_known():
@@ -402,7 +404,7 @@ def test_without_a_degree_of_freedom_only_estimates_are_known():
         assert found.arms[column] == [None] * 3
     assert found.shifts["se"] == [None] * 2
     assert found.p_best == dict.fromkeys("ABC")
-    assert "C leads: +1.5 over B, the runner-up; no degree of freedom is left" in repr(found)
+    assert "C leads: +1.5 over B, the runner-up (lift +50 %); no degree of freedom is left" in repr(found)
     assert repr(found).endswith("4 rewards in 2 environments; no degree of freedom")
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
 
-from tideproof.words import counted, listed, listed_groups, rounded
+from tideproof.estimate.shown import of_gaps
+from tideproof.stats.pair_tests import HANDFUL, events_met
+from tideproof.words import PERCENT, counted, listed, listed_groups, rounded
 
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
@@ -17,21 +20,74 @@ def verdict(fit: Fit) -> str:
     decision = fit.decision
     if decision.doubt == "groups":
         return f"no best arm: {strangers(fit)}"
-    best, second = decision.best, decision.runner_up
-    gap = rounded(abs(fit.contrast(best, second).estimate))
-    lead = f"+{gap} over {second}" if fit.direction == "maximize" else f"{gap} below {second}"
-    leads = f"{best} leads: {lead}, the runner-up"
+    best = decision.best
+    leads = f"{best} leads: {lead(fit)}"
     if decision.doubt == "no freedom":
         return f"{leads}; no degree of freedom is left to say how sure that is"
     if decision.doubt == "exact":
         return f"{leads}; the fit is exact, so that nothing says how sure that is"
-    chance: Any = fit.p_best[best]  # known, since there is a degree of freedom
-    sure = f"{100 * fit.level:g} %"
-    p_best = f"best with probability {'> 0.99' if chance > 0.995 else f'{chance:.2f}'}"
+    if decision.doubt == "too few events":
+        return f"too few events to name a best arm: {_few(fit)}"
+    sure, chance = f"{100 * fit.level:g} %", fit.p_best[best]
+    p_best = "" if chance is None else f"; best with probability {probability(chance)}"
     if decision.doubt is None:
-        return f"{best} is best ({sure}): {lead}, the runner-up; {p_best}"
+        return f"{best} is best ({sure}): {lead(fit)}{p_best}"
     others = [arm for arm in decision.candidates if arm != best]
-    return f"{leads}, but {listed(others)} cannot be excluded ({sure}); {p_best}"
+    return f"{leads}, but {listed(others)} cannot be excluded ({sure}){p_best}"
+
+
+def lead(fit: Fit) -> str:
+    """Say by how much the best arm is ahead of the runner-up, in the units of the scale.
+
+    With the interval of that, two-sided and for these two alone, and beside a difference the lift where all
+    means are above 0.
+    """
+    best, second = fit.decision.best, fit.decision.runner_up
+    found, figures = fit.contrast(best, second), of_gaps(fit)
+    low, high = (None, None) if fit.exact else (found.low, found.high)
+    if math.isinf(found.estimate):
+        said = f"{second}, the runner-up, had no event"
+    elif fit.direction == "maximize":
+        said = f"{figures.within(found.estimate, low, high, '+')} over {second}, the runner-up"
+    else:
+        said = f"{figures.within(-found.estimate, low, high)} below {second}, the runner-up"
+    if fit.scale == "odds":
+        said = f"odds {said}"
+    beside = [figures.interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
+    return f"{said} ({'; '.join(filter(None, beside))})" if any(beside) else said
+
+
+def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
+    """Return a difference in percent of the runner-up's mean."""
+    means = {row["arm"]: row["mean"] for row in fit.arms}
+    if fit.scale != "difference" or fit.cells.mean.min() < 0.0:
+        return ""
+    if any(mean is None or mean <= 0.0 for mean in means.values()):
+        return ""
+    rival = means[fit.decision.runner_up]
+    low, high = (None if x is None else x / rival for x in (low, high))
+    change = "lift" if fit.direction == "maximize" else "change"
+    return f"{change} {PERCENT.within(gap / rival, low, high, '+')}"
+
+
+def _few(fit: Fit) -> str:
+    """Say how many events the leader and the candidate with the fewest had, and how many are needed."""
+    events, arms = events_met(fit.cells), fit.cells.arms
+    best, *others = (arms.index(arm) for arm in fit.decision.candidates)
+    _, kind, other = min((events[best, kind] + events[k, kind], kind, k) for k in others for kind in (0, 1))
+    ones = (
+        f"{int(events[i, kind]):,} of {int(events[i].sum()):,} rewards of {arms[i]}" for i in (best, other)
+    )
+    return f"{' and '.join(ones)} are {1 - kind}; {HANDFUL} together are needed"
+
+
+def probability(p: float) -> str:
+    """Return a probability with two digits, never as a certainty.
+
+    >>> probability(0.5), probability(0.9999), probability(1e-9)
+    ('0.50', '> 0.99', '< 0.01')
+    """
+    return "> 0.99" if p > 0.995 else "< 0.01" if p < 0.005 else f"{p:.2f}"
 
 
 def strangers(fit: Fit) -> str:
@@ -50,6 +106,8 @@ def summary(fit: Fit) -> str:
     if fit.sigma is not None:
         noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} in {environments}; {noise}"]
+    if fit.scale != "difference":
+        lines.append(f"scale: {fit.scale}")
     if fit.variance != "auto":
         lines.append(f"standard errors: {fit.variance}")
     if fit.cells.dropped:
