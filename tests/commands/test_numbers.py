@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 
 from tideproof.cli import app
 from tideproof.commands import numbers
-from tideproof.commands.analyze import _digits
 from tideproof.commands.simulate import _cell
 from tideproof.commands.suite import _cell as relative_cell
 from tideproof.errors import InputError
@@ -55,24 +54,6 @@ def test_options_say_what_they_want():
     shown = CliRunner().invoke(app, ["simulate", "--replications", "many"], env={"COLUMNS": "200"})
     assert shown.exit_code == 2
     assert "it must be a whole number such as 1000 or 1e5, not 'many'" in shown.stderr
-
-
-@pytest.mark.parametrize(
-    ("limits", "digits"),
-    [
-        ([0.0, 1.0], 1),
-        ([0.0, 0.99], 2),
-        ([0.0, 99.0], 0),
-        ([0.0, 1.0, 0.0, 0.02], 1),  # the widest decides
-        ([5.0, 5.0, 0.0, 0.5], 2),  # an interval of no width says nothing
-        ([5.0, 5.0], 3),
-        ([None, None, 1.0, 3.0], 1),
-        ([0.0, 1e-12], 9),  # no more
-        ([], 3),
-    ],
-)
-def test_decimals_show_two_digits_of_the_widest_interval(limits, digits):
-    assert _digits(limits) == digits
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo, demo_figure
 from tideproof.draw.facets import Facet, draw_facets
 from tideproof.draw.gaps import GapInfo, GapsInfo, draw_gaps
 from tideproof.draw.meetings import MeetingsInfo, draw_meetings
+from tideproof.draw.svg_axes import Axis
 from tideproof.draw.tide import ShiftInfo, draw_tide
 from tideproof.table import Table
+from tideproof.words import PERCENT
 
 ARMS = [
     ArmInfo("B & <co>", 4.0, (3.25, 4.75), 2.0, True),
@@ -24,7 +26,7 @@ TIDE = [
     ShiftInfo(f"day {j}", 10 + j, shift, (shift - 0.5, shift + 0.75))
     for j, shift in enumerate([1.0, -2.0, 0.5, 3.0, -1.0])
 ]
-BARE_TIDE = [ShiftInfo("monday", 1, -1.5, None), ShiftInfo("tuesday", 2, 1.5, None)]
+BARE_TIDE = [ShiftInfo("monday", 1, -0.5, None), ShiftInfo("tuesday", 2, 1.5, None)]
 LONG_TIDE = [ShiftInfo(str(j), 1, float(j % 3), (j % 3 - 1.0, j % 3 + 1.0)) for j in range(121)]
 GAPS = GapsInfo(
     "B",
@@ -48,11 +50,11 @@ NINE = MeetingsInfo([f"arm {i}" for i in range(9)], [False] * 9, {(0, 8): 1.0})
 
 # Every SVG picture, by name.
 SVGS: dict[str, Callable[[], str]] = {
-    "arms": lambda: draw_arms(ARMS),
-    "tide": lambda: draw_tide(TIDE),
-    "tide-bare": lambda: draw_tide(BARE_TIDE),
-    "gaps": lambda: draw_gaps(GAPS),
-    "gaps-one": lambda: draw_gaps(ONE_GAP),
+    "arms": lambda: draw_arms(ARMS, Axis("mean reward")),
+    "tide": lambda: draw_tide(TIDE, Axis("shift of all arms")),
+    "tide-bare": lambda: draw_tide(BARE_TIDE, Axis("lift of all arms", PERCENT, lifts=True)),
+    "gaps": lambda: draw_gaps(GAPS, Axis("B minus A")),
+    "gaps-one": lambda: draw_gaps(ONE_GAP, Axis("lift of B over A", PERCENT, lifts=True)),
     "meetings": lambda: draw_meetings(FEW),
     "meetings-lone": lambda: draw_meetings(LONE),
     "meetings-nine": lambda: draw_meetings(NINE),

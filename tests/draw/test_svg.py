@@ -12,6 +12,7 @@ from tideproof.draw.gaps import draw_gaps
 from tideproof.draw.meetings import MeetingsInfo, draw_meetings
 from tideproof.draw.svg import WIDTH, element, line, points, short, text
 from tideproof.draw.svg_axes import (
+    Axis,
     few,
     grid_below,
     labels,
@@ -22,6 +23,9 @@ from tideproof.draw.svg_axes import (
     ticks,
 )
 from tideproof.draw.tide import draw_tide
+from tideproof.words import PERCENT
+
+PLAIN_AXIS = Axis()
 
 
 class Drawing:
@@ -53,7 +57,7 @@ class Drawing:
 
 
 def test_arms_stand_where_their_numbers_say():
-    drawing = Drawing(draw_arms(samples.ARMS))
+    drawing = Drawing(draw_arms(samples.ARMS, PLAIN_AXIS))
     value = drawing.value("x")
     dots = drawing.numbers("circle", "dot", "cx", "cy", "r")
     assert [value(x) for x, _, _ in dots] == pytest.approx([arm.mean for arm in samples.ARMS], abs=0.01)
@@ -71,8 +75,8 @@ def test_arms_stand_where_their_numbers_say():
     assert [float(d.split()[1].split("l")[0]) + 4.0 for d in crosses] == rows
     assert [e.get("class") for e in drawing.all("circle")] == ["dot candidate", "dot candidate", "dot arm"]
     assert [e.text for e in drawing.all("text", "name")] == ["B & <co>", "a name that is …", "C"]
-    assert drawing.title(drawing.all("circle")[0]) == "B & <co>: adjusted 4, raw 2, interval 3.25 to 4.75"
-    assert drawing.title(drawing.all("circle")[2]) == "C: adjusted 1.5, raw 2.5"
+    assert drawing.title(drawing.all("circle")[0]) == "B & <co>: raw 2.0, adjusted 4.0, interval 3.2 to 4.8"
+    assert drawing.title(drawing.all("circle")[2]) == "C: raw 2.5, adjusted 1.5"
     names = drawing.numbers("text", "name", "x", "y")
     assert all(y - 4.5 == row for (_, y), row in zip(names, rows, strict=True))
     room = 8.6 * 16
@@ -81,7 +85,7 @@ def test_arms_stand_where_their_numbers_say():
 
 
 def test_the_tide_and_its_band():
-    drawing = Drawing(draw_tide(samples.TIDE))
+    drawing = Drawing(draw_tide(samples.TIDE, PLAIN_AXIS))
     value = drawing.value("y")
     places = [
         tuple(map(float, p.split(","))) for p in drawing.all("polyline", "tide")[0].get("points").split()
@@ -104,26 +108,26 @@ def test_the_tide_and_its_band():
     assert [(round(x, 1), round(y, 1)) for x, y in dots] == [
         pytest.approx(place, abs=0.06) for place in places
     ]
-    assert drawing.title(drawing.all("circle")[1]) == "day 1: -2, 11 rewards, interval -2.5 to -1.25"
+    assert drawing.title(drawing.all("circle")[1]) == "day 1: 11 rewards, -2.0, interval -2.5 to -1.2"
     below = [(e.text, e.get("text-anchor")) for e in drawing.all("text", "label")][-3:]
     assert below == [("day 0", "start"), ("day 2", "middle"), ("day 4", "end")]
 
 
 def test_a_tide_without_intervals_has_no_band_and_a_long_one_no_dots():
-    bare = Drawing(draw_tide(samples.BARE_TIDE))
+    bare = Drawing(draw_tide(samples.BARE_TIDE, PLAIN_AXIS))
     assert bare.all("polygon") == []
     assert [bare.title(e) for e in bare.all("circle")] == [
-        "monday: -1.5, 1 reward",
-        "tuesday: +1.5, 2 rewards",
+        "monday: 1 reward, -0.5",
+        "tuesday: 2 rewards, +1.5",
     ]
-    assert len(Drawing(draw_tide(samples.LONG_TIDE[:120])).all("circle")) == 120
-    long = Drawing(draw_tide(samples.LONG_TIDE))
+    assert len(Drawing(draw_tide(samples.LONG_TIDE[:120], PLAIN_AXIS)).all("circle")) == 120
+    long = Drawing(draw_tide(samples.LONG_TIDE, PLAIN_AXIS))
     assert long.all("circle") == []
     assert len(long.all("polyline")[0].get("points").split()) == 121
 
 
 def test_gaps_and_their_contrast():
-    drawing = Drawing(draw_gaps(samples.GAPS))
+    drawing = Drawing(draw_gaps(samples.GAPS, PLAIN_AXIS))
     value = drawing.value("y")
     dots = drawing.numbers("circle", "dot", "cx", "cy", "r")
     assert [value(y) for _, y, _ in dots] == pytest.approx([1.0, -1.0, 2.0], abs=0.02)
@@ -137,23 +141,23 @@ def test_gaps_and_their_contrast():
     ((x1, x2, y1, y2),) = drawing.numbers("line", "tide", "x1", "x2", "y1", "y2")
     assert (x1, x2, y1) == (left, left + width, y2)
     assert value(y1) == pytest.approx(0.75, abs=0.02)
-    assert drawing.root.get("aria-label") == "B minus A & <co> in each environment that saw both"
+    assert drawing.root.get("aria-label") == "B against A & <co> in each environment that saw both"
     assert [drawing.title(e) for e in drawing.all("circle")] == [
-        "mon: +1, interval +0 to +2", "tue: -1, interval -2.5 to +0.5", "wed: +2",
+        "mon: +1.0, interval +0.0 to +2.0", "tue: -1.0, interval -2.5 to +0.5", "wed: +2",
     ]  # fmt: skip
 
 
 def test_one_gap_stands_in_the_middle_and_many_are_small():
-    one = Drawing(draw_gaps(samples.ONE_GAP))
+    one = Drawing(draw_gaps(samples.ONE_GAP, PLAIN_AXIS))
     assert one.all("rect") == []
     ((x, r),) = one.numbers("circle", "dot", "cx", "r")
     ((left, right),) = one.numbers("line", "zero", "x1", "x2")
     assert x == (left + right) / 2
     assert one.all("text", "label")[-1].get("text-anchor") == "middle"
-    many = Drawing(draw_gaps(samples.MANY_GAPS)).numbers("circle", "dot", "r")
+    many = Drawing(draw_gaps(samples.MANY_GAPS, PLAIN_AXIS)).numbers("circle", "dot", "r")
     assert many == [(1.8,)] * 121
     fewer = samples.MANY_GAPS._replace(gaps=samples.MANY_GAPS.gaps[:120])
-    assert Drawing(draw_gaps(fewer)).numbers("circle", "dot", "r") == [(r,)] * 120
+    assert Drawing(draw_gaps(fewer, PLAIN_AXIS)).numbers("circle", "dot", "r") == [(r,)] * 120
 
 
 def test_a_few_arms_stand_at_even_angles():
@@ -257,7 +261,7 @@ def test_labels_have_the_decimals_of_their_step():
     assert labels([0.001, 0.002]) == ["0.001", "0.002"]
     assert labels([1e-6, 2e-6]) == ["0.000001", "0.000002"]
     assert labels([1e-7, 2e-7]) == ["1e-07", "2e-07"]
-    assert labels([9e6, 1e7]) == ["9000000", "1e+07"]
+    assert labels([9e6, 1e7]) == ["9,000,000", "1e+07"]
     assert labels([0.0, 0.0]) == ["0", "0"]
     assert labels([10.0, 110.0]) == ["10", "110"]
 
@@ -269,28 +273,33 @@ def test_axes():
     assert padded([-4.0]) == (-6.0, -2.0)
     assert padded([0.0]) == (-1.0, 1.0)
     x = scale(0.0, 10.0, 0.0, 100.0)
-    made = grid_below(x, 0.0, 10.0, 6.0, 50.0)
+    made = grid_below(Axis("money"), x, (0.0, 10.0), 6.0, 50.0)
     assert made[1] == line(20.0, 6.0, 20.0, 50.0, "grid")
     assert made[7] == text("2", 20.0, 70.0, "middle")
-    assert len(made) == 12
+    assert made[12:] == [text("money", 50.0, 90.0, "middle")]
     assert name_room(["a", "abc"]) == pytest.approx(30.0 + 3 * 8.6)
 
 
 def test_environments_stand_between_the_ends():
-    x, y, elements = over_environments(["a", "b", "c"], [1.0, 3.0])
-    assert (x(0), x(1), x(2)) == (68.0, 254.0, 440.0)
-    assert y(-0.18) == pytest.approx(190.0)
-    assert y(3.18) == pytest.approx(10.0)
-    assert elements[0] == line(60.0, y(0.0), 448.0, y(0.0), "grid")
-    assert over_environments(["a"], [1.0])[0](0) == 254.0
-    assert over_environments(["a", "b"], [1.0])[0](1) == 440.0
+    x, y, left, elements = over_environments(["a", "b", "c"], [1.0, 3.0], Axis("height"))
+    assert left == pytest.approx(10.0 + 8.6 * len("0"))
+    assert (x(0), x(1), x(2)) == pytest.approx((left + 8.0, (left + 448.0) / 2, 440.0))
+    assert y(-0.18) == pytest.approx(210.0)
+    assert y(3.18) == pytest.approx(30.0)
+    assert elements[0] == line(left, y(0.0), 448.0, y(0.0), "grid")
+    assert text("height", 4.0, 14.0) in elements
+    assert text("environment", 0.5 * (left + 448.0), 250.0, "middle") in elements
+    alone = over_environments(["a"], [1.0], PLAIN_AXIS)
+    assert alone.x(0) == (alone.left + 448.0) / 2
+    assert over_environments(["a", "b"], [1.0], PLAIN_AXIS).x(1) == 440.0
 
 
 def test_long_names_are_cut_and_shown_where_they_fit():
     names = ["a name of length", "a name of seventeen"]
-    said = [ElementTree.fromstring(e).text for e in over_environments(names, [1.0])[2][-2:]]
+    said = [ElementTree.fromstring(e).text for e in over_environments(names, [1.0], PLAIN_AXIS).elements[-2:]]
     assert said == ["a name of length", "a name of seven…"]
-    said = [ElementTree.fromstring(e).text for e in over_environments(["a name of length"] * 5, [1.0])[2]]
+    five = over_environments(["a name of length"] * 5, [1.0], PLAIN_AXIS)
+    said = [ElementTree.fromstring(e).text for e in five.elements]
     assert said.count("a name of length") == 2
     assert few(["a", "b", "c", "d", "a name of length"], 50.0) == [0, 4]
 
@@ -303,3 +312,27 @@ def test_names_are_shown_where_they_fit():
     assert few(["abcd"] * 5, 3 * 4 * 8.6 - 1) == [0, 4]
     assert few(["abcd"], 10.0) == [0]
     assert few(["abcd"] * 2, 1000.0) == [0, 1]
+
+
+def test_lifts_stand_evenly_in_logarithms():
+    axis = Axis("lift", PERCENT, lifts=True)
+    ends = axis.ends([-0.75, 3.0, -1.0])  # a quarter and four times; nothing at all stands at the end
+    assert math.log1p(ends[0]) == pytest.approx(-math.log1p(ends[1]))
+    at = axis.place(ends, 0.0, 100.0)
+    assert [at(x) for x in (-1.0, 0.0, 1e9)] == pytest.approx([0.0, 50.0, 100.0])
+    assert at(-0.5) - at(-0.75) == pytest.approx(at(3.0) - at(1.0))
+    assert axis.ticks(*ends) == [(-0.5, "-50 %"), (0.0, "0 %"), (1.0, "100 %")]
+    assert [said for _, said in axis.ticks(-0.1, 0.1)] == ["-10 %", "-5 %", "0 %", "5 %", "10 %"]
+
+
+def test_a_long_bar_of_lifts_is_cut():
+    long = samples.GAPS._replace(gaps=[samples.GAPS.gaps[0]._replace(limits=(-0.9999, 1e6))])
+    drawing = Drawing(draw_gaps(long, Axis("lift", PERCENT, lifts=True)))
+    assert drawing.numbers("line", "bar", "y1", "y2") == [(210.0, 30.0)]
+
+
+def test_rates_end_at_nothing_and_at_all():
+    axis = Axis("rate", PERCENT, 0.0, 1.0)
+    assert axis.ends([0.0, 0.5, 1.0]) == (0.0, 1.0)
+    assert axis.ends([0.4, 0.5]) == pytest.approx((0.394, 0.506))
+    assert [said for _, said in axis.ticks(0.0, 1.0)] == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]

@@ -35,7 +35,7 @@ def quiet(monkeypatch, **results):
 def test_the_table_of_arms():
     fit = Fit.from_arrays(*log(), direction="minimize", level=0.8)
     table = analyse(fit).arms
-    assert table.columns == ["arm", "can be best", "p_best", "mean", "low", "high", "raw_mean", "bias", "n"]
+    assert table.columns == ["arm", "mean", "low", "high", "can be best", "p_best", "raw_mean", "bias", "n"]
     rows = {row["arm"]: row for row in fit.arms}
     assert table["arm"] == sorted(rows, key=lambda arm: rows[arm]["mean"])
     for row in table:
@@ -65,7 +65,7 @@ def test_groups_have_numbers():
         Fit.from_arrays(list("AABBCCDD"), [1, 1, 1, 1, 2, 2, 2, 2], [1.0, 2.0, 4.0, 3.0, 1.5, 2.5, 5.0, 1.0])
     )
     assert found.standing == "not_comparable"
-    assert found.arms.columns == ["arm", "group", "mean", "low", "high", "raw_mean", "bias", "n"]
+    assert found.arms.columns == ["arm", "mean", "low", "high", "group", "raw_mean", "bias", "n"]
     assert (found.arms["arm"], found.arms["group"]) == (["B", "A", "D", "C"], [1, 1, 2, 2])
     assert found.warnings == []
     assert found.notes == ["8 rewards of 4 arms in 2 environments."]
@@ -77,21 +77,22 @@ def test_notes_say_what_naive_averages_pick():
     balanced = analyse(Fit.from_arrays(*log())).notes
     assert balanced == [
         "60 rewards of 3 arms in 4 environments.",
+        Fit.from_arrays(*log()).choice.sentence,
         "The raw and the period-weighted mean pick the same arm.",
     ]
     # A ran on the good day, and on the large bad day with few: raw and period-weighted means both prefer it.
     arm = ["A"] * 9 + ["B"] + ["A"] + ["B"] * 9
     both = Fit.from_arrays(arm, [1] * 10 + [2] * 10, [9.0] * 9 + [10.0, 1.0] + [2.0] * 8 + [2.5])
     assert both.best == "B"
-    assert analyse(both).notes[1] == "The raw mean would have picked A, the period-weighted mean B."
+    assert analyse(both).notes[-1] == "The raw mean would have picked A, the period-weighted mean B."
     third = Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0]
     )
     assert third.best == "B"
-    assert analyse(third).notes[1] == "The raw mean and the period-weighted mean would both have picked A."
-    assert "both have picked B" in analyse(Fit.from_arrays(
+    assert "The raw mean and the period-weighted mean would both have picked A." in analyse(third).notes
+    assert "The raw mean and the period-weighted mean would both have picked B." in analyse(Fit.from_arrays(
         ["A"] * 3 + ["B"] * 2 + ["A", "B"], [1, 1, 1, 2, 2, 3, 3], [9.0, 9.1, 8.9, 2.0, 2.1, 5.0, 6.0], direction="minimize",
-    )).notes[1]  # fmt: skip
+    )).notes  # fmt: skip
 
 
 def test_notes_count_what_says_nothing():
@@ -123,7 +124,7 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
 
     monkeypatch.setattr(Fit, "additivity", broken)
     (said,) = analyse(Fit.from_arrays(*log(), variance=variance)).warnings
-    start = "Shifts are not the same for all arms (F test of additivity, p = 0.001). Furthest off: arm C in environment tue, "
+    start = "Shifts are not the same for all arms (test of additivity, p = 0.001). Furthest off: arm C in environment tue, "
     end = "; variance='clustered' (--variance clustered) gives intervals that allow for it" if advice else ""
     assert said == f"{start}4.3 standard errors{end}."
     assert asked == [1]
@@ -192,3 +193,81 @@ def test_a_test_that_cannot_be_made_stops_no_other(monkeypatch):
 
 def test_the_alarm_is_one_in_a_thousand():
     assert ALARM == 0.001
+
+
+def conversions(chance, n=400, days=6, seed=0, **options):
+    """0/1 rewards: `chance` of an arm, times a tide."""
+    random = np.random.default_rng(seed)
+    arm, day = np.tile(np.repeat(list(chance), n), days), np.repeat(np.arange(days), n * len(chance))
+    rate = np.vectorize(chance.get)(arm) * (0.6 + 0.2 * day)
+    return Fit.from_arrays(arm, day, (random.random(arm.size) < rate).astype(float), **options)
+
+
+def test_the_scale_is_said_once():
+    fit = conversions({"A": 0.1, "B": 0.14})
+    assert analyse(fit).notes.count(fit.choice.sentence) == 1
+    fit.choice = fit.choice._replace(
+        tests={fit.scale: SimpleNamespace(p=BELOW)}, sentence="Neither this nor that is the same."
+    )
+    assert "Neither this nor that is the same." not in analyse(fit).notes
+    assert "Neither this nor that is the same." in analyse(fit).warnings
+
+
+def test_a_scale_that_was_asked_for_is_tested():
+    """The tide multiplies by factors from 0.1 to 3.1, and the second arm has half as much again."""
+    random = np.random.default_rng(0)
+    arm, day = np.tile(np.repeat(list("AB"), 100), 30), np.repeat(np.arange(30), 200)
+    reward = (0.1 + day / 10) * np.where(arm == "B", 1.5, 1.0) * (1.0 + 0.1 * random.normal(size=arm.size))
+
+    def said(**options):
+        found = analyse(Fit.from_arrays(arm, day, reward, **options)).warnings
+        return [text for text in found if "at every level of the environments" in text]
+
+    (warned,) = said(scale="difference")
+    assert warned.startswith(
+        "Differences of arms are not the same at every level of the environments (p < 1e-6)"
+    )
+    assert "scale='auto' (--scale auto)" in warned
+    assert said(scale="ratio") == []
+    assert said() == []
+    assert said(variance="clustered") == []
+
+
+def test_two_arms_name_both_readings():
+    """One environment, common noise: the two-sided p of Student's t, and half of it."""
+    from scipy import stats
+
+    a, b = [1.0, 2.0, 4.0, 3.0], [3.0, 4.5, 4.0, 6.0]
+    fit = Fit.from_arrays(["A"] * 4 + ["B"] * 4, [1] * 8, a + b, variance="common")
+    p = stats.ttest_ind(a, b).pvalue
+    (said,) = [text for text in analyse(fit).notes if "both sides" in text]
+    assert f"(p = {p:.2g})" in said
+    assert f"whether B beats A and nothing else, p = {p / 2:.2g}." in said
+    low = Fit.from_arrays(["A"] * 4 + ["B"] * 4, [1] * 8, a + b, direction="minimize")
+    assert any("whether A is below B" in text for text in analyse(low).notes)
+    assert not any("both sides" in text for text in analyse(Fit.from_arrays(*log())).notes)
+
+
+def seeming(monkeypatch, chance, **decided):
+    """What is said if the arms have these chances, and the decision is that."""
+    fit = Fit.from_arrays(*log())
+    decision = SimpleNamespace(standing="open", best="B", runner_up="A", candidates=("B", "A"), doubt=None)
+    monkeypatch.setattr(Fit, "p_best", chance)
+    monkeypatch.setattr(Fit, "verdict", "")
+    fit.__dict__["decision"] = SimpleNamespace(**(vars(decision) | decided))
+    return [text for text in analyse(fit).notes if "whatever the truth is" in text]
+
+
+def test_one_sentence_where_a_probability_and_a_candidate_seem_to_disagree(monkeypatch):
+    quiet(monkeypatch)
+    several = "several candidates"
+    assert seeming(monkeypatch, {"A": 0.3, "B": 0.6, "C": 0.1}, doubt=several) == []
+    (likely,) = seeming(monkeypatch, {"A": 0.04, "B": 0.95, "C": 0.01}, doubt=several)
+    assert "“cannot be excluded” keeps errors below 5 % of logs" in likely
+    (unlikely,) = seeming(monkeypatch, {"A": 0.01, "B": 0.9, "C": 0.09}, doubt=several)  # below 0.05 / 3
+    assert unlikely == likely
+    assert seeming(monkeypatch, {"A": 0.017, "B": 0.9, "C": 0.0}, doubt=several) == []
+    (winner,) = seeming(monkeypatch, {"A": 0.06, "B": 0.94, "C": 0.0}, candidates=("B",))
+    assert "“is best” counts the errors" in winner
+    assert seeming(monkeypatch, {"A": 0.05, "B": 0.95, "C": 0.0}, candidates=("B",)) == []
+    assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no freedom") == []

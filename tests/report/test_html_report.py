@@ -1,5 +1,6 @@
 """The HTML report says the fit's own level, freedom and noise, and only what there is to say."""
 
+import math
 import re
 from xml.etree import ElementTree
 
@@ -9,7 +10,9 @@ import pytest
 from tideproof._version import __version__
 from tideproof.estimate import Fit
 from tideproof.report.analysis import analyse
+from tideproof.report.control import Against
 from tideproof.report.html_report import html_report
+from tideproof.table import Table
 
 
 def page(fit):
@@ -50,15 +53,10 @@ def test_a_report_of_a_winner():
             f"How far each environment lifted or lowered all arms alike, {limits}",
             "the shift of each environment",
         ),
-        "B minus " + str(fit.decision.runner_up) + ", environment by environment": (
+        "B against " + str(fit.decision.runner_up) + ", environment by environment": (
             f"Dot and bar: one environment alone, {limits} Line and band: all of them together. If one shift for all "
             "arms describes the data, the points scatter around the line by their bars and no more.",
-            f"B minus {fit.decision.runner_up} in each environment that saw both",
-        ),
-        "Who met whom": (
-            "Arms are joined if they ran in the same environment; a thick line is a lot of direct evidence. Green: can "
-            "be the best.",
-            "arms that met in an environment are joined",
+            f"B against {fit.decision.runner_up} in each environment that saw both",
         ),
     }
     assert "probability 80 % at least" in tree.find("body/p[@class='legend']").text
@@ -75,8 +73,11 @@ def test_a_report_of_a_winner():
     assert notes == analyse(fit).notes
     assert [p.text for p in tree.findall("body/p[@class='warning']")] == analyse(fit).warnings
     heads = [[th.text for th in table.iter("th")] for table in tree.iter("table")]
-    assert heads[0] == analyse(fit).arms.columns
-    assert heads[2] == fit.shifts.columns
+    assert heads[0] == [
+        "arm", "adjusted mean", "80 % interval", "can be best", "chance to be best", "raw mean",
+        "raw minus adjusted", "rewards",
+    ]  # fmt: skip
+    assert heads[2] == ["environment", "shift", "80 % interval", "rewards", "arms"]
 
 
 def test_clustered_bars_allow_for_less():
@@ -104,19 +105,76 @@ def test_without_freedom_nothing_is_said_of_intervals():
     assert found["The tide"][0] == "How far each environment lifted or lowered all arms alike."
 
 
+def test_who_met_whom_is_drawn_where_not_all_did():
+    arm, day, reward = log()
+    kept = (arm != "C") | (day > 0)
+    assert "Who met whom" not in cards(page(Fit.from_arrays(arm[kept], day[kept], reward[kept]))[0])
+    chain = np.where(day < 3, arm != "C", arm != "A")
+    words, picture = cards(page(Fit.from_arrays(arm[chain], day[chain], reward[chain]))[0])["Who met whom"]
+    assert "Others are compared through a third." in words
+    assert picture == "arms that met in an environment are joined"
+
+
 @pytest.mark.parametrize(("arms", "said"), [(30, None), (31, "best 30 of 31")])
-def test_many_arms_are_counted(arms, said):
+def test_many_arms_are_all_in_the_table_and_counted_below_the_picture(arms, said):
     arm = np.tile(np.arange(arms), 2)
     reward = np.random.default_rng(0).normal(size=arm.size)
-    found = cards(page(Fit.from_arrays(arm, np.repeat([0, 1], arms), reward))[0])
-    for title in ("Arms", "Who met whom"):
-        assert ("are drawn" in found[title][0]) == (said is not None)
-        if said:
-            assert found[title][0].endswith(f" Only the {said} arms are drawn.")
+    tree, _ = page(Fit.from_arrays(arm, np.repeat([0, 1], arms), reward))
+    words = cards(tree)["Arms"][0]
+    assert ("are drawn" in words) == (said is not None)
+    for number in (0, 1, 3):  # the arms, other averages, comparisons with the best
+        table = list(tree.iter("table"))[number]
+        names = [row[0].text for row in table.find("tbody")]
+        assert sorted(names, key=int) == [str(i) for i in range(arms)]
     if said is None:
         return
+    assert words.endswith(f" Only the {said} arms are drawn.")
     apart = np.where(arm == 0, 2, np.repeat([0, 1], arms))
-    if arms == 31:
-        assert (
-            "Only the first 30 of 31 arms" in cards(page(Fit.from_arrays(arm, apart, reward))[0])["Arms"][0]
-        )
+    assert "Only the first 30 of 31 arms" in cards(page(Fit.from_arrays(arm, apart, reward))[0])["Arms"][0]
+
+
+def test_many_environments_are_counted_and_the_page_stays_small():
+    arm, day = np.tile(list("AABB"), 3000), np.repeat(np.arange(3000), 4)
+    tree, text = page(Fit.from_arrays(arm, day, np.random.default_rng(0).normal(size=arm.size) + 10.0))
+    assert len(text) < 300_000
+    found = {e.find("summary").text: e for e in tree.iter("details")}
+    for title in ("Shifts", "Environments by influence: what if one were left out?"):
+        assert found[title].find("p").text == "The first 500 of 3,000; --json lists all."
+        assert len(found[title].find("div/table/tbody")) == 500
+    assert found["What other averages say"].find("p") is None
+    assert "a point is the mean of 13 neighbours" in cards(tree)["The tide"][0]
+    gaps = next(said for title, (said, _) in cards(tree).items() if "environment by environment" in title)
+    assert gaps.endswith("Only the 240 of 3,000 environments that say most are drawn.")
+
+
+def test_rates_and_ratios_are_in_percent():
+    random = np.random.default_rng(0)
+    arm, day = np.tile(np.repeat(list("AB"), 300), 8), np.repeat(np.arange(8), 600)
+    clicks = (random.random(arm.size) < (0.05 + 0.01 * day) * np.where(arm == "B", 1.4, 1.0)).astype(float)
+    fit = Fit.from_arrays(arm, day, clicks, scale="ratio")
+    tree, _ = page(fit)
+    rows = [[cell.text for cell in row] for row in tree.find("body/div/table/tbody")]
+    assert [row[0] for row in rows] == ["B", "A"]
+    for row, arms in zip(rows, analyse(fit).arms, strict=True):
+        assert row[1] == f"{100 * arms['mean']:.1f} %"
+        assert row[2] == f"{100 * arms['low']:.1f} % to {100 * arms['high']:.1f} %"
+        assert row[-1] == "2,400"
+    lift = fit.contrast("B", "A")
+    assert f"{100 * lift.estimate:+.0f} % over A" in tree.find("body/header/h1").text
+    assert "a mean reward is arm times environment" in tree.find("body/footer").text
+    (influence,) = [e for e in tree.iter("details") if "influence" in e.find("summary").text]
+    row = fit.influence().to_dicts()[0]
+    cells = [cell.text for cell in influence.find("div/table/tbody")[0]]
+    assert cells[2] == f"{100 * math.expm1(row['lead']):+.3g} %"
+
+
+def test_a_control_is_in_the_heading_and_in_the_table():
+    fit = Fit.from_arrays(*log(gap=2.0))
+    other = fit.contrast("B", "A")
+    rows = {"arm": ["B", "C"], "estimate": [other.estimate, None], "low": [other.low, None],
+            "high": [other.high, None], "reading": ["better", "not comparable"]}  # fmt: skip
+    text = html_report(analyse(fit, Against("A", Table(rows))), "log.csv", "")
+    shown = f"{other.estimate:+.1f} ({other.low:+.1f} to {other.high:+.1f}), better"
+    assert f'<p class="control">Against A, the control: B {shown}; C cannot be compared.</p>' in text
+    assert f"<td>{shown}</td>" in text
+    assert "against A</th>" in text

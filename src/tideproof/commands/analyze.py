@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -15,7 +15,7 @@ from tideproof.commands.command import Command
 from tideproof.commands.numbers import number_option
 from tideproof.errors import InputError
 from tideproof.progress import is_watched, progress_bar
-from tideproof.words import decimals, printable
+from tideproof.words import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,12 +79,12 @@ def analyze_command(
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
+    scale: Annotated[
+        str, typer.Option(help="Compare arms by difference, ratio or odds; auto: as the data say.")
+    ] = "auto",
     variance: Annotated[
         str,
         typer.Option(help="Noise: auto, or common, by-arm, by-environment, robust, clustered (differences)."),
-    ] = "auto",
-    scale: Annotated[
-        str, typer.Option(help="What to compare: difference, ratio, odds, or auto: what the data say.")
     ] = "auto",
     n: Annotated[str | None, typer.Option(help="Aggregated rows: the column of their count.")] = None,
     sample_variance: Annotated[str | None, typer.Option(help="Aggregated rows: their variance.")] = None,
@@ -188,7 +188,9 @@ def analyze_command(
         )
 
     lower = minimize or found.reward in low
-    fit = fitted(data.cells, lower)
+    with _busy(messages, f"comparing {counted(len(data.cells.arms), 'arm')}", progress):
+        fit = fitted(data.cells, lower)
+        analysis = analyse(fit)
     fits = {name: fitted(each.cells, name in low) for name, each in guards.items()}
     base = None if control is None else named_arm(control, fit.cells.arms)
     asked = Beside(
@@ -200,18 +202,14 @@ def analyze_command(
         expected=None if expect is None else read_expected(expect, fit.cells.arms),
         cap=data.cap,
     )
-    analysis, more = beside(analyse(fit), asked)
+    analysis, more = beside(analysis, asked)
     if as_json:
         typer.echo(json.dumps(as_dict(analysis) | more | {"columns": found._asdict()}, default=str))
     else:
         show(console, analysis)
     if html is not None:
-        replace_text(
-            html,
-            html_report(
-                replace(analysis, notes=[*analysis.answers, *analysis.notes]), _public(place), columns
-            ),
-        )
+        with _busy(messages, "writing the report", progress):
+            replace_text(html, html_report(analysis, _public(place), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)
@@ -220,12 +218,21 @@ def analyze_command(
 COMMAND = Command("analyze", analyze_command, EXITS)
 
 
+def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager[Any]:
+    """Say what is being done for as long as it takes, if somebody looks."""
+    return messages.status(doing) if wanted and is_watched() else nullcontext()
+
+
 def show(console: Console, analysis: Analysis) -> None:
     """Print the verdict, the table of arms, warnings and notes."""
     from rich.text import Text
 
+    from tideproof.report.control import sentence
+
     colour = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}[analysis.standing]
     console.print(Text(printable(f"{analysis.verdict}."), style=colour))
+    if analysis.against is not None:
+        console.print(Text(printable(sentence(analysis.fit, analysis.against))))
     console.print()
     for table in _arms(analysis, console.width):
         console.print(table)
@@ -237,51 +244,17 @@ def show(console: Console, analysis: Analysis) -> None:
         console.print(Text(printable(note), style="dim"))
 
 
-def _arms(analysis: Analysis, width: int, most: int = 40) -> Iterator[RichTable]:
+def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable]:
     """Yield the arms, the best first, in one table or, on a narrow screen, several."""
     from rich import box
 
-    from tideproof.report.screen import Column, tables
+    from tideproof.report.arms_table import arm_columns
+    from tideproof.report.screen import tables
 
-    rows = analysis.arms.to_dicts()
-    shown = rows[:most]
-    limits = [] if analysis.fit.exact else [x for row in rows for x in (row["low"], row["high"])]
-    digits = _digits(limits)
-    mean = f"adjusted mean ± {100 * analysis.fit.level:g} %"
-    columns = {
-        "n": [f"{row['n']:,}" for row in shown],
-        mean: [_number(row["mean"], digits) + _reach(row, digits) for row in shown],
-        "raw mean": [_number(row["raw_mean"], digits) for row in shown],
-        "bias": [_number(row["bias"], digits, "+") for row in shown],
-    }
-    if analysis.standing == "not_comparable":  # nobody is best of all
-        columns["group"] = [str(row["group"]) for row in shown]
-    else:
-        columns["p_best"] = [_number(row["p_best"], 3) for row in shown]
-        columns["can be best"] = [row["can be best"] for row in shown]
-    arm = Column("arm", [printable(str(row["arm"])) for row in shown], left=True)
-    others = [Column(name, cells, name == "can be best") for name, cells in columns.items()]
-    caption = f"{len(rows) - most:,} more arms: --json lists all" if len(rows) > most else None
-    return tables(arm, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
-
-
-def _reach(row: dict[str, Any], digits: int) -> str:
-    return "" if row["low"] is None else f" ± {(row['high'] - row['low']) / 2:.{digits}f}"
-
-
-def _digits(limits: list[float | None]) -> int:
-    """Return the decimals that show two digits of the widest interval.
-
-    >>> _digits([1.0, 1.5, 2.0, 2.01]), _digits([1e6, 1e6 + 1e-7]), _digits([None, None]), _digits([])
-    (2, 8, 3, 3)
-    """
-    known = [x for x in limits if x is not None]
-    widths = [high - low for low, high in zip(known[::2], known[1::2], strict=True) if high > low]
-    return min(9, decimals(max(widths), 2)) if widths else 3
-
-
-def _number(x: float | None, digits: int, sign: str = "") -> str:
-    return "\N{EN DASH}" if x is None else f"{x:{sign}.{digits}f}"
+    first, *others = (column._replace(cells=column.cells[:most]) for column in arm_columns(analysis))
+    more = len(analysis.arms) - most
+    caption = f"{more:,} more arms: --html shows and --json lists all" if more > 0 else None
+    return tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _public(source: str) -> str:

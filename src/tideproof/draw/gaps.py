@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideproof.draw.svg import Limits, drawing, element, hint, line
-from tideproof.draw.svg_axes import BOTTOM, LEFT, RIGHT, over_environments
+from tideproof.draw.svg_axes import BELOW, BOTTOM, RIGHT, Axis, over_environments
 
 _MANY = 120  # beyond it dots are small
 
@@ -28,26 +28,27 @@ class GapsInfo(NamedTuple):
     overall: GapInfo
 
 
-def draw_gaps(info: GapsInfo) -> str:
+def draw_gaps(info: GapsInfo, axis: Axis) -> str:
     """Draw a dot and its interval for each environment, and the contrast as a line in a band."""
-    every = [*info.gaps, info.overall]
-    ends = [x for gap in every for x in (gap.estimate, *(gap.limits or ()))]
-    x, y, elements = over_environments([gap.environment for gap in info.gaps], ends)
+    every = [info.overall] if axis.lifts else [*info.gaps, info.overall]  # bars of lifts may be cut
+    ends = [x for gap in every for x in gap.limits or ()] + [
+        gap.estimate for gap in (*info.gaps, info.overall)
+    ]
+    x, y, left, elements = over_environments([gap.environment for gap in info.gaps], ends, axis)
     overall = info.overall
     if overall.limits:
         bottom, top = map(y, overall.limits)
         height = bottom - top
-        elements.append(element("rect", x=LEFT, y=top, width=RIGHT - LEFT, height=height, class_="band"))
-    elements.append(line(LEFT, y(overall.estimate), RIGHT, y(overall.estimate), "tide"))
+        elements.append(element("rect", x=left, y=top, width=RIGHT - left, height=height, class_="band"))
+    elements.append(line(left, y(overall.estimate), RIGHT, y(overall.estimate), "tide"))
     radius = 3.2 if len(info.gaps) <= _MANY else 1.8
     for i, gap in enumerate(info.gaps):
         if gap.limits:
             elements.append(line(x(i), y(gap.limits[0]), x(i), y(gap.limits[1]), "bar thin"))
-        dot = element("circle", hint(_said(gap)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot")
+        dot = element("circle", hint(_said(gap, axis)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot")
         elements.append(dot)
-    return drawing(elements, BOTTOM + 28.0, f"{info.a} minus {info.b} in each environment that saw both")
+    return drawing(elements, BOTTOM + BELOW, f"{info.a} against {info.b} in each environment that saw both")
 
 
-def _said(gap: GapInfo) -> str:
-    said = f"{gap.environment}: {gap.estimate:+.4g}"
-    return f"{said}, interval {gap.limits[0]:+.4g} to {gap.limits[1]:+.4g}" if gap.limits else said
+def _said(gap: GapInfo, axis: Axis) -> str:
+    return f"{gap.environment}: {axis.said(gap.estimate, gap.limits, '+')}"

@@ -4,14 +4,94 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from tideproof.draw.svg import WIDTH, line, short, text
+from tideproof.draw.svg import WIDTH, Limits, line, short, text
+from tideproof.words import PLAIN, Figures
 
 Place = Callable[[float], float]
 
-LEFT, TOP, RIGHT, BOTTOM = 60.0, 10.0, WIDTH - 12.0, 190.0  # of a picture over environments
+TOP, RIGHT, BOTTOM = 30.0, WIDTH - 12.0, 210.0  # of a picture over environments
+BELOW = 46.0  # what an axis, its numbers and its name need
 _INSET = 8.0  # of its first and last point
 _LETTER = 8.6  # width of one, about
+
+
+_WIDE = 6.0  # from this factor between its ends on, an axis of lifts has ticks at factors
+_FACTORS = (
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+    100.0,
+)  # named on an axis of lifts
+
+
+class Axis(NamedTuple):
+    """What an axis shows, how its numbers are written, and the ends beyond which there is nothing.
+
+    One of `lifts` is even in the logarithms of 1 + lift: twice as much is as far from 0 as half as much.
+    """
+
+    name: str = ""
+    figures: Figures = PLAIN
+    low: float = -math.inf
+    high: float = math.inf
+    lifts: bool = False
+
+    def said(self, x: float, limits: Limits, sign: str = "") -> str:
+        """Return a value, and its interval if there is one."""
+        if limits is None:
+            return self.figures.rough(x, sign)
+        number = self.figures.within(x, limits[0], limits[1], sign)
+        return f"{number}, interval {self.figures.interval(limits[0], limits[1], sign)}"
+
+    def ends(self, values: Sequence[float]) -> tuple[float, float]:
+        """Return the ends of an axis that has some room around all values, but none where nothing can be.
+
+        >>> Axis(low=0.0, high=1.0).ends([0.0, 0.5])
+        (0.0, 0.53)
+        """
+        if self.lifts:
+            low, high = padded([math.log1p(x) for x in values if x > -1.0])
+            return math.expm1(low), math.expm1(high)
+        low, high = padded(values)
+        return max(low, self.low), min(high, self.high)
+
+    def place(self, ends: tuple[float, float], start: float, stop: float) -> Place:
+        """Return the map from values to positions; what is beyond the ends stands at them.
+
+        >>> at = Axis(lifts=True).place((-0.5, 1.0), 100.0, 200.0)
+        >>> at(-0.5), round(at(0.0)), at(1.0), at(-1.0)
+        (100.0, 150, 200.0, 100.0)
+        """
+        if not self.lifts:
+            return scale(*ends, start, stop)
+        even = scale(math.log1p(ends[0]), math.log1p(ends[1]), start, stop)
+        return lambda x: even(math.log1p(min(max(x, ends[0]), ends[1])))
+
+    def ticks(self, low: float, high: float, count: int = 5) -> list[tuple[float, str]]:
+        """Return round numbers between two ends, each with its label.
+
+        >>> Axis(figures=Figures(100.0, " %")).ticks(0.0, 0.043, 3)
+        [(0.0, '0 %'), (0.02, '2 %'), (0.04, '4 %')]
+        >>> Axis(figures=Figures(100.0, " %"), lifts=True).ticks(-0.6, 2.5)
+        [(-0.5, '-50 %'), (0.0, '0 %'), (1.0, '100 %')]
+        """
+        if self.lifts and 1.0 + high > _WIDE * (1.0 + low):
+            inside = [factor - 1.0 for factor in _FACTORS if low <= factor - 1.0 <= high]
+            return [(x, self.figures.number(x, 0)) for x in inside]
+        factor = self.figures.factor
+        at = ticks(factor * low, factor * high, count)
+        return [(x / factor, said + self.figures.each) for x, said in zip(at, labels(at), strict=True)]
 
 
 def scale(low: float, high: float, start: float, stop: float) -> Place:
@@ -57,10 +137,10 @@ def label(x: float, step: float) -> str:
     """Return a tick's label, with the decimals that its step needs.
 
     >>> label(0.30000000000000004, 0.1), label(2000.0, 500.0)
-    ('0.3', '2000')
+    ('0.3', '2,000')
     """
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0.0 else 0
-    return f"{x + 0.0:.{digits}f}" if digits < 7 and abs(x) < 1e7 else f"{x:.3g}"
+    return f"{x + 0.0:,.{digits}f}" if digits < 7 and abs(x) < 1e7 else f"{x:.3g}"
 
 
 def labels(values: Sequence[float]) -> list[str]:
@@ -69,39 +149,49 @@ def labels(values: Sequence[float]) -> list[str]:
     return [label(value, step) for value in values]
 
 
-def grid_below(x: Place, low: float, high: float, top: float, bottom: float) -> list[str]:
-    """Return vertical lines at round numbers, with the numbers below."""
-    at = ticks(low, high)
-    lines = [line(x(value), top, x(value), bottom, "grid") for value in at]
-    return lines + [
-        text(said, x(value), bottom + 20.0, "middle") for value, said in zip(at, labels(at), strict=True)
-    ]
+def grid_below(axis: Axis, x: Place, ends: tuple[float, float], top: float, bottom: float) -> list[str]:
+    """Return vertical lines at round numbers, with the numbers below, and below them what they are."""
+    at = axis.ticks(*ends)
+    lines = [line(x(value), top, x(value), bottom, "grid") for value, _ in at]
+    numbers = [text(said, x(value), bottom + 20.0, "middle") for value, said in at]
+    return [*lines, *numbers, text(axis.name, 0.5 * (x(ends[0]) + x(ends[1])), bottom + 40.0, "middle")]
 
 
-def over_environments(names: Sequence[object], values: Sequence[float]) -> tuple[Place, Place, list[str]]:
-    """Return where environments stand, by number, and where values do, and the axes of such a picture.
+class Frame(NamedTuple):
+    """Where environments stand, by number, and where values do; where it begins, and the axes."""
 
-    Horizontal lines at round numbers, a broken one at zero, which is always inside, and a few names below.
+    x: Place
+    y: Place
+    left: float
+    elements: list[str]
+
+
+def over_environments(names: Sequence[object], values: Sequence[float], axis: Axis) -> Frame:
+    """Return the frame of a picture over environments.
+
+    Horizontal lines at round numbers, a broken one at zero, which is always inside, a few names below; what
+    the values are stands above them.
     """
-    low, high = padded([*values, 0.0])
-    x, y = _side_by_side(len(names)), scale(low, high, BOTTOM, TOP)
-    at = ticks(low, high, 6)
-    elements = [line(LEFT, y(value), RIGHT, y(value), "grid") for value in at]
-    elements += [
-        text(said, LEFT - 6.0, y(value) + 4.5, "end") for value, said in zip(at, labels(at), strict=True)
-    ]
-    elements.append(line(LEFT, y(0.0), RIGHT, y(0.0), "zero"))
+    ends = axis.ends([*values, 0.0])
+    at = axis.ticks(*ends, 6)
+    left = name_room([said for _, said in at]) - 20.0
+    x, y = _side_by_side(len(names), left), axis.place(ends, BOTTOM, TOP)
+    elements = [line(left, y(value), RIGHT, y(value), "grid") for value, _ in at]
+    elements += [text(said, left - 6.0, y(value) + 4.5, "end") for value, said in at]
+    elements.append(line(left, y(0.0), RIGHT, y(0.0), "zero"))
+    elements.append(text(axis.name, 4.0, 14.0))
+    elements.append(text("environment", 0.5 * (left + RIGHT), BOTTOM + 40.0, "middle"))
     said = [short(name, 16) for name in names]
-    for i in few(said, RIGHT - LEFT):
+    for i in few(said, RIGHT - left):
         anchor = "middle" if 0 < i < len(said) - 1 or len(said) == 1 else "end" if i else "start"
         elements.append(text(said[i], x(i), BOTTOM + 20.0, anchor))
-    return x, y, elements
+    return Frame(x, y, left, elements)
 
 
-def _side_by_side(length: int) -> Place:
+def _side_by_side(length: int, left: float) -> Place:
     if length == 1:
-        return lambda i: (LEFT + RIGHT) / 2.0
-    return scale(0, length - 1, LEFT + _INSET, RIGHT - _INSET)
+        return lambda i: (left + RIGHT) / 2.0
+    return scale(0, length - 1, left + _INSET, RIGHT - _INSET)
 
 
 def few(names: Sequence[str], room: float) -> list[int]:

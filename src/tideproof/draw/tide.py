@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideproof.draw.svg import Limits, drawing, element, hint, points
-from tideproof.draw.svg_axes import BOTTOM, over_environments
+from tideproof.draw.svg_axes import BELOW, BOTTOM, Axis, over_environments
 from tideproof.words import counted
 
 _MOST = 120  # dots
@@ -21,10 +21,12 @@ class ShiftInfo(NamedTuple):
     limits: Limits
 
 
-def draw_tide(shifts: Sequence[ShiftInfo]) -> str:
+def draw_tide(shifts: Sequence[ShiftInfo], axis: Axis) -> str:
     """Draw the shift of each environment, with its interval as a band."""
-    ends = [x for each in shifts for x in (each.shift, *(each.limits or ()))]
-    x, y, elements = over_environments([each.environment for each in shifts], ends)
+    ends = [each.shift for each in shifts]
+    if not axis.lifts:  # the band of lifts may be cut
+        ends += [x for each in shifts for x in each.limits or ()]
+    x, y, _, elements = over_environments([each.environment for each in shifts], ends, axis)
     lower, upper = (
         [(x(i), y(each.limits[end])) for i, each in enumerate(shifts) if each.limits] for end in (0, 1)
     )
@@ -34,11 +36,10 @@ def draw_tide(shifts: Sequence[ShiftInfo]) -> str:
     elements.append(element("polyline", points=line, class_="tide"))
     if len(shifts) <= _MOST:
         for i, each in enumerate(shifts):
-            dot = element("circle", hint(_said(each)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot")
+            dot = element("circle", hint(_said(each, axis)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot")
             elements.append(dot)
-    return drawing(elements, BOTTOM + 28.0, "the shift of each environment")
+    return drawing(elements, BOTTOM + BELOW, "the shift of each environment")
 
 
-def _said(each: ShiftInfo) -> str:
-    said = f"{each.environment}: {each.shift:+.4g}, {counted(each.n, 'reward')}"
-    return f"{said}, interval {each.limits[0]:+.4g} to {each.limits[1]:+.4g}" if each.limits else said
+def _said(each: ShiftInfo, axis: Axis) -> str:
+    return f"{each.environment}: {counted(each.n, 'reward')}, {axis.said(each.shift, each.limits, '+')}"

@@ -12,6 +12,9 @@ from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.estimate.decision import Standing
 from tideproof.frames.likeness import remarks
+from tideproof.report.control import Against
+from tideproof.stats.influence import can_leave_out
+from tideproof.stats.wrong_scale import wrong_scale
 from tideproof.table import Table
 from tideproof.words import counted, listed
 
@@ -27,11 +30,12 @@ class Analysis:
     fit : what it is about.
     standing : "winner" (one arm can be the best), "open" (several can), "not_comparable".
     verdict : one sentence.
-    arms : one row an arm, the best first: whether it can be the best and p_best, or its group if they
-        cannot be compared; adjusted mean, low, high, raw mean, bias, n.
+    arms : one row an arm, the best first: adjusted mean, low, high; whether it can be the best and p_best,
+        or its group if they cannot be compared; raw mean, bias, n.
     notes : sentences about the data, none of them alarming.
     warnings : sentences about assumptions that fail.
     answers : sentences that answer what else was asked, such as how arms compare with a control.
+    against : each other arm compared with the control, if there is one.
     """
 
     fit: Fit
@@ -41,9 +45,10 @@ class Analysis:
     notes: list[str]
     warnings: list[str]
     answers: list[str] = field(default_factory=list)
+    against: Against | None = None
 
 
-def analyse(fit: Fit) -> Analysis:
+def analyse(fit: Fit, against: Against | None = None) -> Analysis:
     """Put a fit into words."""
     standing = fit.decision.standing
     warnings = [
@@ -51,7 +56,7 @@ def analyse(fit: Fit) -> Analysis:
         *remarks("environment", fit.cells.environments),
         *([] if standing == "not_comparable" else _warnings(fit)),
     ]
-    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings)
+    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings, against=against)
 
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
@@ -66,17 +71,18 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
 def _arms(fit: Fit) -> Table:
     rows = {row["arm"]: row for row in fit.arms}
     bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
-    may = dict(zip(fit.comparisons["arm"], fit.comparisons["candidate"], strict=True))
     group = {arm: g for g, arms in enumerate(fit.ranking) for arm in arms}
     order = list(group)
     columns: dict[str, list[Any]] = {"arm": order}
+    for name in ("mean", "low", "high"):
+        columns[name] = [rows[arm][name] for arm in order]
     if len(fit.groups) > 1:
         columns["group"] = [group[arm] + 1 for arm in order]
     else:
-        columns["can be best"] = ["yes" if may[arm] else "no" for arm in order]
+        may = set(fit.candidates)
+        columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
         columns["p_best"] = [rows[arm]["p_best"] for arm in order]
-    for name in ("mean", "low", "high", "raw_mean"):
-        columns[name] = [rows[arm][name] for arm in order]
+    columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())
     columns["bias"] = [_rounded_off(bias[arm], largest) for arm in order]
     columns["n"] = [rows[arm]["n"] for arm in order]
@@ -102,7 +108,7 @@ def _notes(fit: Fit) -> list[str]:
             "did, say which rows belong together (environment)."
         )
     if len(fit.groups) == 1:
-        notes += _naive(fit)
+        notes += [*_scale_note(fit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = counted(fit.uninformative, "environment")
@@ -110,6 +116,52 @@ def _notes(fit: Fit) -> list[str]:
     if c.dropped:
         notes.append(f"Left out because a value was missing: {counted(c.dropped, 'row')}.")
     return notes
+
+
+def _scale_note(fit: Fit) -> list[str]:
+    """Say on which scale arms are compared, and why; unless that is a warning."""
+    return [] if _wrong_scales(fit) else [fit.choice.sentence]
+
+
+def _wrong_scales(fit: Fit) -> bool:
+    """Tell whether the scale is the least bad of those that were tried."""
+    return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
+
+
+def _two_arms(fit: Fit) -> list[str]:
+    """Name the one-sided reading of two arms: the verdict counts both sides."""
+    doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
+    if len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
+        return []
+    p = fit.contrast(best, other).p
+    if p is None:
+        return []
+    beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
+    return [
+        f"Of two arms both sides count ({p_value(p)}). One-sided, if you had asked beforehand whether {beats} and "
+        f"nothing else, {p_value(0.5 * p)}."
+    ]
+
+
+def _seeming(fit: Fit) -> list[str]:
+    """Say why a probability and "cannot be excluded", or an interval and "is best", seem to disagree."""
+    decision, chance = fit.decision, fit.p_best
+    if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
+        return []
+    best, error = decision.best, 1.0 - fit.level
+    rate = f"errors below {100 * error:.4g} % of logs, whatever the truth is"
+    weighs = "A probability of being best weighs what this log says"
+    unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
+    if decision.doubt is None and (chance[best] or 0.0) < fit.level:
+        return [f"{weighs}; “is best” counts the errors of such statements and keeps {rate}."]
+    if decision.doubt and ((chance[best] or 0.0) >= fit.level or unlikely):
+        return [f"{weighs}; “cannot be excluded” keeps {rate}, and can be said of an unlikely arm."]
+    gap = fit.contrast(best, decision.runner_up)
+    if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
+        return [
+            f"The interval is two-sided and for two arms alone; “is best” is about all, one-sided: {rate}."
+        ]
+    return []
 
 
 def _naive(fit: Fit) -> list[str]:
@@ -126,7 +178,7 @@ def _naive(fit: Fit) -> list[str]:
 
 def _warnings(fit: Fit) -> list[str]:
     found: list[str] = []
-    checks = (_additivity, _spread, _influence, _drift)
+    checks = (_scale, _additivity, _spread, _influence, _drift)
     for check in checks:
         if check is _spread and found:  # what was advised against shifts that differ allows for this, too
             continue
@@ -137,15 +189,33 @@ def _warnings(fit: Fit) -> list[str]:
     return found
 
 
+def _scale(fit: Fit) -> list[str]:
+    """Test the scale that was asked for; one that was chosen was tested before."""
+    if fit.choice.tests:
+        return [fit.choice.sentence] if _wrong_scales(fit) else []
+    if fit.variance == "clustered":  # allows for it
+        return []
+    test = wrong_scale(fit.cells, fit.scale, "ratio" if fit.scale == "difference" else "difference")
+    if test.p >= ALARM:
+        return []
+    what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[fit.scale]
+    return [
+        f"{what} of arms are not the same at every level of the environments ({p_value(test.p)}); "
+        f"scale='auto' (--scale auto) looks for a scale on which they are."
+    ]
+
+
 def _additivity(fit: Fit) -> list[str]:
     test = fit.additivity(worst=1)
     if test.p >= ALARM:
         return []
     cell = test.worst.to_dicts()[0]
-    clustered = "variance='clustered' (--variance clustered)"
+    what, clustered = "Shifts", "variance='clustered' (--variance clustered)"
     advice = "" if fit.variance == "clustered" else f"; {clustered} gives intervals that allow for it"
+    if fit.scale != "difference":
+        what, advice = "Factors", ""
     return [
-        f"Shifts are not the same for all arms (F test of additivity, {p_value(test.p)}). Furthest off: arm "
+        f"{what} are not the same for all arms (test of additivity, {p_value(test.p)}). Furthest off: arm "
         f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
     ]
 
@@ -163,7 +233,7 @@ def _spread(fit: Fit) -> list[str]:
 
 
 def _influence(fit: Fit) -> list[str]:
-    if fit.decision.standing != "winner":  # an open race is open without this
+    if fit.decision.standing != "winner" or not can_leave_out(fit.cells):  # an open race is open anyway
         return []
     rows = [row for row in fit.influence() if row["best"] not in (None, fit.best)]
     if not rows:

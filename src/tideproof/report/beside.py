@@ -11,11 +11,13 @@ from tideproof.estimate import Fit
 from tideproof.estimate.against import against
 from tideproof.estimate.metrics import Metrics
 from tideproof.estimate.segments import Segments
+from tideproof.estimate.shown import of_gaps
 from tideproof.frames.read import Cap
 from tideproof.report.analysis import ALARM, Analysis, p_value
+from tideproof.report.control import Against
 from tideproof.stats.sample_ratio import SampleRatio
 from tideproof.stats.single_rows import SingleRow, single_row
-from tideproof.table import Table, plain
+from tideproof.table import plain
 from tideproof.words import listed, rounded
 
 _MOST = 40  # arms or segments that have a line of their own
@@ -44,11 +46,10 @@ class Beside:
 def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]:
     """Add sentences to an analysis, and return plain values for JSON."""
     fit, more = analysis.fit, {}
-    answers, notes, warnings = [], [], []
+    answers, notes, warnings, compared = [], [], [], analysis.against
     if asked.control is not None:
-        table = against(fit, asked.control)
-        answers += control_lines(table, asked.control, fit.level)
-        more["against"] = {"control": asked.control, "arms": table.to_dicts()}
+        compared = Against(asked.control, against(fit, asked.control))
+        more["against"] = {"control": asked.control, "arms": compared.table.to_dicts()}
     if asked.metrics is not None:
         answers += [f"{asked.metrics.verdict}."] if asked.metrics.verdict else []
         warnings += _harm(asked.metrics)
@@ -71,52 +72,34 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
         warnings += _row(row, fit)
         more["single_row"] = row._asdict()
     changed = replace(
-        analysis, answers=answers, notes=[*notes, *analysis.notes], warnings=[*warnings, *analysis.warnings]
+        analysis,
+        against=compared,
+        answers=answers,
+        notes=[*notes, *analysis.notes],
+        warnings=[*warnings, *analysis.warnings],
     )
     return changed, more
-
-
-def control_lines(table: Table, control: Any, level: float) -> list[str]:
-    """Say of each arm how it compares with the control; all intervals hold at once.
-
-    >>> row = {"arm": "B", "estimate": 1.5, "low": 1.0, "high": 2.0, "reading": "better"}
-    >>> table = Table({k: [v] for k, v in (row | {"lift": 0.3, "lift_low": 0.2, "lift_high": 0.4}).items()})
-    >>> control_lines(table, "A", 0.95)
-    ['B is better than A, the control: +1.5 (95 %: +1 to +2), lift +30 % (+20 % to +40 %).']
-    """
-    words = {"better": "is better than", "worse": "is worse than", "unclear": "cannot be told from"}
-    sure = f"{100 * level:g} %" + (", all at once" if len(table) > 1 else "")
-    lines = []
-    for row in table.to_dicts()[:_MOST]:
-        if row["reading"] == "not comparable":
-            lines.append(f"{row['arm']} and {control}, the control, never met: nothing compares them.")
-            continue
-        said = f"{row['arm']} {words[row['reading']]} {control}, the control: {_signed(row['estimate'])}"
-        if row["low"] is not None:
-            said += f" ({sure}: {_signed(row['low'])} to {_signed(row['high'])})"
-        if row["lift"] is not None:
-            said += f", lift {_percent(row['lift'])}"
-        if row["lift_low"] is not None:
-            said += f" ({_percent(row['lift_low'])} to {_percent(row['lift_high'])})"
-        lines.append(f"{said}.")
-    return lines
 
 
 def segment_lines(found: Segments) -> list[str]:
     """Say who wins where, segment by segment, and whether that differs."""
     lines = [f"By {found.by}: {found.verdict}."]
-    lines += [f"{row['segment']}: {_segment(row)}." for row in found.table.to_dicts()[:_MOST]]
+    lines += [
+        f"{row['segment']}: {_segment(row, found.fits[row['segment']])}."
+        for row in found.table.to_dicts()[:_MOST]
+    ]
     lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
     return lines
 
 
-def _segment(row: dict[str, Any]) -> str:
+def _segment(row: dict[str, Any], fit: Fit) -> str:
     """Say who wins in a segment."""
     if row["best"] is None:
         return "no best arm, for some arms never met"
-    lead = f"{_signed(row['estimate'])} against {row['runner_up']}"
-    if row["low"] is not None:
-        lead += f" ({_signed(row['low'])} to {_signed(row['high'])})"
+    figures, low, high = of_gaps(fit), row["low"], row["high"]
+    interval = figures.interval(low, high, "+")
+    lead = f"{figures.within(row['estimate'], low, high, '+')} against {row['runner_up']}"
+    lead += f" ({interval})" if interval else ""
     if row["standing"] == "winner":
         return f"{row['best']} is best, {lead}"
     return f"open, {row['best']} leads, {lead}; candidates {row['candidates']}"
@@ -167,7 +150,3 @@ def _signed(x: float) -> str:
     ('+0.5', '-1234')
     """
     return rounded(x) if x < 0.0 else f"+{rounded(x)}"
-
-
-def _percent(x: float) -> str:
-    return f"{_signed(100.0 * x)} %"

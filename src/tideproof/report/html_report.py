@@ -12,17 +12,29 @@ from tideproof.draw.gaps import draw_gaps
 from tideproof.draw.meetings import draw_meetings
 from tideproof.draw.palette import css
 from tideproof.draw.tide import draw_tide
+from tideproof.estimate import Fit
 from tideproof.report.analysis import Analysis
-from tideproof.report.pictures import MOST, arms_info, gaps_info, meetings_info, tide_info
-from tideproof.table import Table
+from tideproof.report.arms_table import arm_columns
+from tideproof.report.control import sentence
+from tideproof.report.html_details import details
+from tideproof.report.html_tables import SCRIPT, html_table
+from tideproof.report.pictures import (
+    MOST,
+    arms_info,
+    gaps_axis,
+    gaps_info,
+    means_axis,
+    meetings_info,
+    shifts_axis,
+    tide_info,
+)
 
 
 def html_report(analysis: Analysis, source: str, columns: str) -> str:
     """Return the report as HTML; `source` and `columns` say what was read."""
-    fit = analysis.fit
     style = css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
     warned = "".join(f'<p class="warning">{html.escape(text)}</p>' for text in analysis.warnings)
-    noted = "".join(f"<li>{html.escape(text)}</li>" for text in analysis.notes)
+    noted = "".join(f"<li>{html.escape(text)}</li>" for text in [*analysis.answers, *analysis.notes])
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -35,15 +47,15 @@ def html_report(analysis: Analysis, source: str, columns: str) -> str:
 <header>
 <p class="source">{html.escape(source)} · {html.escape(columns)}</p>
 <h1 class="{analysis.standing}">{html.escape(_sentence(analysis.verdict))}</h1>
-</header>
+{_control(analysis)}</header>
 {warned}
-<ul class="notes">{noted}</ul>
-<div class="scroll">{analysis.arms._repr_html_()}</div>
+{html_table(arm_columns(analysis))}
 <p class="legend">{_legend(analysis)}</p>
+<ul class="notes">{noted}</ul>
 <main>{"".join(_cards(analysis))}</main>
-{_more(analysis)}
-<footer>tideproof {__version__}. The model: a reward is arm + environment + noise; the environment adds one
-unknown amount to all arms. Standard errors: {html.escape(fit.variance)}.</footer>
+{details(analysis)}
+<footer>tideproof {__version__}. {_model(analysis.fit)}</footer>
+<script>{SCRIPT}</script>
 </body>
 </html>
 """
@@ -51,6 +63,22 @@ unknown amount to all arms. Standard errors: {html.escape(fit.variance)}.</foote
 
 def _sentence(text: str) -> str:
     return text if text.endswith(".") else text + "."
+
+
+def _control(analysis: Analysis) -> str:
+    if analysis.against is None:
+        return ""
+    return f'<p class="control">{html.escape(sentence(analysis.fit, analysis.against))}</p>\n'
+
+
+def _model(fit: Fit) -> str:
+    said = {
+        "difference": "a reward is arm + environment + noise; an environment adds one amount to all arms.",
+        "ratio": "a mean reward is arm times environment; an environment multiplies all arms by one factor.",
+        "odds": "the odds of a 1 are arm times environment; an environment multiplies all by one factor.",
+    }[fit.scale]
+    noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
+    return f"The model: {said}{noise}"
 
 
 def _cards(analysis: Analysis) -> Iterator[str]:
@@ -62,18 +90,23 @@ def _cards(analysis: Analysis) -> Iterator[str]:
     green = " Green: can be the best." if comparable else ""
     total, few = len(analysis.arms), ""
     if total > MOST:
-        few = f" Only the {'best' if comparable else 'first'} {MOST} of {total} arms are drawn."
+        few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
     yield _card(
         "Arms",
         f"Dot{bar}: the adjusted mean, had the arm run in every environment{limits}. "
         f"Cross: the raw mean, tide included.{green}{few}",
-        draw_arms(arms_info(analysis)),
+        draw_arms(arms_info(analysis), means_axis(fit)),
     )
-    if shifts := tide_info(fit):
+    if tide := tide_info(fit):
+        reach = limits
+        if tide.each > 1:
+            reach = (
+                f"; a point is the mean of {tide.each:,} neighbours, the band from the lowest to the highest"
+            )
         yield _card(
             "The tide",
-            f"How far each environment lifted or lowered all arms alike{limits}.",
-            draw_tide(shifts),
+            f"How far each environment lifted or lowered all arms alike{reach}.",
+            draw_tide(tide.shifts, shifts_axis(fit)),
         )
     if gaps := gaps_info(fit):
         scatter = (
@@ -83,17 +116,22 @@ def _cards(analysis: Analysis) -> Iterator[str]:
             else "If one shift for all arms describes the data, "
             "the points scatter around the line by their bars and no more."
         )
+        info, chosen = gaps.info, ""
+        if len(info.gaps) < gaps.met:
+            chosen = f" Only the {len(info.gaps)} of {gaps.met:,} environments that say most are drawn."
         yield _card(
-            f"{gaps.a} minus {gaps.b}, environment by environment",
-            f"Dot and bar: one environment alone{limits}. Line and band: all of them together. {scatter}",
-            draw_gaps(gaps),
+            f"{info.a} against {info.b}, environment by environment",
+            f"Dot and bar: one environment alone{limits}. Line and band: all of them together. "
+            f"{scatter}{chosen}",
+            draw_gaps(info, gaps_axis(fit, info)),
         )
-    yield _card(
-        "Who met whom",
-        "Arms are joined if they ran in the same environment; a thick line is a lot of direct evidence."
-        f"{green}{few}",
-        draw_meetings(meetings_info(analysis)),
-    )
+    if met := meetings_info(analysis):
+        yield _card(
+            "Who met whom",
+            "Arms are joined if they ran in the same environment; a thick line is a lot of direct evidence. "
+            f"Others are compared through a third.{green}",
+            draw_meetings(met),
+        )
 
 
 def _card(title: str, words: str, picture: str) -> str:
@@ -103,26 +141,13 @@ def _card(title: str, words: str, picture: str) -> str:
 def _legend(analysis: Analysis) -> str:
     level = f"{100 * analysis.fit.level:g} %"
     who = (
-        "group: arms can be compared only with arms of the same group."
+        "Group: arms can be compared only with arms of the same group."
         if analysis.standing == "not_comparable"
-        else f"can be best: the best arm is among those with “yes” with probability {level} at least "
+        else f"Can be best: the best arm is among those with “yes” with probability {level} at least "
         "(multiple comparisons with the best)."
     )
     return html.escape(
-        "mean: adjusted for shifts. bias: raw mean minus adjusted mean, the average shift that the arm met. "
-        + who
-    )
-
-
-def _more(analysis: Analysis) -> str:
-    """Return the tables that few will open."""
-    fit = analysis.fit
-    tables: dict[str, Table] = {"What other averages say": fit.averages, "Shifts": fit.shifts}
-    if analysis.standing != "not_comparable":
-        tables["Each arm against the best of the others, simultaneous intervals"] = fit.comparisons
-        tables["Environments by influence: what if one were left out?"] = fit.influence()
-    return "".join(
-        f"<details><summary>{html.escape(title)}</summary>"
-        f'<div class="scroll">{table._repr_html_()}</div></details>'
-        for title, table in tables.items()
+        "Adjusted mean: had the arm run in every environment, in proportion to traffic. "
+        f"Raw minus adjusted: what the environments it ran in did to its raw mean. {who} "
+        "A click on a heading sorts."
     )

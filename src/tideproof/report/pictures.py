@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.draw.arms import ArmInfo
 from tideproof.draw.gaps import GapInfo, GapsInfo
 from tideproof.draw.meetings import MeetingsInfo
-from tideproof.draw.svg import Limits
+from tideproof.draw.svg import Limits, short
+from tideproof.draw.svg_axes import Axis
 from tideproof.draw.tide import ShiftInfo
 from tideproof.estimate import Fit
+from tideproof.estimate.shown import of_gaps, of_means
 from tideproof.report.analysis import Analysis
 from tideproof.stats.graph import links
 
 MOST = 30  # arms in a picture
+POINTS = 240  # environments, or neighbours taken together
 
 
 def arms_info(analysis: Analysis) -> list[ArmInfo]:
@@ -26,52 +30,131 @@ def arms_info(analysis: Analysis) -> list[ArmInfo]:
     return [
         ArmInfo(str(row["arm"]), row["mean"], _limits(row), row["raw_mean"], _can_be_best(row))
         for row in analysis.arms.to_dicts()[:MOST]
-        if row["mean"] is not None
+        if _finite(row["mean"]) is not None
     ]
 
 
-def tide_info(fit: Fit) -> list[ShiftInfo]:
-    """Return the shifts of environments that were seen, with the limits of the fit.
+def means_axis(fit: Fit) -> Axis:
+    """Return the axis of adjusted means: rates have ends."""
+    if fit.cells.binary:
+        return Axis("share of rewards that are 1", of_means(fit), 0.0, 1.0)
+    return Axis("mean reward", of_means(fit), 0.0 if fit.cells.mean.min() >= 0.0 else -math.inf)
 
-    None at all where each group of arms has a single environment: its shift is 0, but for rounding.
+
+def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
+    """Return the axis of one arm against another."""
+    names = {
+        "difference": f"{short(info.a, 16)} minus {short(info.b, 16)}{_unit(fit)}",
+        "ratio": f"lift of {short(info.a, 16)} over {short(info.b, 16)}",
+        "odds": f"lift of the odds of {short(info.a, 16)} over {short(info.b, 16)}",
+    }
+    return Axis(names[fit.scale], of_gaps(fit), lifts=fit.scale != "difference")
+
+
+def shifts_axis(fit: Fit) -> Axis:
+    """Return the axis of the tide."""
+    if fit.scale == "difference":
+        return Axis(f"shift of all arms{_unit(fit)}", of_gaps(fit))
+    what = "all arms" if fit.scale == "ratio" else "the odds of all arms"
+    return Axis(f"lift of {what} over their average", of_gaps(fit), lifts=True)
+
+
+def _unit(fit: Fit) -> str:
+    return ", percentage points" if fit.cells.binary else ""
+
+
+class Tide(NamedTuple):
+    """Shifts to draw; if `each` is more than 1 a shift is the mean of as many neighbours, or one less.
+
+    Its interval is then from the lowest to the highest of them.
     """
+
+    shifts: list[ShiftInfo]
+    each: int
+
+
+def tide_info(fit: Fit) -> Tide | None:
+    """Return the shifts of environments that were seen, with the limits of the fit; factors as lifts.
+
+    None where each group of arms has a single environment: its shift is 0, but for rounding.
+    """
+    one = 0.0 if fit.scale == "difference" else 1.0  # the shift of an average environment
     shifts = [
-        ShiftInfo(str(row["environment"]), row["n"], row["shift"], _limits(row))
+        ShiftInfo(str(row["environment"]), row["n"], shift, _limits(row, one))
         for row in fit.shifts
-        if row["shift"] is not None
+        if (shift := _finite(row["shift"], one)) is not None
     ]
     pulls = dict(zip(fit.arms["arm"], fit.arms["n"], strict=True))
     groups = sum(pulls[group[0]] > 0 for group in fit.groups)  # an arm nobody saw is a group of its own
-    return shifts if len(shifts) > groups else []
+    if len(shifts) <= groups:
+        return None
+    each = -(-len(shifts) // POINTS)
+    parts = [shifts[i : i + each] for i in range(0, len(shifts), each)]
+    return Tide(shifts if each == 1 else [_together(part) for part in parts], each)
 
 
-def gaps_info(fit: Fit) -> GapsInfo | None:
-    """Return the best arm against its runner-up by environment; None where no interval is known."""
+def _together(part: list[ShiftInfo]) -> ShiftInfo:
+    """Return neighbours as one: the mean over their rewards, from the lowest to the highest."""
+    n = sum(each.n for each in part)
+    mean = sum(each.n * each.shift for each in part) / n
+    ends = min(each.shift for each in part), max(each.shift for each in part)
+    name = part[0].environment if len(part) == 1 else f"{part[0].environment} to {part[-1].environment}"
+    return ShiftInfo(name, n, mean, ends)
+
+
+class Gaps(NamedTuple):
+    """Gaps to draw, and in how many environments the two arms met."""
+
+    info: GapsInfo
+    met: int
+
+
+def gaps_info(fit: Fit) -> Gaps | None:
+    """Return the best arm against its runner-up in the environments that say most of them.
+
+    None where no interval is known.
+    """
     a, b = fit.decision.best, fit.decision.runner_up
     if fit.decision.standing == "not_comparable":
         return None
-    gaps = [GapInfo(str(row["environment"]), row["estimate"], _limits(row)) for row in fit.gaps(a, b)]
-    if not any(gap.limits for gap in gaps):
-        return None
+    rows = [row for row in fit.gaps(a, b) if _finite(row["estimate"]) is not None]
+    said = sorted(range(len(rows)), key=lambda i: math.inf if rows[i]["se"] is None else rows[i]["se"])
+    gaps = [
+        GapInfo(str(rows[i]["environment"]), rows[i]["estimate"], _limits(rows[i]))
+        for i in sorted(said[:POINTS])
+    ]
     overall = fit.contrast(a, b)
-    return GapsInfo(
-        str(a), str(b), gaps, GapInfo("all environments", overall.estimate, _limits(asdict(overall)))
-    )
+    if not any(gap.limits for gap in gaps) or _finite(overall.estimate) is None:
+        return None
+    line = GapInfo("all environments", overall.estimate, _limits(asdict(overall)))
+    return Gaps(GapsInfo(str(a), str(b), gaps, line), len(rows))
 
 
-def meetings_info(analysis: Analysis) -> MeetingsInfo:
-    """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j."""
-    rows, c = analysis.arms.to_dicts()[:MOST], analysis.fit.cells
+def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
+    """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j.
+
+    None where that tells nothing, because all arms met each other, or too much, because they are many.
+    """
+    rows, c = analysis.arms.to_dicts(), analysis.fit.cells
+    if len(rows) > MOST:
+        return None
     order = [c.arms.index(row["arm"]) for row in rows]
     known = links(c)[np.ix_(order, order)]
-    evidence = {
-        (i, k): float(known[i, k]) for i, k in combinations(range(len(order)), 2) if known[i, k] > 0.0
-    }
+    pairs = list(combinations(range(len(order)), 2))
+    evidence = {(i, k): float(known[i, k]) for i, k in pairs if known[i, k] > 0.0}
+    if len(evidence) == len(pairs):
+        return None
     return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
 
 
-def _limits(row: Mapping[str, Any]) -> Limits:
-    return None if row["low"] is None else (row["low"], row["high"])
+def _limits(row: Mapping[str, Any], one: float = 0.0) -> Limits:
+    low, high = _finite(row["low"], one), _finite(row["high"], one)
+    return None if low is None or high is None else (low, high)
+
+
+def _finite(x: float | None, one: float = 0.0) -> float | None:
+    """Return how far a number is above `one`; None if it is unknown or infinite."""
+    return None if x is None or not math.isfinite(x) else x - one
 
 
 def _can_be_best(row: dict[str, Any]) -> bool:

@@ -1,0 +1,61 @@
+"""The table of arms as people read it, on a screen and in a page: mean and interval first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tideproof.estimate.shown import of_changes, of_means
+from tideproof.report.analysis import Analysis
+from tideproof.report.control import shown
+from tideproof.report.screen import Column
+
+MISSING = "\N{EN DASH}"
+
+
+def arm_columns(analysis: Analysis) -> list[Column]:
+    """Return the columns, names first; numbers have the digits that the arm's own interval deserves."""
+    fit, rows = analysis.fit, analysis.arms.to_dicts()
+    means = of_means(fit)
+    points = ", points" if fit.cells.binary else ""  # of percent
+
+    def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
+        return Column(header, [write(row) for row in rows], left)
+
+    def ends(row: dict[str, Any]) -> tuple[float | None, float | None]:
+        return (None, None) if fit.exact else (row["low"], row["high"])
+
+    def mean(name: str) -> Callable[[dict[str, Any]], str]:
+        return lambda row: MISSING if row[name] is None else means.within(row[name], *ends(row))
+
+    columns = [
+        column("arm", lambda row: str(row["arm"]), left=True),
+        column("adjusted mean", mean("mean")),
+        column(f"{100 * fit.level:g} % interval", lambda row: means.interval(*ends(row)) or MISSING),
+    ]
+    if analysis.against is not None:
+        control, table = analysis.against
+        compared = {row["arm"]: shown(fit, row) for row in table}
+        columns.append(column(f"against {control}", lambda row: compared.get(row["arm"], MISSING), left=True))
+    if analysis.standing == "not_comparable":  # nobody is best of all
+        columns.append(column("group", lambda row: str(row["group"])))
+    else:
+        columns.append(column("can be best", lambda row: row["can be best"], left=True))
+        columns.append(column("chance to be best", lambda row: _chance(row["p_best"])))
+    return [
+        *columns,
+        column("raw mean", mean("raw_mean")),
+        column(
+            f"raw minus adjusted{points}",
+            lambda row: (
+                MISSING if row["bias"] is None else of_changes(fit).within(row["bias"], *ends(row), "+")
+            ),
+        ),
+        column("rewards", lambda row: f"{row['n']:,}"),
+    ]
+
+
+def _chance(p: float | None) -> str:
+    if p is None:
+        return MISSING
+    return "> 0.999" if p > 0.9995 else "< 0.001" if p < 0.0005 else f"{p:.3f}"  # never a certainty

@@ -1,0 +1,96 @@
+"""The tables of a report that few will open."""
+
+from __future__ import annotations
+
+import html
+import math
+
+from tideproof.estimate import Fit
+from tideproof.estimate.shown import of_changes, of_gaps, of_means
+from tideproof.report.analysis import Analysis
+from tideproof.report.html_tables import Heading, Headings, as_columns, html_table
+from tideproof.stats.influence import can_leave_out
+from tideproof.table import Table
+from tideproof.words import PLAIN
+
+ENVIRONMENTS = 500  # rows of a table of environments
+
+
+def details(analysis: Analysis) -> str:
+    """Return the tables that few will open."""
+    fit = analysis.fit
+    means, gaps = of_means(fit), of_gaps(fit)
+    changes, points = of_changes(fit), ", points" if fit.cells.binary else ""
+    averages: Headings = {
+        "arm": Heading("arm"),
+        "mean": Heading("adjusted mean", means),
+        "raw_mean": Heading("raw mean", means),
+        "raw_bias": Heading(f"raw minus adjusted{points}", changes, "+"),
+        "period_mean": Heading("period-weighted mean", means),
+        "period_bias": Heading(f"period-weighted minus adjusted{points}", changes, "+"),
+    }
+    shift = Heading("shift", gaps, "+") if fit.scale == "difference" else Heading("factor", PLAIN)
+    shifts: Headings = {
+        "environment": Heading("environment"),
+        "shift": shift,
+        "interval": shift._replace(text=f"{100 * fit.level:g} % interval"),
+        "n": Heading("rewards", PLAIN),
+        "arms": Heading("arms", PLAIN),
+    }
+    tables: list[tuple[str, Table, Headings]] = [
+        ("What other averages say", _with_limits(fit), averages),
+        ("Shifts", fit.shifts, shifts),
+    ]
+    if analysis.standing != "not_comparable":
+        best: Headings = {
+            "arm": Heading("arm"),
+            "estimate": Heading("above the best other arm", gaps, "+"),
+            "interval": Heading("simultaneous interval", gaps, "+"),
+            "candidate": Heading("can be best"),
+        }
+        tables.append(
+            ("Each arm against the best of the others, simultaneous intervals", fit.comparisons, best)
+        )
+        if can_leave_out(fit.cells):
+            left_out: Headings = {
+                "environment": Heading("environment"),
+                "best": Heading("best without it"),
+                "lead": Heading("lead without it", gaps, "+"),
+                "change": Heading("change of the lead", gaps, "+"),
+                "n": Heading("rewards", PLAIN),
+            }
+            title = "Environments by influence: what if one were left out?"
+            tables.append((title, _influence(fit), left_out))
+    return "".join(_hidden(*each) for each in tables)
+
+
+def _with_limits(fit: Fit) -> Table:
+    """Return the averages with the limits of adjusted means, which say how many digits they deserve."""
+    columns = {name: fit.averages[name] for name in fit.averages.columns}
+    return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
+
+
+def _influence(fit: Fit) -> Table:
+    """Return what leaving environments out does, to lifts where the scale is one of ratios or odds."""
+    table = fit.influence()
+    if fit.scale == "difference":
+        return table
+    columns = {name: table[name] for name in table.columns}
+    lead = [(without, without - by) for without, by in zip(table["lead"], table["change"], strict=True)]
+    return Table(
+        columns
+        | {
+            "lead": [math.expm1(without) for without, _ in lead],
+            "change": [math.expm1(without) - math.expm1(now) for without, now in lead],
+        }
+    )
+
+
+def _hidden(title: str, table: Table, headings: Headings) -> str:
+    """Return a table to be opened: all arms, but of many environments the first."""
+    most = None if "arm" in headings else ENVIRONMENTS
+    cut = ""
+    if most is not None and len(table) > most:
+        cut = f'<p class="legend">The first {most:,} of {len(table):,}; --json lists all.</p>'
+    shown = html_table(as_columns(table, headings, most))
+    return f"<details><summary>{html.escape(title)}</summary>{cut}{shown}</details>"

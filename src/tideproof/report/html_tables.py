@@ -1,0 +1,99 @@
+"""Tables of a page: every row, headings in words, sorted by whoever clicks on one."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from tideproof.report.arms_table import MISSING
+from tideproof.report.screen import Column
+from tideproof.table import Table
+from tideproof.words import Figures
+
+
+class Heading(NamedTuple):
+    """What a column is called and how its numbers are written; what are no numbers, by nothing."""
+
+    text: str
+    figures: Figures | None = None
+    sign: str = ""
+
+
+Headings = Mapping[str, Heading]  # of each column
+
+# Sorts by the numbers as they are shown; what has none stands last. Equal ones stay in the order of the page.
+SCRIPT = """
+for (const table of document.querySelectorAll("table")) {
+  table.querySelectorAll("th").forEach((head, place) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.onclick = () => {
+      const text = head.hasAttribute("data-text"), was = head.getAttribute("aria-sort");
+      const down = was ? was === "ascending" : !text, body = table.tBodies[0];
+      const key = row => {
+        const said = row.cells[place].textContent;
+        const number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
+        return text ? said : number ? parseFloat(number[0].replaceAll(",", "")) : NaN;
+      };
+      const rows = [...body.rows].map(row => [key(row), row]);
+      rows.sort(([a], [b]) => {
+        if (text) return (down ? -1 : 1) * a.localeCompare(b, undefined, {numeric: true});
+        if (isNaN(a) || isNaN(b)) return isNaN(a) - isNaN(b);
+        return down ? b - a : a - b;
+      });
+      table.querySelectorAll("th").forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...rows.map(([, row]) => row));
+    };
+  });
+}
+"""
+
+_TEXT = ' data-text=""'
+_WIDE = 30  # letters of a name that stand on one line where there is room
+
+
+def html_table(columns: Sequence[Column]) -> str:
+    """Return a table; on a narrow screen it is scrolled by itself."""
+    names = max(map(len, (columns[0].header, *columns[0].cells)))
+    styles = (f' style="min-width: min({min(names, _WIDE) + 4}ch, 30vw)"', *repeat("", len(columns) - 1))
+    heads = "".join(
+        f"<th{_TEXT if column.left else ''}{style}>{html.escape(column.header)}</th>"
+        for column, style in zip(columns, styles, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
+        for row in zip(*(column.cells for column in columns), strict=True)
+    )
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def as_columns(table: Table, headings: Headings, most: int | None = None) -> list[Column]:
+    """Return the first rows of a table in words.
+
+    Numbers have three digits, or as many as an interval in the columns `low` and `high` deserves, which a
+    heading of "interval" joins.
+    """
+    rows = [row for row, _ in zip(table, repeat(None) if most is None else range(most), strict=False)]
+    return [
+        Column(heading.text, [_cell(row, name, heading) for row in rows], heading.figures is None)
+        for name, heading in headings.items()
+    ]
+
+
+def _cell(row: dict[str, Any], name: str, heading: Heading) -> str:
+    low, high, figures = row.get("low"), row.get("high"), heading.figures
+    if name == "interval":
+        return (figures.interval(low, high, heading.sign) if figures else "") or MISSING
+    value = row[name]
+    if value is None or (isinstance(value, float) and math.isinf(value)):
+        return MISSING
+    if figures is None:
+        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return figures.within(value, low, high, heading.sign)
