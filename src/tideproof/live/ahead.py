@@ -155,18 +155,40 @@ class Ahead(Told):
                 self._lay_slot(row)
         self._moved = set()
         self.ahead.copy_from(self.memory)
+        found = self.scaled()
+        if found is not None:
+            found.write(self.ahead.view.data.fit, self.sign)
         if any(self._out):
             if self._fits:
                 fit = self.ahead.view.data.fit
-                fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
+                if found is not None:
+                    self._lay_out()
+                else:
+                    fit.P[:], fit.group[:], fit.joins[:] = design if design is not None else self._made_anew()
                 self._lay_first(fit)
             self._notice()
-        self._ready = self._designed = True
+        elif found is not None:
+            run = self._runs[1]
+            draw = self._draw(TELL, self.batches)
+            self.program.notice(self.params, run.state, run.data, self._nowhere, self._latest, 0, draw)
+        self._ready, self._designed = True, found is None
 
     def finish(self) -> None:
         """End an event: take what it did to the design into the sums, so that bits do not tell who looked."""
         if self._fits and not self._designed:
             self._design.take_in(self._places_taken)
+
+    def _lay_out(self) -> None:
+        """Lay all pulls that are out on the design of told rewards."""
+        data, rows = self.ahead.view.data, self.places.rows
+        slot = allocate(Slot, len(self.active))
+        pulls, kernels = data.pulls.copy(), self._shown(slot.view)
+        for row in np.flatnonzero(rows.out[: len(self.places.labels)].any(axis=1)).tolist():
+            slot.copy_from(self.places.slot(row).memory)
+            for place, n in enumerate(rows.out[row, self.active].tolist()):
+                if n:
+                    self.program.reserve(self._runs[1].data, kernels, place, n)
+        data.pulls[:] = pulls  # who notices them counts them
 
     def _made_anew(self) -> tuple[Any, Any, Any]:
         found = self._design.solved(self._places_taken)

@@ -8,7 +8,7 @@ from typing import Any
 from tideproof.live import events as e
 from tideproof.live.book import Book, Plan, Summary
 from tideproof.live.numbers import Numbers
-from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, SUMMARISED, TOLD
+from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, OUT, SUMMARISED, TOLD
 from tideproof.policies.spec import PolicySpec
 
 
@@ -25,6 +25,13 @@ class Effects:
     spec: PolicySpec
     book: Book
     numbers: Numbers
+    created: e.Created
+
+    @property
+    def window(self) -> bool:
+        """Whether rewards count only once the lease of their pull is over."""
+        options = self.created.options
+        return options.get("rewards") == "conversions" and "lease" in options
 
     def apply(self, event: e.Event, touched: Sequence[int]) -> None:
         """Take in an event that touches these pulls."""
@@ -51,24 +58,26 @@ class Effects:
 
     def _told(self, event: e.Told) -> None:
         for number, reward in zip(event.pulls, event.rewards, strict=True):
-            if self.book.status[number] == DEFAULTED:
-                self._replace(number, reward)
-            else:
-                self._tell(number, TOLD, reward)
+            self._receive(number, reward)
         self._reckon()
+
+    def _receive(self, number: int, reward: float) -> None:
+        """Take in the reward of a pull, or hold it back until its window closes."""
+        if self.book.status[number] in (TOLD, DEFAULTED):
+            self._replace(number, reward)
+        elif self.window and self.book.status[number] == OUT:
+            self.book.rewards[number] = reward
+        else:
+            self._tell(number, TOLD, reward)
 
     def _added(self, event: e.Added) -> None:
         book = self.book
         for number, reward, key in zip(event.pulls, event.rewards, event.keys, strict=True):
             if key is not None:
                 book.added[number, key] = reward
-            before = book.rewards[number] if book.status[number] == TOLD else None
-            if before is not None:
-                self._replace(number, before + reward)
-            elif book.status[number] == DEFAULTED:
-                self._replace(number, reward)
-            else:
-                self._tell(number, TOLD, reward)
+            before = 0.0 if book.status[number] == DEFAULTED else book.rewards[number] or 0.0
+            once = self.created.options.get("rewards") == "conversions"
+            self._receive(number, max(before, reward) if once else before + reward)
         self._reckon()
 
     def _shared(self, event: e.Shared) -> None:
@@ -99,7 +108,10 @@ class Effects:
 
     def _expired(self, event: e.Expired) -> None:
         for number in event.pulls:
-            if event.reward is None:
+            held = self.book.rewards[number]
+            if held is not None:
+                self._tell(number, TOLD, held)
+            elif event.reward is None:
                 self._forget(number, EXPIRED)
             else:
                 self._tell(number, DEFAULTED, event.reward)
@@ -111,7 +123,10 @@ class Effects:
         self.numbers.forget(pull.environment, self.book.arms.index(pull.arm))
 
     def _corrected(self, event: e.Corrected) -> None:
-        self._replace(event.pull, event.reward)
+        if self.book.status[event.pull] == OUT:  # its window is open
+            self.book.rewards[event.pull] = event.reward
+        else:
+            self._replace(event.pull, event.reward)
 
     def _replace(self, number: int, reward: float) -> None:
         pull, old = self.book.pulls[number], self.book.rewards[number]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from tideproof import checks
 from tideproof.checks import MOST, Direction, whole
@@ -21,6 +21,7 @@ from tideproof.live.handle import locked, now
 from tideproof.live.lease import checked_lease
 from tideproof.live.pull import new_session
 from tideproof.live.rewards import Telling, checked_limits, within
+from tideproof.live.scaled import Rewards, Scale, checked_rewards, checked_scale
 from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
@@ -45,13 +46,22 @@ class Experiment(Asking, Telling, Steering):
         Of the policy's own random choices: same seed and rewards, same run.
     direction
         `"maximize"`, or `"minimize"` for latency or cost.
+    rewards
+        What they are: `"normal"`, numbers of any kind; `"conversions"`, 0 or 1; `"counts"`, whole numbers
+        of at least 0; `"money"`, amounts of at least 0. Others are refused.
+    scale
+        How arms are compared: by `"difference"`, `"ratio"` (environments multiply, so that an arm is better
+        by so many percent) or, for conversions, `"odds"`. `"auto"` is `"difference"` for normal rewards and
+        `"ratio"` for others, if the policy decides by the fit alone.
     limits
         The lowest and highest reward that can be; one beyond is refused.
     floors, caps
         The smallest and the largest share of the pulls that an arm may have, by its name.
     lease, default
         Seconds after which a pull expires that is still out. It returns to the budget, or has the default
-        reward if there is one, which a late reward replaces.
+        reward if there is one, which a late reward replaces. Conversions have a default of 0, and the lease
+        is their window: what is told before its end counts from its end on. Successes come at once and
+        failures when the window closes: to count them as they come would inflate the rates of new pulls.
     clock
         What says the time, in seconds.
 
@@ -74,6 +84,8 @@ class Experiment(Asking, Telling, Steering):
         policy: Chosen = "contrast",
         seed: int = 0,
         direction: Direction = "maximize",
+        rewards: Rewards = "normal",
+        scale: Literal["auto"] | Scale = "auto",
         limits: tuple[float, float] | None = None,
         floors: Mapping[str, float] | None = None,
         caps: Mapping[str, float] | None = None,
@@ -84,7 +96,15 @@ class Experiment(Asking, Telling, Steering):
         names = checked_arms(arms)
         spec = as_policy(policy)
         budget = None if budget is None else whole("budget", budget, 1, MOST)
+        kind = checked_rewards(rewards)
+        compared = checked_scale(scale, kind, spec)
+        if compared != "difference":
+            spec = spec.on_ratios()
         options: dict[str, Any] = {"limits": checked_limits(limits)}
+        if kind != "normal":
+            options |= {"rewards": kind, "scale": compared}
+        if kind == "conversions" and lease is not None and default is None:
+            default = 0.0
         bounds = checked_bounds(floors, caps, names)
         if bounds:
             options |= {
@@ -92,7 +112,7 @@ class Experiment(Asking, Telling, Steering):
                 for name, shares in bounds._asdict().items()
             }
         if default is not None:
-            default = within(options["limits"], "default", default)
+            default = within(options, "default", default)
         options |= checked_lease(lease, default)
         created = e.Created(
             now(clock),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from tideproof import checks
 from tideproof.checks import MOST, whole
@@ -13,10 +13,11 @@ from tideproof.live import events as e
 from tideproof.live.lease import lease_of
 from tideproof.live.pull import DEFAULTED, EXPIRED, OUT, TOLD
 from tideproof.live.rewards import LARGEST, checked_limits
+from tideproof.live.scaled import Scale, checked_rewards
 from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
 
-OPTIONS = {"limits", "floors", "caps", "lease", "default"}
+OPTIONS = {"limits", "floors", "caps", "lease", "default", "rewards", "scale"}
 
 
 def checked_created(created: e.Created) -> e.Created:
@@ -30,6 +31,9 @@ def checked_created(created: e.Created) -> e.Created:
     if unknown:
         raise InputError(f"no experiment has the option {unknown[0]!r}")
     lease_of(created.options)
+    checked_rewards(created.options.get("rewards", "normal"))
+    if created.options.get("scale", "difference") not in get_args(Scale):
+        raise InputError(f"no experiment has the scale {created.options['scale']!r}")
     limits = checked_limits(created.options.get("limits"))
     return created._replace(options=created.options | {"limits": limits})
 
@@ -70,6 +74,7 @@ def _shared(state: State, event: e.Shared) -> None:
 def _told(state: State, event: e.Told) -> None:
     _need(len(event.pulls) == len(event.rewards), event)
     _pulls(state, event, event.pulls, (OUT, EXPIRED, DEFAULTED))
+    _need(not any(_held(state, pull) for pull in event.pulls), event)
     _rewards(event, event.rewards)
 
 
@@ -97,8 +102,14 @@ def _expired(state: State, event: e.Expired) -> None:
 
 
 def _corrected(state: State, event: e.Corrected) -> None:
-    _pulls(state, event, (event.pull,), (TOLD, DEFAULTED))
+    _pulls(state, event, (event.pull,), (OUT,) if _held(state, event.pull) else (TOLD, DEFAULTED))
     _rewards(event, (event.reward,))
+
+
+def _held(state: State, pull: int) -> bool:
+    """Return whether a pull is out although its reward was told: its window is open."""
+    book = state.book
+    return 0 <= pull < len(book.pulls) and book.status[pull] == OUT and book.rewards[pull] is not None
 
 
 def _arm_added(state: State, event: e.ArmAdded) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tideproof.live import events as e
+from tideproof.live.pull import OUT
 from tideproof.live.state import State
 from tideproof.table import Table
 
@@ -58,8 +59,8 @@ class Record:
                 pull.id,
                 pull.arm,
                 pull.environment,
-                0 if reward is None else 1,
-                reward,
+                0 if reward is None or status == OUT else 1,
+                None if status == OUT else reward,  # what is held back does not count yet
                 None,
                 status,
                 at or None,  # files of an older version have no times

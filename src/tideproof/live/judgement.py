@@ -10,6 +10,7 @@ import numpy as np
 from tideproof.checks import Direction
 from tideproof.estimate.contrast import known
 from tideproof.live.recommendation import Recommendation
+from tideproof.live.scaled import Scale
 from tideproof.stats.cells import members
 from tideproof.stats.comparisons import normal_quantile
 from tideproof.stats.inference import chance_of_best
@@ -27,17 +28,21 @@ def judge(
     largest: float,
     sign: float,
     adaptive: bool,
+    scale: Scale = "difference",
     *,
     interval: bool = True,
 ) -> Recommendation:
     """Return what to select, given the policy's choice and least squares of rewards as they are.
 
-    `largest` is the size of these rewards. The first interval of a process loads scipy, half a second: who
-    does not show it does without.
+    `largest` is the size of these rewards. On the scale of ratios or odds, estimates are their logarithms,
+    and an advantage is a share: 0.1 for 10 %. The first interval of a process loads scipy, half a second:
+    who does not show it does without.
     """
     groups = tuple(tuple(arms[i] for i in group) for _, group in members(component_of(found.group)))
     direction: Direction = "maximize" if sign > 0.0 else "minimize"
-    nothing = Recommendation(None, None, None, None, None, found.told, groups, adaptive, direction=direction)
+    nothing = Recommendation(
+        None, None, None, None, None, found.told, groups, adaptive, direction=direction, scale=scale
+    )
     if chosen is None or len(groups) > 1:
         return nothing
     gaps = sign * (found.mu[chosen] - found.mu)
@@ -55,16 +60,19 @@ def judge(
         found_chances, _ = chance_of_best(sign * found.mu, sigma, P, float(found.freedom))
         return float(found_chances[chosen])
 
+    def shown(gap: float | None) -> float | None:
+        return gap if gap is None or scale == "difference" else sign * math.expm1(sign * gap)
+
     low = high = None
     if interval and not exact:
         freedom = float(max(found.freedom, 0))
         pairs = Wald(sign * found.mu, sigma2 * P, np.full(P.shape, freedom))
         z = normal_quantile(0.5 + 0.5 * LEVEL)
-        low, high = known(pairs.lower(chosen, rival, z)), known(pairs.upper(chosen, rival, z))
+        low, high = (shown(known(limit(chosen, rival, z))) for limit in (pairs.lower, pairs.upper))
     return Recommendation(
         arm=arms[chosen],
         runner_up=arms[rival],
-        margin=margin,
+        margin=shown(margin),
         low=low,
         high=high,
         told=found.told,
@@ -73,4 +81,5 @@ def judge(
         remarks=remarks,
         chance=chance,
         direction=direction,
+        scale=scale,
     )

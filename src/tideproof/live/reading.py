@@ -81,14 +81,16 @@ class Reading(Handle):
     def _evidence(self) -> Any:
         state = self._state
         numbers, book = state.numbers, state.book
-        chosen = numbers.select() if numbers.places.told else None
+        scaled = numbers.scaled()
+        chosen = numbers.select(scaled) if numbers.places.told else None
         evidence = (
             [book.arms[arm] for arm in numbers.active],
             None if chosen is None else numbers.active.index(chosen),
-            numbers.estimate(),
+            numbers.estimate(scaled),
             numbers.largest(),
             numbers.sign,
             self.policy.policy.adaptive,
+            "difference" if scaled is None else numbers.scale,
         )
         return evidence, facts(state)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tideproof.checks import Direction
+from tideproof.live.scaled import Scale
 from tideproof.words import listed_groups
 
 
@@ -26,6 +27,7 @@ class Recommendation:
     adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
     remarks : what looks wrong in how the experiment is used.
     direction : which rewards are good; an advantage is positive in both.
+    scale : `"difference"`; with `"ratio"` or `"odds"`, margin, low and high are shares: 0.1 for 10 %.
     """
 
     arm: str | None
@@ -39,6 +41,7 @@ class Recommendation:
     remarks: tuple[str, ...] = ()
     chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
     direction: Direction = "maximize"
+    scale: Scale = "difference"
 
     @cached_property
     def p_best(self) -> float | None:
@@ -59,6 +62,7 @@ class Recommendation:
             "adaptive",
             "remarks",
             "direction",
+            "scale",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -73,10 +77,15 @@ class Recommendation:
         text = f"select {self.arm}"
         if self.margin is not None:
             high = self.direction == "maximize"
-            gap = f"{self.margin:+.4g} against" if high else f"{self.margin:.4g} below"
+            gap = f"{self._said(self.margin, '+')} against" if high else f"{self._said(self.margin)} below"
             text += f": {gap} {self.runner_up}"
-        if self.low is not None and self.p_best is not None:
-            text += (
-                f" (95 % interval {self.low:.4g} to {self.high:.4g}), best with probability {self.p_best:.3f}"
-            )
+        if self.low is not None and self.high is not None and self.p_best is not None:
+            between = f"{self._said(self.low)} to {self._said(self.high)}"
+            text += f" (95 % interval {between}), best with probability {self.p_best:.3f}"
         return text
+
+    def _said(self, advantage: float, sign: str = "") -> str:
+        """Return an advantage in words."""
+        if self.scale == "difference":
+            return f"{advantage:{sign}.4g}"
+        return f"{100.0 * advantage:{sign}.3g} %" + (" in odds" if self.scale == "odds" else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tideproof.checks import MOST, finite, several, whole
@@ -53,7 +54,7 @@ class Telling(Handle):
         """Replace the reward that was told of a pull."""
         book, number = self._state.book, self._known(pull)
         reward = self._reward("reward", reward)
-        if book.status[number] not in (TOLD, DEFAULTED):
+        if book.status[number] not in (TOLD, DEFAULTED) and book.rewards[number] is None:
             raise InputError(
                 f"pull {book.pulls[number].id} is {book.status[number]}; only a told reward can be corrected"
             )
@@ -67,8 +68,9 @@ class Telling(Handle):
         arm: str,
         environment: Label,
         n: int,
-        mean: float,
+        mean: float | None = None,
         variance: float | None = None,
+        successes: int | None = None,
         key: str | None = None,
         by: str | None = None,
     ) -> None:
@@ -82,6 +84,8 @@ class Telling(Handle):
             Where the rewards come from.
         n, mean, variance
             Their number, mean and sample variance (divisor n - 1; needed if n > 1).
+        successes
+            How many of them were 1, if all others were 0: instead of mean and variance.
         key
             Makes a repeat harmless: the same key and values are taken once.
         by
@@ -91,13 +95,7 @@ class Telling(Handle):
         number = book.arm_number(arm)
         label = checked_label(environment)
         n = whole("n", n, 1, MOST)
-        mean = self._reward("mean", mean)
-        if variance is None and n > 1:
-            raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
-        known_spread = 0.0 if variance is None else finite("variance", variance, 0.0)
-        spread = 0.0 if n == 1 else known_spread
-        if spread > LARGEST:
-            raise InputError(f"variance must be at most {LARGEST:g}, not {variance!r}")
+        mean, spread = self._summed(n, mean, variance, successes)
         key = _checked_key(key)
         if key in book.keyed:
             known = book.summaries[book.keyed[key]][1]
@@ -107,8 +105,33 @@ class Telling(Handle):
             return
         self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
 
+    def _summed(self, n: int, mean: Any, variance: Any, successes: Any) -> tuple[float, float]:
+        """Return mean and variance of a summary, or say what it lacks."""
+        if successes is not None:
+            if mean is not None or variance is not None:
+                raise InputError(
+                    "a summary has successes or a mean, not both: 0 and 1 have no other variance"
+                )
+            share = whole("successes", successes, 0, n) / n
+            return share, share * (1.0 - share) * n / (n - 1) if n > 1 else 0.0
+        if mean is None:
+            raise InputError("a summary needs the mean of its rewards, or its successes")
+        if self._state.created.options.get("rewards") == "conversions":
+            raise InputError(f"a summary of conversions needs its successes, not mean={mean!r}")
+        mean = self._mean("mean", mean)
+        if variance is None and n > 1:
+            raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
+        known_spread = 0.0 if variance is None else finite("variance", variance, 0.0)
+        spread = 0.0 if n == 1 else known_spread
+        if spread > LARGEST:
+            raise InputError(f"variance must be at most {LARGEST:g}, not {variance!r}")
+        return mean, spread
+
     def _reward(self, name: str, value: Any) -> float:
-        return within(self._state.created.options.get("limits"), name, value)
+        return within(self._state.created.options, name, value)
+
+    def _mean(self, name: str, value: Any) -> float:
+        return within(self._state.created.options, name, value, mean=True)
 
     def warm_start(
         self,
@@ -135,17 +158,34 @@ class Telling(Handle):
             Others of `tp.fit`, such as `n` and `sd`.
         """
         columns = {"arm": arm, "environment": environment, "reward": reward, **options}
-        self._warm(cells_before(data, self.arms, columns, self._reward), by)
+        self._warm(cells_before(data, self.arms, columns, self._mean), by)
 
     @locked
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
         self._state.add(e.Warmed(self._now(), by, cells))
 
 
-def within(limits: tuple[float, float] | None, name: str, value: Any) -> float:
-    """Return a reward inside the limits, or say what they are."""
+# What rewards of a kind can be: in words, the least and the largest, whether all are whole numbers
+_KINDS: dict[str, tuple[str, float, float, bool]] = {
+    "normal": ("a number", -math.inf, math.inf, False),
+    "conversions": ("0 or 1", 0.0, 1.0, True),
+    "counts": ("a whole number of at least 0", 0.0, math.inf, True),
+    "money": ("at least 0", 0.0, math.inf, False),
+}
+
+
+def within(options: Mapping[str, Any], name: str, value: Any, mean: bool = False) -> float:
+    """Return a reward of the kind that an experiment has, inside its limits, or say what they are.
+
+    A mean of rewards has the same bounds, but need not be a whole number.
+    """
     reward = finite(name, value)
-    low, high = limits or (-LARGEST, LARGEST)
+    kind = options.get("rewards", "normal")
+    allowed, least, most, only_whole = _KINDS[kind]
+    if not least <= reward <= most or (only_whole and not mean and not reward.is_integer()):
+        said = f"from {least:g} to {most:g}" if mean else allowed
+        raise InputError(f"{name} of {kind} must be {said}, not {value!r}: it is not taken in")
+    low, high = options.get("limits") or (-LARGEST, LARGEST)
     if not low <= reward <= high:
         raise InputError(f"{name} must be between {low:g} and {high:g}, not {value!r}: it is not taken in")
     return reward

@@ -54,7 +54,8 @@ class State(Effects):
         sign = 1.0 if made.direction == "maximize" else -1.0
         self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
-        self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, made.budget)
+        scale = made.options.get("scale", "difference")
+        self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, made.budget, scale)
         self._done = 1
         self._before = None  # last: an interrupted beginning is begun again
 

@@ -17,6 +17,7 @@ from tideproof.kernels.moments import record
 from tideproof.kernels.random import SELECT, TELL, Draw
 from tideproof.kernels.slot import Slot
 from tideproof.live.environments import Environments
+from tideproof.live.scaled import Scale, Scaled, scaled
 from tideproof.live.sums import Sums, Values
 from tideproof.policies.spec import PolicySpec
 from tideproof.stats.solve import Solution, component_of
@@ -43,10 +44,19 @@ class Told:
     memory, ahead : (state, data, slot) of told rewards, and with the pulls that are out.
     places : slots and cells of every environment.
     batches : told batches so far, single rewards and summaries alike.
+    scale : on which the policy compares arms; cells and `memory` are of rewards as they are.
     """
 
-    def __init__(self, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None) -> None:
-        self.spec, self.seed, self.sign = spec, seed, sign
+    def __init__(
+        self,
+        spec: PolicySpec,
+        arms: int,
+        seed: int,
+        sign: float,
+        horizon: int | None,
+        scale: Scale = "difference",
+    ) -> None:
+        self.spec, self.seed, self.sign, self.scale = spec, seed, sign, scale
         self._seed = np.uint64(seed)
         plain_program = spec.plain_program()
         self.program = plain_program or spec.program()
@@ -147,24 +157,41 @@ class Told:
                 slot, draw = self.places.slot(int(told[first])).kernels, self._draw(TELL, place)
                 self.program.notice(self.params, run.state, run.data, slot, place, pulls, draw)
 
-    def select(self) -> int:
-        """Return the arm that the policy would select now."""
+    def scaled(self) -> Scaled | None:
+        """Return the fit on the scale of ratios or odds; None if there is none, or not yet."""
+        merges = self.spec.policy.merges
+        if self.scale == "difference" or merges is None or not merges(self._runs[0].state):
+            return None
+        rows = self.places.rows
+        at = np.ix_(np.array(self.places.told), np.array(self.active))
+        return scaled(self.scale, rows.n[at], rows.mean[at], rows.squares[at])
+
+    def select(self, found: Scaled | None = None) -> int:
+        """Return the arm that the policy would select now; `found` is the fit on its scale."""
         run = self._runs[0]
+        if found is not None:
+            copy = allocate(self.spec.layout(), len(self.active))
+            copy.copy_from(self.memory)
+            found.write(copy.view.data.fit, self.sign)
+            run = self._shown(copy.view)
         draw = self._draw(SELECT, self.batches)
         return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
 
-    def estimate(self) -> Solution:
+    def estimate(self, found: Scaled | None = None) -> Solution:
         """Return a copy of what the policy itself goes by, or least squares if it reads no fit.
 
-        Rewards are as they are, whatever the direction.
+        Rewards are as they are, whatever the direction. `found` is the fit on its scale.
         """
         if not self._fits:
             return self.solved()
         fit = self.memory.view.data.fit
-        return Solution(
+        known = Solution(
             fit.P.copy(), self.sign * fit.mu, float(fit.rss[0]), component_of(fit.group), fit.group.copy(),
             int(fit.told[0]), int(fit.environments[0]), int(fit.joins[0]),
         )  # fmt: skip
+        if found is None:
+            return known
+        return known._replace(P=found.P, mu=found.theta, rss=found.noise * known.freedom)
 
     def largest(self) -> float:
         """Return the largest mean of a cell; of the environments begun last, where there are many."""

@@ -7,10 +7,11 @@ the variance sigma2hat (nu + 4)/nu of noise,
     s = sqrt(2 ln(2 + (T - t)/K) (T - t + 1)/T),
     w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau e_i) < 1, else 0:
 
-u_i says how promising a rival is, and explores less as the budget runs out, nothing at its end; w_i how
-nearly it is the most promising. n is how many rivals tie with the leader, d_i <= e_i: where several do
-although there are many pulls for each, they may well be equal, which no budget can tell, so they promise
-less and arms farther behind get their turn. s and n are found anew at every eighth pull, n for those after.
+u_i says how promising a rival is, and explores less as the budget runs out, nothing at its end (t counts
+pulls that are out, too); w_i how nearly it is the most promising. n is how many rivals tie with the leader,
+d_i <= e_i: where several do although there are many pulls for each, they may well be equal, which no budget
+can tell, so they promise less and arms farther behind get their turn. s and n are found anew at every eighth
+pull, n for those after.
 
 Of the leader and the arms with a weight, the next pull is of the one that most reduces sum_i w_i V_i,
 V_i = e_i^2 over that variance, if it is pulled *here*: with the environment's shares n_j/m_j and
@@ -126,26 +127,27 @@ def tell(params, state, data, slot, arm, n, draw):
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
             return
-    _weigh(params, state, data.fit, n)
+    _weigh(params, state, data.fit, data.pulls, n)
     state.begun[0] = 1
 
 
 @kernel
-def _weigh(params, state, fit, n):
+def _weigh(params, state, fit, pulls, n):
     """Find the leader, who leads until another is ahead, and how nearly each arm is its first rival."""
-    P, mu, told, nu = fit.P, fit.mu, fit.told[0], freedom(fit)
+    P, mu, played, nu = fit.P, fit.mu, 0, freedom(fit)
     weights, promise, leader = state.weights, state.work.first, state.leader[0]
     K = mu.size
     lead = at(mu, leader)
     for i in range(K):
+        played += pulls[i]
         if mu[i] > lead:
             leader, lead = i, mu[i]
     state.leader[0] = leader
     noise = fit.rss[0] * (nu + 4.0) / (nu * nu)
-    anew = told % 8 < n or state.begun[0] == 0  # s and n move slowly, and a logarithm is not free
+    anew = played % 8 < n or state.begun[0] == 0  # s and n move slowly, and a logarithm is not free
     if anew:
-        horizon = max(params.horizon, told) if params.horizon > 0 else 2 * told
-        left = horizon - told
+        horizon = max(params.horizon, played) if params.horizon > 0 else 2 * played
+        left = horizon - played
         share = (left + 1.0) / horizon
         state.scale[0] = params.exploration * math.sqrt(2.0 * math.log(2.0 + left / K) * share)
     scale, less = state.scale[0], state.scale[0] * state.tied[0]

@@ -66,6 +66,7 @@ class Policy:
     holes : what fills the holes in its own kernels, by name.
     merges : (state) -> whether pulls that are out may come to `tell` as one batch, whatever their arms; None
         if never. So it is for a policy that needs to know how many are out once it has begun.
+    on_ratios : options that do better where arms are compared by ratios, unless they are given.
     reads_with_rule : statistics its kernels read only if the selection rule in use declares them, which
         `configure` knows by its name.
     """
@@ -91,6 +92,7 @@ class Policy:
     holes: Mapping[str, Any] = field(default_factory=dict)
     reads_with_rule: frozenset[str] = frozenset()
     merges: Callable[[Any], bool] | None = None
+    on_ratios: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or "+" in self.name or not self.name:

@@ -67,6 +67,11 @@ class PolicySpec:
         options = self.policy.from_world(world) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
+    def on_ratios(self) -> PolicySpec:
+        """Return this policy with the options that do better where arms are compared by ratios."""
+        options = dict(self.policy.on_ratios) | dict(self.options)
+        return replace(self, options=tuple(sorted(options.items())))
+
     def program(self) -> Program:
         """Return the interpreted program."""
         return _interpreted(self.policy, self.selection)

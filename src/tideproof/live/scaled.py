@@ -1,0 +1,104 @@
+"""What a policy goes by where arms are compared by ratios or odds, not by differences.
+
+Its kernels know one fit: estimates, a matrix P counted in pulls, and the variance of the noise of a pull.
+Here the three come from the likelihood on that scale, given the totals of the environments: theta, the
+inverse of its information in units of what an average pull tells, and the inverse of that. So a pull where
+there were many events counts more than one where hardly any were, and an arm with few events is uncertain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from tideproof.core.arrays import Floats
+from tideproof.errors import InputError
+from tideproof.kernels.fixed_effects import freedom
+from tideproof.policies.spec import PolicySpec
+from tideproof.stats.cells import Cells
+from tideproof.stats.odds import solve_odds
+from tideproof.stats.ratio import solve_ratio
+from tideproof.words import listed
+
+Rewards = Literal["normal", "conversions", "counts", "money"]
+Scale = Literal["difference", "ratio", "odds"]
+
+
+class Scaled(NamedTuple):
+    """A fit on another scale.
+
+    Attributes
+    ----------
+    theta : (K,) logarithms of the arms' rates or odds, up to a constant.
+    P : (K, K) inverse of the information on theta, times what an average pull tells.
+    noise : the inverse of what it tells: the variance of theta_i - theta_k is `noise` times that of P.
+    """
+
+    theta: Floats
+    P: Floats
+    noise: float
+
+    def write(self, fit: Any, sign: float) -> None:
+        """Let kernels read it."""
+        fit.P[:], fit.mu[:] = self.P, sign * self.theta
+        fit.rss[0] = self.noise * freedom(fit)
+
+
+def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Scaled | None:
+    """Return the fit of told rewards, (J, K) arrays of their cells; None while there is no event.
+
+    Half an event of every arm, as if all were alike, keeps the estimates finite.
+    """
+    events = float((n * mean).sum())
+    if events <= 0.0:
+        return None
+    one = float((squares + n * mean * mean).sum()) / events  # reward of an event: 1 if rewards are 0 or 1
+    arms = n.shape[1]
+    before, half = (2.0, 0.5) if scale == "odds" else (1.0, 0.5 * one)
+    environment, arm = np.nonzero(n)
+    cells = Cells(
+        list(range(arms)),
+        list(range(len(n) + 1)),
+        np.append(arm, np.arange(arms)),
+        np.append(environment, np.full(arms, len(n))),
+        np.append(n[environment, arm], np.full(arms, before)),
+        np.append(mean[environment, arm], np.full(arms, half)),
+        np.append(squares[environment, arm], np.full(arms, 0.5)),
+    )
+    found = solve_odds(cells) if scale == "odds" else solve_ratio(cells)
+    told = slice(0, arm.size)
+    fitted, pulls = found.fitted[told], cells.n[told]
+    variance = fitted * (1.0 - fitted) if scale == "odds" else fitted  # of a reward, as the likelihood has it
+    spread = cells.squares[told] + pulls * np.square(cells.mean[told] - fitted)
+    average, dispersion = (
+        float((pulls * variance).sum() / pulls.sum()),
+        float(spread.sum() / (pulls * variance).sum()),
+    )
+    return Scaled(found.theta, found.P * average, dispersion / average) if dispersion > 0.0 else None
+
+
+def checked_rewards(rewards: Any) -> Rewards:
+    """Return what kind rewards are of, or say what is allowed."""
+    if not isinstance(rewards, str) or rewards not in get_args(Rewards):
+        raise InputError(f"rewards must be {listed(map(repr, get_args(Rewards)), 'or')}, not {rewards!r}")
+    return cast(Rewards, rewards)
+
+
+def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
+    """Return on what scale the policy compares arms; `auto` takes that of the rewards, if the policy can."""
+    able = spec.reads == {"fit"} and spec.policy.merges is not None
+    if scale == "auto":
+        return "ratio" if rewards != "normal" and able else "difference"
+    if not isinstance(scale, str) or scale not in get_args(Scale):
+        allowed = listed(map(repr, ("auto", *get_args(Scale))), "or")
+        raise InputError(f"scale must be {allowed}, not {scale!r}")
+    needed = {"ratio": ("conversions", "counts", "money"), "odds": ("conversions",)}.get(scale, (rewards,))
+    if rewards not in needed:
+        raise InputError(f"scale={scale!r} is for rewards={listed(map(repr, needed), 'or')}, not {rewards!r}")
+    if scale != "difference" and not able:
+        raise InputError(
+            f"scale={scale!r} is for policies that decide by the fit alone, such as 'contrast'; "
+            f"{spec.label} does not"
+        )
+    return cast(Scale, scale)
