@@ -56,20 +56,16 @@ def said(result):
     return re.sub(r"\s+", " ", result.stdout)
 
 
-def test_a_control_has_a_sentence_for_each_arm(log):
+def test_all_arms_are_compared_with_a_control(log):
     result = run(log, *NAMES, "--reward", "sales", "--control", "A")
     row = {
         r["arm"]: r for r in tp.against(tp.fit(log, arm="variant", environment="day", reward="sales"), "A")
     }["B"]
-    assert (
-        f"B is better than A, the control: +{row['estimate']:.3g} (95 %, all at once: +{row['low']:.3g} to"
-        in said(result)
-    )
-    assert f"lift +{100 * row['lift']:.3g} % (+{100 * row['lift_low']:.3g} % to" in said(result)
+    assert f"B +{row['estimate']:.2f} (+{row['low']:.2f} to +{row['high']:.2f}; lift " in said(result)
+    assert "Against A, the control: C " in said(result)  # the best first
     found = json.loads(run(log, *NAMES, "--reward", "sales", "--control", "A", "--json").stdout)
     assert found["against"]["control"] == "A"
     assert [r["arm"] for r in found["against"]["arms"]] == ["B", "C"]
-    assert found["answers"]
 
 
 def test_guardrails(log):
@@ -155,7 +151,9 @@ def test_one_row_that_makes_the_difference(tmp_path):
     data.loc[7, ["variant", "sales"]] = ["A", 1e5]
     data.to_csv(path := tmp_path / "log.csv", index=False)
     result = run(path, *NAMES, "--reward", "sales")
-    assert f"Without one row of 3,000 (100000 of A in {data.day[7]}) the difference of A and " in said(result)
+    assert f"Without one row of 3,000 (100,000 of A in {data.day[7]}) the difference of A and " in said(
+        result
+    )
     found = json.loads(run(path, *NAMES, "--reward", "sales", "--json").stdout)
     second = tp.fit(data, arm="variant", environment="day", reward="sales").decision.runner_up
     for key, rows in (("with_it", data), ("without", data.drop(7))):

@@ -251,7 +251,10 @@ def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable
     from tideproof.report.arms_table import arm_columns
     from tideproof.report.screen import tables
 
-    first, *others = (column._replace(cells=column.cells[:most]) for column in arm_columns(analysis))
+    first, *others = (
+        column._replace(cells=[printable(cell) for cell in column.cells[:most]])
+        for column in arm_columns(analysis)
+    )
     more = len(analysis.arms) - most
     caption = f"{more:,} more arms: --html shows and --json lists all" if more > 0 else None
     return tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)

@@ -138,7 +138,7 @@ def _two_arms(fit: Fit) -> list[str]:
         return []
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
-        f"Of two arms both sides count ({p_value(p)}). One-sided, if you had asked beforehand whether {beats} "
+        f"Of two arms both sides count ({p_value(p)}). One-sided, had you asked beforehand whether {beats} "
         f"and nothing else, {p_value(0.5 * p)}."
     ]
 

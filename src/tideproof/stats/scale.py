@@ -27,7 +27,7 @@ class Choice(NamedTuple):
     tests : of each scale that is possible, the test in which it looks worst; with two rivals p is doubled.
     told : whether the data speak against another scale; if not, the choice is a convention.
     sentence : what was found.
-    possible : the scales that the data do not speak against, `name` among them.
+    possible : the scales that the data were asked about and do not speak against, `name` among them.
     """
 
     name: Scale
@@ -64,7 +64,8 @@ def choose_scale(cells: Cells) -> Choice:
     right = [scale for scale in scales if scale not in wrong]
     name: Scale = right[0] if right else max(scales, key=lambda scale: tests[scale].p)
     sentence = _sentence(name, tests, wrong, right)
-    return Choice(name, tests, bool(wrong) and bool(right), sentence, tuple(right) or (name,))
+    possible = tuple(scale for scale in scales if scale == name or DOUBT <= tests[scale].p < 1.0)
+    return Choice(name, tests, bool(wrong) and bool(right), sentence, possible)
 
 
 def logarithm_gain(cells: Cells, logs: Cells) -> float:
