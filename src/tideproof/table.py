@@ -135,7 +135,9 @@ class Table:
 
 def _plain(values: Iterable[Any]) -> list[Any]:
     """Return the values as Python objects, NaN as None."""
-    items = values.tolist() if hasattr(values, "tolist") else list(values)
+    items: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
+    if type(values).__name__ == "ndarray" and values.dtype.kind in "biuf":  # type: ignore[attr-defined]
+        return [None if v != v else v for v in items]  # plain already; NaN alone differs from itself
     items = [v.item() if hasattr(v, "item") else v for v in items]
     return [None if isinstance(v, float) and math.isnan(v) else v for v in items]
 

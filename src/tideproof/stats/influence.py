@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tideproof.core.arrays import Floats
@@ -30,14 +28,15 @@ def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = 
     if lifts:
         lead, now = np.expm1(lead), np.expm1(now)
     change = lead - now
-    winner = [None if math.isnan(x[0]) else c.arms[int(np.argmax(x))] for x in without]
+    winner = np.where(np.isnan(without[:, 0]), -1, without.argmax(axis=1)).tolist()  # -1: nobody can say
     rank = np.where(np.isnan(change), -np.inf, -np.abs(change))
-    rows = [int(j) for j in np.argsort(rank, kind="stable") if c.compares[j]]
+    rows = np.argsort(rank, kind="stable")
+    rows = rows[c.compares[rows]]
     return Table(
         {
-            "environment": [c.environments[j] for j in rows],
+            "environment": [c.environments[j] for j in rows.tolist()],
             "n": c.sizes[rows].astype(np.int64),
-            "best": [winner[j] for j in rows],
+            "best": [None if winner[j] < 0 else c.arms[winner[j]] for j in rows.tolist()],
             "lead": lead[rows],
             "change": change[rows],
         }
