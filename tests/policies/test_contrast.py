@@ -147,3 +147,18 @@ def test_without_a_budget_it_is_not_far_behind():
     open_end = tp.policy("contrast", anytime=True, label="anytime")
     study = tp.simulate(world, [open_end, "round-robin+ols"], 100, replications=8000, seed=5)
     assert study.ratio("anytime", "round-robin+ols", level=0.998).high[0] < 0.65
+
+
+def test_pulls_that_are_out_count_as_played():
+    """Late in a batch as little is left to explore as if its rewards were told."""
+    run = tp.Experiment(["A", "B", "C"], budget=480, seed=1)
+    for i, pull in enumerate(run.ask(n=40, environment=1)):
+        run.tell(pull, float(i % 7))
+    run.ask(n=200, environment=2)
+    run.shares(environment=2)
+    left = 480 - 240  # a multiple of eight pulls, of which 200 are out
+    s = math.sqrt(2 * math.log(2 + left / 3) * (left + 1) / 480)
+    assert run._numbers.ahead.view.state.scale[0] == pytest.approx(3 * s)
+    assert run._numbers.memory.view.state.scale[0] == pytest.approx(
+        3 * math.sqrt(2 * math.log(2 + 440 / 3) * 441 / 480)
+    )

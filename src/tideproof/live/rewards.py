@@ -115,7 +115,7 @@ class Telling(Handle):
             share = whole("successes", successes, 0, n) / n
             return share, share * (1.0 - share) * n / (n - 1) if n > 1 else 0.0
         if mean is None:
-            raise InputError("a summary needs the mean of its rewards, or its successes")
+            raise InputError("mean must be a finite number, not None, unless successes are given")
         if self._state.created.options.get("rewards") == "conversions":
             raise InputError(f"a summary of conversions needs its successes, not mean={mean!r}")
         mean = self._mean("mean", mean)

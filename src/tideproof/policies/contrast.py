@@ -221,4 +221,5 @@ POLICY = Policy(
     anytime=True,
     shift_aware=True,
     merges=lambda state: bool(state.begun[0]),
+    on_ratios={"exploration": 1.5},  # budgets of thousands, of which hardly any brings an event
 )

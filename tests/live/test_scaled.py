@@ -1,0 +1,274 @@
+"""Policies that compare arms by ratios or odds: their fit against statsmodels, what is ahead against dense sums."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from statsmodels.discrete.conditional_models import ConditionalLogit
+
+import tideproof as tp
+from runs import ARMS
+from tideproof.live.experiment import Experiment
+from tideproof.live.scaled import scaled
+
+PULLS = np.array([[90.0, 60.0, 0.0], [40.0, 80.0, 120.0], [30.0, 0.0, 50.0]])
+EVENTS = np.array([[4.0, 5.0, 0.0], [6.0, 9.0, 21.0], [1.0, 0.0, 2.0]])
+MEAN = np.divide(EVENTS, PULLS, out=np.zeros((3, 3)), where=PULLS > 0)
+SQUARES = EVENTS * (1 - MEAN)
+
+
+def with_half_an_event(pulls, events, before, half):
+    """Return arm, environment, pulls and sums of each cell, an environment before the others included."""
+    environment, arm = np.nonzero(pulls)
+    return (
+        np.append(arm, [0, 1, 2]),
+        np.append(environment, [3, 3, 3]),
+        np.append(pulls[environment, arm], [before] * 3),
+        np.append(events[environment, arm], [half] * 3),
+    )
+
+
+def covariances(found):
+    """Return the variances of the differences to the first arm."""
+    P = found.P * found.noise
+    return [P[0, 0] + P[i, i] - 2 * P[0, i] for i in (1, 2)]
+
+
+@pytest.mark.parametrize("unit", [1.0, 7.0])
+def test_ratios_are_a_quasi_poisson_regression_with_half_an_event_more(unit):
+    """Of conversions, and of money: seven a sale, where half an event is 3.5."""
+    arm, environment, n, events = with_half_an_event(PULLS, EVENTS, 1.0, 0.5)
+    X = np.column_stack([arm == 1, arm == 2, *(environment == j for j in range(4))]).astype(float)
+    glm = sm.GLM(events * unit, X, family=sm.families.Poisson(), offset=np.log(n)).fit(tol=1e-13)
+    found = scaled("ratio", PULLS, MEAN * unit, SQUARES * unit**2)
+    np.testing.assert_allclose(found.theta[1:] - found.theta[0], glm.params[:2], rtol=1e-8)
+    told = slice(0, len(n) - 3)
+    fitted, sums = glm.fittedvalues[told], events[told] * unit
+    spread = (SQUARES * unit**2).sum() + ((sums - fitted) ** 2 / n[told]).sum()
+    dispersion = spread / fitted.sum()
+    np.testing.assert_allclose(covariances(found), np.diag(glm.cov_params())[:2] * dispersion, rtol=1e-7)
+    average = EVENTS.sum() * unit / PULLS.sum()
+    assert found.noise == pytest.approx(dispersion / average)
+
+
+def test_odds_are_a_conditional_logit_with_one_success_of_two_more():
+    arm, environment, n, events = with_half_an_event(PULLS, EVENTS, 2.0, 1.0)
+    rows = [
+        (a, j, y)
+        for a, j, m, s in zip(arm, environment, n, events, strict=True)
+        for y in [1] * int(s) + [0] * int(m - s)
+    ]
+    a, j, y = np.array(rows).T
+    logit = ConditionalLogit(y, np.column_stack([a == 1, a == 2]).astype(float), groups=j).fit(
+        disp=False, method="newton", tol=1e-13
+    )
+    found = scaled("odds", PULLS, MEAN, SQUARES)
+    np.testing.assert_allclose(found.theta[1:] - found.theta[0], logit.params, rtol=1e-7)
+    P = [found.P[0, 0] + found.P[i, i] - 2 * found.P[0, i] for i in (1, 2)]
+    variances = np.diag(logit.cov_params())
+    np.testing.assert_allclose(np.divide(*P), np.divide(*variances), rtol=1e-6)
+    assert covariances(found) == pytest.approx(variances, rel=0.1)  # times a dispersion, which is near 1
+
+
+def test_an_arm_without_an_event_has_a_finite_estimate_and_nothing_told_has_none():
+    found = scaled("ratio", PULLS, np.where([1, 1, 0], MEAN, 0.0), np.where([1, 1, 0], SQUARES, 0.0))
+    assert np.isfinite(found.theta).all()
+    assert found.theta.argmin() == 2
+    assert scaled("ratio", PULLS, np.zeros((3, 3)), np.zeros((3, 3))) is None
+    assert scaled("odds", PULLS, np.zeros((3, 3)), np.zeros((3, 3))) is None
+
+
+def conversions(**options):
+    return tp.Experiment(ARMS, **{"budget": 3000, "rewards": "conversions", "seed": 4, **options})
+
+
+def told(run, pulls=PULLS, events=EVENTS):
+    for j, a in np.argwhere(pulls > 0).tolist():
+        run.tell_summary(arm=ARMS[a], environment=j, n=int(pulls[j, a]), successes=int(events[j, a]))
+    return run
+
+
+def test_a_policy_sees_the_fit_on_its_scale():
+    run = told(conversions())
+    run.shares(environment="new")  # looks ahead
+    found, fit = scaled("ratio", PULLS, MEAN, SQUARES), run._numbers.ahead.view.data.fit
+    assert fit.mu.tolist() == found.theta.tolist()
+    assert fit.P.tolist() == found.P.tolist()
+    freedom = PULLS.sum() - 3 - 2
+    assert fit.rss[0] == pytest.approx(found.noise * freedom)
+    assert run._numbers.ahead.view.state.leader[0] == found.theta.argmax()
+    raw = run._numbers.memory.view.data.fit
+    assert raw.mu[2] - raw.mu[0] == pytest.approx(
+        tp.fit(
+            run.history(),
+            arm="arm",
+            environment="environment",
+            reward="reward",
+            n="n",
+            sample_variance="variance",
+        )
+        .contrast("C", "A")
+        .estimate
+    )
+
+
+def test_pulls_that_are_out_have_their_place_in_the_design():
+    run = told(conversions())
+    for environment, count in (("new", 30), (1, 20)):
+        run.ask(n=count, environment=environment)
+    out = np.zeros((4, 3))
+    for pull in run.pulls_out():
+        out[3 if pull.environment == "new" else 1, ARMS.index(pull.arm)] += 1
+    run.tell_summary(arm="A", environment="later", n=1, successes=0)  # all is laid anew
+    run.shares(environment="new")
+    pulls, events = np.vstack([PULLS, [1.0, 0.0, 0.0]]), np.vstack([EVENTS, np.zeros(3)])
+    mean = np.divide(events, pulls, out=np.zeros((4, 3)), where=pulls > 0)
+    P = scaled("ratio", pulls, mean, events * (1 - mean)).P
+    L = np.linalg.pinv(P - P.mean(0) - P.mean(1)[:, None] + P.mean())
+    for before, more in ((np.zeros(3), out[3]), (PULLS[1], out[1])):
+        both = before + more
+        L += np.diag(both) - np.outer(both, both) / both.sum()
+        if before.any():
+            L -= np.diag(before) - np.outer(before, before) / before.sum()
+    ahead, dense = run._numbers.ahead.view.data.fit.P, np.linalg.pinv(L)
+    for i, k in ((0, 1), (0, 2), (1, 2)):
+        one, other = (M[i, i] + M[k, k] - 2 * M[i, k] for M in (ahead, dense))
+        assert one == pytest.approx(other, rel=1e-9)
+    assert run._numbers.ahead.view.data.pulls.tolist() == (pulls.sum(0) + out.sum(0)).tolist()
+
+
+def test_what_is_recommended_is_a_lift():
+    run = told(conversions())
+    found, fit = run.recommend(), scaled("ratio", PULLS, MEAN, SQUARES)
+    assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
+    gap = fit.theta[2] - fit.theta[1]
+    assert found.margin == pytest.approx(np.expm1(gap))
+    variance = fit.noise * (fit.P[1, 1] + fit.P[2, 2] - 2 * fit.P[1, 2])
+    z = 1.96508  # 0.975 quantile of Student's t with 465 degrees of freedom
+    assert [found.low, found.high] == pytest.approx(
+        np.expm1(gap + np.array([-z, z]) * variance**0.5), rel=1e-4
+    )
+    assert f"select C: {100 * found.margin:+.3g} % against B (95 % interval" in str(found)
+    assert found.to_dict()["scale"] == "ratio"
+    less = told(conversions(direction="minimize")).recommend()
+    assert (less.arm, less.runner_up) == ("A", "B")
+    assert less.margin == pytest.approx(-np.expm1(fit.theta[0] - fit.theta[1]))
+    assert f"{100 * less.margin:.3g} % below B" in str(less)
+    odds = told(conversions(scale="odds")).recommend()
+    assert odds.margin > found.margin  # the larger, the higher the rates
+    assert "% in odds against" in str(odds)
+    raw = told(conversions(scale="difference")).recommend()
+    assert raw.margin < 0.2
+    assert raw.scale == "difference"
+
+
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson"])
+@pytest.mark.parametrize("scale", ["ratio", "odds"])
+def test_saved_folded_and_looked_at_it_is_the_same_run(policy, scale, tmp_path):
+    """A run of asks and rewards in any order, the one looked at after each, the other not."""
+    runs = [conversions(policy=policy, scale=scale, budget=400) for _ in range(2)]
+    for run in runs:
+        rng = np.random.default_rng(7)
+        out = []
+        for step in range(60):
+            out += [pull.id for pull in run.ask(n=int(rng.integers(1, 9)), environment=step // 7)]
+            if run is runs[0]:
+                run.recommend(), run.shares(environment=step // 7)
+            if step % 3:
+                here = [out.pop(int(rng.integers(len(out)))) for _ in range(len(out) // 2)]
+                by = {f"{run._state.book.session}-{n}": pull for n, pull in enumerate(run._state.book.pulls)}
+                rates = {"A": 0.1, "B": 0.2, "C": 0.3}
+                run.tell_many(here, [float(rng.random() < rates[by[id].arm]) for id in here])
+                if out and step % 9 == 0:
+                    run.cancel(out.pop())
+            if sum(run._state.book.asked) > 380:
+                break
+    one, other = runs
+    assert [pull.arm for pull in one._state.book.pulls] == [pull.arm for pull in other._state.book.pulls]
+    path = tmp_path / "run.json"
+    one.save(path)
+    for again in (other, tp.Experiment.load(path), Experiment._folded(one.events())):
+        assert again._numbers.buffers() == one._numbers.buffers()
+        theirs, ours = again.recommend(), one.recommend()
+        assert (theirs.margin, theirs.low, theirs.p_best) == (ours.margin, ours.low, ours.p_best)
+
+
+def test_a_summary_of_successes_is_its_zeros_and_ones():
+    one, other = conversions(budget=60), conversions(budget=60)
+    for pull in one.ask(n=30, environment=1):
+        one.tell(pull, float(pull.arm == "B"))
+    by = {arm: sum(pull.arm == arm for pull in one._state.book.pulls) for arm in ARMS}
+    other.ask(n=30, environment=1)
+    for arm, n in by.items():
+        other.tell_summary(arm=arm, environment=1, n=n, successes=n if arm == "B" else 0)
+    for run in (one, other):
+        assert run.pulls_out() == []
+    assert [pull.arm for pull in one.ask(n=30, environment=2)] == [
+        pull.arm for pull in other.ask(n=30, environment=2)
+    ]
+    single = tp.Experiment(ARMS, budget=9)
+    single.tell_summary(arm="A", environment=1, n=1, successes=1)
+    single.tell_summary(arm="A", environment=1, n=4, successes=1)
+    assert single.history()["variance"] == [None, 0.25]
+
+
+REFUSED = [
+    (lambda: conversions(rewards="clicks"), "rewards must be 'normal', .* or 'money', not 'clicks'"),
+    (lambda: conversions(scale="log"), "scale must be 'auto', 'difference', 'ratio' or 'odds', not 'log'"),
+    (
+        lambda: conversions(rewards="counts", scale="odds"),
+        "scale='odds' is for rewards='conversions', not 'counts'",
+    ),
+    (
+        lambda: conversions(rewards="normal", scale="ratio"),
+        "scale='ratio' is for rewards='conversions', .* not 'normal'",
+    ),
+    (
+        lambda: conversions(policy="round-robin", scale="ratio"),
+        "by the fit alone, such as 'contrast'; round-robin does not",
+    ),
+    (lambda: conversions(lease=10.0, default=0.5), "default of conversions must be 0 or 1, not 0.5"),
+    (lambda: tell(conversions(), 0.5), "reward of conversions must be 0 or 1, not 0.5: it is not taken in"),
+    (lambda: tell(conversions(), 2), "reward of conversions must be 0 or 1, not 2"),
+    (
+        lambda: tell(conversions(rewards="counts"), 1.5),
+        "reward of counts must be a whole number of at least 0, not 1.5",
+    ),
+    (lambda: tell(conversions(rewards="money"), -1), "reward of money must be at least 0, not -1"),
+    (lambda: summary(mean=0.2, variance=0.1), "a summary of conversions needs its successes, not mean=0.2"),
+    (lambda: summary(), "mean must be a finite number, not None, unless successes are given"),
+    (lambda: summary(successes=11), "successes must be a whole number from 0 to 10, not 11"),
+    (lambda: summary(successes=1, mean=0.1), "a summary has successes or a mean, not both"),
+    (lambda: summary("money", mean=-1, variance=0), "mean of money must be from 0 to inf, not -1"),
+    (
+        lambda: conversions().warm_start(
+            {"a": ["A", "B"], "d": [1, 1], "r": [2.0, 1.0]}, arm="a", environment="d", reward="r"
+        ),
+        "mean of conversions must be from 0 to 1, not 2",
+    ),
+]
+
+
+def tell(run, reward):
+    run.tell(run.ask(), reward)
+
+
+def summary(rewards="conversions", **told):
+    conversions(rewards=rewards).tell_summary(arm="A", environment=1, n=10, **told)
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_what_cannot_be_is_refused(make, message):
+    with pytest.raises(tp.InputError, match=message):
+        make()
+
+
+def test_a_policy_that_knows_no_fit_compares_as_it_always_did():
+    assert conversions(policy="round-robin")._numbers.scale == "difference"
+    assert conversions(policy="lucb")._numbers.scale == "difference"
+    assert conversions()._numbers.scale == "ratio"
+    assert tp.Experiment(ARMS, budget=9)._numbers.scale == "difference"
+
+
+def test_normal_runs_are_written_as_before():
+    assert "rewards" not in tp.Experiment(ARMS, budget=9).events()[0].options
+    assert conversions().events()[0].options["scale"] == "ratio"

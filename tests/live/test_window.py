@@ -1,0 +1,136 @@
+"""Conversions with a lease: what is told before the window closes counts when it closes."""
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.live.experiment import Experiment
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def shop(clock, **options):
+    return tp.Experiment(["A", "B"], **{"budget": 4000, "lease": 10.0, "clock": clock, "seed": 1, **options})
+
+
+def rates(run):
+    """Return the mean of the rewards that count, arm by arm."""
+    rows = [row for row in run.history().to_dicts() if row["n"]]
+    return [np.mean([row["reward"] for row in rows if row["arm"] == arm]) for arm in ("A", "B")]
+
+
+def midway(**options):
+    """Return a shop with 2,000 visitors, of whom every fifth buys at once, half of the windows open."""
+    clock = Clock()
+    run = shop(clock, **options)
+    buys = np.random.default_rng(3).random(2000) < 0.2
+    for step in range(20):
+        pulls = run.ask(n=100, environment=1)
+        sold = [pull.id for pull, bought in zip(pulls, buys[100 * step :], strict=False) if bought]
+        run.tell_many(sold, [1.0] * len(sold))
+        clock.now += 1.0
+    run.shares()  # looks at the clock
+    return run, clock
+
+
+def test_rates_are_inflated_if_successes_count_at_once_and_failures_later():
+    """Negative control: half of the failures are still out, so that a rate of 1/5 looks like 1/3."""
+    run, _ = midway(default=0.0)
+    told = sum(run.history()["n"])
+    assert sum(run.history()["reward"][i] or 0.0 for i in range(2000)) / told == pytest.approx(
+        1 / 3, abs=0.04
+    )
+
+
+def test_a_unit_counts_when_its_window_closes():
+    """The standard error of a rate of 1,000 visitors is .013: the bound is five of them, 6e-7."""
+    run, clock = midway(rewards="conversions")
+    assert sum(run.history()["n"]) == 1000 + 100  # the first ten batches and the one whose time is just over
+    closed = [r for r in run.history()["reward"] if r is not None]
+    assert np.mean(closed) == pytest.approx(0.2, abs=5 * 0.012)
+    clock.now += 10.0
+    assert sum(run.history()["n"]) == 2000
+    assert run.pulls_out() == []
+    assert sum(run.history()["reward"]) == (np.random.default_rng(3).random(2000) < 0.2).sum()
+
+
+def test_what_is_held_back_can_be_repeated_corrected_and_cancelled():
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    first, second, third, fourth = run.ask(n=4, environment=1)
+    run.tell_many([first, second, third], [1, 1, 1])
+    run.tell(first, 1)
+    with pytest.raises(tp.ConflictingReward, match=r"was told 1.0 before; now 0.0"):
+        run.tell(first, 0)
+    run.correct(second, 0)
+    run.cancel(third)
+    assert run.history()["n"] == [0, 0, 0, 0]
+    assert run.pulls_out() == [first, second, fourth]
+    with pytest.raises(tp.InputError, match="only a told reward can be corrected"):
+        run.correct(fourth, 1)
+    clock.now = 10.0
+    assert run.history()["reward"] == [1.0, 0.0, None, 0.0]
+    assert run.history()["status"] == ["told", "told", "cancelled", "defaulted"]
+    run.tell(fourth, 1)  # late: it replaces the default
+    assert run.history()["reward"][3] == 1.0
+    again = Experiment._folded(run.events(), clock=clock)
+    assert again._numbers.buffers() == run._numbers.buffers()
+
+
+def test_it_is_held_back_in_files_too(tmp_path):
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    run.tell_many(run.ask(n=6, environment=1), [1, 0, 1, 0, 1, 1])
+    run.save(tmp_path / "shop.json")
+    again = tp.Experiment.load(tmp_path / "shop.json", clock=clock)
+    assert again.history()["n"] == [0] * 6
+    clock.now = 10.0
+    assert again.history()["reward"] == run.history()["reward"] == [1, 0, 1, 0, 1, 1]
+
+
+def test_a_unit_converts_once():
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    pull = run.ask(unit="ann", environment=1)
+    for key in ("one", "two", "two"):
+        run.tell(pull, 1, key=key)
+    clock.now = 10.0
+    assert run.history()["reward"] == [1.0]
+    plain = tp.Experiment(["A", "B"], budget=100, rewards="counts")
+    pull = plain.ask(unit="ann", environment=1)
+    for key in ("one", "two", "two"):
+        plain.tell(pull, 1, key=key)
+    assert plain.history()["reward"] == [2.0]
+
+
+def test_without_a_lease_conversions_count_at_once():
+    run = tp.Experiment(["A", "B"], budget=100, rewards="conversions")
+    run.tell(run.ask(), 1)
+    assert run.history()["reward"] == [1.0]
+
+
+def test_interrupted_it_is_as_before(monkeypatch):
+    """Half of the rewards that were told are not held back."""
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    pulls = run.ask(n=4, environment=1)
+    before = run._state.book.rewards.copy()
+    real, calls = type(run._state)._receive, []
+
+    def broken(self, number, reward):
+        calls.append(number)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        real(self, number, reward)
+
+    monkeypatch.setattr(type(run._state), "_receive", broken)
+    with pytest.raises(KeyboardInterrupt):
+        run.tell_many(pulls, [1, 1, 1, 1])
+    assert run._state.book.rewards == before
