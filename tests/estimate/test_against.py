@@ -29,7 +29,7 @@ def test_each_by_itself_is_the_contrast():
 
 def test_all_at_once_are_sidaks():
     arm, day, reward = draw()
-    fit = Fit.from_arrays(arm, day, reward, level=0.9)
+    fit = Fit.from_arrays(arm, day, reward, level=0.9, variance="common")
     X = dummies(arm, day, 4, 6)[:, :-1]
     ols = sm.OLS(reward, X).fit()
     t = stats.t.ppf(0.5 + 0.5 * 0.9 ** (1 / 3), ols.df_resid)
@@ -45,7 +45,7 @@ def test_all_at_once_are_sidaks():
 def test_a_lift_is_what_the_test_of_a_multiple_does_not_exclude():
     """mean_arm = (1 + lift) mean_control is tested in statsmodels, at both limits."""
     arm, day, reward = draw(1, arms=2)
-    row = against(Fit.from_arrays(arm, day, reward), 0).to_dicts()[0]
+    row = against(Fit.from_arrays(arm, day, reward, variance="common"), 0).to_dicts()[0]
     X = dummies(arm, day, 2, 6)[:, :-1]
     ols = sm.OLS(reward, X).fit()
     average = X.mean(axis=0)

@@ -404,7 +404,7 @@ def test_without_a_degree_of_freedom_only_estimates_are_known():
         assert found.arms[column] == [None] * 3
     assert found.shifts["se"] == [None] * 2
     assert found.p_best == dict.fromkeys("ABC")
-    assert "C leads: +1.5 over B, the runner-up (lift +50 %); no degree of freedom is left" in repr(found)
+    assert "C leads: +1.5 over B, the runner-up (lift +46.2 %); no degree of freedom is left" in repr(found)
     assert repr(found).endswith("4 rewards in 2 environments; no degree of freedom")
 
 
@@ -419,7 +419,7 @@ def test_without_noise():
     assert (never.contrast("A", "B").p, never.p_best) == (None, {"A": None, "B": None})
     sure = Fit.from_arrays(list("ABAB"), [1, 1, 2, 2], [0, 2, 0, 2], variance="common")
     assert (sure.contrast("A", "B").p, sure.p_best) == (0.0, {"A": 0.0, "B": 1.0})
-    assert "leads: +0 over" in repr(found)
+    assert "leads: +0" in repr(found)
 
 
 APART = (

@@ -116,7 +116,7 @@ def test_coverage_where_units_come_back():
         C = found.covariance
         gap = abs(s.mu[0] - s.mu[1])
         covered += gap <= 2.001 * np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])  # t with 59 degrees of freedom
-        rows = Fit(c).contrast(0, 1)
+        rows = Fit(c, variance="common").contrast(0, 1)
         naive += rows.low <= 0.0 <= rows.high
     assert 360 <= covered <= 396
     assert naive < 300
