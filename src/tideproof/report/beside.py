@@ -147,6 +147,6 @@ def _signed(x: float) -> str:
     """Return a number with its sign.
 
     >>> _signed(0.5), _signed(-1234.5)
-    ('+0.5', '-1234')
+    ('+0.5', '-1,234')
     """
     return rounded(x) if x < 0.0 else f"+{rounded(x)}"

@@ -123,9 +123,9 @@ normal       0          5     100            20  drifting    adds        5      
 normal       0         10      60           100  threes      adds        5      last      0.5
 normal       0         40      50            20  uneven      adds        2      first     0.5
 normal       0          2    1000           400  even        adds        5      last      0.1
-uneven       0          2      50             5  uneven      adds        2      equal     0
+uneven       0          2     250             5  uneven      adds        2      equal     0
 uneven       0          5     100            20  even        adds        2      equal     0
-uneven       0          5     100            20  uneven      adds        2      last      1
+uneven       0          5     200            20  uneven      adds        2      last      1
 uneven       0         10     200            30  drifting    adds        2      near      1.5
 """)
 
