@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 from functools import cache
 
@@ -15,6 +16,10 @@ from tideproof.live.experiment import Experiment
 from tideproof.live.pull import OUT
 
 POLICIES = ["linlucb", "contrast", "round-robin+period", "ucb1-normal", "top-two-thompson", "ser3"]
+
+
+class Interrupt(BaseException):
+    """What a handler of signals raises, as Ctrl-C does."""
 
 
 def count(short):
@@ -123,3 +128,27 @@ def check_whole(run, before, name):
     assert list(book.out) == [i for i, status in enumerate(book.status) if status == OUT]
     if not run.done and not book.paused:
         assert run._next_arm("next") == again._next_arm("next")
+
+
+def interrupted_at(line, call):
+    """Make a call that is interrupted before its `line`th line of tideproof; whether it was."""
+    old, seen = sys.gettrace(), 0
+
+    def trace(frame, event, _):
+        nonlocal seen
+        if "tideproof" not in frame.f_code.co_filename or frame.f_code.co_name in ("alone", "remarks"):
+            return None  # a trace gets in between a block that holds a lock and its end, a signal does not
+        if event == "line":
+            seen += 1
+            if seen == line:
+                raise Interrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(old)
+    return False

@@ -14,14 +14,10 @@ import time
 import numpy as np
 import pytest
 
-from faults import CALLS, POLICIES, busy, check_whole, count
+from faults import CALLS, POLICIES, Interrupt, busy, check_whole, count, interrupted_at
 from tideproof.live import told as module
 
 faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
-
-
-class Interrupt(BaseException):
-    """What a handler of signals raises, as Ctrl-C does."""
 
 
 @pytest.fixture(autouse=True)
@@ -96,30 +92,6 @@ def test_signals_at_random_points_of_every_method():
         check_whole(run, before, name)
         trial += 1
         assert trial < 20 * count(100)
-
-
-def interrupted_at(line, call):
-    """Make a call that is interrupted before its `line`th line of tideproof; whether it was."""
-    old, seen = sys.gettrace(), 0
-
-    def trace(frame, event, _):
-        nonlocal seen
-        if "tideproof" not in frame.f_code.co_filename or frame.f_code.co_name in ("alone", "remarks"):
-            return None  # a trace gets in between a block that holds a lock and its end, a signal does not
-        if event == "line":
-            seen += 1
-            if seen == line:
-                raise Interrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        call()
-    except Interrupt:
-        return True
-    finally:
-        sys.settrace(old)
-    return False
 
 
 @faults

@@ -6,6 +6,7 @@ import statsmodels.api as sm
 from statsmodels.discrete.conditional_models import ConditionalLogit
 
 import tideproof as tp
+from faults import interrupted_at
 from runs import ARMS
 from tideproof.live.experiment import Experiment
 from tideproof.live.scaled import scaled
@@ -190,6 +191,34 @@ def test_saved_folded_and_looked_at_it_is_the_same_run(policy, scale, tmp_path):
         assert again._numbers.buffers() == one._numbers.buffers()
         theirs, ours = again.recommend(), one.recommend()
         assert (theirs.margin, theirs.low, theirs.p_best) == (ours.margin, ours.low, ours.p_best)
+
+
+@pytest.mark.parametrize("call", ["ask", "tell", "expire", "look"])
+def test_interrupted_anywhere_it_is_as_before_or_as_after(call):
+    """Every fiftieth line or so, held rewards and pulls out in two environments among what may be half done."""
+    now = [0.0]
+    run = told(conversions(lease=10.0, clock=lambda: now[0]))
+    run.tell_many(run.ask(n=12, environment=1)[:6], [1, 0, 0, 1, 0, 0])
+    run.ask(n=9, environment="new")
+    events, line = run.events(), 1
+    calls = {
+        "ask": lambda each: each.ask(n=3, environment=1),
+        "tell": lambda each: each.tell_many(each.pulls_out()[9:14], [1, 0, 1, 0, 1]),
+        "expire": lambda each: (now.__setitem__(0, 11.0), each.ask(environment=2)),
+        "look": lambda each: each.shares(environment=1, n=5),
+    }
+    while True:
+        now[0] = 1.0
+        each = Experiment._folded(list(events), clock=lambda: now[0])
+        if line % 2:
+            each.done  # noqa: B018  (looks ahead, or has everything to do yet)
+        if not interrupted_at(line, lambda each=each: calls[call](each)):
+            break
+        again = Experiment._folded(each.events(), clock=lambda: now[0])
+        assert again._numbers.buffers() == each._numbers.buffers(), line
+        assert again._state.book.rewards == each._state.book.rewards, line
+        line += 1 + line // 20 + 7
+    assert line > 300
 
 
 def test_a_summary_of_successes_is_its_zeros_and_ones():
