@@ -106,6 +106,7 @@ def test_a_policy_sees_the_fit_on_its_scale():
             reward="reward",
             n="n",
             sample_variance="variance",
+            variance="common",
         )
         .contrast("C", "A")
         .estimate
