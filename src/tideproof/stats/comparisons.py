@@ -14,6 +14,8 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.inference import chance_below, critical_values, pair_variances
 from tideproof.stats.tails import normal_from_student, student_from_normal
 
+_MANY = 500  # arms, beyond which not all get a close look
+_FAR = 1.5  # deviates below the bar, from which standard errors are trusted
 _RIVALS = 3  # of each arm that are looked at closely: those that tell most against it
 
 
@@ -110,7 +112,7 @@ class Field:
             above = (self.mu - self.mu[i]) / self.se[i]
         above[np.isnan(above)] = 0.0
         above[i] = -np.inf
-        few = min(_RIVALS, self.size - 1)
+        few = min(_RIVALS if self.size <= _MANY else 1, self.size - 1)
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
@@ -148,16 +150,14 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     if not field.known:
         return candidate
     arms = field.arms.tolist()
-    against = np.full(field.size, -np.inf)
-    for i in range(field.size):
-        if field.mu[i] < field.mu.max():  # who leads always may
-            rivals = (arms[r] for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
-            found = (field.pairs.deviate(r, arms[i]) for r in rivals)
-            against[i] = max((z for z in found if not math.isnan(z)), default=-np.inf)
-    single, most = (
-        normal_quantile(field.one_sided),
-        normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1)),
-    )
+    single = normal_quantile(field.one_sided)
+    most = normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1))
+    against = _roughly(field, most)
+    for i in np.flatnonzero(np.isnan(against)).tolist():
+        rivals = (arms[r] for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
+        found = (field.pairs.deviate(r, arms[i]) for r in rivals)
+        against[i] = max((z for z in found if not math.isnan(z)), default=-np.inf)
+    against[field.mu == field.mu.max()] = -np.inf  # who leads always may
     candidate = against <= most
     unsure = np.flatnonzero((against > single) & candidate)
     if unsure.size:
@@ -165,6 +165,20 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
         chance = chance_below(field.covariance, field.freedom, t, unsure)
         candidate[unsure] = chance[unsure] <= field.one_sided
     return candidate
+
+
+def _roughly(field: Field, bar: float) -> Floats:
+    """Return how far arms are behind the leader, in standard errors, of many arms those far from the bar.
+
+    NaN for those that deserve a close look: all, if they are not many.
+    """
+    if field.size <= _MANY:
+        return np.full(field.size, np.nan)
+    leader = int(np.argmax(field.mu))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        behind = (field.mu[leader] - field.mu) / field.se[leader]
+    close = (behind > bar - _FAR) & (behind < 2.0 * bar + _FAR)
+    return np.where(close, np.nan, behind)
 
 
 def compare_with_best(field: Field) -> Comparisons:

@@ -130,9 +130,10 @@ class PairTests:
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
         """Return a standard normal number if theta_i - theta_k = gap, high if it is more; NaN if unknown."""
         null = self.scale.null(i, k, gap)
-        moments, n = self.law.moments(null.mean), self.scale.cells.n
-        parts = null.direction**2 * n * moments.variance
-        z = deviate(null.statistic, float(parts.sum()), float(np.sum(null.direction**3 * n * moments.third)))
+        moments, direction = self.law.moments(null.mean), null.direction
+        weight = self.scale.cells.n * direction * direction
+        parts = weight * moments.variance
+        z = deviate(null.statistic, float(parts.sum()), float(np.dot(weight * direction, moments.third)))
         if moments.spreads is None:
             return z
         freedom = moments.spreads.freedom_of(self.scale.cells, parts)

@@ -13,6 +13,7 @@ from tideproof.stats.solve import solve
 from tideproof.stats.wrong_scale import Scale, WrongScale, noise_grows, wrong_scale
 
 DOUBT = 0.05  # p below which a scale is wrong
+_MANY = 500  # arms, beyond which testing scales takes longer than all else
 _RARE = 0.1  # mean chance of an event below which nobody tells odds from ratios
 
 _SAME: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds": "odds ratios"}
@@ -54,6 +55,10 @@ def choose_scale(cells: Cells) -> Choice:
         if test.p < DOUBT:
             said += f" These are not the same at every level of the environments ({_p(test.p)})."
         return Choice("difference", {"difference": test}, False, said)
+    if cells.K > _MANY:
+        conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
+        said = f"With more than {_MANY} arms scales are not tested; {_SAME[conventional]} are shown."
+        return Choice(conventional, {}, False, said, (conventional,))
     rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
     multiplies = cells.binary or noise_grows(cells)
     scales: list[Scale] = ["ratio", "difference"] if multiplies else ["difference", "ratio"]
