@@ -173,6 +173,19 @@ def test_an_arm_is_excluded_only_by_one_that_has_enough_events_and_a_test():
     assert may_be_best(apart).tolist() == [True, True]
 
 
+def test_of_many_arms_only_those_near_the_bar_get_a_close_look():
+    mu = np.concatenate([[9.0], np.linspace(0.0, 8.9, 600)])
+    many = field(mu, 0.5 * np.eye(601), 1e9, 0.95)  # every standard error is 1
+    bar = stdtrit(1e9, 1.0 - 0.05 / 600)
+    looked = []
+    deviate = many.pairs.deviate
+    many.pairs.deviate = lambda i, k, gap=0.0: looked.append(k) or deviate(i, k, gap)
+    assert may_be_best(many).tolist() == (9.0 - mu <= bar).tolist()
+    assert 0 < len(looked) < 500
+    assert np.abs(9.0 - mu[looked]).min() > bar - 1.6
+    assert np.abs(9.0 - mu[looked]).max() < 2.0 * bar + 1.6
+
+
 def test_turned_pairs_are_those_of_the_negative():
     mu, C, freedom = np.array([1.0, 3.0, 2.0]), covariance(3, 5), np.full((3, 3), 8.0)
     turned, mirrored = Turned(Wald(mu, C, freedom)), Wald(-mu, C, freedom)

@@ -156,6 +156,13 @@ def test_one_environment_tells_nothing_and_conversions_are_compared_by_ratios():
     )
 
 
+def test_scales_of_very_many_arms_are_not_tested():
+    events = np.random.default_rng(1).binomial(100, 0.1, (3, 501))
+    choice = choose_scale(from_events(np.full((3, 501), 100), events))
+    assert (choice.name, choice.tests, choice.possible) == ("ratio", {}, ("ratio",))
+    assert choice.sentence == "With more than 500 arms scales are not tested; ratios are shown."
+
+
 def test_rewards_below_zero_are_compared_by_differences():
     cells = from_sums(np.full((4, 2), 9), np.array([[1.0, 2.0], [-3.0, 1.0], [4.0, 2.0], [0.0, 1.0]]))
     choice = choose_scale(cells)

@@ -177,6 +177,7 @@ def _roughly(field: Field, bar: float) -> Floats:
     leader = int(np.argmax(field.mu))
     with np.errstate(divide="ignore", invalid="ignore"):
         behind = (field.mu[leader] - field.mu) / field.se[leader]
+    behind[leader] = 0.0
     close = (behind > bar - _FAR) & (behind < 2.0 * bar + _FAR)
     return np.where(close, np.nan, behind)
 
