@@ -162,7 +162,7 @@ class World:
     def to_dict(self) -> dict[str, Any]:
         """Return the world as numbers, strings, lists and dicts.
 
-        What came to worlds later, `rewards` and `tide`, is left out where it is as ever, so that the same world
+        What came to worlds later, `rewards` and `tide`, is left out where it is as ever, so that a world
         is written, and its studies are known, as by older versions.
 
         >>> world = World([1.0, 2.0], shifts=Uniform(0, 3))
