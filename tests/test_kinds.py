@@ -280,9 +280,6 @@ def test_benchmark_times_are_compared_by_ratios():
     assert min(wrong.arms["mean"]) < 0.0
 
 
-@pytest.mark.xfail(
-    strict=True, reason="half an event more, of the size of the heaviest queries, reverses the ranking"
-)
 def test_the_fastest_database_wins(tmp_path):
     log = kinds.benchmark_times(SEED)
     fit = tp.fit(log, **BENCHMARK)

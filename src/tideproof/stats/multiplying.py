@@ -142,13 +142,18 @@ def _shown(scale: Multiplying) -> Floats:
 def _steady(cells: Cells, own: Floats) -> Multiplied:
     """Solve with half an event more for each arm, spread over its cells as if all arms were equal.
 
-    Of rewards that are not counted the size of an event is about their mean square over their mean.
+    The size of an event is about the mean square over the mean of the rewards in its environment: 1 where
+    rewards are 0 or 1, nearly the reward itself where none is 0.
     """
     overall = float(own.sum() / cells.n.sum())
     if overall == 0.0:
         raise InputError("scale='ratio' needs a reward above 0; all are 0")
-    rate = (cells.by_environment(own) + overall) / (cells.sizes + 1.0)  # above 0 without an event, too
-    expected = cells.n * rate[cells.environment]
-    size = float(np.sum(cells.squares + cells.n * cells.mean**2) / own.sum())
-    extra = 0.5 * size * expected / cells.by_arm(expected)[cells.arm]
+    total = cells.by_environment(own)
+    rate = (total + overall) / (cells.sizes + 1.0)  # above 0 without an event, too
+    squares = cells.squares + cells.n * cells.mean**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(total > 0.0, cells.by_environment(squares) / total, squares.sum() / own.sum())
+    size = size[cells.environment]
+    events = cells.n * rate[cells.environment] / size  # that are expected if all arms are equal
+    extra = 0.5 * size * events / cells.by_arm(events)[cells.arm]
     return solve_ratio(replace(cells, mean=(own + extra) / cells.n))
