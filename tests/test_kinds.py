@@ -165,7 +165,6 @@ def test_classes_of_schools_with_teachers_as_units():
     assert aide.se > 1.2 * as_if_alone.se  # 20 pupils share one teacher
 
 
-@pytest.mark.xfail(strict=True, reason="shifts are taken out of units, and counted as if out of rows")
 def test_classes_count_as_much_as_their_means():
     random = np.random.default_rng(SEED)
     schools, sizes, pupils = 60, 3, 6
@@ -225,7 +224,6 @@ def test_latin_square_of_rows_and_columns():
         assert tp.fit(log, **question, environment=half).decision.standing == "open"
 
 
-@pytest.mark.xfail(strict=True, reason="pairs of row and column are counted as environments that say nothing")
 def test_a_latin_square_does_not_disown_its_plots(tmp_path):
     names = ["--arm", "treatment", "--environment", "row + column", "--reward", "yield"]
     code, said = analyze(tmp_path, kinds.latin_square(SEED), *names)

@@ -95,7 +95,8 @@ class Fit:
         self.sigma = known(self._sigma)
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
-        self.uninformative = int(np.count_nonzero(cells.arms_seen == 1))
+        alone = int(np.count_nonzero(cells.arms_seen == 1))
+        self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
 
     @classmethod
     def from_arrays(

@@ -41,7 +41,7 @@ def scale_for(cells: Cells, scale: ScaleChoice, variance: Variance) -> Choice:
     if scale == "auto" and variance == "auto":
         return choose_scale(cells)
     if scale == "auto":
-        return Choice("difference", {}, False, f"variance={variance!r} is for differences.")
+        return Choice("difference", {}, False, f"Differences are compared, as variance={variance!r} needs.")
     if scale != "difference" and variance != "auto":
         raise InputError(f"variance={variance!r} is for scale='difference'; with scale={scale!r} use 'auto'")
     return Choice(scale, {}, False, f"scale={scale!r} was asked for.")

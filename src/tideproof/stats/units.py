@@ -34,7 +34,9 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
     z_u adds up reward minus expected reward times g = e_arm - b_j over the unit's rewards, b_j the shares
     of the arms in the environment. Small-sample factors U/(U - 1) and (N - 1)/(N - parameters) with U - 1
     degrees of freedom, for each group of connected arms; environments with a single arm count for
-    nothing, and shifts do not count as parameters where every environment belongs to one unit.
+    nothing, and shifts do not count as parameters where every environment belongs to one unit. Where every
+    unit belongs to one environment, as classes to schools, shifts and arms are taken out of units: the factor
+    is U/(U - parameters), with as many degrees of freedom as are left.
 
     References
     ----------
@@ -61,9 +63,21 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
     parameters = arms if nested else arms + environments - 1.0
     with np.errstate(divide="ignore", invalid="ignore"):  # of an arm alone, which is compared with nothing
         factor = units / (units - 1.0) * (N - 1.0) / (N - parameters)
+    freedom = units - 1.0
+    if _pairs(environment, u.unit[used]).size == np.unique(u.unit[used]).size and not nested:
+        freedom = units - arms - environments + 1.0
+        spent = np.flatnonzero((arms > 1) & (freedom < 1.0))
+        if spent.size:
+            names = listed(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
+            raise InputError(
+                f"variance='by-unit' needs more units than arms and environments; {names} have "
+                f"{units[spent[0]]:.0f} in {environments[spent[0]]:.0f} environments"
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = units / freedom
     factor[arms < 2] = 0.0
     C = factor[s.component] * (s.P @ _scores(c, s, u, used) @ s.P)
-    return ByUnit(C, np.where(s.group > 0, units[s.component] - 1.0, float(s.freedom)))
+    return ByUnit(C, np.where(s.group > 0, freedom[s.component], float(s.freedom)))
 
 
 def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
