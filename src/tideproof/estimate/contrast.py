@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.stats.comparisons import Pairs, normal_quantile
-from tideproof.stats.inference import normal_tail
+from tideproof.stats.comparisons import Pairs
+from tideproof.stats.inference import normal_quantile, normal_tail
 from tideproof.stats.wrong_scale import Scale
 from tideproof.table import plain
 

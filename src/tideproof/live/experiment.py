@@ -21,11 +21,12 @@ from tideproof.live.handle import locked, now
 from tideproof.live.lease import checked_lease
 from tideproof.live.pull import new_session
 from tideproof.live.rewards import Telling, checked_limits, within
-from tideproof.live.scaled import Rewards, Scale, checked_rewards, checked_scale
+from tideproof.live.scaled import Rewards, checked_rewards, checked_scale
 from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
 from tideproof.policies.registry import Chosen, as_policy
+from tideproof.stats.wrong_scale import Scale
 
 
 class Experiment(Asking, Telling, Steering):

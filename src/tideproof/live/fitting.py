@@ -13,9 +13,10 @@ from tideproof.live import events as e
 from tideproof.live.lease import lease_of
 from tideproof.live.pull import DEFAULTED, EXPIRED, OUT, TOLD
 from tideproof.live.rewards import LARGEST, checked_limits
-from tideproof.live.scaled import Scale, checked_rewards
+from tideproof.live.scaled import checked_rewards
 from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
+from tideproof.stats.wrong_scale import Scale
 
 OPTIONS = {"limits", "floors", "caps", "lease", "default", "rewards", "scale"}
 

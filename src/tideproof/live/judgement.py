@@ -10,13 +10,12 @@ import numpy as np
 from tideproof.checks import Direction
 from tideproof.estimate.contrast import known
 from tideproof.live.recommendation import Recommendation
-from tideproof.live.scaled import Scale
 from tideproof.stats.cells import members
-from tideproof.stats.comparisons import normal_quantile
-from tideproof.stats.inference import chance_of_best
+from tideproof.stats.inference import chance_of_best, normal_quantile
 from tideproof.stats.solve import Solution, component_of
 from tideproof.stats.spreads import is_exact
 from tideproof.stats.wald import Wald
+from tideproof.stats.wrong_scale import Scale
 
 LEVEL = 0.95
 

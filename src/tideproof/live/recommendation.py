@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tideproof.checks import Direction
-from tideproof.live.scaled import Scale
+from tideproof.stats.wrong_scale import Scale
 from tideproof.words import listed_groups
 
 

@@ -19,10 +19,10 @@ from tideproof.policies.spec import PolicySpec
 from tideproof.stats.cells import Cells
 from tideproof.stats.odds import solve_odds
 from tideproof.stats.ratio import solve_ratio
+from tideproof.stats.wrong_scale import Scale
 from tideproof.words import listed
 
 Rewards = Literal["normal", "conversions", "counts", "money"]
-Scale = Literal["difference", "ratio", "odds"]
 
 
 class Scaled(NamedTuple):

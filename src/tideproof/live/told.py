@@ -17,10 +17,11 @@ from tideproof.kernels.moments import record
 from tideproof.kernels.random import SELECT, TELL, Draw
 from tideproof.kernels.slot import Slot
 from tideproof.live.environments import Environments
-from tideproof.live.scaled import Scale, Scaled, scaled
+from tideproof.live.scaled import Scaled, scaled
 from tideproof.live.sums import Sums, Values
 from tideproof.policies.spec import PolicySpec
 from tideproof.stats.solve import Solution, component_of
+from tideproof.stats.wrong_scale import Scale
 
 _ZERO = np.uint64(0)
 _ENOUGH = 1000  # environments, to know how large rewards are

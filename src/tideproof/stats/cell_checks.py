@@ -18,11 +18,10 @@ from tideproof.stats.solve import Solution
 
 def log_gaps(c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: float) -> Gaps:
     """Return the logarithm of the ratio of two arms, or of their odds, in each environment: x over y."""
-    variance = pairs.law.moments(pairs.scale.fitted).variance
     with np.errstate(divide="ignore", invalid="ignore"):
         other = 1.0 - c.mean if odds else np.ones(c.n.size)
         value = np.log(c.mean / other)
-        relative = variance / (c.n * (c.mean * other) ** 2)
+        relative = pairs.variance / (c.n * (c.mean * other) ** 2)
         gap = value[x] - value[y]
     gap[~np.isfinite(gap)] = np.nan  # no event of one of them: nothing to divide
     total = np.where(np.isnan(gap), np.nan, relative[x] + relative[y])
@@ -42,7 +41,7 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
     df1, df2 = interactions(c, s), s.told - c.n.size
     check_testable(c, df1)
     fitted = pairs.scale.fitted
-    v = pairs.law.moments(fitted).variance
+    v = pairs.variance
     used = v > 0.0
     residual = np.where(used, c.mean - fitted, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
-from tideproof.stats.inference import chance_below, critical_values, pair_variances
+from tideproof.stats.inference import chance_below, critical_values, normal_quantile, pair_variances
 from tideproof.stats.tails import normal_from_student, student_from_normal
 
 _MANY = 500  # arms, beyond which not all get a close look
@@ -217,10 +217,3 @@ def compare_with_best(field: Field) -> Comparisons:
         for r in others[lowest[:_RIVALS]].tolist():
             low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r]))
     return Comparisons(estimate, low, high, candidate)
-
-
-def normal_quantile(level: float) -> float:
-    """Return the standard normal quantile."""
-    from scipy.special import ndtri
-
-    return float(ndtri(level))

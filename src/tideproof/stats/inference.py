@@ -57,6 +57,13 @@ def normal_tail(z: float) -> float:
     return float(ndtr(-z))
 
 
+def normal_quantile(level: float) -> float:
+    """Return the number that a standard normal one stays below with probability `level`."""
+    from scipy.special import ndtri
+
+    return float(ndtri(level))
+
+
 def f_tail(F: float, df1: float, df2: float) -> float:
     """Return the probability that an F-distributed number exceeds `F`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Multiplying:
         direction = w - c.by_environment(exposure * w)[c.environment] / inside[c.environment]
         return Null(float(np.sum(direction * self.sums)), direction, rate)
 
-    @property
+    @cached_property
     def fitted(self) -> Floats:
         """(C,) the expected mean of each cell, the totals of the environments given."""
         return self.rates(self.theta)[1]
@@ -106,7 +107,7 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     rate, level = levels(theta)
     shown = _shown(scale)
     shown_rate, shown_level = levels(shown)
-    variance = pairs.law.moments(scale.fitted).variance
+    variance = pairs.variance
     with np.errstate(divide="ignore", invalid="ignore"):
         noise = np.where(rate > 0.0, cells.by_environment(cells.n * variance) / scale.totals**2, 0.0)
         share = belongs * cells.sizes * rate / (traffic * level)[:, None]

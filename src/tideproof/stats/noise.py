@@ -295,16 +295,14 @@ def _measured(c: Cells, s: Solution) -> Estimate:
     """Variances as they are found: those of 0/1 rewards from their means, others measured in the cells."""
     pairs = additive_pairs(c, s)
     scale: Any = pairs.scale
-    v = pairs.law.moments(scale.fitted).variance
-    readout = read_out(s, pairs.covariance, c, v / c.n)
+    readout = read_out(s, pairs.covariance, c, pairs.variance / c.n)
     readout = readout._replace(steady=readout.mean + scale.steady - s.mu)
     return _estimate(c, s, pairs.covariance, readout, _full(c, s))._replace(pairs=pairs)
 
 
 def _measured_cells(c: Cells, s: Solution) -> CellNoise:
     pairs = additive_pairs(c, s)
-    v = pairs.law.moments(pairs.scale.fitted).variance
-    return _one_source(v / c.n, np.full(c.n.size, float(s.freedom)))
+    return _one_source(pairs.variance / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _full(c: Cells, s: Solution) -> Floats:

@@ -11,7 +11,7 @@ Mantel and Haenszel's test.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -122,6 +122,11 @@ class PairTests:
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
         self._events = events_met(scale.cells)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(C,) variance of a single reward of each cell, at the means that are fitted."""
+        return self.law.moments(self.scale.fitted).variance
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k."""
