@@ -24,13 +24,14 @@ from tideproof.estimate.scaled import ScaleChoice, estimate_on, mean_limits, sca
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
+from tideproof.stats.any_scale import AnyScale
 from tideproof.stats.averages import period_mean, raw_mean
 from tideproof.stats.cell_checks import lack_of_fit, log_gaps, without_each_environment
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.gaps import gaps, meetings
 from tideproof.stats.inference import limits
 from tideproof.stats.influence import influence, without_each
-from tideproof.stats.noise import MODELS, Variance, sigma2
+from tideproof.stats.noise import MODELS, Estimate, Variance, sigma2
 from tideproof.stats.pair_tests import PairTests
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.solve import solve
@@ -218,7 +219,7 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best: on this scale or on another that the data do not speak against).
         """
-        found = against_best(self._estimate, self._groups, self._sign, self.level)
+        found = against_best(self._widest, self._groups, self._sign, self.level)
         shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
         may = [self._may_be_best[arm] for arm in self.cells.arms]
         return Table({"arm": self.cells.arms, **shown, "candidate": may})
@@ -233,11 +234,22 @@ class Fit:
     def _may_be_best(self) -> dict[Any, bool]:
         """Whether each arm may be the best of its group, on the scale or on another that is as possible."""
         may = candidates(self._estimate, self._groups, self._sign, self.level)
-        for scale in self.choice.possible:
-            if scale != self.scale:
-                other = estimate_on(scale, self.cells, self._solution, self.variance)
-                may |= candidates(other, self._groups, self._sign, self.level)
+        for other in self._others:
+            may |= candidates(other, self._groups, self._sign, self.level)
         return dict(zip(self.cells.arms, may.tolist(), strict=True))
+
+    @cached_property
+    def _others(self) -> list[Estimate]:
+        """The estimates on other scales that the data do not speak against."""
+        rest = (scale for scale in self.choice.possible if scale != self.scale)
+        return [estimate_on(scale, self.cells, self._solution, self.variance) for scale in rest]
+
+    @cached_property
+    def _widest(self) -> Estimate:
+        """The estimate with limits of pairs that allow for the other scales, too."""
+        if not self._others:
+            return self._estimate
+        return self._estimate._replace(pairs=AnyScale(self.scale, self._estimate, self._others))
 
     @cached_property
     def decision(self) -> Decision:
@@ -293,7 +305,7 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        found, C = self._estimate, self._estimate.covariance
+        found, C = self._widest, self._estimate.covariance
         variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
         return contrast(
             (a, b),

@@ -35,6 +35,13 @@ class Additive:
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
         return Null(self.gap(i, k) - gap, direction, self._expected(apart(s.mu, i, k, gap, c.counts)))
 
+    def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
+        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        c = self.cells
+        mu = apart(self.solution.mu, i, k, gap, c.counts)
+        level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
+        return level + mu[i], level + mu[k]
+
     def _expected(self, mu: Floats) -> Floats:
         c = self.cells
         mean = c.mean - c.centred(c.mean - mu[c.arm])

@@ -56,6 +56,14 @@ class Multiplying:
         direction = w - c.by_environment(exposure * w)[c.environment] / inside[c.environment]
         return Null(float(np.sum(direction * self.sums)), direction, rate)
 
+    def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
+        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        theta = apart(self.theta, i, k, gap, self._weight)
+        exposure, _ = self.rates(theta)
+        rate = self.totals / np.maximum(self.cells.by_environment(exposure), _NOTHING)
+        factor = np.exp(np.clip(theta, -_FAR, _FAR))
+        return rate * factor[i], rate * factor[k]
+
     @cached_property
     def fitted(self) -> Floats:
         """(C,) the expected mean of each cell, the totals of the environments given."""

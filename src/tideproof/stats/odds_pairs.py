@@ -55,7 +55,14 @@ class Odds:
         direction = c.weighted(spread).centred(w)
         return Null(float(np.sum(w * (self.sums - expected))), direction, mean)
 
-    def levels(self) -> Floats:
+    def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
+        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        theta = apart(self.theta, i, k, gap, self._weight)
+        level = self.levels(theta)
+        with np.errstate(over="ignore"):
+            return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
+
+    def levels(self, theta: Floats) -> Floats:
         """Return lambda of each environment, (J,): infinite where all rewards are alike."""
         c = self.cells
         rate = c.by_environment(self.sums) / c.sizes
@@ -63,7 +70,7 @@ class Odds:
             found = np.log(rate / (1.0 - rate))
         place = np.zeros(self._part.J, np.int64)
         place[self._part.environment] = c.environment[self._kept]
-        found[place] = centres(self._part, self._totals, self.theta)
+        found[place] = centres(self._part, self._totals, theta)
         return found
 
     def _expected(self, theta: Floats) -> Floats:
@@ -100,7 +107,7 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     shared = cells.weighted(np.maximum(cells.n * variance, 1e-300))
     C = scale.P @ meat(shared, cells.n * variance) @ scale.P
     pairs = PairTests(scale, law, C)
-    traffic, level = cells.sizes / cells.sizes.sum(), scale.levels()
+    traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
     def chances(theta: Floats) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):

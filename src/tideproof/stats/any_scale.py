@@ -1,0 +1,97 @@
+"""Limits of a pair of arms that allow for every scale which the data do not speak against.
+
+Where arms met in different environments, another scale makes other estimates: what was 20 % at low tide is not
+20 % at high tide if the tide adds. If nothing tells which is right, limits on one of them promise too much. A
+gap on another scale says how much both arms would have had in each environment; over all traffic that is a
+gap on this one. So limits reach as far as those of any scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.arrays import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.noise import Estimate
+from tideproof.stats.wrong_scale import Scale
+
+_AGREE = 0.2  # standard errors between two scales' estimates, of which limits need not know
+_FAR = 50.0  # a logarithm of a ratio that is as good as infinite, and of which exp is a number
+
+
+class AnyScale:
+    """Pairs of arms as `shown` has them, on its scale, with limits that reach as far as those of the others.
+
+    Scales whose estimates agree, to a fifth of a standard error, are one.
+    """
+
+    def __init__(self, scale: Scale, shown: Estimate, others: Sequence[Estimate]) -> None:
+        self._scale, self._shown, self._others = scale, shown, others
+        self._near: dict[tuple[int, int], list[Estimate]] = {}
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate, on the scale that is shown."""
+        return self._shown.pairs.gap(i, k)
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return the deviate on the scale that is shown; of no gap, that of the scale which says least."""
+        found = self._shown.pairs.deviate(i, k, gap)
+        if gap:
+            return found
+        rest = (other.pairs.deviate(i, k) for other in self._apart(i, k))
+        return min((found, *(z for z in rest if not math.isnan(z))), key=abs)
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return whether two arms had enough events for a test to exclude one of them."""
+        return self._shown.pairs.enough(i, k)
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_i - theta_k does not exceed, whatever the scale."""
+        found = self._shown.pairs.upper(i, k, z)
+        rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
+        return max((found, *(limit for limit in rest if limit > found)))
+
+    def lower(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_i - theta_k is not below, whatever the scale."""
+        return -self.upper(k, i, z)
+
+    def _apart(self, i: int, k: int) -> list[Estimate]:
+        """Return the other scales on which the two arms differ noticeably by something else."""
+        pair = min(i, k), max(i, k)
+        if pair not in self._near:
+            C = self._shown.covariance
+            near = _AGREE * math.sqrt(max(0.0, float(C[i, i] + C[k, k] - 2.0 * C[i, k])))
+            own = self.gap(*pair)
+            self._near[pair] = [
+                other
+                for other in self._others
+                if not abs(self._seen(other, *pair, other.pairs.gap(*pair)) - own) <= near
+            ]
+        return self._near[pair]
+
+    def _seen(self, other: Estimate, i: int, k: int, gap: float) -> float:
+        """Return a gap on another scale as one on this, over all traffic; NaN where it says nothing."""
+        if math.isnan(gap):
+            return gap
+        scale: Any = other.pairs
+        x, y = scale.scale.met(i, k, min(max(gap, -_FAR), _FAR))
+        share = _traffic(other, scale.scale.cells, i)
+        if self._scale == "difference":
+            return float(share @ (x - y))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self._scale == "ratio":
+                return float(np.log(max(share @ x, 0.0)) - np.log(max(share @ y, 0.0)))
+            inside = (x > 0.0) & (x < 1.0) & (y > 0.0) & (y < 1.0)
+            apart = np.log(x / (1.0 - x)) - np.log(y / (1.0 - y))
+        return float(np.average(apart[inside], weights=share[inside])) if share[inside].any() else math.nan
+
+
+def _traffic(found: Estimate, cells: Cells, i: int) -> Floats:
+    """Return the share of each environment in the traffic of an arm's group: (J,)."""
+    here = np.zeros(cells.J)
+    here[cells.environment[found.component[cells.arm] == found.component[i]]] = 1.0
+    return np.asarray(here * cells.sizes / float(here @ cells.sizes))
