@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tideproof.estimate.shown import of_gaps
-from tideproof.stats.pair_tests import HANDFUL, events_met
+from tideproof.stats.events import HANDFUL, RARER, events_of
 from tideproof.words import PERCENT, counted, listed, listed_groups, rounded
 
 if TYPE_CHECKING:
@@ -72,12 +72,18 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 def _few(fit: Fit) -> str:
     """Say how many events the leader and the candidate with the fewest had, and how many are needed."""
-    events, arms = events_met(fit.cells), fit.cells.arms
+    events, arms = events_of(fit.cells), fit.cells.arms
     best, *others = (arms.index(arm) for arm in fit.decision.candidates)
-    _, kind, other = min((events[best, kind] + events[k, kind], kind, k) for k in others for kind in (0, 1))
-    ones = (
-        f"{int(events[i, kind]):,} of {int(events[i].sum()):,} rewards of {arms[i]}" for i in (best, other)
-    )
+    if events.kinds is None:
+        other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
+        both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
+        return (
+            f"the rewards of {arms[best]} and {arms[other]} are worth {both:.2g} equal ones, {rarer:.2g} of them "
+            f"by the traffic of {rare}; {HANDFUL} and {RARER} are needed"
+        )
+    own = events.kinds
+    _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
+    ones = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,} rewards of {arms[i]}" for i in (best, other))
     return f"{' and '.join(ones)} are {1 - kind}; {HANDFUL} together are needed"
 
 

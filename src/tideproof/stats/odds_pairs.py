@@ -65,7 +65,7 @@ class Odds:
     def levels(self, theta: Floats) -> Floats:
         """Return lambda of each environment, (J,): infinite where all rewards are alike."""
         c = self.cells
-        rate = c.by_environment(self.sums) / c.sizes
+        rate = c.by_environment(self.sums) / np.maximum(c.sizes, 1.0)
         with np.errstate(divide="ignore"):
             found = np.log(rate / (1.0 - rate))
         place = np.zeros(self._part.J, np.int64)
@@ -128,6 +128,7 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         b = shared.dense_shares()
         spread = 1.0 / cells.by_environment(cells.n * variance) + np.sum(b @ C * b, axis=1)
         shift_variance = np.where(finite, shift**2 * spread, np.nan)
+        shift[cells.sizes == 0.0] = np.nan
     shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
     readout = Readout(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)

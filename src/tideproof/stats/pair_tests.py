@@ -18,6 +18,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
+from tideproof.stats.events import events_of
 from tideproof.stats.inference import pair_variances, root_between
 from tideproof.stats.spreads import Spreads
 from tideproof.stats.tails import deviate, normal_from_student
@@ -104,15 +105,6 @@ class Measured:
 
 
 _CLOSE = 1e-6  # how near to its deviate a limit must come
-HANDFUL = 10  # events (and non-events) of two arms together, below which no arm is excluded
-
-
-def events_met(c: Cells) -> Floats:
-    """Return the ones and the zeros of each arm where it met another, (K, 2); infinite if not 0/1."""
-    if not c.binary:
-        return np.full((c.K, 2), np.inf)
-    met = c.n * c.compares[c.environment]
-    return np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))]))
 
 
 class PairTests:
@@ -121,7 +113,7 @@ class PairTests:
     def __init__(self, scale: Scaled, law: Law, covariance: Floats) -> None:
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
-        self._events = events_met(scale.cells)
+        self._events = events_of(scale.cells)
 
     @cached_property
     def variance(self) -> Floats:
@@ -145,8 +137,8 @@ class PairTests:
         return normal_from_student(z, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms had enough events, of either kind, for a test to exclude one of them."""
-        return bool(np.all(self._events[i] + self._events[k] >= HANDFUL))
+        """Return whether two arms had enough events for a test to exclude one of them."""
+        return self._events.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""

@@ -19,7 +19,7 @@ from tideproof.stats.cells import Cells, bernoulli
 from tideproof.trust.settings import Setting
 
 Random = np.random.Generator
-Moments = tuple[Floats, Floats, Floats, Floats]  # of each cell: mean, squares, cubes, fourths
+Moments = tuple[Floats, ...]  # of each cell: mean, squares, cubes, fourths; the lowest reward
 
 _MOST = 0.95  # a rate that no tide exceeds
 _BUSIER = 20.0  # the traffic of the first arm over that of the last, where it is uneven
@@ -69,7 +69,7 @@ def draw(setting: Setting, number: int) -> Log:
     means = _means(setting, rng)
     environment, arm = np.nonzero(n)
     moments, events = _told(setting, rng, arm, n[environment, arm], means[environment, arm])
-    mean, squares, cubes, fourths = moments
+    mean, squares, cubes, fourths, low = moments
     cells = Cells(
         list(range(K)),
         list(range(J)),
@@ -80,6 +80,7 @@ def draw(setting: Setting, number: int) -> Log:
         squares,
         cubes=cubes,
         fourths=fourths,
+        low=low,
     )
     return Log(cells, means, cells.by_arm(events))
 
@@ -186,7 +187,7 @@ def _told(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> tuple
     """Draw n rewards of each cell; return their moments, and how many are not 0."""
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
-        return (events / n, *bernoulli(n.astype(np.float64), events / n)), events
+        return (events / n, *bernoulli(n.astype(np.float64), events / n), np.floor(events / n)), events
     rewards = _rewards(setting, rng, np.repeat(arm, n), np.repeat(m, n))
     first = np.concatenate([[0], np.cumsum(n)[:-1]])
     return _moments(n, first, rewards), np.add.reduceat((rewards != 0.0) * 1.0, first)
@@ -211,11 +212,11 @@ def _rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
 
 
 def _moments(n: Ints, first: Ints, rewards: Floats) -> Moments:
-    """Return mean, squares, cubes and fourths of the rewards of each cell, which lie one after the other."""
+    """Return moments and the lowest of the rewards of each cell, which lie one after the other."""
     mean = np.add.reduceat(rewards, first) / n
     deviation = rewards - np.repeat(mean, n)
     squares, cubes, fourths = (np.add.reduceat(deviation**k, first) for k in (2, 3, 4))
-    return mean, squares, cubes, fourths
+    return mean, squares, cubes, fourths, np.minimum.reduceat(rewards, first)
 
 
 def _logit(p: Any) -> Any:
