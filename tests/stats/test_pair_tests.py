@@ -19,10 +19,10 @@ from tideproof.estimate.scaled import _rate_limits
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additive import additive_pairs, apart, possible_rates
 from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.events import HANDFUL
 from tideproof.stats.multiplying import multiplying_pairs
 from tideproof.stats.noise import estimate
 from tideproof.stats.odds_pairs import estimate_odds
-from tideproof.stats.pair_tests import HANDFUL
 from tideproof.stats.solve import solve
 
 SCALES = ("difference", "ratio", "odds")

@@ -78,8 +78,8 @@ def _few(fit: Fit) -> str:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
         return (
-            f"the rewards of {arms[best]} and {arms[other]} are worth {both:.2g} equal ones, {rarer:.2g} of them "
-            f"by the traffic of {rare}; {HANDFUL} and {RARER} are needed"
+            f"the rewards of {arms[best]} and {arms[other]} are worth {both:.2g} equal ones, {rarer:.2g} of "
+            f"them by the traffic of {rare}; {HANDFUL} and {RARER} are needed"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))

@@ -1,7 +1,7 @@
 """Limits of a pair of arms that allow for every scale which the data do not speak against.
 
-Where arms met in different environments, another scale makes other estimates: what was 20 % at low tide is not
-20 % at high tide if the tide adds. If nothing tells which is right, limits on one of them promise too much. A
+Where arms met in different environments, another scale makes other estimates: if the tide adds, what was 20 %
+at low tide is less at high tide. If nothing tells which is right, limits on one of them promise too much. A
 gap on another scale says how much both arms would have had in each environment; over all traffic that is a
 gap on this one. So limits reach as far as those of any scale.
 """

@@ -1,7 +1,7 @@
-"""Had two arms enough events for a test to exclude one of them? Below a handful no law of their sum is known.
+"""Had two arms enough events for a test to exclude one of them? Of a handful no law of their sum is known.
 
-Of 0/1 rewards events are the ones, and the zeros. Of amounts that are mostly 0 (money of a few buyers) few large
-ones decide: (sum r)^2/(sum r^2) is how many equal ones would make a sum that is as uncertain.
+Of 0/1 rewards events are the ones, and the zeros. Of amounts that are mostly 0 (money of a few buyers) a few
+large ones decide: (sum r)^2/(sum r^2) is how many equal ones would make a sum that is as uncertain.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Events(NamedTuple):
         return both >= HANDFUL and rarer >= RARER
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
-        """Return how many equal rewards those of two arms are worth, and the share of the arm with less traffic.
+        """Return how many equal rewards those of two arms are worth, and how many the one with less traffic.
 
-        By traffic: what it would have had if they were alike, not what it had.
+        The latter by traffic: what it should have had if both are alike, not what it had.
         """
         if self.amounts is None:
             return np.inf, np.inf
         n, total, squares = (self.amounts[i] + self.amounts[k]).tolist()
-        both = total**2 / squares if squares else 0.0
+        both = round(total**2 / squares, 6) if squares else 0.0  # ten equal ones are ten
         return both, both * float(self.amounts[self.rarer(i, k), 0]) / max(n, 1.0)
 
     def rarer(self, i: int, k: int) -> int:
@@ -58,7 +58,7 @@ def events_of(c: Cells) -> Events:
     met = np.where(c.compares[c.environment], c.n, 0.0)
     if c.binary:
         return Events(np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])))
-    if c.low is None or not np.min(c.low) == 0.0:
+    if c.low is None or np.min(c.low) != 0.0:
         return Events()
     inside = np.where(met > 0.0, c.squares, 0.0)
     amounts = np.column_stack([c.by_arm(x) for x in (met, met * c.mean, inside + met * c.mean**2)])

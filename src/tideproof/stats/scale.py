@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,8 @@ class Choice(NamedTuple):
     tests : of each scale that is possible, the test in which it looks worst; with two rivals p is doubled.
     told : whether the data speak against another scale; if not, the choice is a convention.
     sentence : what was found.
-    possible : the scales that the data were asked about and do not speak against, `name` among them.
+    possible : the scales that the data were asked about and do not speak against, `name` among them; winners
+        have to win, and limits to hold, on each of them.
     """
 
     name: Scale
@@ -68,8 +70,10 @@ def choose_scale(cells: Cells) -> Choice:
     wrong = [scale for scale in scales if tests[scale].p < DOUBT]
     right = [scale for scale in scales if scale not in wrong]
     name: Scale = right[0] if right else max(scales, key=lambda scale: tests[scale].p)
-    sentence = _sentence(name, tests, wrong, right)
     possible = tuple(scale for scale in scales if scale == name or DOUBT <= tests[scale].p < 1.0)
+    sentence = _sentence(name, tests, wrong, right)
+    if len(possible) > 1:
+        sentence += f" Limits allow for {_listed(possible, name)}, too."
     return Choice(name, tests, bool(wrong) and bool(right), sentence, possible)
 
 
@@ -106,14 +110,18 @@ def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:
 def _sentence(name: Scale, tests: dict[Scale, WrongScale], wrong: list[Scale], right: list[Scale]) -> str:
     every = "at every level of the environments"
     if not wrong:
-        others = " and ".join(_SAME[scale] for scale in tests if scale != name)
-        doubt = f"The data cannot tell whether {_SAME[name]} or {others} are the same {every}"
+        doubt = f"The data cannot tell whether {_SAME[name]} or {_listed(tests, name)} are the same {every}"
         return f"{doubt}; {_SAME[name]} are shown."
     said = [f"{_SAME[scale]} ({_p(tests[scale].p)})" for scale in wrong]
     if not right:
         return f"Neither {' nor '.join(said)} are the same {every}; {_SAME[name]} are nearest to it."
     verb = "grow with it" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
     return f"{_SAME[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
+
+
+def _listed(scales: Iterable[Scale], name: Scale) -> str:
+    """Return the scales other than one in words."""
+    return " and ".join(_SAME[scale] for scale in scales if scale != name)
 
 
 def _p(p: float) -> str:
