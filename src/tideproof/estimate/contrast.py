@@ -23,8 +23,8 @@ class Contrast:
         and "odds" the lift, 0.12 if the mean (the odds) of `a` is 12 % higher.
     se : standard error of the difference, or of the logarithm of the ratio.
     low, high : limits of the estimate, at the level of the fit; not symmetric where rewards are rare or
-        skewed.
-    p : two-sided p-value of no difference.
+        skewed. Where the data cannot tell the scale they allow for each that is possible.
+    p : two-sided p-value of no difference; the largest, where limits allow for several scales.
     freedom : degrees of freedom of all rewards; with 0, all of the above but the estimate are None.
     adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
     scale : "difference", "ratio" or "odds".
