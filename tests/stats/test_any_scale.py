@@ -10,6 +10,7 @@ import pytest
 from scaled import conversions, from_events
 from tideproof.estimate import Fit
 from tideproof.estimate.scaled import estimate_on
+from tideproof.stats import any_scale
 from tideproof.stats.any_scale import AnyScale
 from tideproof.stats.odds_pairs import Odds
 from tideproof.stats.solve import solve
@@ -85,6 +86,22 @@ def test_where_scales_agree_limits_are_those_of_one():
         own.deviate(1, 0),
     ]
     assert pairs.enough(1, 0)
+
+
+def test_of_very_many_cells_limits_of_further_scales_are_by_standard_errors(monkeypatch):
+    random = np.random.default_rng(5)
+    cells = conversions(3000 * RELAY, world("ratio")[0], random)
+    found = {scale: estimate_on(scale, cells, solve(cells), "auto") for scale in SCALES}
+
+    def limits():
+        pairs = AnyScale("difference", found["difference"], [found["ratio"], found["odds"]])
+        return [pairs.lower(2, 0, 1.96), pairs.upper(2, 0, 1.96)]
+
+    exactly = limits()
+    monkeypatch.setattr(any_scale, "_MANY", 0)
+    width = exactly[1] - exactly[0]
+    assert limits() != exactly
+    assert limits() == pytest.approx(exactly, abs=0.05 * width)
 
 
 def test_limits_and_p_say_the_same():

@@ -156,6 +156,13 @@ def test_one_environment_tells_nothing_and_conversions_are_compared_by_ratios():
     )
 
 
+def test_scales_that_are_not_told_apart_are_named_beside_the_one_shown():
+    events = np.array([[10, 12], [21, 22], [30, 37]])
+    choice = choose_scale(from_events(np.full((3, 2), 400), events))
+    assert choice.possible == ("ratio", "difference")
+    assert choice.sentence.endswith("; ratios are shown. Limits allow for differences, too.")
+
+
 def test_scales_of_very_many_arms_are_not_tested():
     events = np.random.default_rng(1).binomial(100, 0.1, (3, 501))
     choice = choose_scale(from_events(np.full((3, 501), 100), events))

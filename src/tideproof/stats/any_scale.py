@@ -10,17 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
+from tideproof.stats.comparisons import Pairs
 from tideproof.stats.noise import Estimate
+from tideproof.stats.wald import Wald
 from tideproof.stats.wrong_scale import Scale
 
 _AGREE = 0.2  # standard errors between two scales' estimates, of which limits need not know
+_MANY = 20_000  # cells, beyond which sums are normal and limits by their score on further scales take long
 _FAR = 50.0  # a logarithm of a ratio that is as good as infinite, and of which exp is a number
+
+
+class _Other(NamedTuple):
+    """Another scale, and the tests whose limits are taken from it."""
+
+    found: Estimate
+    pairs: Pairs
 
 
 class AnyScale:
@@ -30,8 +40,9 @@ class AnyScale:
     """
 
     def __init__(self, scale: Scale, shown: Estimate, others: Sequence[Estimate]) -> None:
-        self._scale, self._shown, self._others = scale, shown, others
-        self._near: dict[tuple[int, int], list[Estimate]] = {}
+        self._scale, self._shown = scale, shown
+        self._others = [_Other(found, _tests(found)) for found in others]
+        self._near: dict[tuple[int, int], list[_Other]] = {}
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate, on the scale that is shown."""
@@ -59,7 +70,7 @@ class AnyScale:
         """Return the gap that theta_i - theta_k is not below, whatever the scale."""
         return -self.upper(k, i, z)
 
-    def _apart(self, i: int, k: int) -> list[Estimate]:
+    def _apart(self, i: int, k: int) -> list[_Other]:
         """Return the other scales on which the two arms differ noticeably by something else."""
         pair = min(i, k), max(i, k)
         if pair not in self._near:
@@ -73,13 +84,13 @@ class AnyScale:
             ]
         return self._near[pair]
 
-    def _seen(self, other: Estimate, i: int, k: int, gap: float) -> float:
+    def _seen(self, other: _Other, i: int, k: int, gap: float) -> float:
         """Return a gap on another scale as one on this, over all traffic; NaN where it says nothing."""
         if math.isnan(gap):
             return gap
-        scale: Any = other.pairs
-        x, y = scale.scale.met(i, k, min(max(gap, -_FAR), _FAR))
-        share = _traffic(other, scale.scale.cells, i)
+        scale = _scale(other.found)
+        x, y = scale.met(i, k, min(max(gap, -_FAR), _FAR))
+        share = _traffic(other.found, scale.cells, i)
         if self._scale == "difference":
             return float(share @ (x - y))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -88,6 +99,17 @@ class AnyScale:
             inside = (x > 0.0) & (x < 1.0) & (y > 0.0) & (y < 1.0)
             apart = np.log(x / (1.0 - x)) - np.log(y / (1.0 - y))
         return float(np.average(apart[inside], weights=share[inside])) if share[inside].any() else math.nan
+
+
+def _scale(found: Estimate) -> Any:
+    pairs: Any = found.pairs
+    return pairs.scale
+
+
+def _tests(found: Estimate) -> Pairs:
+    """Return the tests of pairs; of very many cells those by standard error, which take no time."""
+    many = _scale(found).cells.n.size > _MANY
+    return Wald(found.mu, found.covariance, found.freedom) if many else found.pairs
 
 
 def _traffic(found: Estimate, cells: Cells, i: int) -> Floats:
