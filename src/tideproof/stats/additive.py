@@ -6,6 +6,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
+from tideproof.stats.graph import sandwich
 from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
 from tideproof.stats.solve import Solution
 from tideproof.stats.spreads import measure
@@ -61,8 +62,8 @@ def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
         one = np.ones(cells.n.size)
         law = Measured(measure(cells, scale.fitted, one, solution.freedom), None)
     variance = law.moments(scale.fitted).variance
-    P = solution.P
-    return PairTests(scale, law, P @ meat(cells, cells.n * variance) @ P)
+    middle = meat(cells, cells.n * variance)
+    return PairTests(scale, law, sandwich(solution.P, middle, solution.short))
 
 
 def possible_rates(c: Cells, mean: Floats) -> Floats:
