@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof import checks
 from tideproof.checks import Direction
@@ -218,7 +219,7 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best: on this scale or on another that the data do not speak against).
         """
-        found = against_best(self._estimate, self._groups, self._sign, self.level)
+        found = against_best(self._estimate, self._groups, self._sign, self.level, self._own_candidates)
         shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
         may = [self._may_be_best[arm] for arm in self.cells.arms]
         return Table({"arm": self.cells.arms, **shown, "candidate": may})
@@ -230,9 +231,14 @@ class Fit:
         return [arm for arm in self.ranking[0] if self._may_be_best[arm]]
 
     @cached_property
+    def _own_candidates(self) -> NDArray[np.bool_]:
+        """(K,) whether each arm may be the best of its group, on the scale itself."""
+        return candidates(self._estimate, self._groups, self._sign, self.level)
+
+    @cached_property
     def _may_be_best(self) -> dict[Any, bool]:
         """Whether each arm may be the best of its group, on the scale or on another that is as possible."""
-        may = candidates(self._estimate, self._groups, self._sign, self.level)
+        may = self._own_candidates.copy()
         for scale in self.choice.possible:
             if scale != self.scale:
                 other = estimate_on(scale, self.cells, self._solution, self.variance)

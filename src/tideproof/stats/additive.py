@@ -7,6 +7,7 @@ import numpy as np
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.graph import sandwich
+from tideproof.stats.many_pairs import Grid, OfDifferences
 from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
 from tideproof.stats.solve import Solution
 from tideproof.stats.spreads import measure
@@ -22,7 +23,7 @@ class Additive:
     """
 
     def __init__(self, cells: Cells, solution: Solution) -> None:
-        self.cells, self.solution = cells, solution
+        self.cells, self.solution, self.P = cells, solution, solution.P
         self.steady = _steady(cells, solution) if cells.binary else solution.mu
         self.fitted = self._expected(self.steady)
 
@@ -35,6 +36,10 @@ class Additive:
         c, s = self.cells, self.solution
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
         return Null(self.gap(i, k) - gap, direction, self._expected(apart(s.mu, i, k, gap, c.counts)))
+
+    def grid(self, law: Law) -> Grid | None:
+        """Return what tests many pairs at once; None of 0/1 rewards, whose means are cut off."""
+        return OfDifferences(self.cells, self.solution.mu, law.spreads) if isinstance(law, Measured) else None
 
     def _expected(self, mu: Floats) -> Floats:
         c = self.cells

@@ -143,7 +143,8 @@ def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Mom
     """Find the maximum of a concave likelihood by Newton's method.
 
     `own` is the sum of each cell; `moments(theta)` returns what is expected of it and, off the diagonal,
-    minus the information on theta, or the way to its inverse. The error of a step is about the square of its size.
+    minus the information on theta, or the way to its inverse. The error of a step is about the square of its
+    size.
     """
     last = np.inf
     for _ in range(_STEPS):
@@ -171,7 +172,7 @@ def newton_step(between: Floats | Through, component: Ints, score: Floats) -> tu
     L is the Laplacian with the weights `between`. A seventh of the work of inverting it.
     """
     if isinstance(between, Through):
-        x = between.solve(score)
+        x: Floats = between.solve(score)
     else:
         laplacian = np.diag(between.sum(axis=1)) - between
         reference = np.unique(component, return_index=True)[1]
@@ -179,6 +180,6 @@ def newton_step(between: Floats | Through, component: Ints, score: Floats) -> tu
         laplacian[reference, reference] = 1.0
         score = score.copy()
         score[reference] = 0.0
-        x = np.linalg.solve(laplacian, score)
+        x = np.asarray(np.linalg.solve(laplacian, score), np.float64)
     size = float(np.abs(x).max(initial=0.0))
     return np.asarray(x * min(1.0, _FAR / size if size else 1.0)), size

@@ -13,6 +13,7 @@ from tideproof.errors import InputError
 from tideproof.stats.additive import apart
 from tideproof.stats.cells import Cells
 from tideproof.stats.graph import sandwich
+from tideproof.stats.many_pairs import Grid, OfRatios
 from tideproof.stats.multiplied import Multiplied
 from tideproof.stats.noise import Estimate, uniform
 from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
@@ -57,6 +58,11 @@ class Multiplying:
         inside = c.by_environment(exposure)
         direction = w - c.by_environment(exposure * w)[c.environment] / inside[c.environment]
         return Null(float(np.sum(direction * self.sums)), direction, rate)
+
+    def grid(self, law: Law) -> Grid:
+        """Return what tests many pairs at once."""
+        spreads = law.spreads if isinstance(law, Measured) else None
+        return OfRatios(self.cells, self.theta, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:

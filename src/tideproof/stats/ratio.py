@@ -23,12 +23,12 @@ from tideproof.stats.multiplied import Multiplied, classes, climb, endless, spli
 
 
 def solve_ratio(cells: Cells) -> Multiplied:
-    """Solve sum_j S_aj - T_j p_aj = 0, the score of the multinomials; O(cells K + K^3) a step,
-    of many arms in few environments O(cells J).
+    """Solve sum_j S_aj - T_j p_aj = 0, the score of the multinomials; O(cells K + K^3) a step.
 
-    The information is the Laplacian sum_j T_j (diag(p_j) - p_j p_j'). Environments without an event or with
-    a single arm say nothing. The covariance of theta is P if rewards are Poisson; otherwise P M P with
-    M = `weighting.meat` of the cells `sharing` events, q the variance of each cell's sum.
+    Of many arms in few environments O(cells J). The information is the Laplacian sum_j T_j (diag(p_j) - p_j
+    p_j'). Environments without an event or with a single arm say nothing. The covariance of theta is P if
+    rewards are Poisson; otherwise P M P with M = `weighting.meat` of the cells `sharing` events, q the
+    variance of each cell's sum.
 
     >>> two = Cells(["A", "B"], [0], np.array([0, 1]), np.zeros(2, int), np.array([10.0, 20.0]),
     ...             np.array([0.5, 1.5]), np.zeros(2))
