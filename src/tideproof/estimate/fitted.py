@@ -97,6 +97,7 @@ class Fit:
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
+        self._contrasts: dict[tuple[int, int, float], Contrast] = {}
         self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
 
     @classmethod
@@ -140,7 +141,7 @@ class Fit:
         """Arms which, run together in one environment, would make all comparable; empty if they are."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
         if self.variance == "auto" and self.cells.binary:  # their means say how much they vary
@@ -299,15 +300,20 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        found, C = self._estimate, self._estimate.covariance
-        variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
+        asked = i, k, self.level if level is None else checks.level(level)
+        if asked not in self._contrasts:  # a report asks for the same one again and again
+            self._contrasts[asked] = self._contrast(*asked)
+        return self._contrasts[asked]
+
+    def _contrast(self, i: int, k: int, level: float) -> Contrast:
+        found, C, arms = self._estimate, self._estimate.covariance, self.cells.arms
         return contrast(
-            (a, b),
+            (arms[i], arms[k]),
             found.pairs,
             (i, k),
-            variance,
+            float(C[i, i] + C[k, k] - 2.0 * C[i, k]),
             float(found.freedom[i, k]),
-            level=self.level if level is None else checks.level(level),
+            level=level,
             adaptive=self.adaptive,
             scale=self.scale,
         )
@@ -370,6 +376,10 @@ class Fit:
             If no chain of shared environments connects all arms.
         """
         self._check_comparable()
+        return self._influence
+
+    @cached_property
+    def _influence(self) -> Table:
         pairs, mu = self._estimate.pairs, self._estimate.mu
         if self.scale == "difference" or not isinstance(pairs, PairTests):
             mu, without = self._solution.mu, without_each(self.cells, self._solution)

@@ -199,27 +199,36 @@ def _grouped(
 
 
 def _all_finite(groups: Rows) -> bool:
-    numbers = (x for row in groups for x in row[-4:-2] if x is not None)
-    return all(math.isfinite(x) for x in numbers)
+    """Tell whether means and variances are finite, where there are any."""
+    for column in list(zip(*groups, strict=True))[-4:-2]:
+        unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
+        if any(column[i] is not None for i in unusual.tolist()):
+            return False
+    return True
 
 
 def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
     """Count the rows that lack a value, and refuse or drop them."""
-    total = sum(row[-_NUMBERS] for row in groups)
+    columns = list(zip(*groups, strict=True))
+    total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
-    labels = range(len(request.labels))
+    rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
+    absent = [np.fromiter(map(is_missing, column), bool) for column in columns[: len(request.labels)]]
     if request.missing == "refuse":
-        missing = [sum(row[-_NUMBERS] for row in groups if is_missing(row[i])) for i in labels]
-        missing.append(sum(row[-_NUMBERS] - row[1 - _NUMBERS] for row in groups))
-        check_missing((*request.labels, request.reward), missing, total)
-    kept = [row for row in groups if row[1 - _NUMBERS] and not any(is_missing(row[i]) for i in labels)]
-    n, mean, variance, *powers = np.array([row[1 - _NUMBERS :] for row in kept], np.float64).reshape(-1, 5).T
+        missing = [int(rows[lacking].sum()) for lacking in absent]
+        check_missing((*request.labels, request.reward), [*missing, int((rows - rewards).sum())], total)
+    used = (rewards > 0) & ~np.any(absent, axis=0)
+    if not used.all():
+        groups = [row for row, is_used in zip(groups, used.tolist(), strict=True) if is_used]
+        columns = list(zip(*groups, strict=True)) or [()] * len(columns)
+    numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
+    low, high, _, n, mean, variance, *powers = numbers
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
-    ends = Ends(*np.array([row[-_NUMBERS - 2 : -_NUMBERS] for row in kept], np.float64).reshape(-1, 2).T)
-    arms, keys = [row[0] for row in kept], [row[1 : -_NUMBERS - 2] for row in kept]
-    return Groups(arms, keys, n, mean, squares, False, total - int(n.sum()), tails, ends)
+    keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
+    left_out = total - int(n.sum())
+    return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, Ends(low, high))
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:

@@ -155,6 +155,8 @@ class Request:
         >>> two.label((1, "north")), Request.of("a", None, "r").label(())
         ('1:north', 'all')
         """
+        if len(key) == 1 and not self.extra and not isinstance(self.parts[0], Period):
+            return key[0]
         plain = not any(isinstance(part, Period) for part in self.parts)
         if plain and self.extra and len(self.parts) == len(self.extra) + 1:
             return key  # as it is: there may be millions
