@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.errors import InputError
 from tideproof.frames import checks
@@ -43,6 +45,7 @@ from tideproof.frames.times import Period
 from tideproof.stats.cells import Cells
 
 Rows = Sequence[tuple[Any, ...]]
+Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
 _NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, variance, two sums of powers
@@ -104,13 +107,15 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
         _check_swapped(table, labels[0])
     groups = _grouped(table, labels, reward, progress)
     nan = any(can_be_nan(table.types[name]) for name in request.numbers)
-    if not _all_finite(groups) and nan:  # a NaN is a missing value
+    finite = _all_finite(groups)
+    if not finite and nan:  # a NaN is a missing value
         reward = _without_nan(reward)
         groups = _grouped(table, labels, reward, progress)
-    check_fetched(len(groups), "pairs of arm and environment")
+        finite = _all_finite(groups)
+    check_fetched(len(groups[0]) if groups else 0, "pairs of arm and environment")
     complete = _complete(groups, request)
-    if not _all_finite(groups):
-        raise _not_finite(table, request, reward, sum(row[-_NUMBERS] for row in groups))
+    if not finite:
+        raise _not_finite(table, request, reward, sum(groups[-_NUMBERS]))
     if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
         centre = float(np.average(complete.mean, weights=complete.n))
         groups = _grouped(table, labels, reward, progress, centre)
@@ -186,8 +191,11 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 
 def _grouped(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
-) -> Rows:
-    """Return labels, ends, rows, rewards, mean and variance of each group, and powers about `centre`."""
+) -> Columns:
+    """Return labels, ends, rows, rewards, mean and variance of each group, and powers about `centre`.
+
+    Column by column; nothing if there are no rows.
+    """
     d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
     query = (
         f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
@@ -195,32 +203,30 @@ def _grouped(
         f"sum({d} * {d} * {d} * {d}) FROM {table.rows} "
         f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {checks.MOST_CELLS + 1}"
     )
-    return table.run(query, progress)
+    return list(zip(*table.run(query, progress), strict=True))
 
 
-def _all_finite(groups: Rows) -> bool:
+def _all_finite(groups: Columns) -> bool:
     """Tell whether means and variances are finite, where there are any."""
-    for column in list(zip(*groups, strict=True))[-4:-2]:
+    for column in groups[-4:-2]:
         unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
         if any(column[i] is not None for i in unusual.tolist()):
             return False
     return True
 
 
-def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
+def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups:
     """Count the rows that lack a value, and refuse or drop them."""
-    columns = list(zip(*groups, strict=True))
     total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
     rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
-    absent = [np.fromiter(map(is_missing, column), bool) for column in columns[: len(request.labels)]]
+    absent = [_absent(column) for column in columns[: len(request.labels)]]
     if request.missing == "refuse":
         missing = [int(rows[lacking].sum()) for lacking in absent]
         check_missing((*request.labels, request.reward), [*missing, int((rows - rewards).sum())], total)
     used = (rewards > 0) & ~np.any(absent, axis=0)
     if not used.all():
-        groups = [row for row, is_used in zip(groups, used.tolist(), strict=True) if is_used]
-        columns = list(zip(*groups, strict=True)) or [()] * len(columns)
+        columns = [tuple(compress(column, used.tolist())) for column in columns]
     numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
     low, high, _, n, mean, variance, *powers = numbers
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
@@ -229,6 +235,13 @@ def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
     keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
     left_out = total - int(n.sum())
     return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, Ends(low, high))
+
+
+def _absent(column: Sequence[Any]) -> NDArray[np.bool_]:
+    """Tell which labels are missing; whole numbers and text never are."""
+    if set(map(type, column)) <= {int, str}:
+        return np.zeros(len(column), bool)
+    return np.fromiter(map(is_missing, column), bool)
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:
