@@ -187,7 +187,9 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     ]
     if looked:
         rival, own = np.array(looked).T
-        np.fmax.at(against, own, field.pairs.deviates(field.arms[rival], field.arms[own]))
+        deviates = field.pairs.deviates(field.arms[rival], field.arms[own])
+        with np.errstate(invalid="ignore"):  # a NaN says nothing
+            np.fmax.at(against, own, deviates)
     against[field.mu == field.mu.max()] = -np.inf  # who leads always may
     candidate = against <= most
     unsure = np.flatnonzero((against > single) & candidate)
@@ -237,8 +239,8 @@ def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) 
     if not field.known:
         unknown = np.full(k, np.nan)
         return Comparisons(estimate, unknown, unknown, candidate)
-    bar, low, high = field.bars(np.arange(k)), np.zeros(k), np.zeros(k)
     left = np.flatnonzero(candidate)
+    bar, low, high = field.bars(left), np.zeros(k), np.zeros(k)
     highs: list[tuple[int, int]] = []
     lows: list[tuple[int, int]] = []
     for i in range(k):
@@ -254,10 +256,13 @@ def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) 
         lows += [(i, r) for r in others[np.argsort(lowest, kind="stable")[:_RIVALS]].tolist()]
     if highs:
         own, rival = np.array(highs).T
-        high[left] = np.inf
-        np.minimum.at(high, own, pairs.uppers(arms[own], arms[rival], bar[own]))
-        high = np.fmax(high, 0.0)  # 0 where nothing is known
+        uppers, high[left] = pairs.uppers(arms[own], arms[rival], bar[own]), np.inf
+        with np.errstate(invalid="ignore"):
+            np.minimum.at(high, own, uppers)
+            high = np.fmax(high, 0.0)  # 0 where nothing is known
     if lows:
         own, rival = np.array(lows).T
-        np.fmin.at(low, own, -pairs.uppers(arms[rival], arms[own], bar[rival]))
+        lowers = -pairs.uppers(arms[rival], arms[own], bar[rival])
+        with np.errstate(invalid="ignore"):
+            np.fmin.at(low, own, lowers)
     return Comparisons(estimate, low, high, candidate)

@@ -27,7 +27,7 @@ from tideproof.stats.tails import deviate, normal_from_student
 
 _ROUNDING = 1e-12  # of a rate
 _DOUBLINGS = 30  # of a step that is a standard error to begin with
-_MANY = 500  # arms, beyond which pairs are tested together
+_MANY = 100  # arms, beyond which pairs are tested together
 
 
 class Null(NamedTuple):
