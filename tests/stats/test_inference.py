@@ -171,3 +171,17 @@ def test_how_many_directions_a_chance_takes(monkeypatch, arms, points):
     with pytest.raises(Enough) as raised:
         chance_of_best(np.zeros(arms), 1.0, np.eye(arms), 9.0)
     assert raised.value.args == (points, arms - 1)
+
+
+def test_of_many_arms_those_without_a_chance_are_left_out(monkeypatch):
+    """Forty arms, most of them far behind: the chances of all together, to the error of the integration."""
+    mu = np.concatenate([[5.0, 4.6, 4.0, 3.0], np.linspace(-9.0, -4.0, 36)])
+    C = 0.5 * np.eye(40) + 0.2
+    every, error = chance_of_best(mu, 1.0, C, 30.0)
+    monkeypatch.setattr(inference, "_MANY", 10)
+    near, less = chance_of_best(mu, 1.0, C, 30.0)
+    assert np.flatnonzero(near).tolist() == [0, 1, 2, 3]
+    assert near == pytest.approx(every, abs=4.0 * (error + less) + 1e-4)
+    assert near.sum() == pytest.approx(1.0)
+    same, _ = chance_of_best(np.zeros(12), 1.0, np.eye(12), 30.0)  # none can be left out
+    assert same == pytest.approx(np.full(12, 1.0 / 12.0), abs=0.01)

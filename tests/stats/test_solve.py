@@ -13,9 +13,12 @@ from tideproof.core.arrays import allocate
 from tideproof.kernels import fixed_effects
 from tideproof.kernels.slot import Slot, enter
 from tideproof.stats import cells as module
+from tideproof.stats import graph
 from tideproof.stats.cells import Cells
+from tideproof.stats.ratio import solve_ratio
 from tideproof.stats.readout import adjusted, shifts
 from tideproof.stats.solve import residuals, solve
+from tideproof.stats.weighting import meat
 
 ATOL = 1e-9  # sigma is 1; lstsq and pinv on matrices of a few hundred columns lose some digits
 SIZES = [(2, 2), (3, 8), (5, 20), (12, 30), (50, 60)]
@@ -200,3 +203,43 @@ def test_cells_come_in_any_order():
     s, t = solve(c), solve(Cells(c.arms, c.environments, *columns))
     assert t.mu == pytest.approx(s.mu, abs=1e-12)
     assert pytest.approx(s.P, abs=1e-12) == t.P
+
+
+def test_many_arms_in_few_environments_are_solved_through_these(monkeypatch):
+    """Two groups, an arm unseen and one that was always alone: the same numbers as by inverting L."""
+    random = np.random.default_rng(4)
+    n = random.integers(0, 6, (9, 60)).astype(float)
+    n[:4, :30] = n[4:, 30:] = n[:, 7] = n[8] = 0.0
+    n[8, 59] = 3.0
+    n[:8, 59] = 0.0
+    environment, arm = np.nonzero(n)
+    n, mean = n[environment, arm], random.normal(size=arm.size)
+    cells = Cells(list(range(60)), list(range(9)), arm, environment, n, mean, np.ones(arm.size))
+    middle = meat(cells, n * random.uniform(1.0, 2.0, n.size))
+    direct = solve(cells)
+    monkeypatch.setattr(graph, "_MANY", 10)
+    found = solve(cells)
+    assert direct.short is None
+    assert found.short is not None
+    for name in ("P", "mu", "rss"):
+        assert getattr(found, name) == pytest.approx(getattr(direct, name), rel=1e-12, abs=1e-12)
+    assert found.group.tolist() == direct.group.tolist()
+    assert found.component.tolist() == direct.component.tolist()
+    covariance = graph.sandwich(found.P, middle, found.short)
+    assert covariance == pytest.approx(direct.P @ middle @ direct.P, rel=1e-11, abs=1e-12)
+
+
+def test_ratios_of_many_arms_in_few_environments(monkeypatch):
+    random = np.random.default_rng(5)
+    n = random.integers(0, 6, (8, 60)).astype(float)
+    environment, arm = np.nonzero(n)
+    n = n[environment, arm]
+    mean = random.poisson(0.4 * n) / n
+    cells = Cells(list(range(60)), list(range(8)), arm, environment, n, mean, np.ones(arm.size))
+    direct = solve_ratio(cells)
+    monkeypatch.setattr(graph, "_MANY", 10)
+    found = solve_ratio(cells)
+    assert found.short is not None
+    assert found.component.tolist() == direct.component.tolist()
+    for name in ("P", "theta", "fitted", "rate"):
+        assert getattr(found, name) == pytest.approx(getattr(direct, name), rel=1e-9, abs=1e-9)

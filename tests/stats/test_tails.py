@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tideproof.stats import tails
 from tideproof.stats.tails import deviate, normal_from_student, student_from_normal
 
 
@@ -68,3 +69,23 @@ def test_student_t_numbers_without_end_and_none():
     assert math.isnan(normal_from_student(math.nan, 5.0))
     assert normal_from_student(-1e300, 50.0) == -37.0
     assert np.isfinite(student_from_normal(8.0, 2.0))
+
+
+def test_many_at_once_are_those_one_by_one():
+    random = np.random.default_rng(6)
+    x, variance, freedom = (
+        random.normal(0.0, 9.0, 200),
+        random.uniform(0.1, 9.0, 200),
+        random.uniform(1.0, 50.0, 200),
+    )
+    third = variance**1.5 * random.choice([-2.0, -0.3, 0.0, 1e-7, 0.4, 3.0], 200)
+    variance[:3] = 0.0
+    freedom[3:5] = np.inf
+    each = zip(x.tolist(), variance.tolist(), third.tolist(), strict=True)
+    alone = np.array([tails.deviate(*one) for one in each])
+    assert tails.deviates(x, variance, third) == pytest.approx(alone, rel=1e-12)
+    student = [
+        tails.normal_from_student(z, nu) for z, nu in zip(alone.tolist(), freedom.tolist(), strict=True)
+    ]
+    assert tails.normals_from_student(alone, freedom) == pytest.approx(student, rel=1e-12)
+    assert np.isnan(tails.normals_from_student(alone[:1], np.zeros(1))).all()

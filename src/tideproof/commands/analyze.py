@@ -202,7 +202,8 @@ def analyze_command(
         expected=None if expect is None else read_expected(expect, fit.cells.arms),
         cap=data.cap,
     )
-    analysis, more = beside(analysis, asked)
+    with _busy(messages, "looking at single rows", progress):
+        analysis, more = beside(analysis, asked)
     if as_json:
         typer.echo(json.dumps(as_dict(analysis) | more | {"columns": found._asdict()}, default=str))
     else:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof import checks
 from tideproof.checks import Direction
@@ -97,6 +98,7 @@ class Fit:
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
+        self._contrasts: dict[tuple[int, int, float], Contrast] = {}
         self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
 
     @classmethod
@@ -140,7 +142,7 @@ class Fit:
         """Arms which, run together in one environment, would make all comparable; empty if they are."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
         if self.variance == "auto" and self.cells.binary:  # their means say how much they vary
@@ -219,24 +221,22 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best: on this scale or on another that the data do not speak against).
         """
-        found = against_best(self._widest, self._groups, self._sign, self.level)
+        found = against_best(self._widest, self._groups, self._sign, self.level, self._may)
         shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
-        may = [self._may_be_best[arm] for arm in self.cells.arms]
-        return Table({"arm": self.cells.arms, **shown, "candidate": may})
+        return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
 
     @property
     def candidates(self) -> list[Any]:
         """The arms that may be the best: it is among them with probability `level` at least."""
         self._check_comparable()
-        return [arm for arm in self.ranking[0] if self._may_be_best[arm]]
+        may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
+        return [arm for arm in self.ranking[0] if may[arm]]
 
     @cached_property
-    def _may_be_best(self) -> dict[Any, bool]:
-        """Whether each arm may be the best of its group, on the scale or on another that is as possible."""
-        may = candidates(self._estimate, self._groups, self._sign, self.level)
-        for other in self._others:
-            may |= candidates(other, self._groups, self._sign, self.level)
-        return dict(zip(self.cells.arms, may.tolist(), strict=True))
+    def _may(self) -> NDArray[np.bool_]:
+        """(K,) whether each arm may be the best of its group, on the scale or on another that is as possible."""
+        scales = (self._estimate, *self._others)
+        return np.logical_or.reduce([candidates(e, self._groups, self._sign, self.level) for e in scales])
 
     @cached_property
     def _others(self) -> list[Estimate]:
@@ -305,15 +305,20 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        found, C = self._widest, self._estimate.covariance
-        variance = float(C[i, i] + C[k, k] - 2.0 * C[i, k])
+        asked = i, k, self.level if level is None else checks.level(level)
+        if asked not in self._contrasts:  # a report asks for the same one again and again
+            self._contrasts[asked] = self._contrast(*asked)
+        return self._contrasts[asked]
+
+    def _contrast(self, i: int, k: int, level: float) -> Contrast:
+        found, C, arms = self._widest, self._estimate.covariance, self.cells.arms
         return contrast(
-            (a, b),
+            (arms[i], arms[k]),
             found.pairs,
             (i, k),
-            variance,
+            float(C[i, i] + C[k, k] - 2.0 * C[i, k]),
             float(found.freedom[i, k]),
-            level=self.level if level is None else checks.level(level),
+            level=level,
             adaptive=self.adaptive,
             scale=self.scale,
         )
@@ -376,6 +381,10 @@ class Fit:
             If no chain of shared environments connects all arms.
         """
         self._check_comparable()
+        return self._influence
+
+    @cached_property
+    def _influence(self) -> Table:
         pairs, mu = self._estimate.pairs, self._estimate.mu
         if self.scale == "difference" or not isinstance(pairs, PairTests):
             mu, without = self._solution.mu, without_each(self.cells, self._solution)

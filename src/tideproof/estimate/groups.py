@@ -30,13 +30,23 @@ def chances(found: Estimate, groups: Sequence[Ints], sign: float) -> tuple[Float
     return chance, error
 
 
-def against_best(found: Estimate, groups: Sequence[Ints], sign: float, level: float) -> Comparisons:
-    """Compare each arm with the best of the others of its group; NaN, and a candidate, if it is alone."""
+def against_best(
+    found: Estimate,
+    groups: Sequence[Ints],
+    sign: float,
+    level: float,
+    may: NDArray[np.bool_] | None = None,
+) -> Comparisons:
+    """Compare each arm with the best of the others of its group; NaN, and a candidate, if it is alone.
+
+    `may` is what `candidates` found, if that was asked before.
+    """
     estimate, low, high = (np.full(found.mu.size, np.nan) for _ in range(3))
     candidate = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            own = compare_with_best(_field(found, group, sign, level))
+            known = None if may is None else may[group]
+            own = compare_with_best(_field(found, group, sign, level), known)
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.errors import InputError
 from tideproof.frames import checks
@@ -43,6 +45,7 @@ from tideproof.frames.times import Period
 from tideproof.stats.cells import Cells
 
 Rows = Sequence[tuple[Any, ...]]
+Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
 _NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, variance, two sums of powers
@@ -104,13 +107,15 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
         _check_swapped(table, labels[0])
     groups = _grouped(table, labels, reward, progress)
     nan = any(can_be_nan(table.types[name]) for name in request.numbers)
-    if not _all_finite(groups) and nan:  # a NaN is a missing value
+    finite = _all_finite(groups)
+    if not finite and nan:  # a NaN is a missing value
         reward = _without_nan(reward)
         groups = _grouped(table, labels, reward, progress)
-    check_fetched(len(groups), "pairs of arm and environment")
+        finite = _all_finite(groups)
+    check_fetched(len(groups[0]) if groups else 0, "pairs of arm and environment")
     complete = _complete(groups, request)
-    if not _all_finite(groups):
-        raise _not_finite(table, request, reward, sum(row[-_NUMBERS] for row in groups))
+    if not finite:
+        raise _not_finite(table, request, reward, sum(groups[-_NUMBERS]))
     if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
         centre = float(np.average(complete.mean, weights=complete.n))
         groups = _grouped(table, labels, reward, progress, centre)
@@ -186,8 +191,11 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 
 def _grouped(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
-) -> Rows:
-    """Return labels, ends, rows, rewards, mean and variance of each group, and powers about `centre`."""
+) -> Columns:
+    """Return labels, ends, rows, rewards, mean and variance of each group, and powers about `centre`.
+
+    Column by column; nothing if there are no rows.
+    """
     d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
     query = (
         f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
@@ -195,31 +203,45 @@ def _grouped(
         f"sum({d} * {d} * {d} * {d}) FROM {table.rows} "
         f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {checks.MOST_CELLS + 1}"
     )
-    return table.run(query, progress)
+    return list(zip(*table.run(query, progress), strict=True))
 
 
-def _all_finite(groups: Rows) -> bool:
-    numbers = (x for row in groups for x in row[-4:-2] if x is not None)
-    return all(math.isfinite(x) for x in numbers)
+def _all_finite(groups: Columns) -> bool:
+    """Tell whether means and variances are finite, where there are any."""
+    for column in groups[-4:-2]:
+        unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
+        if any(column[i] is not None for i in unusual.tolist()):
+            return False
+    return True
 
 
-def _complete(groups: Rows, request: Request, centre: float = 0.0) -> Groups:
+def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups:
     """Count the rows that lack a value, and refuse or drop them."""
-    total = sum(row[-_NUMBERS] for row in groups)
+    total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
-    labels = range(len(request.labels))
+    rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
+    absent = [_absent(column) for column in columns[: len(request.labels)]]
     if request.missing == "refuse":
-        missing = [sum(row[-_NUMBERS] for row in groups if is_missing(row[i])) for i in labels]
-        missing.append(sum(row[-_NUMBERS] - row[1 - _NUMBERS] for row in groups))
-        check_missing((*request.labels, request.reward), missing, total)
-    kept = [row for row in groups if row[1 - _NUMBERS] and not any(is_missing(row[i]) for i in labels)]
-    n, mean, variance, *powers = np.array([row[1 - _NUMBERS :] for row in kept], np.float64).reshape(-1, 5).T
+        missing = [int(rows[lacking].sum()) for lacking in absent]
+        check_missing((*request.labels, request.reward), [*missing, int((rows - rewards).sum())], total)
+    used = (rewards > 0) & ~np.any(absent, axis=0)
+    if not used.all():
+        columns = [tuple(compress(column, used.tolist())) for column in columns]
+    numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
+    low, high, _, n, mean, variance, *powers = numbers
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
-    ends = Ends(*np.array([row[-_NUMBERS - 2 : -_NUMBERS] for row in kept], np.float64).reshape(-1, 2).T)
-    arms, keys = [row[0] for row in kept], [row[1 : -_NUMBERS - 2] for row in kept]
-    return Groups(arms, keys, n, mean, squares, False, total - int(n.sum()), tails, ends)
+    keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
+    left_out = total - int(n.sum())
+    return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, Ends(low, high))
+
+
+def _absent(column: Sequence[Any]) -> NDArray[np.bool_]:
+    """Tell which labels are missing; whole numbers and text never are."""
+    if set(map(type, column)) <= {int, str}:
+        return np.zeros(len(column), bool)
+    return np.fromiter(map(is_missing, column), bool)
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:

@@ -50,10 +50,12 @@ class Groups:
 
 def assemble(groups: Groups, request: Request) -> Cells:
     """Turn groups into cells, those of one arm and environment, such as the week of a day, merged."""
-    label = {key: request.label(key) for key in dict.fromkeys(groups.environment)}
-    environment = [label[key] for key in groups.environment]
     arms, arm = indexed(groups.arm, groups.ordered)
-    environments, at = indexed(environment, groups.ordered)
+    if request.as_they_are and groups.environment:
+        environments, at = indexed_by_part(list(zip(*groups.environment, strict=True)), groups.ordered)
+    else:
+        label = {key: request.label(key) for key in dict.fromkeys(groups.environment)}
+        environments, at = indexed([label[key] for key in groups.environment], groups.ordered)
     check_arms(arms)
     pair, cell = np.unique(at * len(arms) + arm, return_inverse=True)
     if pair.size == arm.size:  # nothing to merge: keep every digit
@@ -115,6 +117,9 @@ def merged(
 
 def indexed(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:
     """Return the distinct labels, sorted unless they are ordered already, and the index of each entry."""
+    if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
+        found, of = _numbered(numbers, ordered)  # as below: there may be millions
+        return numbers[found].tolist(), of
     distinct = list(dict.fromkeys(labels))
     if not ordered:
         try:
@@ -123,3 +128,32 @@ def indexed(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:
             distinct.sort(key=lambda label: (type(label).__name__, str(label)))
     index = {label: i for i, label in enumerate(distinct)}
     return distinct, np.array([index[label] for label in labels], np.int64)
+
+
+def indexed_by_part(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[Any], Ints]:
+    """Do what `indexed` does with tuples of labels, given column by column: quick for millions of them.
+
+    >>> indexed_by_part([["b", "a", "b"], [1, 2, 1]], ordered=False)
+    ([('a', 2), ('b', 1)], array([1, 0, 1]))
+    """
+    parts = [indexed(column, ordered) for column in columns]
+    code = np.zeros(len(columns[0]), np.int64)
+    for distinct, at in parts:
+        code = code * len(distinct) + at
+    found, of = _numbered(code, ordered)
+    labels = ([distinct[i] for i in at[found].tolist()] for distinct, at in parts)
+    return list(zip(*labels, strict=True)), of
+
+
+def _numbered(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
+    """Return where each distinct number stands first, in the order of the numbers or of these places.
+
+    And which of them each is.
+    """
+    _, first, of = np.unique(code, return_index=True, return_inverse=True)
+    if not ordered:
+        return first, of
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[of]

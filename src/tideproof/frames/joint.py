@@ -14,7 +14,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.frames.groups import Ends, indexed, merged, outermost
+from tideproof.frames.groups import Ends, indexed, indexed_by_part, merged, outermost
 from tideproof.frames.moments import Tails
 from tideproof.frames.opened import Opened, Progress
 from tideproof.frames.request import Request
@@ -86,7 +86,7 @@ def joint(rows: Opened, request: Request, others: Sequence[str], progress: Progr
 def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
     """Put cells together that agree in the first `kept` labels; also say which cell each went to."""
     c = j.cells
-    environments, of = indexed([label[:kept] for label in c.environments], ordered=True)
+    environments, of = indexed_by_part(list(zip(*c.environments, strict=True))[:kept], ordered=True)
     pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
     size = pair.size
     tails = None if c.cubes is None or c.fourths is None else Tails(c.cubes, c.fourths)

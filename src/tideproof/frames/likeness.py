@@ -19,6 +19,8 @@ def remarks(what: str, labels: Sequence[Any]) -> list[str]:
     >>> remarks("environment", ["mon", "tue", 3])
     []
     """
+    if not any(isinstance(label, str) for label in labels):
+        return []  # what is not text looks like nothing else
     alike: dict[str, list[Any]] = {}
     for label in labels:
         alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)

@@ -43,7 +43,8 @@ def from_power_sums(
     """Return the sums about the mean from those about a point `off` below it.
 
     None where that point is too far away: rounding adds more than `most` beside the variance of all
-    groups. What it does to a group that varies less is held to what deviations can add up to.
+    groups that vary. What it does to a group that varies less, or not at all, is held to what deviations
+    can add up to.
 
     >>> one = np.array([1.0, 2.0, 6.0])
     >>> about_zero = Tails(np.array([sum(one**3)]), np.array([sum(one**4)]))
@@ -53,8 +54,9 @@ def from_power_sums(
     with np.errstate(over="ignore", invalid="ignore"):
         cubes = powers.cubes - off * (3.0 * squares + n * off**2)
         fourths = powers.fourths - off * (4.0 * cubes + off * (6.0 * squares + n * off**2))
-        rounding = _UNIT * np.max(off**4, initial=0.0)
-        variance = np.sum(squares) / np.sum(n)
+        varies = squares > 0.0
+        rounding = _UNIT * np.max(off[varies] ** 4, initial=0.0)
+        variance = np.sum(squares) / max(float(np.sum(n[varies])), 1.0)
         if not np.all(np.isfinite(fourths)) or 0.0 < most * variance**2 < rounding:
             return None
         fourths = np.clip(fourths, squares**2 / n, squares**2)

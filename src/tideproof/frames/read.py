@@ -6,8 +6,10 @@ sessions" as a quotient and "cow + period" as a sum of two factors, unless a col
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -76,6 +78,23 @@ class Shape(NamedTuple):
 
 def read(rows: Opened, request: Request, wish: Wish, progress: Progress | None = None) -> Found:
     """Group rows and make cells of them as the wish says."""
+    with _uncollected():
+        return _read(rows, request, wish, progress)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the garbage collector rest: it would look through millions of tuples, none of which is garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read(rows: Opened, request: Request, wish: Wish, progress: Progress | None) -> Found:
     request, shape = _shaped(request, wish, rows.columns)
     cap = None
     if wish.cap is not None:

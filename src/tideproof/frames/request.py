@@ -148,6 +148,12 @@ class Request:
         """Return the request for a wide table's rows, once each has become one an arm."""
         return replace(self, arm=arm, reward=reward, wide=())
 
+    @property
+    def as_they_are(self) -> bool:
+        """Whether labels are the values of the parts themselves: one of the environment, and more."""
+        plain = not any(isinstance(part, Period) for part in self.parts)
+        return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
+
     def label(self, key: tuple[Any, ...]) -> Any:
         """Return the environment's label from the values of its parts.
 
@@ -155,9 +161,10 @@ class Request:
         >>> two.label((1, "north")), Request.of("a", None, "r").label(())
         ('1:north', 'all')
         """
-        plain = not any(isinstance(part, Period) for part in self.parts)
-        if plain and self.extra and len(self.parts) == len(self.extra) + 1:
-            return key  # as it is: there may be millions
+        if len(key) == 1 and not self.extra and not isinstance(self.parts[0], Period):
+            return key[0]
+        if self.as_they_are:
+            return key
         labels = [
             part.label(value) if isinstance(part, Period) else value
             for part, value in zip(self.parts, key, strict=True)

@@ -235,13 +235,14 @@ def _spread(fit: Fit) -> list[str]:
 def _influence(fit: Fit) -> list[str]:
     if fit.decision.standing != "winner" or not can_leave_out(fit.cells):  # an open race is open anyway
         return []
-    rows = [row for row in fit.influence() if row["best"] not in (None, fit.best)]
-    if not rows:
+    table, today = fit.influence(), (None, fit.best)
+    both = zip(table["environment"], table["best"], strict=True)
+    others = [(environment, best) for environment, best in both if best not in today]
+    if not others:
         return []
-    first = rows[0]
-    if len(rows) == 1:
-        return [f"Without {first['environment']} alone, {first['best']} would lead."]
-    names = listed((row["environment"] for row in rows), "or")
+    if len(others) == 1:
+        return [f"Without {others[0][0]} alone, {others[0][1]} would lead."]
+    names = listed((environment for environment, _ in others), "or")
     return [f"The winner hangs on single environments: without any one of {names} another arm would lead."]
 
 

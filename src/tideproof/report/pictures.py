@@ -79,10 +79,12 @@ def tide_info(fit: Fit) -> Tide | None:
     None where each group of arms has a single environment: its shift is 0, but for rounding.
     """
     one = 0.0 if fit.scale == "difference" else 1.0  # the shift of an average environment
+    table = fit.shifts
+    columns = (table[name] for name in ("environment", "n", "shift", "low", "high"))
     shifts = [
-        ShiftInfo(str(row["environment"]), row["n"], shift, _limits(row, one))
-        for row in fit.shifts
-        if (shift := _finite(row["shift"], one)) is not None
+        ShiftInfo(str(environment), n, above, _between(low, high, one))
+        for environment, n, shift, low, high in zip(*columns, strict=True)  # there may be many
+        if (above := _finite(shift, one)) is not None
     ]
     pulls = dict(zip(fit.arms["arm"], fit.arms["n"], strict=True))
     groups = sum(pulls[group[0]] > 0 for group in fit.groups)  # an arm nobody saw is a group of its own
@@ -147,8 +149,12 @@ def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
     return MeetingsInfo([str(row["arm"]) for row in rows], [_can_be_best(row) for row in rows], evidence)
 
 
-def _limits(row: Mapping[str, Any], one: float = 0.0) -> Limits:
-    low, high = _finite(row["low"], one), _finite(row["high"], one)
+def _limits(row: Mapping[str, Any]) -> Limits:
+    return _between(row["low"], row["high"])
+
+
+def _between(low: float | None, high: float | None, one: float = 0.0) -> Limits:
+    low, high = _finite(low, one), _finite(high, one)
     return None if low is None or high is None else (low, high)
 
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
+from tideproof.stats.graph import sandwich
+from tideproof.stats.many_pairs import Grid, OfDifferences
 from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
 from tideproof.stats.solve import Solution
 from tideproof.stats.spreads import measure
@@ -21,7 +23,7 @@ class Additive:
     """
 
     def __init__(self, cells: Cells, solution: Solution) -> None:
-        self.cells, self.solution = cells, solution
+        self.cells, self.solution, self.P = cells, solution, solution.P
         self.steady = _steady(cells, solution) if cells.binary else solution.mu
         self.fitted = self._expected(self.steady)
 
@@ -41,6 +43,10 @@ class Additive:
         mu = apart(self.solution.mu, i, k, gap, c.counts)
         level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
         return level + mu[i], level + mu[k]
+
+    def grid(self, law: Law) -> Grid | None:
+        """Return what tests many pairs at once; None of 0/1 rewards, whose means are cut off."""
+        return OfDifferences(self.cells, self.solution.mu, law.spreads) if isinstance(law, Measured) else None
 
     def _expected(self, mu: Floats) -> Floats:
         c = self.cells
@@ -68,8 +74,8 @@ def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
         one = np.ones(cells.n.size)
         law = Measured(measure(cells, scale.fitted, one, solution.freedom), None)
     variance = law.moments(scale.fitted).variance
-    P = solution.P
-    return PairTests(scale, law, P @ meat(cells, cells.n * variance) @ P)
+    middle = meat(cells, cells.n * variance)
+    return PairTests(scale, law, sandwich(solution.P, middle, solution.short))
 
 
 def possible_rates(c: Cells, mean: Floats) -> Floats:

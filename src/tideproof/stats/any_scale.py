@@ -33,7 +33,7 @@ class _Other(NamedTuple):
     pairs: Pairs
 
 
-class AnyScale:
+class AnyScale(Pairs):
     """Pairs of arms as `shown` has them, on its scale, with limits that reach as far as those of the others.
 
     Scales whose estimates agree, to a fifth of a standard error, are one.
@@ -65,10 +65,6 @@ class AnyScale:
         found = self._shown.pairs.upper(i, k, z)
         rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
         return max((found, *(limit for limit in rest if limit > found)))
-
-    def lower(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k is not below, whatever the scale."""
-        return -self.upper(k, i, z)
 
     def _apart(self, i: int, k: int) -> list[_Other]:
         """Return the other scales on which the two arms differ noticeably by something else."""

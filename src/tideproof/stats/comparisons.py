@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -22,6 +21,11 @@ _RIVALS = 3  # of each arm that are looked at closely: those that tell most agai
 class Pairs(Protocol):
     """Tests and limits of theta_i - theta_k, whatever the scale."""
 
+    @property
+    def quick(self) -> bool:
+        """Whether many pairs take little longer than a few."""
+        return False
+
     def gap(self, i: int, k: int) -> float:
         """Return the estimate."""
 
@@ -36,13 +40,28 @@ class Pairs(Protocol):
 
     def lower(self, i: int, k: int, z: float) -> float:
         """Return the gap that theta_i - theta_k is not below."""
+        return -self.upper(k, i, z)
+
+    def deviates(self, i: Ints, k: Ints) -> Floats:
+        """Return the deviates of many pairs at a gap of 0."""
+        return np.array([self.deviate(*pair) for pair in zip(i.tolist(), k.tolist(), strict=True)])
+
+    def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
+        """Return the upper limits of many pairs."""
+        each = zip(i.tolist(), k.tolist(), z.tolist(), strict=True)
+        return np.array([self.upper(*pair) for pair in each])
 
 
-class Turned:
+class Turned(Pairs):
     """Pairs with a low value being good: the arms of each change places."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs = pairs
+
+    @property
+    def quick(self) -> bool:
+        """Whether many pairs take little longer than a few."""
+        return self._pairs.quick
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate."""
@@ -60,9 +79,13 @@ class Turned:
         """Return the gap that theta_k - theta_i does not exceed."""
         return self._pairs.upper(k, i, z)
 
-    def lower(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_k - theta_i is not below."""
-        return self._pairs.lower(k, i, z)
+    def deviates(self, i: Ints, k: Ints) -> Floats:
+        """Return the deviates of many pairs at a gap of 0."""
+        return self._pairs.deviates(k, i)
+
+    def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
+        """Return the upper limits of many pairs."""
+        return self._pairs.uppers(k, i, z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +124,11 @@ class Field:
         """Whether anything is known of the noise."""
         return bool(np.all(np.isfinite(self.covariance)) and np.all(self.freedom > 0.0))
 
+    @property
+    def all_closely(self) -> bool:
+        """Whether all arms get a close look: they are not many, or that is quick."""
+        return self.size <= _MANY or self.pairs.quick
+
     @cached_property
     def se(self) -> Floats:
         """(k, k) standard error of each difference."""
@@ -112,7 +140,7 @@ class Field:
             above = (self.mu - self.mu[i]) / self.se[i]
         above[np.isnan(above)] = 0.0
         above[i] = -np.inf
-        few = min(_RIVALS if self.size <= _MANY else 1, self.size - 1)
+        few = min(_RIVALS if self.all_closely else 1, self.size - 1)
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
@@ -149,14 +177,19 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     candidate = np.ones(field.size, bool)
     if not field.known:
         return candidate
-    arms = field.arms.tolist()
     single = normal_quantile(field.one_sided)
     most = normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1))
     against = _roughly(field, most)
-    for i in np.flatnonzero(np.isnan(against)).tolist():
-        rivals = (arms[r] for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
-        found = (field.pairs.deviate(r, arms[i]) for r in rivals)
-        against[i] = max((z for z in found if not math.isnan(z)), default=-np.inf)
+    close = np.flatnonzero(np.isnan(against)).tolist()
+    against[close] = -np.inf
+    looked = [
+        (r, i) for i in close for r in field.rivals(i) if field.pairs.enough(*field.arms[[r, i]].tolist())
+    ]
+    if looked:
+        rival, own = np.array(looked).T
+        deviates = field.pairs.deviates(field.arms[rival], field.arms[own])
+        with np.errstate(invalid="ignore"):  # a NaN says nothing
+            np.fmax.at(against, own, deviates)
     against[field.mu == field.mu.max()] = -np.inf  # who leads always may
     candidate = against <= most
     unsure = np.flatnonzero((against > single) & candidate)
@@ -170,9 +203,9 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
 def _roughly(field: Field, bar: float) -> Floats:
     """Return how far arms are behind the leader, in standard errors, of many arms those far from the bar.
 
-    NaN for those that deserve a close look: all, if they are not many.
+    NaN for those that deserve a close look: all, if they are not many or it is quick.
     """
-    if field.size <= _MANY:
+    if field.all_closely:
         return np.full(field.size, np.nan)
     leader = int(np.argmax(field.mu))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -182,38 +215,54 @@ def _roughly(field: Field, bar: float) -> Floats:
     return np.where(close, np.nan, behind)
 
 
-def compare_with_best(field: Field) -> Comparisons:
+def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) -> Comparisons:
     """Compare each arm with the best of the others.
 
     With z_i the bar of arm i (Dunnett's constant with arm i as the control) its upper limit is max(0, min_k
     of the upper limits of theta_i - theta_k at z_i). Arms with a positive one are candidates, among them the
     best with probability `level` at least: that event is Dunnett's for the best arm as the control, and on
     it the lower limits, min over the other candidates k of those of theta_i - theta_k at z_k, hold too.
-    With two arms both sides are counted.
+    With two arms both sides are counted. What is known of `candidate` need not be found again. Of many arms
+    whose pairs are not quick, those that are no candidates have their lower limits from standard errors,
+    as much further away as makes `may_be_best` trust these.
 
     References
     ----------
     Hsu (1984), Constrained simultaneous confidence intervals for multiple comparisons with the best;
     Hsu (1996), Multiple Comparisons, section 7.3, for unequal covariances.
     """
-    pairs, arms, k = field.pairs, field.arms.tolist(), field.size
+    pairs, arms, k = field.pairs, field.arms, field.size
     order = np.argsort(-field.mu, kind="stable")
-    best = [int(order[1] if i == order[0] else order[0]) for i in range(k)]
-    estimate = np.array([pairs.gap(arms[i], arms[best[i]]) for i in range(k)])
-    candidate = may_be_best(field)
+    best = np.where(np.arange(k) == order[0], order[1], order[0])
+    estimate = np.array([pairs.gap(*pair) for pair in zip(arms.tolist(), arms[best].tolist(), strict=True)])
+    candidate = may_be_best(field) if candidate is None else candidate
     if not field.known:
         unknown = np.full(k, np.nan)
         return Comparisons(estimate, unknown, unknown, candidate)
-    bar, low, high = field.bars(np.arange(k)), np.zeros(k), np.zeros(k)
     left = np.flatnonzero(candidate)
+    bar, low, high = field.bars(left), np.zeros(k), np.zeros(k)
+    highs: list[tuple[int, int]] = []
+    lows: list[tuple[int, int]] = []
     for i in range(k):
         others, gap = np.delete(np.arange(k), i), field.mu[i] - field.mu
         if candidate[i]:
             highest = np.argsort((gap + bar[i] * field.se[i])[others], kind="stable")
-            near = others[highest[:_RIVALS]].tolist()
-            high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i]) for r in near))
+            highs += [(i, r) for r in others[highest[:_RIVALS]].tolist()]
         others = left[left != i]
-        lowest = np.argsort((gap - bar * field.se[i])[others], kind="stable")
-        for r in others[lowest[:_RIVALS]].tolist():
-            low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r]))
+        lowest = (gap - bar * field.se[i])[others]
+        if not field.all_closely and not candidate[i]:
+            low[i] = min(0.0, float((gap - (bar + _FAR) * field.se[i])[others].min()))
+            continue
+        lows += [(i, r) for r in others[np.argsort(lowest, kind="stable")[:_RIVALS]].tolist()]
+    if highs:
+        own, rival = np.array(highs).T
+        uppers, high[left] = pairs.uppers(arms[own], arms[rival], bar[own]), np.inf
+        with np.errstate(invalid="ignore"):
+            np.minimum.at(high, own, uppers)
+            high = np.fmax(high, 0.0)  # 0 where nothing is known
+    if lows:
+        own, rival = np.array(lows).T
+        lowers = -pairs.uppers(arms[rival], arms[own], bar[rival])
+        with np.errstate(invalid="ignore"):
+            np.fmin.at(low, own, lowers)
     return Comparisons(estimate, low, high, candidate)

@@ -18,21 +18,25 @@ from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sums
-from tideproof.stats.graph import inverse
+from tideproof.stats.graph import Through, inverse
 
 _FAR = 1.0  # the longest step of theta: the likelihood is not quadratic further out
 _CLOSE = 1e-7  # the last step
 _STEPS = 200  # never reached: as many as theta may be far away, and a few
 
-Moments = Callable[[Floats], tuple[Floats, Floats]]
+Moments = Callable[[Floats], tuple[Floats, Floats | Through]]
 
 
 class Peak(NamedTuple):
-    """The maximum of a likelihood: theta, (K,), P, (K, K), and what is expected of each cell, (C,)."""
+    """The maximum of a likelihood: theta, (K,), P, (K, K), and what is expected of each cell, (C,).
+
+    `short` is the way from many arms to P through few environments.
+    """
 
     theta: Floats
     P: Floats
     expected: Floats
+    short: Through | None = None
 
 
 class Multiplied(NamedTuple):
@@ -47,6 +51,7 @@ class Multiplied(NamedTuple):
     P : (K, K) generalised inverse of the information on theta; the row of one arm a class is 0.
     component : (K,) the class of the arm, 0, 1, ... by their first arm; ratios inside a class are finite.
     beats : (K, K) whether an event of the first arm was seen where the second might have had one instead.
+    short : the way from many arms to P through few environments; None otherwise.
     """
 
     theta: Floats
@@ -55,6 +60,7 @@ class Multiplied(NamedTuple):
     P: Floats
     component: Ints
     beats: NDArray[np.bool_]
+    short: Through | None = None
 
     def gap(self, i: int, k: int) -> float:
         """Return theta_i - theta_k: infinite where only one of them had its chances, NaN if nothing tells."""
@@ -137,7 +143,8 @@ def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Mom
     """Find the maximum of a concave likelihood by Newton's method.
 
     `own` is the sum of each cell; `moments(theta)` returns what is expected of it and, off the diagonal,
-    minus the information on theta. The error of a step is about the square of its size.
+    minus the information on theta, or the way to its inverse. The error of a step is about the square of its
+    size.
     """
     last = np.inf
     for _ in range(_STEPS):
@@ -148,24 +155,31 @@ def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Mom
             break
         last = size
     expected, between = moments(theta)
-    P = inverse(between, component)
+    short, P = None, np.empty(0)
+    if isinstance(between, Through):
+        short, P = between, between.inverse()
+    else:
+        P = inverse(between, component)
     reference = np.flatnonzero(np.diag(P) == 0.0)
     zero = np.zeros(int(component.max()) + 1)
     zero[component[reference]] = theta[reference]
-    return Peak(theta - zero[component], P, expected)
+    return Peak(theta - zero[component], P, expected, short)
 
 
-def newton_step(between: Floats, component: Ints, score: Floats) -> tuple[Floats, float]:
+def newton_step(between: Floats | Through, component: Ints, score: Floats) -> tuple[Floats, float]:
     """Return x with L x = score, at most 1 in size, and its size before; 0 for one arm of each class.
 
     L is the Laplacian with the weights `between`. A seventh of the work of inverting it.
     """
-    laplacian = np.diag(between.sum(axis=1)) - between
-    reference = np.unique(component, return_index=True)[1]
-    laplacian[reference, :] = laplacian[:, reference] = 0.0
-    laplacian[reference, reference] = 1.0
-    score = score.copy()
-    score[reference] = 0.0
-    x = np.linalg.solve(laplacian, score)
+    if isinstance(between, Through):
+        x: Floats = between.solve(score)
+    else:
+        laplacian = np.diag(between.sum(axis=1)) - between
+        reference = np.unique(component, return_index=True)[1]
+        laplacian[reference, :] = laplacian[:, reference] = 0.0
+        laplacian[reference, reference] = 1.0
+        score = score.copy()
+        score[reference] = 0.0
+        x = np.asarray(np.linalg.solve(laplacian, score), np.float64)
     size = float(np.abs(x).max(initial=0.0))
     return np.asarray(x * min(1.0, _FAR / size if size else 1.0)), size

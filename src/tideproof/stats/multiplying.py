@@ -12,11 +12,13 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.additive import apart
 from tideproof.stats.cells import Cells
+from tideproof.stats.graph import sandwich
+from tideproof.stats.many_pairs import Grid, OfRatios
 from tideproof.stats.multiplied import Multiplied
 from tideproof.stats.noise import Estimate, uniform
 from tideproof.stats.pair_tests import Chances, Law, Measured, Null, PairTests
 from tideproof.stats.ratio import solve_ratio, sums_of
-from tideproof.stats.readout import Readout
+from tideproof.stats.readout import Readout, quadratic
 from tideproof.stats.solve import Solution
 from tideproof.stats.spreads import measure
 from tideproof.stats.weighting import meat
@@ -40,6 +42,7 @@ class Multiplying:
         self.found = solve_ratio(cells)
         steady = _steady(cells, self.sums)
         self.theta, self.P, self.component = steady.theta, steady.P, steady.component
+        self.short = steady.short
         self.totals = cells.by_environment(self.sums)
         self._weight = cells.by_arm(cells.n * steady.fitted)
 
@@ -64,6 +67,11 @@ class Multiplying:
         factor = np.exp(np.clip(theta, -_FAR, _FAR))
         return rate * factor[i], rate * factor[k]
 
+    def grid(self, law: Law) -> Grid:
+        """Return what tests many pairs at once."""
+        spreads = law.spreads if isinstance(law, Measured) else None
+        return OfRatios(self.cells, self.theta, self._weight, self.totals, spreads)
+
     @cached_property
     def fitted(self) -> Floats:
         """(C,) the expected mean of each cell, the totals of the environments given."""
@@ -86,8 +94,7 @@ def multiplying_pairs(cells: Cells, freedom: int) -> PairTests:
         law = Measured(measure(cells, scale.fitted, scale.fitted, freedom), scale.fitted)
     variance = law.moments(scale.fitted).variance
     shared = cells.weighted(np.maximum(cells.n * scale.fitted, _NOTHING))
-    P = scale.P
-    return PairTests(scale, law, P @ meat(shared, cells.n * variance) @ P)
+    return PairTests(scale, law, sandwich(scale.P, meat(shared, cells.n * variance), scale.short))
 
 
 def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
@@ -121,9 +128,8 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
         share = belongs * cells.sizes * rate / (traffic * level)[:, None]
         shift = shown_rate / shown_level[at]
     p = cells.weighted(scale.rates(theta)[0]).dense_shares()
-    lean = np.eye(cells.K) - (share @ p)[component]
     steady = np.exp(theta) * level[component]
-    relative = np.sum(lean @ C * lean, axis=1) + (share**2 @ noise)[component]
+    relative = quadratic(C, share @ p, component) + (share**2 @ noise)[component]
     readout = Readout(
         np.exp(shown) * shown_level[component],
         steady**2 * relative,

@@ -53,7 +53,7 @@ def solve_odds(cells: Cells) -> Multiplied:
     T = part.by_environment(own)
 
     start = _first(part, own, T, component)
-    theta, P, expected = climb(part, own, start, component, partial(moments, part, T))
+    theta, P, expected, _ = climb(part, own, start, component, partial(moments, part, T))
     fitted, rate = cells.mean.copy(), np.full(cells.J, np.nan)
     fitted[kept] = expected / part.n
     with np.errstate(divide="ignore"):

@@ -12,7 +12,7 @@ from tideproof.stats.graph import components, inverse
 from tideproof.stats.multiplied import split
 from tideproof.stats.noise import Estimate, uniform
 from tideproof.stats.odds import centres, events, moments, solve_odds
-from tideproof.stats.pair_tests import Chances, Null, PairTests
+from tideproof.stats.pair_tests import Chances, Law, Null, PairTests
 from tideproof.stats.readout import Readout
 from tideproof.stats.solve import Solution
 from tideproof.stats.weighting import meat
@@ -61,6 +61,9 @@ class Odds:
         level = self.levels(theta)
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
+
+    def grid(self, law: Law) -> None:
+        """Return None: what is expected of other arms moves with every pair."""
 
     def levels(self, theta: Floats) -> Floats:
         """Return lambda of each environment, (J,): infinite where all rewards are alike."""

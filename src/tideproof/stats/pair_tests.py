@@ -11,20 +11,24 @@ Mantel and Haenszel's test.
 from __future__ import annotations
 
 import math
-from functools import cache, cached_property
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tideproof.core.arrays import Floats
+from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells
+from tideproof.stats.comparisons import Pairs
 from tideproof.stats.events import events_of
 from tideproof.stats.inference import pair_variances, root_between
+from tideproof.stats.many_pairs import AT_ONCE, Batch, Grid, Together, is_dense, spread_out, upper_limits
 from tideproof.stats.spreads import Spreads
 from tideproof.stats.tails import deviate, normal_from_student
 
 _ROUNDING = 1e-12  # of a rate
 _DOUBLINGS = 30  # of a step that is a standard error to begin with
+_MANY = 100  # arms, beyond which pairs are tested together
 
 
 class Null(NamedTuple):
@@ -46,6 +50,7 @@ class Scaled(Protocol):
     """A scale on which arms are compared, fitted to cells."""
 
     cells: Cells
+    P: Floats
 
     @property
     def fitted(self) -> Floats:
@@ -56,6 +61,9 @@ class Scaled(Protocol):
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k; may be infinite."""
+
+    def grid(self, law: Law) -> Grid | None:
+        """Return what tests many pairs at once; None where that cannot be done."""
 
 
 class Moments(NamedTuple):
@@ -92,11 +100,11 @@ class Measured:
     """Rewards of any kind, whose variance and skewness were measured."""
 
     def __init__(self, spreads: Spreads, fitted: Floats | None) -> None:
-        self._spreads, self._fitted = spreads, fitted
+        self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> Moments:
         """Return the measured moments; on a scale of ratios a cell expected to have more varies more."""
-        s = self._spreads
+        s = self.spreads
         if self._fitted is None:
             return Moments(s.variance, s.third, s)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -107,13 +115,23 @@ class Measured:
 _CLOSE = 1e-6  # how near to its deviate a limit must come
 
 
-class PairTests:
+class PairTests(Pairs):
     """Tests and limits of theta_i - theta_k; `covariance` of theta says how far limits will be."""
 
     def __init__(self, scale: Scaled, law: Law, covariance: Floats) -> None:
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
         self._events = events_of(scale.cells)
+
+    @cached_property
+    def _grid(self) -> Grid | None:
+        c = self.scale.cells
+        return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
+
+    @property
+    def quick(self) -> bool:
+        """Whether many pairs are tested together."""
+        return self._grid is not None
 
     @cached_property
     def variance(self) -> Floats:
@@ -167,6 +185,42 @@ class PairTests:
             return -np.inf
         return root_between(low, high, excess, _CLOSE)
 
-    def lower(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k is not below."""
-        return -self.upper(k, i, z)
+    def deviates(self, i: Ints, k: Ints) -> Floats:
+        """Return the deviates of many pairs at a gap of 0."""
+        if self._grid is None:
+            return super().deviates(i, k)
+        return self._in_blocks(
+            i, k, lambda here, pairs: self._deviates(pairs, i[here], k[here], np.zeros(here.size))
+        )
+
+    def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
+        """Return the upper limits of many pairs."""
+        if self._grid is None:
+            return super().uppers(i, k, z)
+
+        def limits(here: Ints, pairs: Together) -> Floats:
+            at, other = i[here], k[here]
+            middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
+            step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
+            step[step == 0.0] = 1.0
+            deviate = partial(self._deviates, pairs, at, other)
+            return upper_limits(deviate, middle, step, z[here], _DOUBLINGS, _CLOSE)
+
+        return self._in_blocks(i, k, limits)
+
+    def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, Together], Floats]) -> Floats:
+        c, found = self.scale.cells, np.full(i.size, np.nan)
+        assert self._grid is not None
+        n, rows = spread_out(c, c.n), max(1, AT_ONCE // c.K)
+        for start in range(0, i.size, rows):
+            here = np.arange(start, min(start + rows, i.size))
+            batch = Batch.of(c, self.scale.P, i[here], k[here])
+            found[here] = work(here, Together(n, self._grid, batch))
+        return found
+
+    def _deviates(self, pairs: Together, i: Ints, k: Ints, gap: Floats) -> Floats:
+        """Return the deviates of pairs that are tested together; by themselves where that says nothing."""
+        z = pairs.deviates(gap)
+        for at in np.flatnonzero(np.isnan(z)).tolist():
+            z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))
+        return z

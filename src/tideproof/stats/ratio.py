@@ -18,16 +18,17 @@ import numpy as np
 from tideproof.core.arrays import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.graph import links
+from tideproof.stats.graph import Through, links, through
 from tideproof.stats.multiplied import Multiplied, classes, climb, endless, split, subset
 
 
 def solve_ratio(cells: Cells) -> Multiplied:
     """Solve sum_j S_aj - T_j p_aj = 0, the score of the multinomials; O(cells K + K^3) a step.
 
-    The information is the Laplacian sum_j T_j (diag(p_j) - p_j p_j'). Environments without an event or with
-    a single arm say nothing. The covariance of theta is P if rewards are Poisson; otherwise P M P with
-    M = `weighting.meat` of the cells `sharing` events, q the variance of each cell's sum.
+    Of many arms in few environments O(cells J). The information is the Laplacian sum_j T_j (diag(p_j) - p_j
+    p_j'). Environments without an event or with a single arm say nothing. The covariance of theta is P if
+    rewards are Poisson; otherwise P M P with M = `weighting.meat` of the cells `sharing` events, q the
+    variance of each cell's sum.
 
     >>> two = Cells(["A", "B"], [0], np.array([0, 1]), np.zeros(2, int), np.array([10.0, 20.0]),
     ...             np.array([0.5, 1.5]), np.zeros(2))
@@ -39,18 +40,21 @@ def solve_ratio(cells: Cells) -> Multiplied:
     part, kept = split(cells, component, S, cells.n)
     own, T = S[kept], part.by_environment(S[kept])[part.environment]
 
-    def moments(theta: Floats) -> tuple[Floats, Floats]:
+    def moments(theta: Floats) -> tuple[Floats, Floats | Through]:
         expected = T * _shares(part, theta)
-        between = links(part.weighted(expected))
+        shared = part.weighted(expected)
+        if (short := through(shared, component)) is not None:
+            return expected, short
+        between = links(shared)
         np.fill_diagonal(between, 0.0)
         return expected, between
 
-    theta, P, expected = climb(part, own, _start(part, own, T), component, moments)
+    theta, P, expected, short = climb(part, own, _start(part, own, T), component, moments)
     fitted, rate = cells.mean.copy(), np.where(cells.sizes > 0.0, 0.0, np.nan)
     fitted[kept] = expected / part.n
     some = np.flatnonzero(fitted > 0.0)
     rate[cells.environment[some]] = fitted[some] / np.exp(theta[cells.arm[some]])
-    return Multiplied(endless(cells, S, cells.n, theta), rate, fitted, P, component, beats)
+    return Multiplied(endless(cells, S, cells.n, theta), rate, fitted, P, component, beats, short)
 
 
 def sharing(cells: Cells, found: Multiplied) -> tuple[Cells, Ints]:

@@ -64,9 +64,23 @@ def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     unseen.
     """
     component, got = solution.component, traffic(solution, cells)
-    c = np.eye(cells.K) - np.where(component[:, None] == component, got.share, 0.0)
-    variance = 1.0 / got.total[component] + np.sum(c @ solution.P * c, axis=1)
-    return got.mean[component] + c @ solution.mu, variance
+    average = _by_group(component, got)
+    variance = 1.0 / got.total[component] + quadratic(solution.P, average, component)
+    return got.mean[component] + solution.mu - (average @ solution.mu)[component], variance
+
+
+def quadratic(C: Floats, average: Floats, component: Ints) -> Floats:
+    """Return c'Cc of each arm, c = e_i minus the average of its group: (K,). `average` is (groups, K)."""
+    across = average @ C
+    own = np.sum(across * average, axis=1)
+    return np.asarray(np.diag(C) - 2.0 * across[component, np.arange(len(C))] + own[component])
+
+
+def _by_group(component: Ints, got: Traffic) -> Floats:
+    """Return the shares of the arms of each group: (groups, K)."""
+    average = np.zeros((got.total.size, component.size))
+    average[component, np.arange(component.size)] = got.share
+    return average
 
 
 def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
@@ -79,8 +93,7 @@ def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     if cells.factors is not None:
         return two_way_shifts(cells)
     got = traffic(solution, cells)
-    average = np.zeros((got.total.size, cells.K))
-    average[solution.component, np.arange(cells.K)] = got.share
+    average = _by_group(solution.component, got)
     above = cells.by_environment(cells.n * (cells.mean - got.mean[got.home[cells.environment]]))
     sizes = np.where(cells.sizes == 0.0, np.nan, cells.sizes)
     shift, variance = above / sizes, 1.0 / sizes - 1.0 / got.total[got.home]
@@ -115,11 +128,10 @@ def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Flo
     average = belongs @ np.where(empty, 0.0, level)
     tb, tz, ty = belongs @ b, belongs @ z, belongs**2 @ np.where(empty, 0.0, y)
 
-    c = np.eye(cells.K) - tb[component]
-    mean = got.mean[component] + average[component] + c @ mu
-    mean_variance = (
-        ty[component] + 2.0 * np.sum(c @ P * tz[component], axis=1) + np.sum(c @ covariance * c, axis=1)
-    )
+    mean = got.mean[component] + average[component] + mu - (tb @ mu)[component]
+    at_arm, at_average = (tz @ P)[component, np.arange(cells.K)], np.sum(tz @ P * tb, axis=1)
+    mean_variance = ty[component] + 2.0 * (at_arm - at_average[component])
+    mean_variance += quadratic(covariance, tb, component)
     h = b - tb[got.home]
     shift = level - average[got.home] - h @ mu
     shift_variance = (

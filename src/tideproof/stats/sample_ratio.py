@@ -80,15 +80,20 @@ def _drift(c: Cells) -> tuple[float, int]:
 
     Shares of each set of arms are their own: an arm that was not shown is no change of ratio.
     """
-    seen: list[list[int]] = [[] for _ in c.environments]
-    for cell in np.lexsort((c.arm, c.environment)):
-        seen[c.environment[cell]].append(int(c.arm[cell]))
-    index: dict[tuple[int, ...], int] = {}
-    arm_set = np.array([index.setdefault(tuple(arms), len(index)) for arms in seen])[c.environment]
-    pairs, of_pair = np.unique([arm_set, c.arm], axis=1, return_inverse=True)
-    in_pair, in_set = sums(of_pair, c.n, pairs.shape[1]), sums(arm_set, c.n, len(index))
+    order = np.lexsort((c.arm, c.environment))
+    start = np.searchsorted(c.environment[order], np.arange(c.J))
+    set_of, sets = np.zeros(c.J, np.int64), 0
+    for k in np.unique(c.arms_seen[c.arms_seen > 0]).tolist():
+        alike = np.flatnonzero(c.arms_seen == k)
+        seen = c.arm[order[start[alike][:, None] + np.arange(k)]]
+        distinct, which = np.unique(seen, axis=0, return_inverse=True)
+        set_of[alike] = sets + which.ravel()
+        sets += len(distinct)
+    arm_set = set_of[c.environment]
+    pairs, of_pair = np.unique(arm_set * c.K + c.arm, return_inverse=True)
+    in_pair, in_set = sums(of_pair, c.n, pairs.size), sums(arm_set, c.n, sets)
     want = c.sizes[c.environment] * in_pair[of_pair] / in_set[arm_set]
-    free = pairs.shape[1] - np.unique(arm_set).size  # shares that are estimated
+    free = pairs.size - sets  # shares that are estimated
     df = c.n.size - np.count_nonzero(c.sizes) - free
     return float(np.sum((c.n - want) ** 2 / want)), int(df)
 

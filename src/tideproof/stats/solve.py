@@ -13,7 +13,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells
-from tideproof.stats.graph import components, inverse, links
+from tideproof.stats.graph import Through, components, inverse, links, through
 from tideproof.stats.two_way import residual_variance, two_way
 
 
@@ -33,6 +33,7 @@ class Solution(NamedTuple):
     environments : environments with a reward, J.
     joins : arms seen minus their groups.
     spent : degrees of freedom that covariates took.
+    short : the way from many arms to P through few environments; None otherwise.
     """
 
     P: Floats
@@ -44,6 +45,7 @@ class Solution(NamedTuple):
     environments: int
     joins: int
     spent: int = 0
+    short: Through | None = None
 
     @property
     def freedom(self) -> int:
@@ -55,14 +57,19 @@ def solve(cells: Cells) -> Solution:
     """Solve L muhat = b.
 
     Rewards are centred inside each environment first and residuals are summed as such, so that shifts,
-    however large, do no harm. O(cells K + K^3); an arm that meets no other keeps P = 0 and muhat = 0.
+    however large, do no harm. O(cells K + K^3), or of many arms in few environments O(J K^2); an arm that
+    meets no other keeps P = 0 and muhat = 0.
     """
     if cells.factors is not None:
         return _solve_two_way(cells)
-    between = links(cells)
-    np.fill_diagonal(between, 0.0)
-    component = components(between > 0.0)
-    P = inverse(between, component)
+    short = through(cells)
+    if short is None:
+        between = links(cells)
+        np.fill_diagonal(between, 0.0)
+        component = components(between > 0.0)
+        P = inverse(between, component)
+    else:
+        component, P = short.component, short.inverse()
     mu = np.zeros(cells.K)
     residual = _residual(cells, mu)
     for _ in range(2):  # once to solve, once more to refine
@@ -79,6 +86,7 @@ def solve(cells: Cells) -> Solution:
         environments=int(np.count_nonzero(cells.sizes)),
         joins=cells.K - np.unique(component).size,  # an arm unseen is a group of its own
         spent=_spent(cells),
+        short=short,
     )
 
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from tideproof.core.arrays import Floats
+
 _SYMMETRIC = 1e-5  # a skewness below which the normal law is the same to rounding
 _END = 37.0  # deviates beyond it have no probability that a float can hold
 
@@ -45,6 +49,40 @@ def deviate(x: float, variance: float, third: float) -> float:
     longer, shorter = float(gammaincc(shape, at)), float(gammainc(shape, at))
     found = -ndtri(longer) if longer < shorter else ndtri(shorter)
     return math.copysign(1.0, skewness) * float(min(max(found, -_END), _END))
+
+
+def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
+    """Return `deviate` of many numbers at once.
+
+    >>> deviates(np.array([5.0, 5.0]), np.array([4.0, 4.0]), np.array([4.0, 0.0])).round(2)
+    array([2.19, 2.5 ])
+    """
+    from scipy.special import gammainc, gammaincc, ndtri
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z, skewness = x / np.sqrt(variance), third / variance**1.5
+        shape, sign = 4.0 / skewness**2, np.sign(skewness)
+        at = shape + sign * z * np.sqrt(shape)
+        longer, shorter = gammaincc(shape, at), gammainc(shape, at)
+        bent = sign * np.clip(np.where(longer < shorter, -ndtri(longer), ndtri(shorter)), -_END, _END)
+        bent = np.where(at <= 0.0, -sign * _END, bent)
+        found = np.where(np.abs(skewness) < _SYMMETRIC, z, bent)
+    return np.where(variance <= 0.0, 0.0, found)
+
+
+def normals_from_student(t: Floats, freedom: Floats) -> Floats:
+    """Return `normal_from_student` of many numbers at once; NaN without freedom.
+
+    >>> normals_from_student(np.array([2.228, 1.3, 1.0]), np.array([10.0, np.inf, 0.0])).round(2)
+    array([1.96, 1.3 ,  nan])
+    """
+    from scipy.special import ndtri, stdtr
+
+    with np.errstate(invalid="ignore"):
+        tail = stdtr(np.where(np.isinf(freedom), 1.0, freedom), -np.abs(t))
+        found = np.copysign(np.where(tail > 0.0, -ndtri(tail), _END), t)
+    found = np.where(np.isinf(freedom) | ~np.isfinite(t), t, found)
+    return np.where(freedom > 0.0, found, np.nan)
 
 
 def normal_from_student(t: float, freedom: float) -> float:

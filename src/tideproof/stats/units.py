@@ -59,12 +59,13 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
     if few.size:
         names = listed(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(f"variance='by-unit' needs at least two units; {names} have {units[few[0]]:.0f}")
-    nested = _pairs(environment, u.unit[used]).size == np.unique(environment).size
+    met = _count(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])  # pairs of both
+    nested = met == _count(environment)
     parameters = arms if nested else arms + environments - 1.0
     with np.errstate(divide="ignore", invalid="ignore"):  # of an arm alone, which is compared with nothing
         factor = units / (units - 1.0) * (N - 1.0) / (N - parameters)
     freedom = units - 1.0
-    if _pairs(environment, u.unit[used]).size == np.unique(u.unit[used]).size and not nested:
+    if met == _count(u.unit[used]) and not nested:
         freedom = units - arms - environments + 1.0
         spent = np.flatnonzero((arms > 1) & (freedom < 1.0))
         if spent.size:
@@ -85,7 +86,7 @@ def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
     expected = c.mean - leftover(s, c)
     rest = u.n * (u.mean - expected[u.cell])
     used = used[np.argsort(u.unit[used], kind="stable")]
-    number = np.unique(u.unit[used], return_inverse=True)[1]
+    number = np.cumsum(np.diff(u.unit[used], prepend=-1) > 0) - 1
     b = c.dense_shares()
     total = np.zeros((c.K, c.K))
     step = max(1, _BLOCK // c.K)
@@ -105,10 +106,11 @@ def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
 
 def _distinct(group: Ints, label: Ints, groups: int) -> Floats:
     """Count the distinct labels in each group: (groups,)."""
-    found = np.unique(label * groups + group) % groups
+    ordered = np.sort(label * groups + group)  # quicker than np.unique, which hashes
+    found = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))] % groups
     return sums(found, np.ones(found.size), groups)
 
 
-def _pairs(one: Ints, other: Ints) -> Ints:
-    """Return the distinct pairs as numbers, one times so many as the other has labels plus the other."""
-    return np.unique(one * (int(other.max(initial=0)) + 1) + other)
+def _count(label: Ints) -> int:
+    """Count the distinct labels."""
+    return int(np.count_nonzero(np.diff(np.sort(label), prepend=-1)))

@@ -5,16 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from tideproof.core.arrays import Floats
+from tideproof.stats.comparisons import Pairs
 from tideproof.stats.inference import pair_variances
 from tideproof.stats.tails import normal_from_student, student_from_normal
 
 
-class Wald:
+class Wald(Pairs):
     """Student-t tests and limits of mu_i - mu_k."""
 
     def __init__(self, mu: Floats, covariance: Floats, freedom: Floats) -> None:
         self.mu, self._freedom = mu, freedom
         self._se = np.sqrt(np.maximum(pair_variances(covariance), 0.0))
+
+    @property
+    def quick(self) -> bool:
+        """True: a pair is a handful of numbers."""
+        return True
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate."""
@@ -35,7 +41,3 @@ class Wald:
         """Return the gap that mu_i - mu_k does not exceed: there the deviate has fallen to -z."""
         freedom = float(self._freedom[i, k])
         return self.gap(i, k) + student_from_normal(z, freedom) * float(self._se[i, k]) if freedom else np.nan
-
-    def lower(self, i: int, k: int, z: float) -> float:
-        """Return the gap that mu_i - mu_k is not below."""
-        return -self.upper(k, i, z)

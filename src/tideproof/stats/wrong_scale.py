@@ -30,7 +30,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
-from tideproof.stats.graph import components, inverse, links
+from tideproof.stats.graph import components, inverse, links, through
 from tideproof.stats.inference import normal_tail
 from tideproof.stats.multiplied import split
 from tideproof.stats.odds import events, moments, solve_odds
@@ -175,6 +175,8 @@ def _seen_from(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: 
 
 
 def _inverse(part: Cells) -> Floats:
+    if (short := through(part)) is not None:
+        return short.inverse()
     between = links(part)
     np.fill_diagonal(between, 0.0)
     return inverse(between, components(between > 0.0))

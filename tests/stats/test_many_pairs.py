@@ -1,0 +1,89 @@
+"""Many pairs of arms at once: the same numbers as one by one, and as comparisons of few arms."""
+
+import numpy as np
+import pytest
+
+from tideproof.estimate import Fit
+from tideproof.estimate.groups import against_best, candidates
+from tideproof.stats import comparisons, pair_tests
+from tideproof.stats.cells import Cells, bernoulli
+
+ARMS, DAYS = 30, 6
+
+
+def log(kind, seed=3, holes=0.2):
+    """Return cells of thirty arms: clicks, amounts that multiply, or numbers to which days add."""
+    random = np.random.default_rng(seed)
+    n = random.integers(2, 60, (DAYS, ARMS)) * (random.random((DAYS, ARMS)) > holes)
+    environment, arm = np.nonzero(n)
+    n = n[environment, arm].astype(float)
+    level, lift = random.uniform(0.05, 0.3, DAYS), np.exp(random.normal(0.0, 0.5, ARMS))
+    mean = level[environment] * lift[arm]
+    names = [f"a{i}" for i in range(ARMS)], list(range(DAYS))
+    if kind == "clicks":
+        rate = random.binomial(n.astype(int), np.minimum(mean, 1.0)) / n
+        squares, cubes, fourths = bernoulli(n, rate)
+        return Cells(*names, arm, environment, n, rate, squares, cubes=cubes, fourths=fourths)
+    if kind == "amounts":
+        rows = [
+            random.gamma(0.5, 2.0 * m * (1 + (a % 3)), int(k)) for m, k, a in zip(mean, n, arm, strict=True)
+        ]
+    else:
+        noise = [
+            random.normal(0.0, 1.0 + a % 3 + j % 2, int(k))
+            for k, a, j in zip(n, arm, environment, strict=True)
+        ]
+        rows = [5 * lift[a] + 9 * level[j] + e for a, j, e in zip(arm, environment, noise, strict=True)]
+    off = [row - row.mean() for row in rows]
+    second, third, fourth = (np.array([np.sum(x**p) for x in off]) for p in (2, 3, 4))
+    average = np.array([row.mean() for row in rows])
+    return Cells(*names, arm, environment, n, average, second, cubes=third, fourths=fourth)
+
+
+SCALES = [("clicks", "ratio"), ("amounts", "ratio"), ("numbers", "difference"), ("amounts", "difference")]
+
+
+@pytest.mark.parametrize(("kind", "scale"), SCALES)
+def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch):
+    pairs = Fit(log(kind), scale=scale)._estimate.pairs
+    i, k = np.array([(i, k) for i in range(1, ARMS, 3) for k in range(1, ARMS) if i != k]).T
+    z = np.random.default_rng(1).uniform(0.5, 4.0, i.size)
+    assert not pairs.quick
+    alone = pairs.deviates(i, k), pairs.uppers(i, k, z)
+    monkeypatch.setattr(pair_tests, "_MANY", 5)
+    monkeypatch.setattr(pair_tests, "AT_ONCE", 50 * ARMS)  # several blocks
+    del pairs._grid
+    assert pairs.quick
+    together = pairs.deviates(i, k), pairs.uppers(i, k, z)
+    assert together[0] == pytest.approx(alone[0], abs=1e-8)
+    assert together[1] == pytest.approx(alone[1], rel=1e-5, abs=1e-7, nan_ok=True)
+    assert np.isfinite(together[0]).mean() > 0.9
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("kind", "scale"), SCALES)
+def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatch):
+    def compared():
+        fit = Fit(log(kind), scale=scale)
+        found = against_best(fit._estimate, fit._groups, sign, 0.95)
+        return candidates(fit._estimate, fit._groups, sign, 0.95), found
+
+    may, few = compared()
+    for module in (comparisons, pair_tests):
+        monkeypatch.setattr(module, "_MANY", 5)
+    still, many = compared()
+    assert still.tolist() == may.tolist() == many.candidate.tolist()
+    assert 0 < np.count_nonzero(may) < ARMS
+    for name in ("estimate", "low", "high"):
+        assert getattr(many, name) == pytest.approx(getattr(few, name), rel=1e-5, abs=1e-7, nan_ok=True)
+
+
+def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypatch):
+    fit = Fit(log("clicks"), scale="odds")
+    exact = against_best(fit._estimate, fit._groups, 1.0, 0.95)
+    monkeypatch.setattr(comparisons, "_MANY", 5)
+    rough = against_best(fit._estimate, fit._groups, 1.0, 0.95)
+    assert rough.candidate.tolist() == exact.candidate.tolist()
+    assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))
+    assert np.any(rough.low < exact.low)
+    assert rough.high == pytest.approx(exact.high, nan_ok=True)
