@@ -87,7 +87,7 @@ def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_pat
     """Else rates would depend on how long one waits: on an arm played early more than on one played late."""
     clock = Clock()
     run = shop(clock, rewards="conversions")
-    in_time, missed, never = run.ask(n=3, environment=1)
+    in_time, missed, _ = run.ask(n=3, environment=1)
     clock.now = 9.999
     run.tell(in_time, 1)
     clock.now = 10.0

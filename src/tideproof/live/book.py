@@ -69,8 +69,8 @@ class Book:
     """
 
     VALUES = (
-        "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "late", "paused", "stopped",
-        "units", "plans",
+        "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "late", "paused",
+        "stopped", "units", "plans",
     )  # fmt: skip
 
     def __init__(self, arms: Iterable[str], budget: int | None, session: str, salt: str) -> None:

@@ -127,8 +127,9 @@ class Reading(Handle):
         A row has `n` rewards, 0 if none was told by itself, with that mean and variance, and the times of
         the clock at which it was asked and told. Its status is "out", "told", "cancelled", "expired",
         "defaulted" (expired, with the default reward), "late" (the same, and told after its window had
-        closed), "summarised" (its reward is in a summary), "summary" or "warm" (from before). `tp.fit(run.history(), arm="arm", environment="environment",
-        reward="reward", n="n", sample_variance="variance")` reads it.
+        closed), "summarised" (its reward is in a summary), "summary" or "warm" (from before).
+        `tp.fit(run.history(), arm="arm", environment="environment", reward="reward", n="n",
+        sample_variance="variance")` reads it.
         """
         return self._record().table()
 

@@ -233,8 +233,8 @@ def _rewards(watch: Watch, facts: Facts) -> Iterable[str]:
         )
     if facts.late:
         yield (
-            f"what was told of {counted(facts.late, 'pull')} after the lease was over does not count: is it too "
-            f"short? correct(pull, reward) takes in what happened in time"
+            f"what was told of {counted(facts.late, 'pull')} after the lease was over does not count: is it "
+            f"too short? correct(pull, reward) takes in what happened in time"
         )
     if watch.outside is not None:
         yield (

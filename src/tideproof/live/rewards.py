@@ -111,9 +111,7 @@ class Telling(Handle):
             return
         self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
 
-    def _summed(
-        self, n: int, mean: Any, variance: Any, successes: Any, total: Any
-    ) -> tuple[float, float]:
+    def _summed(self, n: int, mean: Any, variance: Any, successes: Any, total: Any) -> tuple[float, float]:
         """Return mean and variance of a summary, or say what it lacks."""
         given = {"successes": successes, "a total": total, "a mean": mean}
         several = [name for name, value in given.items() if value is not None]
@@ -127,7 +125,9 @@ class Telling(Handle):
             return share, share * (1.0 - share) * n / (n - 1) if n > 1 else 0.0
         if total is not None:
             if kind != "counts":
-                raise InputError(f"total={total!r} is for rewards='counts', not {kind!r}: give mean and variance")
+                raise InputError(
+                    f"total={total!r} is for rewards='counts', not {kind!r}: give mean and variance"
+                )
             mean = self._mean("mean", whole("total", total, 0) / n)
             return mean, mean if n > 1 else 0.0
         if mean is None:
@@ -184,8 +184,8 @@ class Telling(Handle):
 def _successes(successes: Any, n: int) -> int:
     if isinstance(successes, (int, np.integer)) and successes > n:
         raise InputError(
-            f"successes must be at most n={n}, not {shown(successes)}; events of which one pull can bring several "
-            f"are counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
+            f"successes must be at most n={n}, not {shown(successes)}; events of which one pull can bring "
+            f"several are counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
         )
     return whole("successes", successes, 0, n)
 

@@ -46,7 +46,7 @@ class Scaled(NamedTuple):
 
 
 def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Scaled | None:
-    """Return the fit of told rewards, (J, K) arrays of their cells; None while these say nothing on the scale.
+    """Return the fit of told rewards, (J, K) arrays of their cells; None while they say nothing on the scale.
 
     Half an event more of every arm keeps the estimates finite, as it does in `Fit`.
     """
@@ -63,7 +63,8 @@ def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Scaled | N
         return None
     P, variance = found.P, found.fitted  # of a reward, as the likelihood has it
     if isinstance(found, Odds):
-        P, variance = np.linalg.inv(found.information), found.fitted * (1.0 - found.fitted)
+        P = np.asarray(np.linalg.inv(found.information), np.float64)
+        variance = found.fitted * (1.0 - found.fitted)
     spread = float(np.sum(cells.squares + cells.n * np.square(cells.mean - found.fitted)))
     average = float(np.sum(cells.n * variance) / np.sum(cells.n))
     dispersion = spread / (average * float(np.sum(cells.n)))

@@ -26,7 +26,7 @@ class Singles:
         self._where, self._who = array("q"), array("q")
 
     def copied(self, book: Book) -> tuple[Ints, Ints, Floats]:
-        """Return environment, arm and reward of every pull, NaN where there is none; the book must not move."""
+        """Return environment, arm and reward of every pull, NaN where there is none, of a book at rest."""
         for pull in book.pulls[len(self._where) :]:
             self._where.append(self._labels.setdefault(pull.environment, len(self._labels)))
             self._who.append(self._names.setdefault(pull.arm, len(self._names)))
