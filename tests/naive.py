@@ -92,7 +92,7 @@ def check_numbers(run, naive):
         assert run.recommend().arm is None
         return
     dense, pairs, _ = naive.fitted(naive.arms)
-    fit = run.fit()
+    fit = run.fit(variance="common")
     for i, k in pairs:
         estimate, variance = gap(dense, i, k)
         found = fit.contrast(naive.arms[i], naive.arms[k])

@@ -38,8 +38,8 @@ def test_when_minimising_a_margin_is_what_is_saved():
     found = told(REWARDS, policy="round-robin+ols", direction="minimize").recommend()
     assert (found.arm, found.runner_up) == ("C", "A")
     assert found.margin == pytest.approx(2.0)
-    assert found.low == pytest.approx(2.0 - T * SE)
-    assert found.high == pytest.approx(2.0 + T * SE)
+    assert found.low == pytest.approx(2.0 - T * SE, rel=1e-5)
+    assert found.high == pytest.approx(2.0 + T * SE, rel=1e-5)
 
 
 def test_without_a_degree_of_freedom_there_is_a_margin_and_no_interval():
@@ -132,9 +132,6 @@ def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
     run = tp.Experiment(["A", "B", "C"], budget=9)
     for i, pull in enumerate(run.ask(environment=1, n=9)):
         run.tell(pull, i * 0.1)
-    for costly in ("chance_of_best", "Wald"):
-        monkeypatch.setattr(
-            f"tideproof.live.judgement.{costly}", lambda *_: pytest.fail("nobody asked for it")
-        )
-    with pytest.raises(tp.Finished, match=r"0 of 9 left; select \w: \S+ against \w$"):
+    monkeypatch.setattr("tideproof.live.reading.Fit", lambda *_, **__: pytest.fail("nobody asked for it"))
+    with pytest.raises(tp.Finished, match=r"0 of 9 left; select \w$"):
         run.ask()

@@ -1,13 +1,19 @@
 """Policies that compare arms by ratios or odds: their fit against statsmodels, what is ahead against dense sums."""
 
+import html
+import json
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy.optimize import minimize
 from statsmodels.discrete.conditional_models import ConditionalLogit
+from typer.testing import CliRunner
 
 import tideproof as tp
 from faults import interrupted_at
 from runs import ARMS
+from tideproof.cli import app
 from tideproof.live.experiment import Experiment
 from tideproof.live.scaled import scaled
 
@@ -17,57 +23,56 @@ MEAN = np.divide(EVENTS, PULLS, out=np.zeros((3, 3)), where=PULLS > 0)
 SQUARES = EVENTS * (1 - MEAN)
 
 
-def with_half_an_event(pulls, events, before, half):
-    """Return arm, environment, pulls and sums of each cell, an environment before the others included."""
-    environment, arm = np.nonzero(pulls)
-    return (
-        np.append(arm, [0, 1, 2]),
-        np.append(environment, [3, 3, 3]),
-        np.append(pulls[environment, arm], [before] * 3),
-        np.append(events[environment, arm], [half] * 3),
-    )
+def with_half_an_event(pulls, events):
+    """Return sums of the cells with half an event more an arm, spread as if all arms were alike."""
+    total, overall = events.sum(1), events.sum() / pulls.sum()
+    alike = pulls * ((total + overall) / (pulls.sum(1) + 1.0))[:, None]
+    return events + 0.5 * alike / alike.sum(0)
 
 
-def covariances(found):
+def covariances(P):
     """Return the variances of the differences to the first arm."""
-    P = found.P * found.noise
     return [P[0, 0] + P[i, i] - 2 * P[0, i] for i in (1, 2)]
 
 
 @pytest.mark.parametrize("unit", [1.0, 7.0])
 def test_ratios_are_a_quasi_poisson_regression_with_half_an_event_more(unit):
     """Of conversions, and of money: seven a sale, where half an event is 3.5."""
-    arm, environment, n, events = with_half_an_event(PULLS, EVENTS, 1.0, 0.5)
-    X = np.column_stack([arm == 1, arm == 2, *(environment == j for j in range(4))]).astype(float)
-    glm = sm.GLM(events * unit, X, family=sm.families.Poisson(), offset=np.log(n)).fit(tol=1e-13)
+    environment, arm = np.nonzero(PULLS)
+    n, more = PULLS[environment, arm], with_half_an_event(PULLS, EVENTS)[environment, arm] * unit
+    X = np.column_stack([arm == 1, arm == 2, *(environment == j for j in range(3))]).astype(float)
+    glm = sm.GLM(more, X, family=sm.families.Poisson(), offset=np.log(n)).fit(tol=1e-13)
     found = scaled("ratio", PULLS, MEAN * unit, SQUARES * unit**2)
     np.testing.assert_allclose(found.theta[1:] - found.theta[0], glm.params[:2], rtol=1e-8)
-    told = slice(0, len(n) - 3)
-    fitted, sums = glm.fittedvalues[told], events[told] * unit
-    spread = (SQUARES * unit**2).sum() + ((sums - fitted) ** 2 / n[told]).sum()
-    dispersion = spread / fitted.sum()
-    np.testing.assert_allclose(covariances(found), np.diag(glm.cov_params())[:2] * dispersion, rtol=1e-7)
-    average = EVENTS.sum() * unit / PULLS.sum()
-    assert found.noise == pytest.approx(dispersion / average)
+    exposure = PULLS * np.exp(np.append(0.0, glm.params[:2]))
+    fitted = unit * (EVENTS.sum(1) / exposure.sum(1))[:, None] * exposure  # of the events that there were
+    gaps = (EVENTS * unit - fitted)[environment, arm] ** 2 / n
+    dispersion = ((SQUARES * unit**2).sum() + gaps.sum()) / fitted.sum()
+    expected = np.diag(glm.cov_params())[:2] * dispersion
+    np.testing.assert_allclose(covariances(found.P * found.noise), expected, rtol=1e-7)
+    assert found.noise == pytest.approx(dispersion / (EVENTS.sum() * unit / PULLS.sum()))
 
 
-def test_odds_are_a_conditional_logit_with_one_success_of_two_more():
-    arm, environment, n, events = with_half_an_event(PULLS, EVENTS, 2.0, 1.0)
+def test_odds_are_a_conditional_logit_with_half_an_event_and_half_a_failure_more():
     rows = [
         (a, j, y)
-        for a, j, m, s in zip(arm, environment, n, events, strict=True)
-        for y in [1] * int(s) + [0] * int(m - s)
+        for j, a in np.argwhere(PULLS > 0).tolist()
+        for y in [1] * int(EVENTS[j, a]) + [0] * int(PULLS[j, a] - EVENTS[j, a])
     ]
     a, j, y = np.array(rows).T
-    logit = ConditionalLogit(y, np.column_stack([a == 1, a == 2]).astype(float), groups=j).fit(
-        disp=False, method="newton", tol=1e-13
-    )
+    logit = ConditionalLogit(y, np.column_stack([a == i for i in range(3)]).astype(float), groups=j)
+
+    def worse(theta):
+        return -logit.loglike(theta) - np.sum(0.5 * theta - np.log1p(np.exp(theta)))
+
+    theta = minimize(worse, np.zeros(3), options={"gtol": 1e-9}).x
     found = scaled("odds", PULLS, MEAN, SQUARES)
-    np.testing.assert_allclose(found.theta[1:] - found.theta[0], logit.params, rtol=1e-7)
-    P = [found.P[0, 0] + found.P[i, i] - 2 * found.P[0, i] for i in (1, 2)]
-    variances = np.diag(logit.cov_params())
-    np.testing.assert_allclose(np.divide(*P), np.divide(*variances), rtol=1e-6)
-    assert covariances(found) == pytest.approx(variances, rel=0.1)  # times a dispersion, which is near 1
+    np.testing.assert_allclose(found.theta, theta, atol=1e-5)
+    chance = 1.0 / (1.0 + np.exp(-theta))
+    information = np.diag(chance * (1.0 - chance)) - logit.hessian(theta)
+    P, variances = found.P * found.noise, covariances(np.linalg.inv(information))
+    np.testing.assert_allclose(np.divide(*covariances(P)), np.divide(*variances), rtol=1e-4)
+    assert covariances(P) == pytest.approx(variances, rel=0.1)  # times a dispersion, which is near 1
 
 
 def test_an_arm_without_an_event_has_a_finite_estimate_and_nothing_told_has_none():
@@ -140,20 +145,15 @@ def test_pulls_that_are_out_have_their_place_in_the_design():
 
 def test_what_is_recommended_is_a_lift():
     run = told(conversions())
-    found, fit = run.recommend(), scaled("ratio", PULLS, MEAN, SQUARES)
+    found, gap = run.recommend(), run.fit().contrast("C", "B")
     assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
-    gap = fit.theta[2] - fit.theta[1]
-    assert found.margin == pytest.approx(np.expm1(gap))
-    variance = fit.noise * (fit.P[1, 1] + fit.P[2, 2] - 2 * fit.P[1, 2])
-    z = 1.96508  # 0.975 quantile of Student's t with 465 degrees of freedom
-    assert [found.low, found.high] == pytest.approx(
-        np.expm1(gap + np.array([-z, z]) * variance**0.5), rel=1e-4
-    )
+    assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
     assert f"select C: {100 * found.margin:+.3g} % against B (95 % interval" in str(found)
     assert found.to_dict()["scale"] == "ratio"
     less = told(conversions(direction="minimize")).recommend()
     assert (less.arm, less.runner_up) == ("A", "B")
-    assert less.margin == pytest.approx(-np.expm1(fit.theta[0] - fit.theta[1]))
+    gap = run.fit().contrast("A", "B")
+    assert (less.margin, less.low, less.high) == (-gap.estimate, -gap.high, -gap.low)
     assert f"{100 * less.margin:.3g} % below B" in str(less)
     odds = told(conversions(scale="odds")).recommend()
     assert odds.margin > found.margin  # the larger, the higher the rates
@@ -241,6 +241,92 @@ def test_a_summary_of_successes_is_its_zeros_and_ones():
     assert single.history()["variance"] == [None, 0.25]
 
 
+def test_a_total_of_counts_varies_as_its_mean():
+    """As Poisson counts do: of 30 events in 10 pulls the variance of one is 3, of any sample on average."""
+    run = tp.Experiment(ARMS, rewards="counts")
+    run.tell_summary(arm="A", environment=1, n=10, total=30)
+    run.tell_summary(arm="B", environment=1, n=1, total=7)
+    assert (run.history()["reward"], run.history()["variance"]) == ([3.0, 7.0], [3.0, None])
+    draws = np.random.default_rng(5).poisson(3.0, (20_000, 10))
+    assert draws.var(1, ddof=1).mean() == pytest.approx(3.0, abs=0.05)  # five standard errors, 6e-7
+
+
+KINDS = {
+    "conversions": lambda rng, mean: rng.binomial(1, np.minimum(mean / 8.0, 1.0)),
+    "counts": lambda rng, mean: rng.poisson(mean),
+    "money": lambda rng, mean: np.round(mean * rng.lognormal(0.0, 0.7, mean.shape), 2),
+    "normal": lambda rng, mean: rng.normal(mean, 1.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale"),
+    [(kind, "auto") for kind in KINDS] + [("conversions", "odds"), ("conversions", "difference")],
+)
+def test_recommendation_fit_report_and_the_exported_log_agree(kind, scale, tmp_path):
+    run = tp.Experiment(ARMS, budget=900, rewards=kind, scale=scale, seed=2)
+    rng = np.random.default_rng(8)
+    for day in range(6):
+        pulls = run.ask(n=100, environment=f"day {day}")
+        level = 1.0 + 0.5 * day
+        rewards = KINDS[kind](rng, level * np.array([1.0 + 0.5 * ARMS.index(pull.arm) for pull in pulls]))
+        run.tell_many(pulls, rewards.tolist())
+    assert run.scale == ({"normal": "difference"}.get(kind, "ratio") if scale == "auto" else scale)
+    found, fit = run.recommend(), run.fit()
+    gap = fit.contrast(found.arm, found.runner_up)
+    assert (fit.scale, fit.variance) == (found.scale, "auto") == (run.scale, "auto")
+    assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
+    assert found.p_best == fit.p_best[found.arm]
+    run.history().to_csv(tmp_path / "log.csv")
+    read = ["--arm", "arm", "--environment", "environment", "--reward", "reward"]
+    said = CliRunner().invoke(
+        app, ["analyze", str(tmp_path / "log.csv"), *read, "--scale", run.scale, "--json"]
+    )
+    again, ours = json.loads(said.stdout), fit.to_dict()
+    assert again["verdict"] == fit.verdict
+    for name in ("arms", "comparisons"):
+        theirs = {row["arm"]: row for row in again[name]}
+        for row in ours[name]:
+            for column, value in row.items():
+                other = theirs[row["arm"]][column]
+                assert value == (other if column == "arm" else pytest.approx(other, rel=1e-6)), column
+    run.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert html.escape(fit.verdict) in page or fit.verdict in page
+    checked = run.diagnostics()
+    assert checked.additivity == fit.additivity()
+    assert (checked.spread is None) == (kind != "normal")
+    assert ("one shift" in repr(checked)) == (run.scale == "difference")
+
+
+@pytest.mark.parametrize("scale", ["ratio", "odds"])
+def test_until_there_is_an_event_arms_are_compared_by_differences(scale):
+    run = conversions(scale=scale)
+    for arm in ARMS:
+        run.tell_summary(arm=arm, environment=1, n=20, successes=0)
+    assert run.fit().scale == run.recommend().scale == "difference"
+    assert run.recommend().p_best is None
+    assert run.diagnostics().told == 60
+    run.tell_summary(arm="B", environment=2, n=9, successes=9)  # nobody to compare with there
+    assert run.fit().scale == ("ratio" if scale == "ratio" else "difference")
+    assert run.recommend().arm is not None
+    run.tell_summary(arm="B", environment=1, n=5, successes=2)
+    found = run.recommend()
+    assert (run.fit().scale, found.scale, found.arm) == (scale, scale, "B")
+    assert (found.margin, found.high) == (None, None)  # infinite, and no less
+    assert -1.0 < found.low < 0.0  # two events against none say little
+    assert str(found).startswith("select B")
+
+
+def test_another_variance_is_of_differences():
+    run = told(conversions())
+    assert run.fit(variance="robust").scale == "difference"
+    assert run.fit(scale="odds").scale == "odds"
+    assert run.fit(scale="auto").choice.tests
+    with pytest.raises(tp.InputError, match="variance='robust' is for scale='difference'"):
+        run.fit(variance="robust", scale="ratio")
+
+
 REFUSED = [
     (lambda: conversions(rewards="clicks"), "rewards must be 'normal', .* or 'money', not 'clicks'"),
     (lambda: conversions(scale="log"), "scale must be 'auto', 'difference', 'ratio' or 'odds', not 'log'"),
@@ -265,9 +351,16 @@ REFUSED = [
     ),
     (lambda: tell(conversions(rewards="money"), -1), "reward of money must be at least 0, not -1"),
     (lambda: summary(mean=0.2, variance=0.1), "a summary of conversions needs its successes, not mean=0.2"),
-    (lambda: summary(), "mean must be a finite number, not None, unless successes are given"),
-    (lambda: summary(successes=11), "successes must be a whole number from 0 to 10, not 11"),
-    (lambda: summary(successes=1, mean=0.1), "a summary has successes or a mean, not both"),
+    (lambda: summary(), "mean must be a finite number, not None, unless successes or a total are given"),
+    (lambda: summary(successes=-1), "successes must be a whole number from 0 to 10, not -1"),
+    (
+        lambda: summary(successes=11),
+        r"at most n=10, not 11; .* rewards='counts'\) and tell_summary\(total=\.\.\.\)",
+    ),
+    (lambda: summary(successes=1, mean=0.1), "a summary has successes, a total or a mean, one of them"),
+    (lambda: summary("counts", total=1, variance=0.1), "only a mean needs a variance beside it"),
+    (lambda: summary(total=3), "total=3 is for rewards='counts', not 'conversions'"),
+    (lambda: summary("counts", total=2.5), "total must be a whole number of at least 0, not 2.5"),
     (lambda: summary("money", mean=-1, variance=0), "mean of money must be from 0 to inf, not -1"),
     (
         lambda: conversions().warm_start(

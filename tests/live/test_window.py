@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from tideproof.live import events as e
 from tideproof.live.experiment import Experiment
 
 
@@ -78,10 +79,98 @@ def test_what_is_held_back_can_be_repeated_corrected_and_cancelled():
     clock.now = 10.0
     assert run.history()["reward"] == [1.0, 0.0, None, 0.0]
     assert run.history()["status"] == ["told", "told", "cancelled", "defaulted"]
-    run.tell(fourth, 1)  # late: it replaces the default
-    assert run.history()["reward"][3] == 1.0
     again = Experiment._folded(run.events(), clock=clock)
     assert again._numbers.buffers() == run._numbers.buffers()
+
+
+def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_path):
+    """Else rates would depend on how long one waits: on an arm played early more than on one played late."""
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    in_time, missed, _ = run.ask(n=3, environment=1)
+    clock.now = 9.999
+    run.tell(in_time, 1)
+    clock.now = 10.0
+    run.tell(missed, 1)
+    numbers = run._numbers.buffers()
+    for _ in range(2):  # a repeat is harmless
+        run.tell_many([missed, in_time], [1, 1])
+    with pytest.raises(tp.ConflictingReward):
+        run.tell(in_time, 0)
+    table = run.history()
+    assert table["reward"] == [1.0, 0.0, 0.0]
+    assert table["status"] == ["told", "late", "defaulted"]
+    assert table["n"] == [1, 1, 1]
+    assert table["told_at"] == [10.0] * 3
+    assert sum(isinstance(event, e.Told) for event in run.events()) == 2
+    remark = "what was told of 1 pull after the lease was over does not count"
+    assert any(remark in text for text in run.diagnostics().remarks)
+    path = tmp_path / "shop.json"
+    run.save(path)
+    for again in (tp.Experiment.load(path, clock=clock), Experiment._folded(run.events(), clock=clock)):
+        assert again._numbers.buffers() == numbers == run._numbers.buffers()
+        assert again.history() == table
+        again.correct(missed, 1)  # it did happen in time
+        assert again.history()["reward"] == [1.0, 1.0, 0.0]
+        assert again.history()["status"][1] == "told"
+        assert not any(remark in text for text in again.diagnostics().remarks)
+        assert Experiment._folded(again.events(), clock=clock).history() == again.history()
+
+
+def test_a_unit_that_converts_late_does_not_count():
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    pulls = [run.ask(unit=name, environment=1) for name in ("ann", "bob", "eve")]
+    run.tell(pulls[0], 1, key="order 1")
+    run.tell(pulls[1], 0)
+    clock.now = 10.0
+    for pull in pulls:
+        for _ in range(2):
+            run.tell(pull, 1, key="order 2")
+            run.tell(pull, 1)
+    assert run.history()["reward"] == [1.0, 0.0, 0.0]
+    assert run.history()["status"] == ["told", "told", "late"]
+    again = Experiment._folded(run.events(), clock=clock)
+    assert again._numbers.buffers() == run._numbers.buffers()
+    assert again.history() == run.history()
+
+
+def test_rates_do_not_grow_with_waiting():
+    """Half of those who buy do so after the window: without the rule the rate would be .4, not .2.
+
+    The standard error of a rate of 1,000 visitors is .013: the bound is five of them, 6e-7.
+    """
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    draw = np.random.default_rng(4).random(1000)
+    pulls = run.ask(n=1000, environment=1)
+    for at, low in ((5.0, 0.0), (50.0, 0.2)):
+        clock.now = at
+        sold = [pull for pull, x in zip(pulls, draw, strict=True) if low <= x < low + 0.2]
+        run.tell_many(sold, [1.0] * len(sold))
+    rewards = run.history()["reward"]
+    assert np.mean(rewards) == np.mean(draw < 0.2) == pytest.approx(0.2, abs=0.065)
+
+
+def test_an_interrupted_late_reward_is_as_before(monkeypatch):
+    clock = Clock()
+    run = shop(clock, rewards="conversions")
+    pulls = run.ask(n=4, environment=1)
+    clock.now = 10.0
+    before = run.history()
+    real, calls = type(run._state)._receive, []
+
+    def broken(self, number, reward):
+        real(self, number, reward)
+        calls.append(number)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(run._state), "_receive", broken)
+    with pytest.raises(KeyboardInterrupt):
+        run.tell_many(pulls, [1, 1, 1, 1])
+    assert run.history() == before
+    assert run._state.book.late == 0
 
 
 def test_it_is_held_back_in_files_too(tmp_path):

@@ -336,7 +336,8 @@ class Fit:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
         pairs = self._estimate.pairs
         if self.scale == "difference" or not isinstance(pairs, PairTests):
-            found = gaps(self.cells, self._solution, self.variance, i, k)
+            noise = MODELS[self.variance].cell_noise(self.cells, self._solution, self._estimate)
+            found = gaps(self.cells, noise, i, k)
         else:
             cells = meetings(self.cells, i, k)
             found = log_gaps(self.cells, pairs, self.scale == "odds", *cells, float(self.freedom))

@@ -72,7 +72,8 @@ def _of_ones(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
     if more.size:
         raise InputError(
             f"successes cannot be more than were tried: column {request.reward!r} holds {ones[more[0]]:g} "
-            f"where {request.n!r} is {n[more[0]]:g}; for counts and amounts give means and variances instead"
+            f"where {request.n!r} is {n[more[0]]:g}; of counts and amounts give means (reward) and variances "
+            f"(sample_variance, --sample-variance): for events that come one by one both are events over n"
         )
     mean = ones / n
     return mean, bernoulli(n, mean)[0]

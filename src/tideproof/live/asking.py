@@ -76,7 +76,7 @@ class Asking(Reading):
         self._open()
         before = len(book.pulls)
         if self._state.ask(label, wanted, self._now(), by, None) is None:
-            raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
+            raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
         self._here.label = label
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
@@ -108,7 +108,7 @@ class Asking(Reading):
         trial, n, play, label = self._trial_for_units(environment)
         shares = trial.shares(n, play).tolist()
         if not any(shares):
-            raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
+            raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
         self._share(label, n, tuple(shares), trial.active)
 
     @locked
@@ -144,7 +144,7 @@ class Asking(Reading):
         trial, count, play = self._trial(environment, n)
         found = trial.shares(count, play).tolist()
         if not any(found):
-            raise Finished(f"{self.policy.label} has stopped; {self._standing()}")
+            raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
         return dict(zip(self.arms, found, strict=False))
 
     @locked
@@ -162,11 +162,11 @@ class Asking(Reading):
         """Raise if that many pulls cannot be asked for."""
         book = self._state.book
         if book.stopped or book.paused:
-            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._standing()}")
+            raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._selected()}")
         if book.remaining is not None and wanted > book.remaining:
             raise Finished(
                 f"asked for {counted(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
-                f"{self._standing()}"
+                f"{self._selected()}"
             )
 
     def _open(self) -> None:

@@ -63,13 +63,14 @@ class Book:
     budget, current, session, salt : as the events left them.
     settled, surplus, warm : pulls told or summarised; told rewards beyond; rewards from before.
     lost : pulls that returned to the budget.
+    late : pulls that were told after their window had closed.
     asked : pulls of each arm, without those.
     paused, stopped : whether nothing is asked.
     """
 
     VALUES = (
-        "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "paused", "stopped",
-        "units", "plans",
+        "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "late", "paused",
+        "stopped", "units", "plans",
     )  # fmt: skip
 
     def __init__(self, arms: Iterable[str], budget: int | None, session: str, salt: str) -> None:
@@ -88,7 +89,7 @@ class Book:
         self.added: dict[tuple[int, str], float] = {}
         self.budget, self.session, self.salt = budget, session, salt
         self.current: Label | None = None
-        self.settled = self.surplus = self.warm = self.lost = 0
+        self.settled = self.surplus = self.warm = self.lost = self.late = 0
         self.paused = self.stopped = False
         self.asked = [0] * len(self.arms)
 

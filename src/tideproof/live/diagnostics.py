@@ -12,6 +12,7 @@ from tideproof.live.remarks import Facts
 from tideproof.stats.additivity import Additivity
 from tideproof.stats.sample_ratio import SampleRatio
 from tideproof.stats.variances import Spread
+from tideproof.stats.wrong_scale import Scale
 from tideproof.table import plain
 from tideproof.words import counted, rounded
 
@@ -30,8 +31,11 @@ class Diagnostics:
     environments : those with a told reward.
     sample_ratio : whether arms got equal shares; None for a policy that looks at rewards, which does not
         mean them to.
-    additivity, spread : whether one shift for all arms, and one noise, describe the rewards.
+    additivity : whether one shift for all arms describes the rewards; on the scales of ratios and odds, one
+        factor.
+    spread : whether one noise does; None where it goes with the mean, as of 0 and 1, and on those scales.
     remarks : what looks wrong in how the experiment is used.
+    scale : on which arms are compared.
 
     A test that needs more than was told so far is None. Printed, it is some lines; `to_dict()` has all of it.
     """
@@ -46,6 +50,7 @@ class Diagnostics:
     additivity: Additivity | None
     spread: Spread | None
     remarks: tuple[str, ...]
+    scale: Scale = "difference"
 
     def __repr__(self) -> str:
         waiting = f"{self.out:,} out, {self.lost:,} lost"
@@ -60,7 +65,8 @@ class Diagnostics:
         if self.sample_ratio is not None:
             yield f"sample_ratio: arms got equal shares, p = {self.sample_ratio.p:.3g}"
         if self.additivity is not None:
-            yield f"additivity: one shift for all arms, p = {self.additivity.p:.3g}"
+            what = "shift" if self.scale == "difference" else "factor"
+            yield f"additivity: one {what} for all arms, p = {self.additivity.p:.3g}"
         if self.spread is not None:
             arms, environments = self.spread.p_arm, self.spread.p_environment
             yield f"spread: one noise for all arms, p = {arms:.3g}, and environments, p = {environments:.3g}"
@@ -84,8 +90,9 @@ def diagnose(
         environments=facts.environments,
         sample_ratio=None if fit is None or fit.adaptive else _tested(fit.sample_ratio),
         additivity=None if fit is None else _tested(fit.additivity),
-        spread=None if fit is None else _tested(fit.spread),
+        spread=None if fit is None or fit.scale != "difference" or fit.cells.binary else _tested(fit.spread),
         remarks=remarks,
+        scale="difference" if fit is None else fit.scale,
     )
 
 

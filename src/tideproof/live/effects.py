@@ -8,7 +8,7 @@ from typing import Any
 from tideproof.live import events as e
 from tideproof.live.book import Book, Plan, Summary
 from tideproof.live.numbers import Numbers
-from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, OUT, SUMMARISED, TOLD
+from tideproof.live.pull import CANCELLED, DEFAULTED, EXPIRED, LATE, OUT, SUMMARISED, TOLD
 from tideproof.policies.spec import PolicySpec
 
 
@@ -62,11 +62,15 @@ class Effects:
         self._reckon()
 
     def _receive(self, number: int, reward: float) -> None:
-        """Take in the reward of a pull, or hold it back until its window closes."""
-        if self.book.status[number] in (TOLD, DEFAULTED):
+        """Take in the reward of a pull; or hold it back until its window closes, or note that it is late."""
+        book, was = self.book, self.book.status[number]
+        if self.window and was == OUT:
+            book.rewards[number] = reward
+        elif self.window:
+            if was == DEFAULTED:
+                book.status[number], book.late = LATE, book.late + 1
+        elif was in (TOLD, DEFAULTED):
             self._replace(number, reward)
-        elif self.window and self.book.status[number] == OUT:
-            self.book.rewards[number] = reward
         else:
             self._tell(number, TOLD, reward)
 
@@ -129,9 +133,11 @@ class Effects:
             self._replace(event.pull, event.reward)
 
     def _replace(self, number: int, reward: float) -> None:
-        pull, old = self.book.pulls[number], self.book.rewards[number]
+        book = self.book
+        pull, old = book.pulls[number], book.rewards[number]
         assert old is not None
-        self.book.status[number], self.book.rewards[number] = TOLD, reward
+        book.late -= book.status[number] == LATE
+        book.status[number], book.rewards[number] = TOLD, reward
         if reward != old:
             self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, reward)
 

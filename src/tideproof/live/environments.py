@@ -6,7 +6,7 @@ that a hundred thousand environments cost no more a call than ten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,13 +204,15 @@ class Environments:
         slot.first[rows[first], 0] = 1
         return first
 
-    def cells(self, arms: list[Any]) -> Cells:
-        """Return the cells of told rewards; `arms` names the columns."""
-        rows, told = self.rows, np.array(self.told, np.int64)
-        environment, arm = np.nonzero(rows.n[told])
-        at = told[environment], arm
-        labels = [self.labels[row] for row in self.told]
-        return Cells(arms, labels, arm, environment, rows.n[at], rows.mean[at], rows.squares[at])
+    def cells(self, names: list[Any], arms: Sequence[int]) -> Cells:
+        """Return the cells of told rewards of some arms, and what they are called."""
+        rows, own = self.rows, np.array(arms, np.int64)
+        told = np.array(self.told, np.int64)
+        told = told[rows.n[np.ix_(told, own)].any(axis=1)]
+        environment, arm = np.nonzero(rows.n[np.ix_(told, own)])
+        at = told[environment], own[arm]
+        labels = [self.labels[row] for row in told.tolist()]
+        return Cells(names, labels, arm, environment, rows.n[at], rows.mean[at], rows.squares[at])
 
 
 def _empty(rows: int, arms: int, places: int) -> Rows:

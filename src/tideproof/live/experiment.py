@@ -61,8 +61,9 @@ class Experiment(Asking, Telling, Steering):
     lease, default
         Seconds after which a pull expires that is still out. It returns to the budget, or has the default
         reward if there is one, which a late reward replaces. Conversions have a default of 0, and the lease
-        is their window: what is told before its end counts from its end on. Successes come at once and
-        failures when the window closes: to count them as they come would inflate the rates of new pulls.
+        is their window: what is told before its end counts from its end on, what is told later is noted as
+        late and does not count. Successes come at once and failures when the window closes: to count them
+        as they come would inflate the rates of new pulls, to count late ones those of old pulls.
     clock
         What says the time, in seconds.
 

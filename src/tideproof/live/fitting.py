@@ -11,7 +11,7 @@ from tideproof.checks import MOST, whole
 from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live.lease import lease_of
-from tideproof.live.pull import DEFAULTED, EXPIRED, OUT, TOLD
+from tideproof.live.pull import DEFAULTED, EXPIRED, LATE, OUT, TOLD
 from tideproof.live.rewards import LARGEST, checked_limits
 from tideproof.live.scaled import checked_rewards
 from tideproof.live.state import State
@@ -82,7 +82,7 @@ def _told(state: State, event: e.Told) -> None:
 def _added(state: State, event: e.Added) -> None:
     _need(len(event.pulls) == len(event.rewards) == len(event.keys) > 0, event)
     for pull in dict.fromkeys(event.pulls):
-        _pulls(state, event, (pull,), (OUT, EXPIRED, DEFAULTED, TOLD))
+        _pulls(state, event, (pull,), (OUT, EXPIRED, DEFAULTED, LATE, TOLD))
     _rewards(event, event.rewards)
 
 
@@ -103,7 +103,7 @@ def _expired(state: State, event: e.Expired) -> None:
 
 
 def _corrected(state: State, event: e.Corrected) -> None:
-    _pulls(state, event, (event.pull,), (OUT,) if _held(state, event.pull) else (TOLD, DEFAULTED))
+    _pulls(state, event, (event.pull,), (OUT,) if _held(state, event.pull) else (TOLD, DEFAULTED, LATE))
     _rewards(event, (event.reward,))
 
 

@@ -16,7 +16,9 @@ from tideproof.live.lease import lease_of
 from tideproof.live.numbers import Numbers
 from tideproof.live.pull import Label, Pull
 from tideproof.live.remarks import Watch
+from tideproof.live.singles import Singles
 from tideproof.live.state import State
+from tideproof.stats.wrong_scale import Scale
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -51,6 +53,7 @@ class Handle:
         self._process = os.getpid()
         self._here = threading.local()  # where each thread is
         self._watch = Watch()
+        self._singles = Singles()
         self._opened = True  # whether this process gives out ids of its own
 
     def _enter(self) -> None:
@@ -89,6 +92,11 @@ class Handle:
     def direction(self) -> Direction:
         """Which rewards are good."""
         return cast(Direction, self._state.created.direction)
+
+    @property
+    def scale(self) -> Scale:
+        """On which the policy compares arms."""
+        return self._state.numbers.scale
 
     @property
     def _numbers(self) -> Numbers:

@@ -27,6 +27,7 @@ class Record:
         self._summarised, self._summary_count = book.summaries, len(book.summaries)
         self._asked, self._times = book.pulls, book.asked_at
         self._happened, self._event_count = state.events, len(state.events)
+        self._window = state.window
 
     @property
     def events(self) -> list[e.Event]:
@@ -72,11 +73,13 @@ class Record:
     def _told_at(self) -> dict[int, float]:
         """Return when each pull got the reward that counts."""
         found: dict[int, float] = {}
+        closed: set[int] = set()
         for event in self.events:
-            if isinstance(event, (e.Told, e.Added)) or (
-                isinstance(event, e.Expired) and event.reward is not None
-            ):
+            if isinstance(event, (e.Told, e.Added)):
+                found.update({pull: event.at for pull in event.pulls if pull not in closed})
+            elif isinstance(event, e.Expired) and event.reward is not None:
                 found.update(dict.fromkeys(event.pulls, event.at))
+                closed.update(event.pulls if self._window else ())
             elif isinstance(event, e.Corrected):
                 found[event.pull] = event.at
         return found

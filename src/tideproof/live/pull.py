@@ -15,6 +15,7 @@ Label = str | int
 
 OUT, TOLD, SUMMARISED, CANCELLED = "out", "told", "summarised", "cancelled"
 EXPIRED, DEFAULTED = "expired", "defaulted"  # its time was over: without a reward, with the default
+LATE = "late"  # has the default, and was told after its window had closed
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from tideproof.errors import NotComparable
+from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
+from tideproof.estimate.scaled import ScaleChoice
 from tideproof.files import check_folder, checked_path, replace_text
 from tideproof.live import events as e
 from tideproof.live.diagnostics import Diagnostics, diagnose
@@ -17,6 +20,7 @@ from tideproof.live.judgement import judge
 from tideproof.live.pull import Pull
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, facts
+from tideproof.stats.cells import Cells, members
 from tideproof.stats.noise import Variance
 from tideproof.table import Table
 
@@ -50,58 +54,82 @@ class Reading(Handle):
         """Return the pulls whose rewards are awaited, the oldest first."""
         return [self._state.book.pulls[number] for number in self._state.book.out]
 
-    def fit(self, *, variance: Variance = "common", level: float = 0.95) -> Fit:
-        """Return the fit of everything told so far, as `tp.fit` would make it."""
-        cells = self._cells()
-        adaptive = self.policy.policy.adaptive
-        return Fit(cells, direction=self.direction, adaptive=adaptive, level=level, variance=variance)
+    def fit(
+        self, *, variance: Variance = "auto", scale: ScaleChoice | None = None, level: float = 0.95
+    ) -> Fit:
+        """Return the fit of everything told so far, as `tp.fit` would make it.
+
+        On the scale of the experiment, unless another is given; by differences while rewards say nothing on
+        it, all of them being 0, and where another `variance` than "auto" needs it.
+        """
+        return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level)
+
+    def _fitted(
+        self, cells: Cells, variance: Variance = "auto", scale: ScaleChoice | None = None, level: float = 0.95
+    ) -> Fit:
+        made = partial(
+            Fit, cells, direction=self.direction, adaptive=self.policy.policy.adaptive, level=level
+        )
+        if scale is None and variance == "auto" and self.scale != "difference":
+            try:
+                return made(scale=self.scale)
+            except InputError:  # too little to go by: all rewards are 0, or of odds 1
+                pass
+        return made(variance=variance, scale=scale or "difference")
 
     @locked
-    def _cells(self) -> Any:
-        places = self._state.numbers.places
+    def _cells(self, arms: Sequence[int]) -> Callable[[], Cells]:
+        """Copy what the cells of these arms are made of, where nobody waits for it."""
+        places, book = self._state.numbers.places, self._state.book
         if not places.told:
             raise NotComparable("nothing has been told yet")
-        return places.cells(list(self.arms))
+        cells = places.cells([self.arms[arm] for arm in arms], arms)
+        if self._state.created.options.get("rewards") == "conversions":  # their means say all
+            return lambda: cells
+        pulls = self._singles.copied(book)
+        return lambda: self._singles.added(cells, pulls)
 
     def recommend(self) -> Recommendation:
-        """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong."""
+        """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong.
+
+        Margin, interval and probability are those of `fit()`, of the arms that are played.
+        """
         found, known = self._judged()
         noticed = self._watch.remarks(self._state.events, known, found.groups)
         return replace(found, remarks=found.remarks + noticed)
 
-    def _standing(self) -> str:
-        """Say what would be selected; nobody looks at the data for it, nor waits for a probability."""
-        return str(judge(*self._evidence()[0], interval=False))
-
     def _judged(self) -> tuple[Recommendation, Facts]:
-        evidence, known = self._evidence()
-        return judge(*evidence), known
+        found, cells, known = self._evidence()
+        return (found if found.arm is None else judge(found, self._fitted(cells()))), known
 
     @locked
-    def _evidence(self) -> Any:
-        state = self._state
-        numbers, book = state.numbers, state.book
-        scaled = numbers.scaled()
-        chosen = numbers.select(scaled) if numbers.places.told else None
-        evidence = (
-            [book.arms[arm] for arm in numbers.active],
-            None if chosen is None else numbers.active.index(chosen),
-            numbers.estimate(scaled),
-            numbers.largest(),
-            numbers.sign,
-            self.policy.policy.adaptive,
-            "difference" if scaled is None else numbers.scale,
+    def _evidence(self) -> tuple[Recommendation, Any, Facts]:
+        selected, state = self._selected(), self._state
+        cells = None if selected.arm is None else self._cells(state.numbers.active)
+        return selected, cells, facts(state)
+
+    @locked
+    def _selected(self) -> Recommendation:
+        """Return what would be selected; nobody who is refused waits for more."""
+        numbers, book = self._state.numbers, self._state.book
+        told, component = numbers.known()
+        names = [book.arms[arm] for arm in numbers.active]
+        groups = tuple(tuple(names[i] for i in group) for _, group in members(component))
+        arm = book.arms[numbers.select(numbers.scaled())] if told and len(groups) == 1 else None
+        adaptive = self.policy.policy.adaptive
+        return Recommendation(
+            arm, None, None, None, None, told, groups, adaptive, direction=self.direction, scale=self.scale
         )
-        return evidence, facts(state)
 
     def history(self) -> Table:
         """Return rewards from before, every pull in the order of asking, every summary in that of telling.
 
         A row has `n` rewards, 0 if none was told by itself, with that mean and variance, and the times of
         the clock at which it was asked and told. Its status is "out", "told", "cancelled", "expired",
-        "defaulted" (expired, with the default reward), "summarised" (its reward is in a summary), "summary"
-        or "warm" (from before). `tp.fit(run.history(), arm="arm", environment="environment",
-        reward="reward", n="n", sample_variance="variance")` reads it.
+        "defaulted" (expired, with the default reward), "late" (the same, and told after its window had
+        closed), "summarised" (its reward is in a summary), "summary" or "warm" (from before).
+        `tp.fit(run.history(), arm="arm", environment="environment", reward="reward", n="n",
+        sample_variance="variance")` reads it.
         """
         return self._record().table()
 
@@ -124,13 +152,18 @@ class Reading(Handle):
         return book.lost, None if first is None else self._now() - book.asked_at[first]
 
     def report(
-        self, path: str | os.PathLike[str], *, variance: Variance = "common", level: float = 0.95
+        self,
+        path: str | os.PathLike[str],
+        *,
+        variance: Variance = "auto",
+        scale: ScaleChoice | None = None,
+        level: float = 0.95,
     ) -> None:
-        """Write an HTML report of everything told so far, as `tideproof analyze --html` does of a log."""
+        """Write an HTML report of `fit(...)`, as `tideproof analyze --html` does of a log."""
         from tideproof.report.live import live_report
 
         check_folder(checked_path(path))
-        fit = self.fit(variance=variance, level=level)
+        fit = self.fit(variance=variance, scale=scale, level=level)
         replace_text(path, live_report(fit, self.diagnostics(), self.policy.label))
 
     @locked

@@ -38,6 +38,7 @@ class Facts(NamedTuple):
     labels, label : number of environments, and the first of them.
     environments : those with a told reward.
     asked_over : seconds between the first ask and the last.
+    late : pulls that were told after their window had closed.
     stops : whether the policy stops by a rule of its own.
     done : whether nothing can be asked any more.
     """
@@ -53,6 +54,7 @@ class Facts(NamedTuple):
     label: Label | None
     environments: int
     asked_over: float
+    late: int
     stops: bool
     done: bool
 
@@ -73,6 +75,7 @@ def facts(state: State) -> Facts:
         label=labels[0] if labels else None,
         environments=len(numbers.places.told),
         asked_over=times[-1] - times[0] if times and times[0] else 0.0,
+        late=book.late,
         stops=state.spec.policy.stops,
         done=book.remaining == 0 or book.stopped,
     )
@@ -227,6 +230,11 @@ def _rewards(watch: Watch, facts: Facts) -> Iterable[str]:
         yield (
             f"{facts.out:,} pulls are out and every told reward is {rounded(*watch.values)}: is only success "
             f"told? Tell 0 for the others, or begin with Experiment(..., lease=seconds, default=0)"
+        )
+    if facts.late:
+        yield (
+            f"what was told of {counted(facts.late, 'pull')} after the lease was over does not count: is it "
+            f"too short? correct(pull, reward) takes in what happened in time"
         )
     if watch.outside is not None:
         yield (

@@ -6,14 +6,17 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from tideproof.checks import MOST, finite, several, whole
 from tideproof.errors import ConflictingReward, InputError, shown
 from tideproof.live import events as e
 from tideproof.live.book import Summary
 from tideproof.live.handle import Handle, locked
-from tideproof.live.pull import DEFAULTED, TOLD, Label, Pull, checked_label
+from tideproof.live.pull import Label, Pull, checked_label
 from tideproof.live.telling import as_event, new_rewards
 from tideproof.live.warm import cells_before
+from tideproof.words import listed
 
 LARGEST = 1e100  # a reward beyond it would leave no number that can be squared
 
@@ -54,7 +57,7 @@ class Telling(Handle):
         """Replace the reward that was told of a pull."""
         book, number = self._state.book, self._known(pull)
         reward = self._reward("reward", reward)
-        if book.status[number] not in (TOLD, DEFAULTED) and book.rewards[number] is None:
+        if book.rewards[number] is None:
             raise InputError(
                 f"pull {book.pulls[number].id} is {book.status[number]}; only a told reward can be corrected"
             )
@@ -71,6 +74,7 @@ class Telling(Handle):
         mean: float | None = None,
         variance: float | None = None,
         successes: int | None = None,
+        total: int | None = None,
         key: str | None = None,
         by: str | None = None,
     ) -> None:
@@ -86,6 +90,8 @@ class Telling(Handle):
             Their number, mean and sample variance (divisor n - 1; needed if n > 1).
         successes
             How many of them were 1, if all others were 0: instead of mean and variance.
+        total
+            Of counts, their sum, if events come one by one (Poisson): it says how much they vary.
         key
             Makes a repeat harmless: the same key and values are taken once.
         by
@@ -95,7 +101,7 @@ class Telling(Handle):
         number = book.arm_number(arm)
         label = checked_label(environment)
         n = whole("n", n, 1, MOST)
-        mean, spread = self._summed(n, mean, variance, successes)
+        mean, spread = self._summed(n, mean, variance, successes, total)
         key = _checked_key(key)
         if key in book.keyed:
             known = book.summaries[book.keyed[key]][1]
@@ -105,18 +111,28 @@ class Telling(Handle):
             return
         self._state.add(e.Summarised(self._now(), by, number, label, n, mean, spread, key))
 
-    def _summed(self, n: int, mean: Any, variance: Any, successes: Any) -> tuple[float, float]:
+    def _summed(self, n: int, mean: Any, variance: Any, successes: Any, total: Any) -> tuple[float, float]:
         """Return mean and variance of a summary, or say what it lacks."""
+        given = {"successes": successes, "a total": total, "a mean": mean}
+        several = [name for name, value in given.items() if value is not None]
+        kind = self._state.created.options.get("rewards", "normal")
+        if len(several) > 1 or (variance is not None and mean is None and several):
+            raise InputError(
+                f"a summary has {listed(given, 'or')}, one of them: only a mean needs a variance beside it"
+            )
         if successes is not None:
-            if mean is not None or variance is not None:
-                raise InputError(
-                    "a summary has successes or a mean, not both: 0 and 1 have no other variance"
-                )
-            share = whole("successes", successes, 0, n) / n
+            share = _successes(successes, n) / n
             return share, share * (1.0 - share) * n / (n - 1) if n > 1 else 0.0
+        if total is not None:
+            if kind != "counts":
+                raise InputError(
+                    f"total={total!r} is for rewards='counts', not {kind!r}: give mean and variance"
+                )
+            mean = self._mean("mean", whole("total", total, 0) / n)
+            return mean, mean if n > 1 else 0.0
         if mean is None:
-            raise InputError("mean must be a finite number, not None, unless successes are given")
-        if self._state.created.options.get("rewards") == "conversions":
+            raise InputError("mean must be a finite number, not None, unless successes or a total are given")
+        if kind == "conversions":
             raise InputError(f"a summary of conversions needs its successes, not mean={mean!r}")
         mean = self._mean("mean", mean)
         if variance is None and n > 1:
@@ -163,6 +179,15 @@ class Telling(Handle):
     @locked
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
         self._state.add(e.Warmed(self._now(), by, cells))
+
+
+def _successes(successes: Any, n: int) -> int:
+    if isinstance(successes, (int, np.integer)) and successes > n:
+        raise InputError(
+            f"successes must be at most n={n}, not {shown(successes)}; events of which one pull can bring "
+            f"several are counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
+        )
+    return whole("successes", successes, 0, n)
 
 
 # What rewards of a kind can be: in words, the least and the largest, whether all are whole numbers

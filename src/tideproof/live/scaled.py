@@ -17,8 +17,8 @@ from tideproof.errors import InputError
 from tideproof.kernels.fixed_effects import freedom
 from tideproof.policies.spec import PolicySpec
 from tideproof.stats.cells import Cells
-from tideproof.stats.odds import solve_odds
-from tideproof.stats.ratio import solve_ratio
+from tideproof.stats.multiplying import Multiplying
+from tideproof.stats.odds_pairs import Odds
 from tideproof.stats.wrong_scale import Scale
 from tideproof.words import listed
 
@@ -46,36 +46,29 @@ class Scaled(NamedTuple):
 
 
 def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> Scaled | None:
-    """Return the fit of told rewards, (J, K) arrays of their cells; None while there is no event.
+    """Return the fit of told rewards, (J, K) arrays of their cells; None while they say nothing on the scale.
 
-    Half an event of every arm, as if all were alike, keeps the estimates finite.
+    Half an event more of every arm keeps the estimates finite, as it does in `Fit`.
     """
-    events = float((n * mean).sum())
-    if events <= 0.0:
-        return None
-    one = float((squares + n * mean * mean).sum()) / events  # reward of an event: 1 if rewards are 0 or 1
-    arms = n.shape[1]
-    before, half = (2.0, 0.5) if scale == "odds" else (1.0, 0.5 * one)
     environment, arm = np.nonzero(n)
+    at = environment, arm
     cells = Cells(
-        list(range(arms)),
-        list(range(len(n) + 1)),
-        np.append(arm, np.arange(arms)),
-        np.append(environment, np.full(arms, len(n))),
-        np.append(n[environment, arm], np.full(arms, before)),
-        np.append(mean[environment, arm], np.full(arms, half)),
-        np.append(squares[environment, arm], np.full(arms, 0.5)),
+        list(range(n.shape[1])), list(range(len(n))), arm, environment, n[at], mean[at], squares[at]
     )
-    found = solve_odds(cells) if scale == "odds" else solve_ratio(cells)
-    told = slice(0, arm.size)
-    fitted, pulls = found.fitted[told], cells.n[told]
-    variance = fitted * (1.0 - fitted) if scale == "odds" else fitted  # of a reward, as the likelihood has it
-    spread = cells.squares[told] + pulls * np.square(cells.mean[told] - fitted)
-    average, dispersion = (
-        float((pulls * variance).sum() / pulls.sum()),
-        float(spread.sum() / (pulls * variance).sum()),
-    )
-    return Scaled(found.theta, found.P * average, dispersion / average) if dispersion > 0.0 else None
+    if not cells.counts.all():
+        return None
+    try:
+        found = Odds(cells) if scale == "odds" else Multiplying(cells)
+    except InputError:  # no event, or of odds nothing else
+        return None
+    P, variance = found.P, found.fitted  # of a reward, as the likelihood has it
+    if isinstance(found, Odds):
+        P = np.asarray(np.linalg.inv(found.information), np.float64)
+        variance = found.fitted * (1.0 - found.fitted)
+    spread = float(np.sum(cells.squares + cells.n * np.square(cells.mean - found.fitted)))
+    average = float(np.sum(cells.n * variance) / np.sum(cells.n))
+    dispersion = spread / (average * float(np.sum(cells.n)))
+    return Scaled(found.theta, P * average, dispersion / average) if dispersion > 0.0 else None
 
 
 def checked_rewards(rewards: Any) -> Rewards:

@@ -153,6 +153,8 @@ class State(Effects):
     def _replaces(self, event: e.Event) -> bool:
         """Return whether rewards take the place of others, as a correction does."""
         status = self.book.status
+        if self.window:  # what is late does not count
+            return False
         if isinstance(event, e.Told):
             return any(status[number] == DEFAULTED for number in event.pulls)
         if isinstance(event, e.Added):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tideproof.errors import ConflictingReward, InputError
 from tideproof.live import events as e
 from tideproof.live.book import Book
-from tideproof.live.pull import CANCELLED, DEFAULTED, SUMMARISED
+from tideproof.live.pull import CANCELLED, DEFAULTED, LATE, SUMMARISED
 
 New = tuple[int, float, str | None]  # number of the pull, reward and key
 
@@ -34,6 +34,8 @@ def new_rewards(
             )
         if of_unit and key is None:
             new.append((number, reward, None))
+            continue
+        if status == LATE and key is None:
             continue
         before = _told(book, number) if key is None else book.added.get((number, key))
         known = told.get((number, key), before)

@@ -24,7 +24,6 @@ from tideproof.stats.solve import Solution, component_of
 from tideproof.stats.wrong_scale import Scale
 
 _ZERO = np.uint64(0)
-_ENOUGH = 1000  # environments, to know how large rewards are
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
 
 
@@ -178,26 +177,13 @@ class Told:
         draw = self._draw(SELECT, self.batches)
         return self.active[int(self.program.select(self.params, run.state, run.data, draw))]
 
-    def estimate(self, found: Scaled | None = None) -> Solution:
-        """Return a copy of what the policy itself goes by, or least squares if it reads no fit.
-
-        Rewards are as they are, whatever the direction. `found` is the fit on its scale.
-        """
+    def known(self) -> tuple[int, Ints]:
+        """Return how many rewards were told of the arms that are played, and each arm's connected group."""
         if not self._fits:
-            return self.solved()
+            found = self.solved()
+            return found.told, component_of(found.group)
         fit = self.memory.view.data.fit
-        known = Solution(
-            fit.P.copy(), self.sign * fit.mu, float(fit.rss[0]), component_of(fit.group), fit.group.copy(),
-            int(fit.told[0]), int(fit.environments[0]), int(fit.joins[0]),
-        )  # fmt: skip
-        if found is None:
-            return known
-        return known._replace(P=found.P, mu=found.theta, rss=found.noise * known.freedom)
-
-    def largest(self) -> float:
-        """Return the largest mean of a cell; of the environments begun last, where there are many."""
-        latest = np.array(self.places.told[-_ENOUGH:], dtype=int)
-        return float(np.abs(self.places.rows.mean[latest]).max(initial=0.0))
+        return int(fit.told[0]), component_of(fit.group)
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
         return Draw(self._seed, _ZERO, purpose, np.uint64(step))

@@ -13,8 +13,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells
-from tideproof.stats.noise import MODELS, Variance
-from tideproof.stats.solve import Solution
+from tideproof.stats.noise import CellNoise
 
 
 class Gaps(NamedTuple):
@@ -34,10 +33,9 @@ class Gaps(NamedTuple):
     freedom: Floats
 
 
-def gaps(c: Cells, solution: Solution, variance: Variance, a: int, b: int) -> Gaps:
+def gaps(c: Cells, noise: CellNoise, a: int, b: int) -> Gaps:
     """Return the gaps of arm `a` over arm `b`; two estimates of the noise are added by Welch."""
     x, y = meetings(c, a, b)
-    noise = MODELS[variance].cell_noise(c, solution)
     own, other = noise.variance[x], noise.variance[y]
     total = own + other
     with np.errstate(divide="ignore", invalid="ignore"):  # Welch (1947), Satterthwaite (1946)

@@ -39,12 +39,16 @@ class Multiplying:
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.sums = sums_of(cells)
-        self.found = solve_ratio(cells)
         steady = _steady(cells, self.sums)
         self.theta, self.P, self.component = steady.theta, steady.P, steady.component
         self.short = steady.short
         self.totals = cells.by_environment(self.sums)
         self._weight = cells.by_arm(cells.n * steady.fitted)
+
+    @cached_property
+    def found(self) -> Multiplied:
+        """The maximum of the likelihood, without that half of an event."""
+        return solve_ratio(self.cells)
 
     def gap(self, i: int, k: int) -> float:
         """Return the maximum of the likelihood: infinite where only one of them had an event."""

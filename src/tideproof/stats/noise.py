@@ -75,12 +75,12 @@ class Model(NamedTuple):
     Attributes
     ----------
     estimate : (cells, least squares) -> arms, shifts and how well they are known.
-    cell_noise : (cells, least squares) -> how well the mean of each cell is known, its shift given.
+    cell_noise : (cells, least squares, estimate) -> how well the mean of each cell is known, its shift given.
     pools : (cells) -> variances that serve as weights; None where all rewards weigh the same.
     """
 
     estimate: Callable[[Cells, Solution], Estimate]
-    cell_noise: Callable[[Cells, Solution], CellNoise]
+    cell_noise: Callable[[Cells, Solution, Estimate], CellNoise]
     pools: Callable[[Cells], Pools] | None = None
 
 
@@ -141,7 +141,7 @@ def _common(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, one * s.P, readout, _full(c, s))
 
 
-def _common_cells(c: Cells, s: Solution) -> CellNoise:
+def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
@@ -163,7 +163,7 @@ def _robust(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, C, read_out(s, C, c, q / c.n**2), _robust_freedom(c, s))
 
 
-def _robust_cells(c: Cells, s: Solution) -> CellNoise:
+def _robust_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     return _one_source(weighting.hc3(s, c) / c.n**2, _robust_freedom(c, s)[c.arm])
 
 
@@ -194,7 +194,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
 
 
-def _clustered_cells(c: Cells, s: Solution) -> CellNoise:
+def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
     """Take the noise inside cells: how much shifts differ between arms is no error of a cell's mean."""
     inside = float(np.sum(c.n - 1.0))
     one = float(np.sum(c.squares)) / inside if inside else np.nan
@@ -240,7 +240,7 @@ def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate
     return Estimate(mu, C, found.freedom, readout, inside, _there(c, inside), pairs, s.component)
 
 
-def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> CellNoise:
+def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Estimate) -> CellNoise:
     pooled = pool(c)
     return CellNoise(pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of], pooled.of)
 
@@ -300,8 +300,8 @@ def _measured(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, pairs.covariance, readout, _full(c, s))._replace(pairs=pairs)
 
 
-def _measured_cells(c: Cells, s: Solution) -> CellNoise:
-    pairs = additive_pairs(c, s)
+def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
+    pairs: Any = found.pairs
     return _one_source(pairs.variance / c.n, np.full(c.n.size, float(s.freedom)))
 
 

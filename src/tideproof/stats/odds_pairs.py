@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
-from tideproof.core.arrays import Floats, Ints
+from tideproof.core.arrays import Floats
 from tideproof.errors import InputError
 from tideproof.stats.additive import apart
 from tideproof.stats.cells import Cells
 from tideproof.stats.graph import components, inverse
-from tideproof.stats.multiplied import split
+from tideproof.stats.multiplied import Multiplied, split
 from tideproof.stats.noise import Estimate, uniform
 from tideproof.stats.odds import centres, events, moments, solve_odds
 from tideproof.stats.pair_tests import Chances, Law, Null, PairTests
@@ -32,14 +34,22 @@ class Odds:
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.sums, failures = events(cells)
-        self.found = solve_odds(cells)
         self._part, self._kept = split(cells, np.zeros(cells.K, np.int64), self.sums, failures)
         if not self._kept.size:
             raise InputError("scale='odds' needs an environment with both kinds of rewards; there is none")
         self._totals = self._part.by_environment(self.sums[self._kept])
-        self.theta, self.P, self.component = self._steadied()
+        self.theta, self.information = self._steadied()
+        between = -self.information
+        np.fill_diagonal(between, 0.0)
+        self.component = components(between > 0.0)
+        self.P = inverse(between, self.component)
         self.fitted = self._expected(self.theta) / cells.n
         self._weight = cells.by_arm(cells.n * self.fitted * (1.0 - self.fitted))
+
+    @cached_property
+    def found(self) -> Multiplied:
+        """The maximum of the conditional likelihood, without these halves."""
+        return solve_odds(self.cells)
 
     def gap(self, i: int, k: int) -> float:
         """Return the maximum of the conditional likelihood, which may be infinite."""
@@ -81,7 +91,8 @@ class Odds:
         expected[self._kept] = moments(self._part, self._totals, theta)[0]
         return expected
 
-    def _steadied(self) -> tuple[Floats, Floats, Ints]:
+    def _steadied(self) -> tuple[Floats, Floats]:
+        """Return theta and the information on it, with what half an event and half a non-event tell."""
         part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
         for _ in range(_STEPS):
             expected, between = moments(part, self._totals, theta)
@@ -89,12 +100,10 @@ class Odds:
             score = part.by_arm(own - expected) + 0.5 - half
             information = np.diag(between.sum(axis=1) + half * (1.0 - half)) - between
             step = np.linalg.solve(information, score)
-            theta = theta + np.clip(step, -1.0, 1.0)
             if float(np.abs(step).max()) < _CLOSE:
                 break
-        between = moments(part, self._totals, theta)[1]
-        component = components(between > 0.0)
-        return theta, inverse(between, component), component
+            theta = theta + np.clip(step, -1.0, 1.0)
+        return theta, information
 
 
 def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
