@@ -234,9 +234,10 @@ class Fit:
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
-        """(K,) whether each arm may be the best of its group, on the scale or on another that is as possible."""
+        """(K,) whether each arm may be the best of its group, on this scale or on another as possible."""
         scales = (self._estimate, *self._others)
-        return np.logical_or.reduce([candidates(e, self._groups, self._sign, self.level) for e in scales])
+        found = [candidates(estimate, self._groups, self._sign, self.level) for estimate in scales]
+        return np.asarray(np.any(found, axis=0))
 
     @cached_property
     def _others(self) -> list[Estimate]:
