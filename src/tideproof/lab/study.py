@@ -120,6 +120,19 @@ class Study:
         """Return the share of runs that stopped by themselves, with pulls to spare."""
         return self._average(self.tally.stopped, label)
 
+    def wrong_stops(self, label: str) -> Floats:
+        """Return the share of all runs that stopped by themselves with a wrong arm.
+
+        If arms tie for the best every stop is wrong: there is no best arm to be sure of.
+        """
+        return self._average(self._wrong_stops(), label)
+
+    def _wrong_stops(self) -> Ints:
+        best = self.world.gaps <= 0.0
+        wrong = ~best if np.count_nonzero(best) == 1 else np.ones_like(best)
+        counts: Ints = self.tally.stops[..., wrong].sum(axis=-1)
+        return counts
+
     def unidentified(self, label: str) -> Floats:
         """Return the share of selections among arms that no chain of environments connected."""
         return self._average(self.tally.unidentified, label)
@@ -187,6 +200,7 @@ class Study:
                 "eoc_se": self.stderr(label, "eoc"),
                 "samples": self.samples(label),
                 "stopped": self.stopped(label),
+                "wrong_stops": self.wrong_stops(label),
                 "unidentified": self.unidentified(label),
             }
             columns["policy"] += [label] * len(self.budgets)
