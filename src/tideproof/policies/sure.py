@@ -183,7 +183,7 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
         if bound is not None:
             bound = finite("bound", bound, 1.0)
         else:
-            bound = bound_for(horizon, confidence) if calibrated else -math.log1p(-confidence)
+            bound = bound_for(arms, horizon, confidence) if calibrated else -math.log1p(-confidence)
         return Params(params, bound, normal_deviate(bound))
 
     own = [p for p in inspect.signature(configure).parameters.values() if p.kind is not p.VAR_KEYWORD]
