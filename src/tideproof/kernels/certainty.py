@@ -10,6 +10,7 @@ from tideproof.kernels.fixed_effects import connected, freedom, variance_to
 from tideproof.kernels.student import log_tail
 
 FEWEST = 2  # degrees of freedom below which nothing is sure
+EXACT = 1e-14  # the share of squares that is rounding: rewards without noise say nothing of noise
 
 
 @kernel
@@ -37,7 +38,7 @@ def least_lead(fit, leader, row):
         variance = noise * variance_to(P, leader, own, row, i)
         if i != leader:
             least = min(least, gap * gap / variance if variance > 0.0 else 0.0)
-    return math.sqrt(least)
+    return math.sqrt(least) if least * EXACT < nu else 0.0
 
 
 @kernel

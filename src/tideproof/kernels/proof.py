@@ -24,7 +24,7 @@ import numpy as np
 
 from tideproof.core.arrays import Float1, FloatK, FloatKK, Floats, Int1
 from tideproof.core.link import kernel
-from tideproof.kernels.certainty import FEWEST
+from tideproof.kernels.certainty import EXACT, FEWEST
 from tideproof.kernels.cholesky import backward, factorise, forward, log_determinant
 from tideproof.kernels.fixed_effects import connected, freedom
 
@@ -93,7 +93,7 @@ def add_to_proof(proof, slot, arm, n, mean, squares):
 def pass_moment(proof, fit):
     """Remember this moment if it is an n1: the first one as soon as there is anything to predict from."""
     m, K = proof.moments[0], proof.b.size
-    if m == MOMENTS or fit.told[0] < proof.next[0] or fit.rss[0] <= 0.0:
+    if m == MOMENTS or fit.told[0] < proof.next[0] or fit.rss[0] <= EXACT * proof.c[0]:
         return
     if not connected(fit) or freedom(fit) < FEWEST:
         return
