@@ -153,7 +153,7 @@ def test_loading_a_later_version_or_nothing(tmp_path, study):
     path = tmp_path / "study.json"
     study.save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 3"):
+    with pytest.raises(tp.InputError, match="has version 99; this tideproof reads up to 4"):
         tp.Study.load(path)
     with pytest.raises(tp.InputError, match=r"cannot read .*none.json': there is no such file"):
         tp.Study.load(tmp_path / "none.json")
@@ -173,7 +173,7 @@ def test_a_study_saved_by_an_older_version(tmp_path):
     np.testing.assert_allclose(eoc.stderr, [0.009669708540760845, 0.006170860516939231], rtol=1e-12)
     study.save(tmp_path / "new.json")
     new = json.loads((tmp_path / "new.json").read_text())
-    assert (old["version"], new["version"]) == (1, 3)
+    assert (old["version"], new["version"]) == (1, 4)
     old["tally"]["cost_gap_squares"] = old["tally"].pop("apart")
     assert new == old | {"version": 3, "keep": [], "selected": ""}
 

@@ -22,7 +22,7 @@ TRACE = hole("TRACE")
 add_to_count = hole("add_to_count")
 
 
-# Columns of the counts; from ARMS on, how often each arm was selected, then its pulls.
+# Columns of the counts; from ARMS on, how often each arm was selected, its pulls, and stops with it.
 UNIDENTIFIED, STOPPED, SAMPLES, SQUARES, ARMS = 0, 1, 2, 3, 4
 
 
@@ -32,9 +32,10 @@ class Score(NamedTuple):
     Attributes
     ----------
     selected : (B, R) the arm the policy would select.
-    counts : (B, ARMS + 2 K) sums over replications: how often the selection did not rest on comparable
+    counts : (B, ARMS + 3 K) sums over replications: how often the selection did not rest on comparable
         arms; how often the policy had stopped by itself, with pulls to spare; pulls in all, and their
-        squares; selections of each arm; pulls of each arm. A GPU keeps several such tables.
+        squares; selections of each arm; pulls of each arm; stops with each arm selected. A GPU keeps several
+        such tables.
     """
 
     selected: NDArray[np.int16]
@@ -111,6 +112,7 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
         add_to_count(score.counts, b, SQUARES, t * t)
         if t < budgets[b]:
             add_to_count(score.counts, b, STOPPED, 1)
+            add_to_count(score.counts, b, ARMS + 2 * K + arm, 1)
         if not identified(data):
             add_to_count(score.counts, b, UNIDENTIFIED, 1)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tideproof.draw.curves import Measure
     from tideproof.draw.figure import Figure
 
-FORMAT = 3
+FORMAT = 4
 _RENAMED = {"apart": "cost_gap_squares"}  # parts of the tally in format 1
 
 
@@ -120,6 +120,17 @@ class Study:
         """Return the share of runs that stopped by themselves, with pulls to spare."""
         return self._average(self.tally.stopped, label)
 
+    def wrong_stops(self, label: str) -> Floats:
+        """Return the share of all runs that stopped by themselves with a wrong arm.
+
+        If arms tie for the best every stop is wrong: there is no best arm to be sure of. No number for runs
+        of studies that were saved before this was counted.
+        """
+        best = self.world.gaps <= 0.0
+        wrong = ~best if np.count_nonzero(best) == 1 else np.ones_like(best)
+        counted = self.tally.stops.sum(axis=-1) == self.tally.stopped  # not in studies of format 3
+        return self._average(np.where(counted, self.tally.stops[..., wrong].sum(axis=-1), np.nan), label)
+
     def unidentified(self, label: str) -> Floats:
         """Return the share of selections among arms that no chain of environments connected."""
         return self._average(self.tally.unidentified, label)
@@ -187,6 +198,7 @@ class Study:
                 "eoc_se": self.stderr(label, "eoc"),
                 "samples": self.samples(label),
                 "stopped": self.stopped(label),
+                "wrong_stops": self.wrong_stops(label),
                 "unidentified": self.unidentified(label),
             }
             columns["policy"] += [label] * len(self.budgets)
@@ -259,7 +271,7 @@ class Study:
         budgets = tuple(whole("a budget", budget, 1) for budget in plain["budgets"])
         replications = whole("replications", plain["replications"], 1)
         shapes = Tally.shapes(len(recipes), len(budgets), world.arms)
-        tally: dict[str, Any] = {}
+        tally: dict[str, Any] = {"stops": np.zeros(shapes["stops"], np.int64)}  # there since format 4
         for written, sums in plain["tally"].items():
             name = _RENAMED.get(written, written)
             kind = np.float64 if name == "cost_gap_squares" else np.int64

@@ -21,6 +21,7 @@ class Tally(NamedTuple):
     pulls : (P, B, K) pulls of each arm.
     samples, squares : (P, B) pulls in all, and their squares.
     stopped : (P, B) how often the policy had stopped by itself.
+    stops : (P, B, K) how often it had, with each arm selected.
     both : (pairs, B) how often both policies of a pair were wrong.
     cost_gap_squares : (pairs, B) squared difference of what the two selections of a pair cost.
     selected : (P, budgets kept, R) the arm that each replication selected: no sum, but all of them.
@@ -32,6 +33,7 @@ class Tally(NamedTuple):
     samples: Ints
     squares: Ints
     stopped: Ints
+    stops: Ints
     both: Ints
     cost_gap_squares: Floats
     selected: NDArray[np.int16] = np.zeros((0, 0, 0), np.int16)
@@ -41,7 +43,7 @@ class Tally(NamedTuple):
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> Tally:
         """Name the columns of (P, B, columns) counts, and add what is known of pairs."""
-        chosen, pulls = np.split(counts[..., ARMS:], 2, axis=-1)
+        chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,
             unidentified=counts[..., UNIDENTIFIED],
@@ -49,6 +51,7 @@ class Tally(NamedTuple):
             samples=counts[..., SAMPLES],
             squares=counts[..., SQUARES],
             stopped=counts[..., STOPPED],
+            stops=stops,
             both=both,
             cost_gap_squares=cost_gap_squares,
             selected=selected,
@@ -58,7 +61,7 @@ class Tally(NamedTuple):
     def shapes(cls, policies: int, budgets: int, arms: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of each of the sums, of which the last field is none."""
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(cls._fields[:-1], (policies, budgets))
-        shapes["chosen"] = shapes["pulls"] = policies, budgets, arms
+        shapes["chosen"] = shapes["pulls"] = shapes["stops"] = policies, budgets, arms
         shapes["both"] = shapes["cost_gap_squares"] = policies * (policies - 1) // 2, budgets
         return shapes
 

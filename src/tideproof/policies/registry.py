@@ -17,6 +17,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.reduce import reduced
 from tideproof.policies.spec import PolicySpec
+from tideproof.policies.sure import RULES, rule_prefix, watched
 
 GROUP = "tideproof.policies"
 
@@ -41,6 +42,9 @@ def policy_names() -> list[str]:
 def _load(name: str) -> Policy:
     if name.startswith(PREFIX):
         return reduced(_load(name.removeprefix(PREFIX)))
+    for prefix in RULES.values():
+        if name.startswith(prefix):
+            return watched(_load(name.removeprefix(prefix)), prefix)
     entries = _entries()
     if name not in entries:
         raise UnknownName.among("policy", name, policy_names())
@@ -75,7 +79,8 @@ def policy(
     selection
         The selection rule, instead of a suffix.
     **options
-        Options of the policy, such as `n0=3`.
+        Options of the policy, such as `n0=3`. With `confidence=0.95` it stops when it is sure, by
+        `rule="calibrated"`, the default, or `"proven"`: `sure:linlucb` and `proven:linlucb` for short.
 
     Examples
     --------
@@ -92,6 +97,8 @@ def policy(
         raise InputError(f"tp.policy(...) takes a registered name or a Policy, not {reprlib.repr(name)}")
     else:
         full, plus, suffix = name.partition("+")
+        if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):
+            full = rule_prefix(options.pop("rule", "calibrated")) + full
         found = _load(full)
         if plus and selection not in (None, suffix):
             raise InputError(f"{name!r} and selection={selection!r} name two selection rules: give one")

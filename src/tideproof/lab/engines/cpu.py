@@ -97,7 +97,7 @@ def run_loop(
     Returns the score, and the memory as the last replication left it. One that is given is used again.
     """
     K, B = world.arms, len(budgets)
-    score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 2 * K), np.int64))
+    score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 3 * K), np.int64))
     memory = spec.memory(K) if memory is None else memory
     loop(
         spec.within(world).params(K, budgets[-1]),

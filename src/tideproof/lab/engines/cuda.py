@@ -97,7 +97,7 @@ def _arguments(
     plan: Plan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> tuple[Any, ...]:
     K, (B, count) = plan.world.arms, selected.shape
-    columns = ARMS + 2 * K
+    columns = ARMS + 3 * K
     tables = max(1, min(_blocks(count), COUNTS // (B * columns)))
     return (
         spec.within(plan.world).params(K, budgets[-1]),

@@ -1,0 +1,146 @@
+"""Runs that stop when they are sure, in worlds on which no bound was calibrated: how many stop wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.lab.intervals import binomial
+from tideproof.lab.simulate import simulate
+from tideproof.policies.registry import policy
+from tideproof.policies.sure import RULES
+from tideproof.worlds import StudentT, Uniform, World
+
+POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:lucb")
+CAPS = (300, 1000)
+LONG = 5000  # pulls, played in a tenth of the worlds
+CONFIDENCE = 0.95
+
+_ARMS = (2, 3, 4, 5, 7, 10, 16, 30)
+_LENGTHS = ((2, 2), (2, 4), (3, 12), (10, 10), (2, 60), (40, 80), (200, 200), (2, 200))
+
+
+class Place(NamedTuple):
+    """A world with its name."""
+
+    name: str
+    world: World
+
+
+class Stops(NamedTuple):
+    """What was counted in one world.
+
+    Attributes
+    ----------
+    world, policy, rule, cap : what was played.
+    runs : how many.
+    stopped : runs that stopped by themselves.
+    wrong : those of them with a wrong arm; with a tie for the best, all.
+    samples : pulls, on average.
+    """
+
+    world: str
+    policy: str
+    rule: str
+    cap: int
+    runs: int
+    stopped: int
+    wrong: int
+    samples: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise may be kept: the lower 99.9 % limit of wrong stops is not above it."""
+        low = float(binomial(np.array([self.wrong]), self.runs, 0.998).low[0])
+        return low <= 1.0 - CONFIDENCE
+
+
+def places(count: int = 200, seed: int = 20) -> list[Place]:
+    """Return so many worlds: arms, lengths and who is how far ahead drawn at random, the kinds in turn."""
+    draw = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        kind, means = list(_KINDS.items())[number % len(_KINDS)]
+        arms = int(_ARMS[number // len(_KINDS) % len(_ARMS)])
+        lengths = _LENGTHS[int(draw.integers(len(_LENGTHS)))]
+        world = World(means(arms, draw), lengths=lengths, shifts=Uniform(0.0, 20.0))
+        made.append(Place(f"{number:03d} {kind}, {arms} arms, {lengths[0]}\N{EN DASH}{lengths[1]} pulls", world))
+    return made
+
+
+def _tie(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return two arms that tie, the others behind."""
+    return _ahead([0.0, 0.0], arms, draw)
+
+
+def _near_tie(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return two arms that nearly tie, the others behind."""
+    return _ahead([float(draw.choice([0.01, 0.03, 0.1])), 0.0], arms, draw)
+
+
+def _slippage(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return one arm ahead of equals."""
+    return [float(draw.choice([0.1, 0.25, 0.5, 1.0])), *[0.0] * (arms - 1)]
+
+
+def _two_levels(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return half of the arms at a lower level, and one of the upper half slightly ahead of it."""
+    upper = (arms + 1) // 2
+    return [float(draw.choice([0.05, 0.2, 0.4])), *[0.0] * (upper - 1), *[-1.0] * (arms - upper)]
+
+
+def _drawn(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return means from a normal."""
+    return [float(m) for m in np.exp(draw.uniform(-2.0, 0.5)) * draw.standard_normal(arms)]
+
+
+def _ahead(first: list[float], arms: int, draw: np.random.Generator) -> list[float]:
+    behind = float(np.exp(draw.uniform(-1.5, 1.2)))
+    return [*first, *[-behind] * (arms - 2)]
+
+
+_KINDS: dict[str, Callable[[int, np.random.Generator], list[float]]] = {
+    "tie": _tie,
+    "near tie": _near_tie,
+    "slippage": _slippage,
+    "two levels": _two_levels,
+    "drawn": _drawn,
+}
+
+
+def play(
+    where: list[Place],
+    runs: int,
+    *,
+    caps: tuple[int, ...] = CAPS,
+    policies: tuple[str, ...] = POLICIES,
+    rules: tuple[str, ...] = tuple(RULES),
+    heavy: bool = False,
+    seed: int = 7,
+    engine: str = "auto",
+) -> Iterator[Stops]:
+    """Play every policy under every rule in these worlds; `heavy` noise is Student's t with 5 degrees."""
+    specs = [
+        policy(name, confidence=CONFIDENCE, rule=rule, label=f"{name} {rule}")
+        for name in policies
+        for rule in rules
+    ]
+    for number, (name, world) in enumerate(where):
+        met: Any = StudentT(5.0) if heavy else "normal"
+        noisy = World(world.means, lengths=world.lengths, shifts=world.shifts, noise=met)
+        study = simulate(noisy, specs, budgets=caps, replications=runs, seed=seed + number, engine=engine)
+        for spec in specs:
+            inner, _, rule = spec.label.rpartition(" ")
+            for place, cap in enumerate(caps):
+                yield Stops(
+                    name + (", heavy tails" if heavy else ""),
+                    inner,
+                    rule,
+                    cap,
+                    runs,
+                    round(study.stopped(spec.label)[place] * runs),
+                    round(study.wrong_stops(spec.label)[place] * runs),
+                    float(study.samples(spec.label)[place]),
+                )

@@ -1,0 +1,91 @@
+"""Runs that stop when they are sure: the names, the promise, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.errors import InputError, UnknownName
+from tideproof.lab.plan import Plan
+from tideproof.policies.registry import address
+from tideproof.policies.sure_bounds import bound_for, normal_deviate, wrong_stops
+
+TIE = tp.World([0.0, 0.0, -1.0], lengths=(2, 20))
+CLEAR = tp.World([0.0, 0.6, -1.0], lengths=(2, 20))
+
+
+@pytest.mark.parametrize(("rule", "prefix"), [("calibrated", "sure:"), ("proven", "proven:")])
+def test_a_confidence_names_a_policy_that_stops(rule, prefix):
+    chosen = tp.policy("linlucb", confidence=0.9, rule=rule, n0=3)
+    assert chosen.name == f"{prefix}linlucb+ols"
+    assert chosen.policy is tp.policy(f"{prefix}linlucb").policy
+    assert address(chosen.policy).name == f"{prefix}linlucb"
+    assert chosen.policy.stops
+    assert chosen.label == "linlucb(confidence=0.9, n0=3)" or prefix in chosen.label
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("contrast", "calibrated"), ("reduce:lucb", "calibrated"), ("contrast", "proven"), ("round-robin", "proven")],
+)
+def test_ties_stop_rarely_and_clear_winners_are_found(name, rule):
+    """Of 1,000 runs more than 76 stop in one of a thousand cases if 5 % do; four such tests."""
+    chosen = tp.policy(name, confidence=0.95, rule=rule, label="it")
+    tie = tp.simulate(TIE, chosen, budgets=[300], replications=1000, seed=4)
+    assert tie.stopped("it")[0] == tie.wrong_stops("it")[0] <= 0.076
+    clear = tp.simulate(CLEAR, chosen, budgets=[3000], replications=200, seed=5)
+    assert clear.stopped("it")[0] > 0.95
+    assert clear.samples("it")[0] < 1500
+    assert clear.wrong_stops("it")[0] <= 0.07  # as above, of 200
+
+
+def test_a_proven_run_goes_on_longer_than_a_calibrated_one():
+    rules = [tp.policy("contrast", confidence=0.95, rule=rule, label=rule) for rule in ("calibrated", "proven")]
+    study = tp.simulate(CLEAR, rules, budgets=[2000], replications=200, seed=1)
+    assert study.samples("calibrated")[0] < study.samples("proven")[0]
+
+
+def test_the_arm_of_a_stop_is_the_one_that_led():
+    study = tp.simulate(CLEAR, tp.policy("contrast", confidence=0.99, label="it"), [1000], 300, seed=2)
+    stops = study.tally.stops[0, 0]
+    assert stops.sum() == study.tally.stopped[0, 0] > 250
+    assert stops[1] >= 0.97 * stops.sum()
+    assert "wrong_stops" in study.table().columns
+
+
+def test_wrong_stops_of_a_study_that_did_not_count_them_are_no_number(tmp_path):
+    study = tp.simulate(CLEAR, tp.policy("contrast", confidence=0.95, label="it"), [500], 100, seed=2)
+    study.save(tmp_path / "study.json")
+    assert tp.Study.load(tmp_path / "study.json").wrong_stops("it") == study.wrong_stops("it")
+    text = (tmp_path / "study.json").read_text()
+    begin = text.index('"stops"')
+    (tmp_path / "study.json").write_text(text[:begin] + text[text.index('"both"') :])
+    assert np.isnan(tp.Study.load(tmp_path / "study.json").wrong_stops("it")[0])
+
+
+def test_a_plan_travels_to_other_processes():
+    plan = Plan(CLEAR, (tp.policy("contrast", confidence=0.9, rule="proven"),), (50,), 1)
+    assert pickle.loads(pickle.dumps(plan)).policies[0].options == (("confidence", 0.9),)
+
+
+@pytest.mark.parametrize("value", [0.5, 1.0, 95, 0.0, float("nan"), "high"])
+def test_a_confidence_that_is_none(value):
+    with pytest.raises(InputError, match="confidence must be"):
+        tp.policy("contrast", confidence=value)
+
+
+def test_what_cannot_be_watched():
+    with pytest.raises(InputError, match="does not know of shifts.*'reduce:lucb'"):
+        tp.policy("lucb", confidence=0.95)
+    with pytest.raises(UnknownName, match="unknown rule 'sure'"):
+        tp.policy("contrast", confidence=0.95, rule="sure")
+    with pytest.raises(InputError, match="stops by itself"):
+        tp.policy("sure:proven:contrast")
+
+
+def test_bounds_grow_with_looks_arms_and_confidence():
+    assert bound_for(2, 100, 0.95) < bound_for(2, 1000, 0.95) < bound_for(2, 100_000, 0.95)
+    assert bound_for(8, 1000, 0.95) < bound_for(30, 1000, 0.95) < bound_for(30, 1000, 0.99)
+    assert wrong_stops(bound_for(5, 700, 0.9), 5, 700) == pytest.approx(0.1)
+    assert normal_deviate(-np.log(0.025)) == pytest.approx(1.959964, abs=1e-6)
