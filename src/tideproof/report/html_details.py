@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 
 from tideproof.estimate import Fit
 from tideproof.estimate.shown import of_changes, of_gaps, of_means
@@ -29,7 +28,7 @@ def details(analysis: Analysis) -> str:
         "period_mean": Heading("period-weighted mean", means),
         "period_bias": Heading(f"period-weighted minus adjusted{points}", changes, "+"),
     }
-    shift = Heading("shift", gaps, "+") if fit.scale == "difference" else Heading("factor", PLAIN)
+    shift = Heading("factor", PLAIN) if fit.lifts else Heading("shift", gaps, "+")
     shifts: Headings = {
         "environment": Heading("environment"),
         "shift": shift,
@@ -60,7 +59,7 @@ def details(analysis: Analysis) -> str:
                 "n": Heading("rewards", PLAIN),
             }
             title = "Environments by influence: what if one were left out?"
-            tables.append((title, _influence(fit), left_out))
+            tables.append((title, fit.influence(), left_out))
     return "".join(_hidden(*each) for each in tables)
 
 
@@ -68,22 +67,6 @@ def _with_limits(fit: Fit) -> Table:
     """Return the averages with the limits of adjusted means, which say how many digits they deserve."""
     columns = {name: fit.averages[name] for name in fit.averages.columns}
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
-
-
-def _influence(fit: Fit) -> Table:
-    """Return what leaving environments out does, to lifts where the scale is one of ratios or odds."""
-    table = fit.influence()
-    if fit.scale == "difference":
-        return table
-    columns = {name: table[name] for name in table.columns}
-    lead = [(without, without - by) for without, by in zip(table["lead"], table["change"], strict=True)]
-    return Table(
-        columns
-        | {
-            "lead": [math.expm1(without) for without, _ in lead],
-            "change": [math.expm1(without) - math.expm1(now) for without, now in lead],
-        }
-    )
 
 
 def _hidden(title: str, table: Table, headings: Headings) -> str:
