@@ -22,7 +22,7 @@ class Contrast:
     ----------
     a, b : the two arms.
     estimate : on the scale "difference", mean of `a` minus mean of `b`, in units of the reward; on "ratio",
-        "odds" and "log" the lift, 0.12 if the mean (the odds, the geometric mean) of `a` is 12 % higher.
+        "odds" and "log" the lift, 0.12 if the mean (the odds) of `a` is 12 % higher.
     se : standard error of the difference, or of the logarithm of the ratio.
     low, high : limits of the estimate, at the level of the fit; not symmetric where rewards are rare or
         skewed.

@@ -14,7 +14,7 @@ from tideproof.estimate.decision import Standing
 from tideproof.frames.likeness import remarks
 from tideproof.report.control import Against
 from tideproof.stats.influence import can_leave_out
-from tideproof.stats.logarithms import alike
+from tideproof.stats.logarithms import alike, normality
 from tideproof.stats.wrong_scale import Scale, wrong_scale
 from tideproof.table import Table
 from tideproof.words import counted, listed
@@ -211,13 +211,15 @@ def _scale(fit: Fit) -> list[str]:
 
 
 def _unlike_logs(fit: Fit) -> list[str]:
-    """Say where ratios of geometric means are not those of means."""
+    """Say where ratios of means do not follow from logarithms."""
     logs = fit.cells.logs
-    if fit.scale != "log" or logs is None or (p := alike(logs, logs.arm, logs.K)) >= ALARM:
+    if fit.scale != "log" or logs is None or normality(logs) >= ALARM:
+        return []
+    if (p := alike(logs, logs.arm, logs.K)) >= ALARM:
         return []
     return [
-        f"The logarithms of rewards do not vary alike in all arms ({p_value(p)}): lifts are those of typical "
-        f"rewards (geometric means), not of means; scale='ratio' (--scale ratio) compares means."
+        f"The logarithms of rewards are not normal and do not vary alike in all arms ({p_value(p)}): ratios "
+        f"of means do not follow from them; scale='ratio' (--scale ratio) compares means."
     ]
 
 

@@ -16,7 +16,7 @@ from tideproof.stats.inference import normal_quantile, normal_tail
 from tideproof.stats.pair_tests import PairTests
 from tideproof.stats.two_arms import Conditional, conditional_odds
 
-FEW = 200  # ones, or zeros, of two arms where they met, up to which the distribution is worked out
+FEW = 100  # ones, or zeros, of two arms where they met, up to which the distribution is worked out
 
 
 def few_enough(cells: Cells) -> bool:

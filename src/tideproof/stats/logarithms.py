@@ -1,13 +1,15 @@
 """Rewards above 0 seen in logarithms: r = exp(theta_arm + s_environment + noise), by least squares.
 
 Where noise multiplies, as that of prices and of seconds does, logarithms hear every environment alike and no
-single reward above all others. What they compare are geometric means. The ratio of these is the ratio of the
-means where noise is alike in all arms, so that is tested before `scale="auto"` takes them.
+single reward above all others. Their means compare geometric means; the ratio of means is what is asked for,
+so half the variance of an arm's logarithms is added, and how well it is known counts. That is right if the
+logarithms are normal, and also if they are not but vary alike in all arms.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,10 +23,12 @@ from tideproof.stats.noise import Estimate, uniform
 from tideproof.stats.ratio import solve_ratio
 from tideproof.stats.scale import DOUBT, Choice
 from tideproof.stats.solve import Solution, solve
+from tideproof.stats.wald import Wald
 from tideproof.stats.wrong_scale import noise_grows
 
-ALIKE = 0.1  # p below which the logarithms of arms do not vary alike
+ALIKE = 0.2  # p below which the logarithms of arms do not vary alike
 _BETTER = math.log(20.0)  # by how much a likelihood must be higher, in logs, to be preferred
+_SHARPER = 0.8  # variances over those of ratios of means, below which logarithms are worth it
 _FAR = 300.0  # exp of it is still a number
 _SKEWED = 0.2  # skewness inside cells above which logarithms may help
 
@@ -61,26 +65,25 @@ def with_logs(cells: Cells, choice: Choice) -> Choice:
     """Return the choice of logarithms where they are right, otherwise the one made without them.
 
     They are if rewards are likelier by them than by the scale that was chosen, the Jacobian counted; if they
-    make comparisons sharper than ratios of means; if nothing says that the tide adds (`tide_adds`); and if
-    they vary alike in all arms. Otherwise ratios of geometric means were not those of means.
+    make comparisons clearly sharper than ratios of means; if nothing says that the tide adds (`tide_adds`); and if
+    they vary alike in all arms, or are normal: otherwise their variances do not say what means are.
     """
     logs = cells.logs
     if logs is None or not logs.squares.any() or not choice.tests or choice.name == "odds":
         return choice
     gain = (gain_over_ratios if choice.name == "ratio" else logarithm_gain)(cells, logs)
-    if not gain > _BETTER or not _sharper(cells, logs) or tide_adds(logs) < DOUBT:
+    if not gain > _BETTER or tide_adds(logs) < DOUBT or not _sharper(cells):
         return choice
     p = alike(logs, logs.arm, logs.K)
-    if p < ALIKE:
+    if p < ALIKE and normality(logs) < DOUBT:
         said = (
-            f" The logarithms of rewards are nearer to normal, but do not vary alike in all arms "
-            f"(p = {p:.2g}): ratios of typical rewards would not be those of means, so means are compared."
+            f" Logarithms of rewards would be nearer to normal, but are not, and do not vary alike in all "
+            f"arms (p = {p:.2g}): means do not follow from them."
         )
         return choice._replace(sentence=choice.sentence + said)
     said = (
-        f"Logarithms of rewards are compared: rewards are {_times(gain)} times as likely by them (Jacobian "
-        f"counted), and they vary alike in all arms (p = {p:.2g}), so that ratios of typical rewards are "
-        f"those of means."
+        f"Ratios of means are read from the logarithms of rewards: rewards are {_times(gain)} times as "
+        f"likely by them (Jacobian counted)."
     )
     return Choice("log", choice.tests, True, said, ("log",))
 
@@ -126,10 +129,44 @@ def _varying(squares: float) -> float:
     return squares
 
 
-def _sharper(cells: Cells, logs: Cells) -> bool:
+def _sharper(cells: Cells) -> bool:
     """Tell whether pairs of arms are better known by logarithms, on average, than by ratios of means."""
-    by_logs, by_means = additive_pairs(logs, solve(logs)), multiplying_pairs(cells, solve(cells).freedom)
-    return bool(np.sum(pair_variances(by_logs.covariance)) < np.sum(pair_variances(by_means.covariance)))
+    logs = logs_of(cells)
+    by_logs = log_means(logs, solve(logs)).covariance
+    by_means = multiplying_pairs(cells, solve(cells).freedom).covariance
+    return bool(np.sum(pair_variances(by_logs)) < _SHARPER * np.sum(pair_variances(by_means)))
+
+
+class LogMeans(NamedTuple):
+    """Logarithms of the arms' means, up to a constant, and how well they are known.
+
+    Attributes
+    ----------
+    theta : (K,) mean of the logarithms plus half their variance, `half`: if they are normal, or vary alike in
+        all arms, differences are those of the logarithms of means.
+    covariance, freedom : (K, K).
+    """
+
+    theta: Floats
+    half: Floats
+    covariance: Floats
+    freedom: Floats
+
+
+def log_means(logs: Cells, solution: Solution) -> LogMeans:
+    """Return the logarithms of the arms' means; `solution` is that of the least squares of `logs`.
+
+    The variance of an arm is its own, around what is expected of the cells. It errs by (2 + excess kurtosis)
+    of its square over its degrees of freedom, and what it adds to a mean does so too.
+    """
+    pairs = additive_pairs(logs, solution)
+    squares = logs.squares + logs.n * (logs.mean - pairs.scale.fitted) ** 2
+    left = logs.by_arm(logs.n * (1.0 - 1.0 / logs.sizes[logs.environment]))
+    left = np.maximum(left * solution.freedom / max(1e-300, float(left.sum())), 1e-300)
+    own = np.where(left >= 1.0, logs.by_arm(squares) / left, float(squares.sum()) / max(1, solution.freedom))
+    error = 0.25 * own**2 * (2.0 + _excess_kurtosis(logs, logs.arm, logs.K)) / np.maximum(left, 1.0)
+    freedom = np.minimum(np.maximum(left[:, None] + left - 1.0, 1.0), float(solution.freedom))
+    return LogMeans(solution.mu + 0.5 * own, 0.5 * own, pairs.covariance + np.diag(error), np.floor(freedom))
 
 
 def alike(c: Cells, of: Ints, labels: int) -> float:
@@ -174,6 +211,36 @@ def _two_sided(U: float, variance: float, of: Floats) -> float:
     return 2.0 * normal_tail(abs(U) / math.sqrt(variance))
 
 
+def normality(logs: Cells) -> float:
+    """Return p of the test that deviations inside cells are normal: skewness and kurtosis; 1 if unknown.
+
+    References
+    ----------
+    Jarque, Bera (1987), A test for normality of observations and regression residuals.
+    """
+    used = (logs.n >= 3.0) & (logs.squares > 0.0)
+    if logs.cubes is None or logs.fourths is None or not used.any():
+        return 1.0
+    n, freedom = logs.n[used], logs.n[used] - 1.0
+    v = float(np.sum(logs.squares[used]) / np.sum(freedom))
+    keep = freedom / n  # of deviations from a mean that was estimated with them
+    third = float(np.sum(logs.cubes[used])) / v**1.5 / math.sqrt(6.0 * float(np.sum(n * keep**3)))
+    fourth = float(np.sum(logs.fourths[used] - 3.0 * n * (keep * v) ** 2)) / v**2
+    fourth /= math.sqrt(24.0 * float(np.sum(n * keep**4)))
+    return chi2_tail(third**2 + fourth**2, 2.0)
+
+
+def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
+    """Return the excess kurtosis inside cells, each label by its own variance; 0 where it is unknown."""
+    freedom, squares = sums(of, c.n - 1.0, labels), sums(of, c.squares, labels)
+    seen = (freedom > 0.0) & (squares > 0.0)
+    if c.fourths is None or not seen.any():
+        return 0.0
+    own = squares[seen] / freedom[seen]
+    scaled = sums(of, c.fourths, labels)[seen] / own**2
+    return max(0.0, float(np.sum(scaled) / np.sum(sums(of, c.n, labels)[seen])) - 3.0)
+
+
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
     """Return the labels whose rewards vary, the logarithm of the variance of each without bias, and weights.
 
@@ -184,11 +251,8 @@ def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Float
     freedom, squares = sums(of, c.n - 1.0, labels), sums(of, c.squares, labels)
     seen = np.flatnonzero((freedom > 0.0) & (squares > 0.0))
     half, own = 0.5 * freedom[seen], squares[seen] / freedom[seen]
-    kurtosis = 0.0
-    if c.fourths is not None and seen.size:
-        fourths, n = sums(of, c.fourths, labels)[seen], sums(of, c.n, labels)[seen]
-        kurtosis = max(0.0, float(np.sum(fourths / own**2) / np.sum(n)) - 3.0)
     y = np.log(own) - (psi(half) - np.log(half))
+    kurtosis = _excess_kurtosis(c, of, labels)
     return seen, y, 1.0 / np.asarray(polygamma(1, half) + 0.5 * kurtosis / half)
 
 
@@ -198,10 +262,12 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
     Adjusted means and factors are those of rewards: the totals of the environments, split between arms as the
     logarithms say.
     """
-    pairs = additive_pairs(logs_of(cells), solution)
-    means = multiplying_pairs(cells, solution.freedom)
-    readout = read_factors(means, solution.mu, solution.mu, pairs.covariance)
-    return uniform(solution.mu, pairs.covariance, readout, float(solution.freedom), pairs, solution.component)
+    found = log_means(logs_of(cells), solution)
+    theta, C = found.theta, found.covariance
+    readout = read_factors(multiplying_pairs(cells, solution.freedom), theta, theta, C)
+    pairs = Wald(theta, C, found.freedom)
+    made = uniform(theta, C, readout, float(solution.freedom), pairs, solution.component)
+    return made._replace(freedom=found.freedom)
 
 
 def _times(gain: float) -> str:

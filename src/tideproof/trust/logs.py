@@ -34,7 +34,7 @@ _VARIES = {
     "fortunes": 1.5,
     "unlike": 1.0,
 }  # standard deviation of its logarithm
-_UNLIKE = (0.6, 1.0)  # that of the first arm and of the last, where they differ
+_UNLIKE = (0.85, 1.0)  # that of the first arm and of the last, where they differ
 _NOISIER = 3.0  # standard deviation of the last arm over that of the first, where noise is uneven
 
 
@@ -62,7 +62,7 @@ class Log(NamedTuple):
         x, y = self.means[:, a], self.means[:, b]
         if scale == "difference":
             return float(share @ (x - y))
-        if scale in ("ratio", "log"):  # the noise of all arms is alike, or logarithms are not to be taken
+        if scale in ("ratio", "log"):
             return float(share @ x / (share @ y)) - 1.0
         return math.expm1(float(share @ (_logit(x) - _logit(y))))
 

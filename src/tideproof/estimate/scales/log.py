@@ -1,4 +1,4 @@
-"""Logarithms of rewards, all above 0: ratios of geometric means, each environment as heard as another."""
+"""Ratios of means by the logarithms of rewards, all above 0: every environment is heard alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.stats.additivity import Additivity, additivity
 from tideproof.stats.cells import Cells
 from tideproof.stats.gaps import Gaps, gaps
 from tideproof.stats.influence import without_each
-from tideproof.stats.logarithms import estimate_log, logs_of
+from tideproof.stats.logarithms import estimate_log, log_means, logs_of
 from tideproof.stats.noise import Variance
 from tideproof.stats.solve import Solution, solve
 from tideproof.stats.variances import Spread, unequal_variances
@@ -32,6 +32,7 @@ class Log:
         self._logs = logs_of(cells)
         self._solution = solve(self._logs)
         self.found = estimate_log(cells, self._solution)
+        self._half = log_means(self._logs, self._solution).half
 
     def shown(self, values: Floats) -> Floats:
         """Return lifts."""
@@ -42,8 +43,9 @@ class Log:
         return factor_limits(self.found, level)
 
     def gaps(self, i: int, k: int) -> Gaps:
-        """Return logarithms of the ratios of two cells' geometric means."""
-        return gaps(self._logs, self._solution, "auto", i, k)
+        """Return logarithms of the ratios of two cells' geometric means, moved as those of the arms are."""
+        found = gaps(self._logs, self._solution, "auto", i, k)
+        return found._replace(estimate=found.estimate + self._half[i] - self._half[k])
 
     def additivity(self, worst: int) -> Additivity:
         """Test the logarithms of the cells around the model; the worst cells show geometric means."""
@@ -58,4 +60,4 @@ class Log:
 
     def left_out(self) -> LeftOut:
         """Return what least squares on the logarithms say."""
-        return LeftOut(self._solution.mu, without_each(self._logs, self._solution))
+        return LeftOut(self.found.mu, without_each(self._logs, self._solution) + self._half)
