@@ -66,7 +66,8 @@ def fit(
     scale
         In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
         estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), "log" (it multiplies rewards
-        above 0, and so does noise: the same lifts, from logarithms), or "auto": what the data say, in `Fit.choice`.
+        above 0, and so does noise: the same lifts, from logarithms), or "auto": what the data say, in
+        `Fit.choice`.
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.

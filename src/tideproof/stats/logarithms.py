@@ -65,8 +65,8 @@ def with_logs(cells: Cells, choice: Choice) -> Choice:
     """Return the choice of logarithms where they are right, otherwise the one made without them.
 
     They are if rewards are likelier by them than by the scale that was chosen, the Jacobian counted; if they
-    make comparisons clearly sharper than ratios of means; if nothing says that the tide adds (`tide_adds`); and if
-    they vary alike in all arms, or are normal: otherwise their variances do not say what means are.
+    make comparisons clearly sharper than ratios of means; if nothing says that the tide adds (`tide_adds`);
+    and if they vary alike in all arms, or are normal: otherwise their variances do not say what means are.
     """
     logs = cells.logs
     if logs is None or not logs.squares.any() or not choice.tests or choice.name == "odds":
