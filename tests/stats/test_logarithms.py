@@ -91,6 +91,9 @@ def test_never_where_a_reward_is_0_or_noise_is_symmetric():
     cells = cells_from_arrays(arm, environment, steady, logs=None)
     assert not may_help(cells)
     assert cells.logs is None
+    skewed = cells_from_arrays(arm, environment, reward)
+    assert may_help(skewed)
+    assert not may_help(replace(skewed, n=1e6 * skewed.n))
 
 
 def test_a_tide_that_adds_is_seen():

@@ -29,6 +29,7 @@ from tideproof.stats.wrong_scale import noise_grows
 ALIKE = 0.2  # p below which the logarithms of arms do not vary alike
 _BETTER = math.log(20.0)  # by how much a likelihood must be higher, in logs, to be preferred
 _SHARPER = 0.8  # variances over those of ratios of means, below which logarithms are worth it
+_PLENTY = 2e7  # rewards, beyond which logarithms are read only if they are asked for
 _FAR = 300.0  # exp of it is still a number
 _SKEWED = 0.2  # skewness inside cells above which logarithms may help
 
@@ -48,8 +49,11 @@ def logs_of(cells: Cells) -> Cells:
 def may_help(cells: Cells) -> bool:
     """Tell, without a look at them, whether logarithms are worth another pass over the rows.
 
-    All rewards are above 0, not all are alike, and they are skewed or vary more where there are more.
+    All rewards are above 0, not all are alike, and they are skewed or vary more where there are more. Of very
+    many rewards means are sharp enough, and another pass takes long.
     """
+    if float(np.sum(cells.n)) > _PLENTY:
+        return False
     if cells.low is None or not cells.n.size or not cells.low.min() > 0.0 or not cells.squares.any():
         return False
     if cells.cubes is None:
