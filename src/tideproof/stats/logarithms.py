@@ -18,12 +18,12 @@ from tideproof.errors import InputError
 from tideproof.stats.additive import additive_pairs
 from tideproof.stats.cells import Cells, sums
 from tideproof.stats.inference import chi2_tail, normal_tail, pair_variances
+from tideproof.stats.log_pairs import LogPairs
 from tideproof.stats.multiplying import multiplying_pairs, read_factors
 from tideproof.stats.noise import Estimate, uniform
 from tideproof.stats.ratio import solve_ratio
 from tideproof.stats.scale import DOUBT, Choice
 from tideproof.stats.solve import Solution, solve
-from tideproof.stats.wald import Wald
 from tideproof.stats.wrong_scale import noise_grows
 
 ALIKE = 0.2  # p below which the logarithms of arms do not vary alike
@@ -149,12 +149,14 @@ class LogMeans(NamedTuple):
     theta : (K,) mean of the logarithms plus half their variance, `half`: if they are normal, or vary alike in
         all arms, differences are those of the logarithms of means.
     covariance, freedom : (K, K).
+    pairs : tests and limits of each arm against each.
     """
 
     theta: Floats
     half: Floats
     covariance: Floats
     freedom: Floats
+    pairs: LogPairs
 
 
 def log_means(logs: Cells, solution: Solution) -> LogMeans:
@@ -168,9 +170,11 @@ def log_means(logs: Cells, solution: Solution) -> LogMeans:
     left = logs.by_arm(logs.n * (1.0 - 1.0 / logs.sizes[logs.environment]))
     left = np.maximum(left * solution.freedom / max(1e-300, float(left.sum())), 1e-300)
     own = np.where(left >= 1.0, logs.by_arm(squares) / left, float(squares.sum()) / max(1, solution.freedom))
-    error = 0.25 * own**2 * (2.0 + _excess_kurtosis(logs, logs.arm, logs.K)) / np.maximum(left, 1.0)
-    freedom = np.minimum(np.maximum(left[:, None] + left - 1.0, 1.0), float(solution.freedom))
-    return LogMeans(solution.mu + 0.5 * own, 0.5 * own, pairs.covariance + np.diag(error), np.floor(freedom))
+    nu = 2.0 * np.maximum(left, 1.0) / (2.0 + _excess_kurtosis(logs, logs.arm, logs.K))
+    freedom = np.floor(np.minimum(np.maximum(left[:, None] + left - 1.0, 1.0), float(solution.freedom)))
+    half, theta = 0.5 * own, solution.mu + 0.5 * own
+    tests = LogPairs(theta, pairs.covariance, freedom, half, nu)
+    return LogMeans(theta, half, pairs.covariance + np.diag(2.0 * half**2 / nu), freedom, tests)
 
 
 def alike(c: Cells, of: Ints, labels: int) -> float:
@@ -269,8 +273,7 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
     found = log_means(logs_of(cells), solution)
     theta, C = found.theta, found.covariance
     readout = read_factors(multiplying_pairs(cells, solution.freedom), theta, theta, C)
-    pairs = Wald(theta, C, found.freedom)
-    made = uniform(theta, C, readout, float(solution.freedom), pairs, solution.component)
+    made = uniform(theta, C, readout, float(solution.freedom), found.pairs, solution.component)
     return made._replace(freedom=found.freedom)
 
 
