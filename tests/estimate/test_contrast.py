@@ -54,7 +54,7 @@ def student(variance, freedom, level=0.9, adaptive=False):
     own = np.array([0.7 * variance, 0.3 * variance])
     pairs = Wald(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
     on = On(pairs, "difference", freedom, variance)
-    return contrast(("B", "A"), on, (0, 1), level=level, adaptive=adaptive)
+    return contrast(("B", "A"), on, on.found.pairs, (0, 1), level=level, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
@@ -70,22 +70,24 @@ def test_an_interval_and_its_p_value():
 @pytest.mark.parametrize("scale", ["ratio", "odds", "log"])
 def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
     """Limits are those of the logarithm; its standard error is not turned into anything."""
-    found = contrast(("B", "A"), On(Normal(0.2), scale), (0, 1), level=0.95, adaptive=False)
+    on = On(Normal(0.2), scale)
+    found = contrast(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False)
     low, high = stats.norm.interval(0.95, loc=0.2)
     assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
     assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
     assert (found.se, found.scale) == (1.0, scale)
     assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
-    back = contrast(("A", "B"), On(Normal(0.2), scale), (1, 0), level=0.95, adaptive=False)
+    back = contrast(("A", "B"), on, on.found.pairs, (1, 0), level=0.95, adaptive=False)
     assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
     assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
 
 
 def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
     names, places = ("B", "A"), (0, 1)
-    found = contrast(names, On(Normal(-math.inf)), places, level=0.95, adaptive=False)
+    below, above = On(Normal(-math.inf)), On(Normal(math.inf))
+    found = contrast(names, below, below.found.pairs, places, level=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
-    found = contrast(names, On(Normal(math.inf)), places, level=0.95, adaptive=False)
+    found = contrast(names, above, above.found.pairs, places, level=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 
