@@ -9,6 +9,7 @@ from scipy import stats
 from tideproof.estimate import Fit
 from tideproof.estimate.contrast import contrast, known
 from tideproof.estimate.groups import against_best, candidates, chances
+from tideproof.estimate.scales.lifted import lifted
 from tideproof.stats.comparisons import Field, compare_with_best
 from tideproof.stats.inference import chance_of_best
 from tideproof.stats.noise import Estimate
@@ -34,11 +35,26 @@ class Normal:
         return self.gap(i, k) - z
 
 
+class On:
+    """A scale with these tests of its pair."""
+
+    exact = False
+
+    def __init__(self, pairs, name="ratio", freedom=9.0, variance=1.0):
+        self.found, self.name = self, name
+        self.pairs, self.freedom = pairs, np.full((2, 2), freedom)
+        self.covariance = np.diag([0.7 * variance, 0.3 * variance])
+
+    def shown(self, values):
+        return values if self.name == "difference" else lifted(values)
+
+
 def student(variance, freedom, level=0.9, adaptive=False):
     """Return the contrast of B and A, which are -1.5 apart."""
     own = np.array([0.7 * variance, 0.3 * variance])
     pairs = Wald(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
-    return contrast(("B", "A"), pairs, (0, 1), variance, freedom, level=level, adaptive=adaptive)
+    on = On(pairs, "difference", freedom, variance)
+    return contrast(("B", "A"), on, on.found.pairs, (0, 1), level=level, adaptive=adaptive)
 
 
 def test_an_interval_and_its_p_value():
@@ -51,25 +67,27 @@ def test_an_interval_and_its_p_value():
     assert isinstance(student(1.0, 7.0).freedom, int)
 
 
-@pytest.mark.parametrize("scale", ["ratio", "odds"])
+@pytest.mark.parametrize("scale", ["ratio", "odds", "log"])
 def test_where_the_tide_multiplies_a_contrast_is_a_lift(scale):
     """Limits are those of the logarithm; its standard error is not turned into anything."""
-    found = contrast(("B", "A"), Normal(0.2), (0, 1), 1.0, 9.0, level=0.95, adaptive=False, scale=scale)
+    on = On(Normal(0.2), scale)
+    found = contrast(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False)
     low, high = stats.norm.interval(0.95, loc=0.2)
     assert found.estimate == pytest.approx(math.exp(0.2) - 1, rel=1e-12)
     assert (found.low, found.high) == pytest.approx((math.exp(low) - 1, math.exp(high) - 1), rel=1e-12)
     assert (found.se, found.scale) == (1.0, scale)
     assert found.p == pytest.approx(2 * stats.norm.sf(0.2), rel=1e-12)
-    back = contrast(("A", "B"), Normal(0.2), (1, 0), 1.0, 9.0, level=0.95, adaptive=False, scale=scale)
+    back = contrast(("A", "B"), on, on.found.pairs, (1, 0), level=0.95, adaptive=False)
     assert (1 + back.estimate) * (1 + found.estimate) == pytest.approx(1.0)
     assert (1 + back.low) * (1 + found.high) == pytest.approx(1.0)
 
 
 def test_an_arm_without_an_event_is_below_by_all_and_nobody_knows_above_by_how_much():
     names, places = ("B", "A"), (0, 1)
-    found = contrast(names, Normal(-math.inf), places, 1.0, 9.0, level=0.95, adaptive=False, scale="ratio")
+    below, above = On(Normal(-math.inf)), On(Normal(math.inf))
+    found = contrast(names, below, below.found.pairs, places, level=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high, found.p) == (-1.0, -1.0, -1.0, 0.0)
-    found = contrast(names, Normal(math.inf), places, 1.0, 9.0, level=0.95, adaptive=False, scale="ratio")
+    found = contrast(names, above, above.found.pairs, places, level=0.95, adaptive=False)
     assert (found.estimate, found.low, found.high) == (math.inf, None, None)
 
 

@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
-from tideproof.estimate.scaled import _rate_limits
+from tideproof.estimate.scales.means import wilson
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additive import additive_pairs, apart, possible_rates
 from tideproof.stats.cells import Cells, bernoulli
@@ -309,7 +309,7 @@ def test_limits_of_a_rate_are_wilsons():
         p, z = np.array([ones / n]), stats.norm.ppf(0.5 + level / 2)
         usual = np.clip(p, 0.01, 0.99)  # any rate will do: it says how many chances there were
         variance = usual * (1 - usual) / n
-        found = _rate_limits(p, usual, variance, z * np.sqrt(variance))
+        found = wilson(p, usual, variance, z * np.sqrt(variance))
         want = proportion_confint(ones, n, 1 - level, method="wilson")
         assert (found["low"][0], found["high"][0]) == pytest.approx(want, abs=1e-12)
 
@@ -324,8 +324,8 @@ def test_what_a_scale_cannot_do():
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="odds")
     with pytest.raises(InputError, match=r"scale='ratio' needs a reward above 0; all are 0"):
         Fit.from_arrays(arm, environment, [0.0] * 12, scale="ratio")
-    with pytest.raises(InputError, match=r"one of 'auto', 'difference', 'ratio', 'odds', not 'log'"):
-        Fit.from_arrays(arm, environment, np.arange(12.0), scale="log")
+    with pytest.raises(InputError, match=r"one of 'auto', 'difference', 'ratio', 'odds', 'log', not 'logit'"):
+        Fit.from_arrays(arm, environment, np.arange(12.0), scale="logit")
     with pytest.raises(InputError, match=r"variance='common' is for scale='difference'"):
         Fit.from_arrays(arm, environment, np.arange(12.0), scale="ratio", variance="common")
     with pytest.raises(InputError, match=r"needs an environment with both kinds of rewards; there is none"):

@@ -11,8 +11,9 @@ from scaled import conversions, from_events, from_sums, given_total, multiplying
 from tideproof.errors import InputError
 from tideproof.stats import wrong_scale as module
 from tideproof.stats.cells import Cells
+from tideproof.stats.logarithms import logarithm_gain
 from tideproof.stats.odds import events, solve_odds
-from tideproof.stats.scale import choose_scale, logarithm_gain
+from tideproof.stats.scale import choose_scale
 from tideproof.stats.wrong_scale import OTHERWISE, wrong_scale
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed

@@ -80,7 +80,7 @@ def analyze_command(
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
     scale: Annotated[
-        str, typer.Option(help="Compare arms by difference, ratio or odds; auto: as the data say.")
+        str, typer.Option(help="Compare arms by difference, ratio, odds or log; auto: as the data say.")
     ] = "auto",
     variance: Annotated[
         str,
@@ -118,6 +118,7 @@ def analyze_command(
     from tideproof.estimate import Fit
     from tideproof.estimate.metrics import check_metrics, judged
     from tideproof.estimate.reading import noise_of
+    from tideproof.estimate.scaled import logs_wanted
     from tideproof.estimate.segments import judge_segments
     from tideproof.files import check_folder, replace_text
     from tideproof.frames.guess import ROLES, guess
@@ -137,9 +138,10 @@ def analyze_command(
     rewards, low, covariates = reward or [], low or [], tuple(covariate or ())
     if rewards or low:
         check_metrics(rewards, low)
-    wish = Wish(covariates, unit or "", by or "", None if cap is None else read_share(cap))
     noise = noise_of(cast("Variance", variance), {"unit": unit})
     link = cast("ScaleChoice", scale)
+    share = None if cap is None else read_share(cap)
+    wish = Wish(covariates, unit or "", by or "", share, logs_wanted(link, noise))
     with open_source(place, table) as source:
         unneeded = {"environment": no_environment, "arm": wide, "reward": wide or successes}
         found = guess(

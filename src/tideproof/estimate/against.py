@@ -31,7 +31,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     -------
     Table
         A row for each other arm, in the order of the fit. Columns: arm; estimate (its mean minus that of
-        the control, or on the scales of ratios and odds its lift), low, high and p (two-sided); lift (the
+        the control, or where arms are compared by lifts its lift), low, high and p (two-sided); lift (the
         estimate over the control's adjusted mean), lift_low and lift_high (Fieller's limits at the same
         level; None where the control's mean may be 0); reading, "better", "worse" or "unclear" (0 is in the
         interval, or nothing tells how sure it is), or "not comparable" with the rest None.
@@ -65,7 +65,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
             continue
         found = fit.contrast(arm, control, level=level)
         low, high = found.low, found.high
-        lift = _lift(found, rows[arm], rows[control], level)
+        lift = _lift(found, rows[arm], rows[control], level, fit.lifts)
         p = None if found.p is None else _any_of(count, found.p)
         values = (found.estimate, low, high, p, *lift, reading(low, high, fit.direction))
         for name, value in zip(_COLUMNS[1:], values, strict=True):
@@ -97,14 +97,14 @@ def _any_of(count: int, p: float) -> float:
 
 
 def _lift(
-    found: Contrast, arm: dict[str, Any], control: dict[str, Any], level: float
+    found: Contrast, arm: dict[str, Any], control: dict[str, Any], level: float, lifts: bool
 ) -> tuple[float | None, float | None, float | None]:
     """Return the lift and its limits: of the arm's adjusted mean over the control's, minus 1.
 
-    On a scale of lifts that is what the contrast says. Else the covariance of the two means follows from
-    their variances and that of their difference.
+    Where arms are compared by `lifts` that is what the contrast says. Else the covariance of the two means
+    follows from their variances and that of their difference.
     """
-    if found.scale != "difference":
+    if lifts:
         return found.estimate, found.low, found.high
     lift = found.estimate / control["mean"] if control["mean"] else None
     if found.se is None or control["se"] is None or lift is None:

@@ -6,9 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from tideproof.estimate.scales import OnScale
 from tideproof.stats.comparisons import Pairs
 from tideproof.stats.inference import normal_quantile, normal_tail
-from tideproof.stats.wrong_scale import Scale
+from tideproof.stats.scale import Compared
 from tideproof.table import plain
 
 
@@ -19,15 +22,18 @@ class Contrast:
     Attributes
     ----------
     a, b : the two arms.
-    estimate : on the scale "difference", mean of `a` minus mean of `b`, in units of the reward; on "ratio"
-        and "odds" the lift, 0.12 if the mean (the odds) of `a` is 12 % higher.
+    estimate : on the scale "difference", mean of `a` minus mean of `b`, in units of the reward; on "ratio",
+        "odds" and "log" the lift, 0.12 if the mean (the odds) of `a` is 12 % higher.
     se : standard error of the difference, or of the logarithm of the ratio.
     low, high : limits of the estimate, at the level of the fit; not symmetric where rewards are rare or
         skewed. Where the data cannot tell the scale they allow for each that is possible.
     p : two-sided p-value of no difference; the largest, where limits allow for several scales.
     freedom : degrees of freedom of all rewards; with 0, all of the above but the estimate are None.
     adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
-    scale : "difference", "ratio" or "odds".
+    scale : "difference", "ratio", "odds" or "log".
+    exact : whether limits and p are of the exact distribution given the totals of the environments (two arms
+        with few events, by the odds), half of the probability of what was seen counted. Claimed only where
+        pulls did not depend on rewards.
     """
 
     a: Any
@@ -39,7 +45,8 @@ class Contrast:
     p: float | None
     freedom: float
     adaptive: bool
-    scale: Scale = "difference"
+    scale: Compared = "difference"
+    exact: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
@@ -49,39 +56,31 @@ class Contrast:
 
 def contrast(
     names: tuple[Any, Any],
+    on: OnScale,
     pairs: Pairs,
     places: tuple[int, int],
-    variance: float,
-    freedom: float,
     *,
     level: float,
     adaptive: bool,
-    scale: Scale = "difference",
 ) -> Contrast:
-    """Compare two arms by the tests of their pair; what is not known becomes None."""
-    z = normal_quantile(0.5 + 0.5 * level)
-    gap, low, high = pairs.gap(*places), pairs.lower(*places, z), pairs.upper(*places, z)
-    shown = (lambda x: x) if scale == "difference" else _lift
+    """Compare two arms on a scale by the tests of their pair; what is not known becomes None."""
+    i, k = places
+    z, C = normal_quantile(0.5 + 0.5 * level), on.found.covariance
+    values = np.array([pairs.gap(i, k), pairs.lower(i, k, z), pairs.upper(i, k, z)])
+    estimate, low, high = on.shown(values).tolist()
+    nu = float(on.found.freedom[i, k])
     return Contrast(
         *names,
-        estimate=shown(gap),
-        se=known(math.sqrt(max(variance, 0.0))),
-        low=known(shown(low)),
-        high=known(shown(high)),
-        p=known(2.0 * normal_tail(abs(pairs.deviate(*places)))),
-        freedom=int(freedom) if freedom.is_integer() else freedom,
+        estimate=estimate,
+        se=known(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
+        low=known(low),
+        high=known(high),
+        p=known(2.0 * normal_tail(abs(pairs.deviate(i, k)))),
+        freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
-        scale=scale,
+        scale=on.name,
+        exact=on.exact and pairs is on.found.pairs and not adaptive,
     )
-
-
-def _lift(gap: float) -> float:
-    """Return exp(gap) - 1; infinite rather than an error.
-
-    >>> _lift(math.log(1.5)), _lift(1e4)
-    (0.5, inf)
-    """
-    return math.expm1(gap) if gap < 700.0 else math.inf
 
 
 def known(x: float) -> float | None:

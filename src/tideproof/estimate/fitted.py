@@ -21,24 +21,22 @@ from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
 from tideproof.estimate.groups import against_best, candidates, chances
 from tideproof.estimate.in_plain import in_plain
-from tideproof.estimate.scaled import ScaleChoice, estimate_on, mean_limits, scale_for, variance_for
+from tideproof.estimate.scaled import ScaleChoice, logs_wanted, scale_for, variance_for
+from tideproof.estimate.scales import on_scale
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
-from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
+from tideproof.stats.additivity import Additivity
 from tideproof.stats.any_scale import AnyScale
 from tideproof.stats.averages import period_mean, raw_mean
-from tideproof.stats.cell_checks import lack_of_fit, log_gaps, without_each_environment
 from tideproof.stats.cells import Cells, members
-from tideproof.stats.gaps import gaps, meetings
 from tideproof.stats.inference import limits
-from tideproof.stats.influence import influence, without_each
-from tideproof.stats.noise import MODELS, Estimate, Variance, sigma2
-from tideproof.stats.pair_tests import PairTests
+from tideproof.stats.influence import influence
+from tideproof.stats.noise import Estimate, Variance, sigma2
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
+from tideproof.stats.scale import Compared
 from tideproof.stats.solve import solve
 from tideproof.stats.spreads import is_exact
-from tideproof.stats.variances import Spread, unequal_variances
-from tideproof.stats.wrong_scale import Scale
+from tideproof.stats.variances import Spread
 from tideproof.table import Table
 
 
@@ -62,7 +60,8 @@ class Fit:
 
     Attributes
     ----------
-    scale : "difference", "ratio" or "odds".
+    scale : "difference", "ratio", "odds" or "log".
+    lifts : whether arms are compared by lifts, 0.12 for 12 %, as on all scales but that of differences.
     choice : why it is that, with the tests that decided.
     freedom : degrees of freedom of the noise, N - K - J + groups; with 0, whatever needs the size of
         the noise is None.
@@ -89,11 +88,12 @@ class Fit:
 
         self._solution = solve(cells)
         self.choice = scale_for(cells, scale, self.variance)
-        self.scale: Scale = self.choice.name
+        self.scale: Compared = self.choice.name
         self._sign = 1.0 if direction == "maximize" else -1.0
         self.freedom = self._solution.freedom
         self._sigma = math.sqrt(sigma2(self._solution))
-        self._estimate = estimate_on(self.scale, cells, self._solution, self.variance)
+        self._on = on_scale(self.scale, cells, self._solution, self.variance)
+        self._estimate, self.lifts = self._on.found, self._on.lifts
         self.sigma = known(self._sigma)
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
@@ -115,7 +115,7 @@ class Fit:
         scale: ScaleChoice = "auto",
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
-        found = cells_from_arrays(arm, environment, reward)
+        found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
         return cls(found, direction=direction, adaptive=adaptive, level=level, variance=variance, scale=scale)
 
     @property
@@ -183,7 +183,7 @@ class Fit:
                 "n": c.counts.astype(np.int64),
                 "raw_mean": raw_mean(c),
                 "mean": read.mean,
-                **mean_limits(c, self._estimate, self.scale, self.level),
+                **self._on.means(self.level),
                 "p_best": self._chances[0],
             }
         )
@@ -222,7 +222,7 @@ class Fit:
         it may be the best: on this scale or on another that the data do not speak against).
         """
         found = against_best(self._widest, self._groups, self._sign, self.level, self._may)
-        shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
+        shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
 
     @property
@@ -243,7 +243,7 @@ class Fit:
     def _others(self) -> list[Estimate]:
         """The estimates on other scales that the data do not speak against."""
         rest = (scale for scale in self.choice.possible if scale != self.scale)
-        return [estimate_on(scale, self.cells, self._solution, self.variance) for scale in rest]
+        return [on_scale(scale, self.cells, self._solution, self.variance).found for scale in rest]
 
     @cached_property
     def _widest(self) -> Estimate:
@@ -308,21 +308,12 @@ class Fit:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
         asked = i, k, self.level if level is None else checks.level(level)
         if asked not in self._contrasts:  # a report asks for the same one again and again
-            self._contrasts[asked] = self._contrast(*asked)
+            places, at_level = asked[:2], asked[2]
+            pairs = self._widest.pairs
+            self._contrasts[asked] = contrast(
+                (a, b), self._on, pairs, places, level=at_level, adaptive=self.adaptive
+            )
         return self._contrasts[asked]
-
-    def _contrast(self, i: int, k: int, level: float) -> Contrast:
-        found, C, arms = self._widest, self._estimate.covariance, self.cells.arms
-        return contrast(
-            (arms[i], arms[k]),
-            found.pairs,
-            (i, k),
-            float(C[i, i] + C[k, k] - 2.0 * C[i, k]),
-            float(found.freedom[i, k]),
-            level=level,
-            adaptive=self.adaptive,
-            scale=self.scale,
-        )
 
     def gaps(self, a: Any, b: Any) -> Table:
         """Compare two arms in each environment that saw both: difference of their means there, or lift.
@@ -335,21 +326,11 @@ class Fit:
         i, k = self._position(a), self._position(b)
         if i == k:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
-        pairs = self._estimate.pairs
-        if self.scale == "difference" or not isinstance(pairs, PairTests):
-            noise = MODELS[self.variance].cell_noise(self.cells, self._solution, self._estimate)
-            found = gaps(self.cells, noise, i, k)
-        else:
-            cells = meetings(self.cells, i, k)
-            found = log_gaps(self.cells, pairs, self.scale == "odds", *cells, float(self.freedom))
+        found = self._on.gaps(i, k)
         where = [self.cells.environments[j] for j in found.environment]
         known = limits(found.estimate, found.variance, found.freedom, self.level)
-        shown = {name: self._on_scale(name, x) for name, x in {"estimate": found.estimate, **known}.items()}
-        return Table({"environment": where, **shown})
-
-    def _on_scale(self, name: str, values: Floats) -> Floats:
-        """Return logarithms of ratios as lifts; standard errors, and differences, as they are."""
-        return values if self.scale == "difference" or name == "se" else np.expm1(values)
+        shown = {name: self._on.shown(x) for name, x in ({"estimate": found.estimate} | known).items()}
+        return Table({"environment": where, **shown, "se": known["se"]})
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
@@ -358,16 +339,11 @@ class Fit:
         an arm seen twice in one environment, and environments that check each other. Exact for
         common noise; with `variance` "by-arm" or "by-environment" it is Welch's test, generalised.
         """
-        pools, pairs = MODELS[self.variance].pools, self._estimate.pairs
-        if pools is not None:
-            return weighted_additivity(self.cells, pools(self.cells), worst)
-        if isinstance(pairs, PairTests) and (self.cells.binary or self.scale != "difference"):
-            return lack_of_fit(self.cells, self._solution, pairs, worst)
-        return additivity(self.cells, self._solution, worst)
+        return self._on.additivity(worst)
 
     def spread(self) -> Spread:
         """Test whether all arms, and all environments, vary alike; if not, choose another `variance`."""
-        return unequal_variances(self.cells)
+        return self._on.spread()
 
     def influence(self) -> Table:
         """Say what leaving each environment out in turn would change: the winner, and its lead.
@@ -387,12 +363,8 @@ class Fit:
 
     @cached_property
     def _influence(self) -> Table:
-        pairs, mu = self._estimate.pairs, self._estimate.mu
-        if self.scale == "difference" or not isinstance(pairs, PairTests):
-            mu, without = self._solution.mu, without_each(self.cells, self._solution)
-        else:
-            without = without_each_environment(self.cells, pairs.scale)
-        return influence(self.cells, mu, without, self._sign, lifts=self.scale != "difference")
+        mu, without = self._on.left_out()
+        return influence(self.cells, mu, without, self._sign, lifts=self.lifts)
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""

@@ -8,7 +8,7 @@ from typing import Any
 from tideproof.checks import Direction
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
-from tideproof.estimate.scaled import ScaleChoice
+from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames import Decimal, Missing
 from tideproof.frames.read import read
 from tideproof.stats.noise import Variance
@@ -65,8 +65,9 @@ def fit(
         are not even the same for all arms ("clustered"); `unit` brings its own.
     scale
         In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
-        estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), or "auto": what the data say,
-        in `Fit.choice`.
+        estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), "log" (it multiplies rewards
+        above 0, and so does noise: the same lifts, from logarithms), or "auto": what the data say, in
+        `Fit.choice`.
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.
@@ -125,6 +126,6 @@ def fit(
         "cap": cap,
     }
     noise = noise_of(variance, options)
-    with open_log(data, arm, environment, reward, **options) as log:
+    with open_log(data, arm, environment, reward, logs=logs_wanted(scale, noise), **options) as log:
         found = read(*log)
     return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale)

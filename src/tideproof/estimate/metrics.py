@@ -11,7 +11,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.estimate.against import against, reading
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
-from tideproof.estimate.scaled import ScaleChoice
+from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames.read import read
 from tideproof.stats.noise import Variance
 from tideproof.table import Table
@@ -128,7 +128,8 @@ def metrics(
     check_metrics(rewards, low)
     noise = noise_of(variance, options)
     fits = {}
-    with open_log(data, arm, environment, rewards[0], **options) as (rows, request, wish):
+    logs = logs_wanted(scale, noise)
+    with open_log(data, arm, environment, rewards[0], logs=logs, **options) as (rows, request, wish):
         for reward in rewards:
             found = read(rows, replace(request, reward=reward), wish).cells
             direction: Direction = "minimize" if reward in low else "maximize"

@@ -38,15 +38,17 @@ def open_log(
     environment: str | None,
     reward: str | None,
     by: str = "",
+    logs: bool | None = False,
     **options: Unpack[Options],
 ) -> Iterator[tuple[Opened, Request, Wish]]:
-    """Open a log and say what to read from it."""
+    """Open a log and say what to read from it; `logs` as in `Wish`."""
     covariates = options.pop("covariates", ())
     wish = Wish(
         (covariates,) if isinstance(covariates, str) else tuple(covariates),
         options.pop("unit", None) or "",
         by,
         options.pop("cap", None),
+        logs,
     )
     table = options.pop("table", None)
     names: Any = options

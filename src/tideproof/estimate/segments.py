@@ -13,7 +13,7 @@ from tideproof.checks import level as checked_level
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
-from tideproof.estimate.scaled import ScaleChoice
+from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames.read import Found, read
 from tideproof.stats.cells import Cells
 from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
@@ -154,7 +154,7 @@ def segments(
     {'B': ['n'], 'A': ['s']}
     """
     noise = noise_of(variance, options)
-    with open_log(data, arm, environment, reward, by, **options) as log:
+    with open_log(data, arm, environment, reward, by, logs_wanted(scale, noise), **options) as log:
         found = read(*log)
     return judge_segments(found, by, direction=direction, level=level, variance=noise, scale=scale)
 

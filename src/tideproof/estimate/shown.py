@@ -22,6 +22,6 @@ def of_changes(fit: Fit) -> Figures:
 
 def of_gaps(fit: Fit) -> Figures:
     """Return how one arm compared with another is written."""
-    if fit.scale != "difference":
+    if fit.lifts:
         return PERCENT
     return POINTS if fit.cells.binary else PLAIN

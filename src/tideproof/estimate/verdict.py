@@ -60,7 +60,7 @@ def lead(fit: Fit) -> str:
 def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
     """Return a difference in percent of the runner-up's mean."""
     means = {row["arm"]: row["mean"] for row in fit.arms}
-    if fit.scale != "difference" or fit.cells.mean.min() < 0.0:
+    if fit.lifts or fit.cells.mean.min() < 0.0:
         return ""
     if any(mean is None or mean <= 0.0 for mean in means.values()):
         return ""
@@ -112,7 +112,7 @@ def summary(fit: Fit) -> str:
     if fit.sigma is not None:
         noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} in {environments}; {noise}"]
-    if fit.scale != "difference":
+    if fit.lifts:
         lines.append(f"scale: {fit.scale}")
     if fit.variance != "auto":
         lines.append(f"standard errors: {fit.variance}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tideproof.core.arrays import Floats
 from tideproof.frames.checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.frames.columns import check_lengths, labels, numbers
 from tideproof.frames.groups import Ends, Groups, assemble, merged, outermost
+from tideproof.frames.logs import wanted
 from tideproof.frames.moments import Tails
 from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.summaries import from_summaries
@@ -20,9 +22,19 @@ from tideproof.stats.cells import Cells
 _MOST_KEYS = 2**62
 
 
-def cells_from_arrays(arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any]) -> Cells:
-    """Group three sequences of equal length, one entry an observation, by arm and environment."""
-    return _from_observations([arm, environment, reward], Request.of("arm", "environment", "reward"))
+def cells_from_arrays(
+    arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any], *, logs: bool | None = False
+) -> Cells:
+    """Group three sequences of equal length, one entry an observation, by arm and environment.
+
+    `logs`: whether to add the cells of logarithms where all rewards are above 0; None: where they may help.
+    """
+    request = Request.of("arm", "environment", "reward")
+    columns = [x if isinstance(x, Sized) else list(x) for x in (arm, environment, reward)]
+    found = _from_observations(columns, request)
+    if not wanted(found, logs):
+        return found
+    return replace(found, logs=_from_observations(columns, replace(request, logarithm=True)))
 
 
 def from_columns(data: Mapping[str, Iterable[Any]], request: Request) -> Cells:
@@ -107,6 +119,9 @@ def mixed(values: Sequence[Floats], request: Request) -> Floats:
         capped = np.minimum(value, request.cap) if name == request.reward else value  # NaN stays
         with np.errstate(invalid="ignore"):  # 0 times infinity: infinities are refused
             found += factor * np.where(np.isinf(value), value, capped)
+    if request.logarithm:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(found > 0.0, np.log(found), np.nan)
     return found
 
 

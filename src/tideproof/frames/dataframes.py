@@ -165,7 +165,8 @@ def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
             above = (number > request.cap) & number.is_finite()
             number = nw.when(above).then(nw.lit(request.cap)).otherwise(number)
         terms.append(factor * number if request.mix else number)
-    return reduce(operator.add, terms)
+    reward = reduce(operator.add, terms)
+    return nw.when(reward > 0.0).then(reward).log() if request.logarithm else reward
 
 
 def frame_quantile(data: Any, request: Request, share: float) -> float:

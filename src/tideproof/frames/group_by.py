@@ -164,7 +164,8 @@ def _reward(table: SqlRows, request: Request) -> str:
         f"{exactly(factor)} * {reward if name == request.reward else _number(table, name)}"
         for factor, name in request.mix
     ]
-    return f"({' + '.join(terms)})" if terms else reward
+    reward = f"({' + '.join(terms)})" if terms else reward
+    return f"(CASE WHEN {reward} > 0 THEN ln({reward}) END)" if request.logarithm else reward
 
 
 def _number(table: SqlRows, name: str) -> str:

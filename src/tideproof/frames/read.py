@@ -19,6 +19,7 @@ from tideproof.core.arrays import Ints
 from tideproof.errors import InputError
 from tideproof.frames.groups import indexed
 from tideproof.frames.joint import Joint, collapsed, joint
+from tideproof.frames.logs import wanted
 from tideproof.frames.opened import Opened, Progress
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells, Units
@@ -36,12 +37,14 @@ class Wish:
     unit : the column of who a reward came from, where one gives several; "" for none.
     by : the column of segments; "" for none.
     cap : rewards above the quantile of this share count as that quantile; None for no cap.
+    logs : whether to read the logarithms of rewards, too, where all are above 0; None: where they may help.
     """
 
     covariates: tuple[str, ...] = ()
     unit: str = ""
     by: str = ""
     cap: float | None = None
+    logs: bool | None = False
 
 
 class Cap(NamedTuple):
@@ -75,6 +78,11 @@ class Shape(NamedTuple):
     per: str
     covariates: tuple[str, ...]
 
+    @property
+    def plain(self) -> bool:
+        """Whether rewards are compared as they are, row by row, the tide of one factor taken out."""
+        return not (self.factors or self.unit or self.per or self.covariates)
+
 
 def read(rows: Opened, request: Request, wish: Wish, progress: Progress | None = None) -> Found:
     """Group rows and make cells of them as the wish says."""
@@ -104,11 +112,22 @@ def _read(rows: Opened, request: Request, wish: Wish, progress: Progress | None)
     found = joint(rows, request, others, progress)
     if cap is not None and found.cells.low is not None and cap.at <= found.cells.low.min():
         raise InputError(f"cap {cap.share!r} is {cap.at:g}, the lowest reward: nothing would be left of them")
-    if not shape.by:
-        return Found(_cells(found, shape), {}, cap)
+    logs = None
+    if shape.plain and not request.n and wanted(found.cells, wish.logs):
+        logs = joint(rows, replace(request, logarithm=True), (), progress)
+    cells, parts = _parted(found, shape)
+    if logs is not None:
+        of_logs, log_parts = _parted(logs, shape)
+        cells = replace(cells, logs=of_logs)
+        parts = {label: replace(part, logs=log_parts[label]) for label, part in parts.items()}
+    return Found(cells, parts, cap)
+
+
+def _parted(found: Joint, shape: Shape) -> tuple[Cells, dict[Any, Cells]]:
+    """Make cells of all rows, and of each segment."""
     place = 2 if shape.factors else 1
-    parts = {label: _cells(part, shape, apart=True) for label, part in found.of(place).items()}
-    return Found(_cells(found, shape), parts, cap)
+    parts = found.of(place) if shape.by else {}
+    return _cells(found, shape), {label: _cells(part, shape, apart=True) for label, part in parts.items()}
 
 
 def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Request, Shape]:

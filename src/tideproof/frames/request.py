@@ -39,6 +39,7 @@ class Request:
         environment is then a tuple, its own label first.
     mix : where a reward is a sum of columns, each times a number: those numbers and columns.
     cap : rewards above it count as this much.
+    logarithm : whether the logarithm is read instead of the reward, which is none where it is not above 0.
     """
 
     arm: str
@@ -56,6 +57,7 @@ class Request:
     extra: tuple[str, ...] = ()
     mix: tuple[tuple[float, str], ...] = ()
     cap: float = math.inf
+    logarithm: bool = False
 
     @classmethod
     def of(

@@ -11,8 +11,8 @@ from tideproof.estimate.fitted import Fit
 from tideproof.live.remarks import Facts
 from tideproof.stats.additivity import Additivity
 from tideproof.stats.sample_ratio import SampleRatio
+from tideproof.stats.scale import Compared
 from tideproof.stats.variances import Spread
-from tideproof.stats.wrong_scale import Scale
 from tideproof.table import plain
 from tideproof.words import counted, rounded
 
@@ -50,7 +50,7 @@ class Diagnostics:
     additivity: Additivity | None
     spread: Spread | None
     remarks: tuple[str, ...]
-    scale: Scale = "difference"
+    scale: Compared = "difference"
 
     def __repr__(self) -> str:
         waiting = f"{self.out:,} out, {self.lost:,} lost"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tideproof.checks import Direction
-from tideproof.stats.wrong_scale import Scale
+from tideproof.stats.scale import Compared
 from tideproof.words import listed_groups
 
 
@@ -41,7 +41,7 @@ class Recommendation:
     remarks: tuple[str, ...] = ()
     chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
     direction: Direction = "maximize"
-    scale: Scale = "difference"
+    scale: Compared = "difference"
 
     @cached_property
     def p_best(self) -> float | None:

@@ -14,7 +14,8 @@ from tideproof.estimate.decision import Standing
 from tideproof.frames.likeness import remarks
 from tideproof.report.control import Against
 from tideproof.stats.influence import can_leave_out
-from tideproof.stats.wrong_scale import wrong_scale
+from tideproof.stats.logarithms import alike, normality
+from tideproof.stats.wrong_scale import Scale, wrong_scale
 from tideproof.table import Table
 from tideproof.words import counted, listed
 
@@ -133,13 +134,14 @@ def _two_arms(fit: Fit) -> list[str]:
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
-    p = fit.contrast(best, other).p
-    if p is None:
+    found = fit.contrast(best, other)
+    if (p := found.p) is None:
         return []
+    exact = " Few events: p and limits are exact, given how many each environment had." if found.exact else ""
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
         f"Of two arms both sides count ({p_value(p)}). One-sided, had you asked beforehand whether {beats} "
-        f"and nothing else, {p_value(0.5 * p)}."
+        f"and nothing else, {p_value(0.5 * p)}.{exact}"
     ]
 
 
@@ -195,13 +197,29 @@ def _scale(fit: Fit) -> list[str]:
         return [fit.choice.sentence] if _wrong_scales(fit) else []
     if fit.variance == "clustered":  # allows for it
         return []
-    test = wrong_scale(fit.cells, fit.scale, "ratio" if fit.scale == "difference" else "difference")
+    unlike = _unlike_logs(fit)
+    scale: Scale = "ratio" if fit.scale == "log" else fit.scale
+    test = wrong_scale(fit.cells, scale, "ratio" if scale == "difference" else "difference")
     if test.p >= ALARM:
-        return []
-    what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[fit.scale]
+        return unlike
+    what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[scale]
     return [
+        *unlike,
         f"{what} of arms are not the same at every level of the environments ({p_value(test.p)}); "
-        f"scale='auto' (--scale auto) looks for a scale on which they are."
+        f"scale='auto' (--scale auto) looks for a scale on which they are.",
+    ]
+
+
+def _unlike_logs(fit: Fit) -> list[str]:
+    """Say where ratios of means do not follow from logarithms."""
+    logs = fit.cells.logs
+    if fit.scale != "log" or logs is None or normality(logs) >= ALARM:
+        return []
+    if (p := alike(logs, logs.arm, logs.K)) >= ALARM:
+        return []
+    return [
+        f"The logarithms of rewards are not normal and do not vary alike in all arms ({p_value(p)}): ratios "
+        f"of means do not follow from them; scale='ratio' (--scale ratio) compares means."
     ]
 
 
@@ -212,7 +230,7 @@ def _additivity(fit: Fit) -> list[str]:
     cell = test.worst.to_dicts()[0]
     what, clustered = "Shifts", "variance='clustered' (--variance clustered)"
     advice = "" if fit.variance == "clustered" else f"; {clustered} gives intervals that allow for it"
-    if fit.scale != "difference":
+    if fit.lifts:
         what, advice = "Factors", ""
     return [
         f"{what} are not the same for all arms (test of additivity, {p_value(test.p)}). Furthest off: arm "

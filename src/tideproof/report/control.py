@@ -15,8 +15,8 @@ _MOST = 6  # arms in the sentence
 class Against(NamedTuple):
     """A control, and a table with a row for each other arm.
 
-    Its columns: arm; estimate, low and high (a difference, or a lift where the scale is one of ratios or
-    odds); reading ("better", "worse", "unclear" or "not comparable"); lift where the scale is differences.
+    Its columns: arm; estimate, low and high (a difference, or a lift where arms are compared by
+    lifts); reading ("better", "worse", "unclear" or "not comparable"); lift where the scale is differences.
     """
 
     control: Any
@@ -38,7 +38,7 @@ def shown(fit: Fit, row: dict[str, Any]) -> str:
         return "cannot be compared"
     figures, low, high = of_gaps(fit), row["low"], row["high"]
     beside = [figures.interval(low, high, "+")]
-    if fit.scale == "difference" and row.get("lift") is not None:
+    if not fit.lifts and row.get("lift") is not None:
         lift = PERCENT.within(row["lift"], row.get("lift_low"), row.get("lift_high"), "+")
         beside.append(f"lift {lift}")
     inside = "; ".join(filter(None, beside))

@@ -28,7 +28,7 @@ def details(analysis: Analysis) -> str:
         "period_mean": Heading("period-weighted mean", means),
         "period_bias": Heading(f"period-weighted minus adjusted{points}", changes, "+"),
     }
-    shift = Heading("shift", gaps, "+") if fit.scale == "difference" else Heading("factor", PLAIN)
+    shift = Heading("factor", PLAIN) if fit.lifts else Heading("shift", gaps, "+")
     shifts: Headings = {
         "environment": Heading("environment"),
         "shift": shift,

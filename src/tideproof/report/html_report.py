@@ -76,6 +76,7 @@ def _model(fit: Fit) -> str:
         "difference": "a reward is arm + environment + noise; an environment adds one amount to all arms.",
         "ratio": "a mean reward is arm times environment; an environment multiplies all arms by one factor.",
         "odds": "the odds of a 1 are arm times environment; an environment multiplies all by one factor.",
+        "log": "a reward is arm times environment times noise; an environment multiplies all by one factor.",
     }[fit.scale]
     noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
     return f"The model: {said}{noise}"

@@ -47,15 +47,16 @@ def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
         "difference": f"{short(info.a, 16)} minus {short(info.b, 16)}{_unit(fit)}",
         "ratio": f"lift of {short(info.a, 16)} over {short(info.b, 16)}",
         "odds": f"lift of the odds of {short(info.a, 16)} over {short(info.b, 16)}",
+        "log": f"lift of {short(info.a, 16)} over {short(info.b, 16)}",
     }
-    return Axis(names[fit.scale], of_gaps(fit), lifts=fit.scale != "difference")
+    return Axis(names[fit.scale], of_gaps(fit), lifts=fit.lifts)
 
 
 def shifts_axis(fit: Fit) -> Axis:
     """Return the axis of the tide."""
-    if fit.scale == "difference":
+    if not fit.lifts:
         return Axis(f"shift of all arms{_unit(fit)}", of_gaps(fit))
-    what = "all arms" if fit.scale == "ratio" else "the odds of all arms"
+    what = "the odds of all arms" if fit.scale == "odds" else "all arms"
     return Axis(f"lift of {what} over their average", of_gaps(fit), lifts=True)
 
 
@@ -78,7 +79,7 @@ def tide_info(fit: Fit) -> Tide | None:
 
     None where each group of arms has a single environment: its shift is 0, but for rounding.
     """
-    one = 0.0 if fit.scale == "difference" else 1.0  # the shift of an average environment
+    one = 1.0 if fit.lifts else 0.0  # the shift of an average environment
     table = fit.shifts
     columns = (table[name] for name in ("environment", "n", "shift", "low", "high"))
     shifts = [

@@ -18,8 +18,8 @@ from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.comparisons import Pairs
 from tideproof.stats.noise import Estimate
+from tideproof.stats.scale import Compared
 from tideproof.stats.wald import Wald
-from tideproof.stats.wrong_scale import Scale
 
 _AGREE = 0.2  # standard errors between two scales' estimates, of which limits need not know
 _MANY = 20_000  # cells, beyond which sums are normal and limits by their score on further scales take long
@@ -39,7 +39,7 @@ class AnyScale(Pairs):
     Scales whose estimates agree, to a fifth of a standard error, are one.
     """
 
-    def __init__(self, scale: Scale, shown: Estimate, others: Sequence[Estimate]) -> None:
+    def __init__(self, scale: Compared, shown: Estimate, others: Sequence[Estimate]) -> None:
         self._scale, self._shown = scale, shown
         self._others = [_Other(found, _tests(found)) for found in others]
         self._near: dict[tuple[int, int], list[_Other]] = {}

@@ -76,6 +76,7 @@ class Cells:
     factors : two (J,) arrays of levels, where an environment is a pair of them and its shift their sum.
     units : who the rewards of each cell came from; None where that is unknown, or every row is its own.
     slope : the covariates that were taken out of the rewards; None without.
+    logs : the same cells of the rewards' logarithms; None where these are unknown, or nobody needs them.
     """
 
     arms: list[Any]
@@ -94,6 +95,7 @@ class Cells:
     factors: tuple[Ints, Ints] | None = None
     units: Units | None = None
     slope: Slope | None = None
+    logs: Cells | None = None
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
@@ -122,12 +124,16 @@ class Cells:
         factors = None if self.factors is None else (self.factors[0][left], self.factors[1][left])
         labels = [self.environments[j] if label is None else label(self.environments[j]) for j in left]
         units = None if self.units is None else self.units.of(cells)
-        return replace(self, environments=labels, factors=factors, units=units, slope=None, **per_cell)
+        logs = None if self.logs is None else self.logs.select(cells, label)
+        return replace(
+            self, environments=labels, factors=factors, units=units, slope=None, logs=logs, **per_cell
+        )
 
     def seen(self) -> Cells:
         """Return the same cells without the arms that have none."""
         left, arm = np.unique(self.arm, return_inverse=True)
-        return replace(self, arms=[self.arms[i] for i in left], arm=arm)
+        logs = None if self.logs is None else self.logs.seen()
+        return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)
 
     def check_one_way(self, what: str) -> None:
         """Refuse environments that are sums of two factors, for `what` cannot handle them."""

@@ -110,7 +110,17 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     """
     pairs = multiplying_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
-    theta, component, C = scale.theta, scale.component, pairs.covariance
+    readout = read_factors(pairs, scale.theta, _shown(scale), pairs.covariance)
+    return uniform(scale.theta, pairs.covariance, readout, float(solution.freedom), pairs, scale.component)
+
+
+def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> Readout:
+    """Return adjusted means and shifts where arms have the factors exp(theta), with covariance C.
+
+    `pairs` are those of ratios, `shown` are the factors' logarithms that people see.
+    """
+    scale: Any = pairs.scale
+    cells, component = scale.cells, scale.component
     at = np.zeros(cells.J, np.int64)
     at[cells.environment] = component[cells.arm]
     belongs = np.zeros((int(component.max()) + 1, cells.J))
@@ -124,7 +134,6 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
         return rate, belongs @ (cells.sizes * rate) / traffic
 
     rate, level = levels(theta)
-    shown = _shown(scale)
     shown_rate, shown_level = levels(shown)
     variance = pairs.variance
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,14 +143,13 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     p = cells.weighted(scale.rates(theta)[0]).dense_shares()
     steady = np.exp(theta) * level[component]
     relative = quadratic(C, share @ p, component) + (share**2 @ noise)[component]
-    readout = Readout(
+    return Readout(
         np.exp(shown) * shown_level[component],
         steady**2 * relative,
         shift,
         shift**2 * (noise + np.sum(p @ C * p, axis=1)),
         steady,
     )
-    return uniform(theta, C, readout, float(solution.freedom), pairs, component)
 
 
 def _shown(scale: Multiplying) -> Floats:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve import solve
 from tideproof.stats.wrong_scale import Scale, WrongScale, noise_grows, wrong_scale
+
+Compared = Literal["difference", "ratio", "odds", "log"]  # a scale, or that of ratios seen in logarithms
 
 DOUBT = 0.05  # p below which a scale is wrong
 _MANY = 500  # arms, beyond which testing scales takes longer than all else
@@ -25,7 +24,7 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    name : "difference", "ratio" or "odds".
+    name : "difference", "ratio", "odds" or "log".
     tests : of each scale that is possible, the test in which it looks worst; with two rivals p is doubled.
     told : whether the data speak against another scale; if not, the choice is a convention.
     sentence : what was found.
@@ -33,11 +32,11 @@ class Choice(NamedTuple):
         have to win, and limits to hold, on each of them.
     """
 
-    name: Scale
+    name: Compared
     tests: dict[Scale, WrongScale]
     told: bool
     sentence: str
-    possible: tuple[Scale, ...] = ()
+    possible: tuple[Compared, ...] = ()
 
 
 def choose_scale(cells: Cells) -> Choice:
@@ -75,25 +74,6 @@ def choose_scale(cells: Cells) -> Choice:
     if len(possible) > 1:
         sentence += f" Limits allow for {_listed(possible, name)}, too."
     return Choice(name, tests, bool(wrong) and bool(right), sentence, possible)
-
-
-def logarithm_gain(cells: Cells, logs: Cells) -> float:
-    """Return by how much the likelihood is higher, in logs, if the logarithms of the rewards are normal.
-
-    Instead of the rewards: both with one shift for all arms and one variance. `logs` are the cells of log r.
-    Logarithms are dense where r is small: the density of r is that of log r over r, which is the Jacobian.
-
-    References
-    ----------
-    Box, Cox (1964), An analysis of transformations.
-    """
-    raw, logged = solve(cells), solve(logs)
-    if raw.told != logged.told:
-        raise InputError(f"{raw.told} rewards but {logged.told} logarithms; all rewards must be above 0")
-    if raw.rss <= 0.0 or logged.rss <= 0.0:
-        raise InputError("likelihoods cannot be compared: rewards do not vary around what is expected")
-    jacobian = float(np.sum(logs.n * logs.mean))
-    return 0.5 * raw.told * math.log(raw.rss / logged.rss) - jacobian
 
 
 def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:

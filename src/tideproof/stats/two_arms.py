@@ -76,13 +76,18 @@ def exact_odds(
     With `mid` half of the probability of what was observed counts (mid-p): limits and p are then right on
     average instead of at least.
     """
+    return _compared(conditional_odds(cells, i, k, mid), level, null)
+
+
+def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditional:
+    """Return the distribution of the ones of arm i where it met arm k; theta is the log of the odds ratio."""
     S, _ = events(cells)
     n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
     T = own.sum(axis=0)
     places = _laid_out(np.maximum(0.0, T - n[1]), np.minimum(n[0], T))
     j, s = places.environment, places.s
     log_c = _log_choose(n[0][j], s) + _log_choose(n[1][j], T[j] - s)
-    return _compared(places._replace(logarithm=log_c), own, level, null, mid)
+    return Conditional(places._replace(logarithm=log_c), own, mid)
 
 
 def exact_ratio(
@@ -101,7 +106,7 @@ def exact_ratio(
     places = _laid_out(np.zeros(T.size), T)
     j, s = places.environment, places.s
     log_c = _log_choose(T[j], s) + s * np.log(n[0][j]) + (T[j] - s) * np.log(n[1][j])
-    return _compared(places._replace(logarithm=log_c), own, level, null, mid)
+    return _compared(Conditional(places._replace(logarithm=log_c), own, mid), level, null)
 
 
 def _meetings(cells: Cells, values: Floats, i: int, k: int) -> Floats:
@@ -127,32 +132,46 @@ def _log_choose(n: Floats, s: Floats) -> Floats:
     return np.asarray(gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0))
 
 
-def _compared(places: _Places, own: Floats, level: float, null: float, mid: bool) -> Exact:
-    seen = float(own[0].sum())
-    low = float(places.s[places.first].sum())
-    high = low + places.s.size - places.first.size
-    if low == high:
-        return Exact(math.nan, -math.inf, math.inf, 1.0, 1.0, 1.0)
-    found = _convolved(places, min(max(seen, low + 0.5), high - 0.5))
-    half = 0.5 if mid else 1.0
+class Conditional:
+    """The distribution of one arm's events given all totals; `mid`: half of what was observed counts."""
+
+    def __init__(self, places: _Places, own: Floats, mid: bool = True) -> None:
+        self.seen = float(own[0].sum())
+        self.low = float(places.s[places.first].sum())
+        self.high = self.low + places.s.size - places.first.size
+        self._half = 0.5 if mid else 1.0
+        wanted = min(max(self.seen, self.low + 0.5), self.high - 0.5)
+        self._found = _convolved(places, wanted) if self.low < self.high else None
+
+    def estimate(self) -> float:
+        """Return the theta with the highest likelihood; NaN if only one outcome is possible."""
+        if self._found is None:
+            return math.nan
+        ends = {self.low: -math.inf, self.high: math.inf}
+        return ends[self.seen] if self.seen in ends else _estimate(self._found, self.seen)
+
+    def tails(self, theta: float) -> tuple[float, float]:
+        """Return the probabilities at `theta` of as many events or more, and of as many or fewer."""
+        return (1.0, 1.0) if self._found is None else _tails(self._found, theta, self.seen, self._half)
+
+    def lower(self, chance: float) -> float:
+        """Return the theta at which as many events or more have that probability."""
+        if self._found is None or self.seen == self.low:
+            return -math.inf
+        return _crossing(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
+
+    def upper(self, chance: float) -> float:
+        """Return the theta at which as many events or fewer have that probability."""
+        if self._found is None or self.seen == self.high:
+            return math.inf
+        return _crossing(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
+
+
+def _compared(found: Conditional, level: float, null: float) -> Exact:
     chance = (1.0 - level) / 2.0
-
-    def above(theta: float) -> float:
-        return _tails(found, theta, seen, half)[0]
-
-    def below(theta: float) -> float:
-        return _tails(found, theta, seen, half)[1]
-
-    estimate = -math.inf if seen == low else math.inf if seen == high else _estimate(found, seen)
-    up, down = _tails(found, null, seen, half)
-    return Exact(
-        estimate,
-        -math.inf if seen == low else _crossing(above, chance, found.theta, 1.0),
-        math.inf if seen == high else _crossing(below, chance, found.theta, -1.0),
-        up,
-        down,
-        min(1.0, 2.0 * min(up, down)),
-    )
+    up, down = found.tails(null)
+    p = min(1.0, 2.0 * min(up, down))
+    return Exact(found.estimate(), found.lower(chance), found.upper(chance), up, down, p)
 
 
 def _normalisers(places: _Places, theta: float) -> tuple[Floats, Floats]:

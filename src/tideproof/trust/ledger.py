@@ -57,7 +57,7 @@ def _row(setting: Setting, tally: Tally) -> dict[str, object]:
         "below": int(tally.below[worst]) / tally.logs,
         "above": int(tally.above[worst]) / tally.logs,
         "limited": int(tally.limited[seen].min()) / tally.logs,
-        **{scale: tally.scales[scale] / tally.logs for scale in ("difference", "ratio", "odds")},
+        **{scale: tally.scales[scale] / tally.logs for scale in ("difference", "ratio", "odds", "log")},
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -27,7 +28,13 @@ _DRIFT = 4.0  # the logarithm of that ratio at the end of a drift
 _OTHER = 0.4  # the lift of the other end of a valley, over the better one's
 _NEAR = 0.9  # the lift of the second of two near the top, over the first's
 _CLUMP = 0.5  # shape of the gamma numbers that make counts clump
-_VARIES = {"money": 1.0, "fortunes": 1.5}  # standard deviation of the logarithm of an amount
+_VARIES = {
+    "seconds": 0.2,
+    "money": 1.0,
+    "fortunes": 1.5,
+    "unlike": 1.0,
+}  # standard deviation of its logarithm
+_UNLIKE = (0.85, 1.0)  # that of the first arm and of the last, where they differ
 _NOISIER = 3.0  # standard deviation of the last arm over that of the first, where noise is uneven
 
 
@@ -55,7 +62,7 @@ class Log(NamedTuple):
         x, y = self.means[:, a], self.means[:, b]
         if scale == "difference":
             return float(share @ (x - y))
-        if scale == "ratio":
+        if scale in ("ratio", "log"):
             return float(share @ x / (share @ y)) - 1.0
         return math.expm1(float(share @ (_logit(x) - _logit(y))))
 
@@ -68,21 +75,18 @@ def draw(setting: Setting, number: int) -> Log:
     n = rng.multinomial(setting.pulls * K, (share / share.sum()).ravel()).reshape(J, K)
     means = _means(setting, rng)
     environment, arm = np.nonzero(n)
-    moments, events = _told(setting, rng, arm, n[environment, arm], means[environment, arm])
-    mean, squares, cubes, fourths, low = moments
-    cells = Cells(
-        list(range(K)),
-        list(range(J)),
-        arm,
-        environment,
-        n[environment, arm].astype(np.float64),
-        mean,
-        squares,
-        cubes=cubes,
-        fourths=fourths,
-        low=low,
-    )
-    return Log(cells, means, cells.by_arm(events))
+    told = _told(setting, rng, arm, n[environment, arm], means[environment, arm])
+
+    def cells(moments: Moments) -> Cells:
+        mean, squares, cubes, fourths, low = moments
+        counts = n[environment, arm].astype(np.float64)
+        names = list(range(K)), list(range(J))
+        return Cells(*names, arm, environment, counts, mean, squares, cubes=cubes, fourths=fourths, low=low)
+
+    found = cells(told.moments)
+    if told.logs is not None:
+        found = replace(found, logs=cells(told.logs))
+    return Log(found, means, found.by_arm(told.events))
 
 
 def _even(_: Random, J: int, K: int) -> Floats:
@@ -183,14 +187,24 @@ def _mean(setting: Setting) -> float:
     return setting.level if varies is None else setting.level * math.exp(0.5 * varies**2)
 
 
-def _told(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> tuple[Moments, Floats]:
-    """Draw n rewards of each cell; return their moments, and how many are not 0."""
+class _Told(NamedTuple):
+    """Moments of the rewards of each cell and, if all are above 0, of logarithms; how many are not 0."""
+
+    moments: Moments
+    logs: Moments | None
+    events: Floats
+
+
+def _told(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> _Told:
+    """Draw n rewards of each cell."""
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
-        return (events / n, *bernoulli(n.astype(np.float64), events / n), np.floor(events / n)), events
+        moments = events / n, *bernoulli(n.astype(np.float64), events / n), np.floor(events / n)
+        return _Told(moments, None, events)
     rewards = _rewards(setting, rng, np.repeat(arm, n), np.repeat(m, n))
     first = np.concatenate([[0], np.cumsum(n)[:-1]])
-    return _moments(n, first, rewards), np.add.reduceat((rewards != 0.0) * 1.0, first)
+    logs = _moments(n, first, np.log(rewards)) if np.all(rewards > 0.0) else None
+    return _Told(_moments(n, first, rewards), logs, np.add.reduceat((rewards != 0.0) * 1.0, first))
 
 
 def _rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
@@ -204,6 +218,9 @@ def _rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
     if kind == "clumps":
         return rng.poisson(m * rng.gamma(_CLUMP, 1.0 / _CLUMP, m.size)).astype(np.float64)
     varies = _named("rewards", _VARIES, kind)
+    if kind == "unlike":
+        each = np.linspace(*_UNLIKE, setting.arms)[arm]
+        return np.asarray(m * rng.lognormal(-0.5 * each**2, each))
     typical = math.exp(0.5 * varies**2)  # the mean of an amount
     if setting.level < 1.0:  # tides and lifts are of the share of those who buy
         return np.asarray((rng.random(m.size) < m / typical) * rng.lognormal(0.0, varies, m.size))

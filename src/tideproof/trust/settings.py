@@ -14,8 +14,9 @@ class Setting(NamedTuple):
     Attributes
     ----------
     rewards : conversions (0 or 1), counts (Poisson), clumps (counts that vary more), money (lognormal amounts
-        whose logarithm has the standard deviation 1), fortunes (1.5), normal (standard deviation 1), uneven
-        (normal, 1 for the first arm to 3 for the last).
+        whose logarithm has the standard deviation 1), fortunes (1.5), seconds (0.2), unlike (0.85 for the
+        first arm to 1 for the last), normal (standard deviation 1), uneven (normal, 1 for the first arm to 3
+        for the last).
     level : the rate of conversions, the mean of counts, the share of rewards that are not 0 for money.
     arms, environments : how many.
     pulls : rewards of an arm, on average.
@@ -117,6 +118,10 @@ money        0.01       6    3000            10  uneven      none        0      
 fortunes     1          2     500            10  even        multiplies  0.4    equal     0
 fortunes     1          5    1000            14  uneven      multiplies  0.4    equal     0
 fortunes     0.1        2    3000            14  uneven      none        0      equal     0
+money        1          4     300            15  drifting    multiplies  0.8    last      0.2
+fortunes     1          3     600            14  drifting    multiplies  0.6    first     0.4
+seconds      1          4     100            40  drifting    multiplies  2      last      0.05
+unlike       1          2     150             5  even        multiplies  0.4    equal     0
 normal       0          2      20             3  even        adds        2      equal     0
 normal       0          3      30            10  drifting    adds        2      steps     1
 normal       0          5     100            20  drifting    adds        5      near      0.8

@@ -1,0 +1,61 @@
+"""Differences: an environment adds one amount to the rewards of all arms."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tideproof.core.arrays import Floats
+from tideproof.estimate.scales.means import plain_limits, rate_limits
+from tideproof.estimate.scales.on_scale import LeftOut
+from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
+from tideproof.stats.cell_checks import lack_of_fit
+from tideproof.stats.cells import Cells
+from tideproof.stats.gaps import Gaps, gaps
+from tideproof.stats.influence import without_each
+from tideproof.stats.noise import MODELS, Variance, estimate
+from tideproof.stats.pair_tests import PairTests
+from tideproof.stats.solve import Solution
+from tideproof.stats.variances import Spread, unequal_variances
+
+
+class Difference:
+    """Least squares, and what is assumed of the noise."""
+
+    name: Literal["difference"] = "difference"
+    lifts = False
+    exact = False
+
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+        self._cells, self._solution, self._variance = cells, solution, variance
+        self.found = estimate(cells, solution, variance)
+        self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
+
+    def shown(self, values: Floats) -> Floats:
+        """Return differences as they are."""
+        return values
+
+    def means(self, level: float) -> dict[str, Floats]:
+        """Return limits of adjusted means, rates between 0 and 1."""
+        return (rate_limits if self._rates else plain_limits)(self.found, level)
+
+    def gaps(self, i: int, k: int) -> Gaps:
+        """Return the differences of two cells' means."""
+        noise = MODELS[self._variance].cell_noise(self._cells, self._solution, self.found)
+        return gaps(self._cells, noise, i, k)
+
+    def additivity(self, worst: int) -> Additivity:
+        """Test the sum of squares of the cells around the model, as the model of the noise needs it."""
+        pools, pairs = MODELS[self._variance].pools, self.found.pairs
+        if pools is not None:
+            return weighted_additivity(self._cells, pools(self._cells), worst)
+        if self._rates and isinstance(pairs, PairTests):
+            return lack_of_fit(self._cells, self._solution, pairs, worst)
+        return additivity(self._cells, self._solution, worst)
+
+    def spread(self) -> Spread:
+        """Test the variances inside cells."""
+        return unequal_variances(self._cells)
+
+    def left_out(self) -> LeftOut:
+        """Return what least squares say."""
+        return LeftOut(self._solution.mu, without_each(self._cells, self._solution))
