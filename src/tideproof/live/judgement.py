@@ -11,7 +11,8 @@ from tideproof.checks import Direction
 from tideproof.estimate.contrast import known
 from tideproof.live.recommendation import Recommendation
 from tideproof.stats.cells import members
-from tideproof.stats.inference import chance_of_best, normal_quantile
+from tideproof.stats.inference import normal_quantile
+from tideproof.stats.prior import Prior, checked_prior, p_best
 from tideproof.stats.solve import Solution, component_of
 from tideproof.stats.spreads import is_exact
 from tideproof.stats.wald import Wald
@@ -30,6 +31,7 @@ def judge(
     scale: Scale = "difference",
     *,
     interval: bool = True,
+    prior: Prior = "exchangeable",
 ) -> Recommendation:
     """Return what to select, given the policy's choice and least squares of rewards as they are.
 
@@ -38,9 +40,20 @@ def judge(
     who does not show it does without.
     """
     groups = tuple(tuple(arms[i] for i in group) for _, group in members(component_of(found.group)))
+    checked_prior(prior)
     direction: Direction = "maximize" if sign > 0.0 else "minimize"
     nothing = Recommendation(
-        None, None, None, None, None, found.told, groups, adaptive, direction=direction, scale=scale
+        None,
+        None,
+        None,
+        None,
+        None,
+        found.told,
+        groups,
+        adaptive,
+        direction=direction,
+        scale=scale,
+        prior=prior,
     )
     if chosen is None or len(groups) > 1:
         return nothing
@@ -56,7 +69,7 @@ def judge(
     def chance() -> float | None:
         if exact or math.isnan(sigma):
             return None
-        found_chances, _ = chance_of_best(sign * found.mu, sigma, P, float(found.freedom))
+        found_chances, _ = p_best(prior, sign * found.mu, sigma2 * P, float(found.freedom))
         return float(found_chances[chosen])
 
     def shown(gap: float | None) -> float | None:
@@ -81,4 +94,5 @@ def judge(
         chance=chance,
         direction=direction,
         scale=scale,
+        prior=prior,
     )

@@ -18,6 +18,7 @@ from tideproof.live.pull import Pull
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, facts
 from tideproof.stats.noise import Variance
+from tideproof.stats.prior import Prior
 from tideproof.table import Table
 
 
@@ -63,9 +64,12 @@ class Reading(Handle):
             raise NotComparable("nothing has been told yet")
         return places.cells(list(self.arms))
 
-    def recommend(self) -> Recommendation:
-        """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong."""
-        found, known = self._judged()
+    def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
+        """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong.
+
+        `prior` is what the probability takes for granted of the arms, as in `tp.fit`.
+        """
+        found, known = self._judged(prior)
         noticed = self._watch.remarks(self._state.events, known, found.groups)
         return replace(found, remarks=found.remarks + noticed)
 
@@ -73,9 +77,9 @@ class Reading(Handle):
         """Say what would be selected; nobody looks at the data for it, nor waits for a probability."""
         return str(judge(*self._evidence()[0], interval=False))
 
-    def _judged(self) -> tuple[Recommendation, Facts]:
+    def _judged(self, prior: Prior = "exchangeable") -> tuple[Recommendation, Facts]:
         evidence, known = self._evidence()
-        return judge(*evidence), known
+        return judge(*evidence, prior=prior), known
 
     @locked
     def _evidence(self) -> Any:
