@@ -151,9 +151,7 @@ def _bins(cell: Cell, found: Floats) -> Iterator[Row]:
         if runs:
             right = np.array([int(happened[inside].sum())])
             low, high = (float(end[0]) for end in binomial(right, runs, 0.95))
-            yield Row(
-                cell, above, below, runs, float(said[inside].mean()), float(right[0]) / runs, low, high
-            )
+            yield Row(cell, above, below, runs, float(said[inside].mean()), float(right[0]) / runs, low, high)
 
 
 def table(found: Sequence[Row]) -> Table:
@@ -186,7 +184,8 @@ def curves(found: Sequence[Row]) -> dict[str, list[Curve]]:
         shown.setdefault(title, {}).setdefault(row.cell, []).append(row)
     return {
         title: [
-            Curve(f"{cell.arms} arms, {cell.pulls} pulls each", *_points(bins)) for cell, bins in cells.items()
+            Curve(f"{cell.arms} arms, {cell.pulls} pulls each", *_points(bins))
+            for cell, bins in cells.items()
         ]
         for title, cells in shown.items()
     }
