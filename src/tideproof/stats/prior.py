@@ -8,10 +8,10 @@ tau is learned from how far the estimates lie apart. In K - 1 orthonormal contra
 
     mu ~ N(0, tau^2 I),    muhat ~ N(mu, sigma^2 V),    p(tau) ~ 1/tau for tau > s, p(sigma) ~ 1/sigma:
 
-all orders of magnitude of tau are as likely, from s on, the standard error of a typical arm (the harmonic mean
-of the variances lambda_i of V's axes is s^2). A smaller spread could not be told from none. So tau is relative
-to how well arms are known, and the prior is the same in any unit and on every scale: there mu are
-logarithms of rates or odds. With y_i the estimates along these axes, all relative to the estimate of sigma,
+all orders of magnitude of tau are as likely from s on, the standard error of a typical arm (s^2 is the
+harmonic mean of the variances lambda_i along V's axes). A smaller spread could not be told from none. So tau
+is relative to how well arms are known, and the prior is the same in any unit and on every scale; on those of
+ratios and odds, mu are logarithms. With y_i the estimates along these axes, and tau in units of sigma,
 
     p(tau | data) ~ 1/tau prod_i (tau^2 + lambda_i)^-1/2 (1 + q/nu)^-(nu + K - 1)/2,
     q = sum_i y_i^2/(tau^2 + lambda_i),
@@ -28,7 +28,7 @@ Gelman (2006), Prior distributions for variance parameters in hierarchical model
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def checked_prior(prior: Any) -> Prior:
     """Return the prior, or say what is allowed."""
     if not isinstance(prior, str) or prior not in SAID:
         raise InputError(f"prior must be {listed(map(repr, SAID), 'or')}, not {prior!r}")
-    return cast(Prior, prior)
+    return prior
 
 
 def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
@@ -66,8 +66,8 @@ def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats,
 def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
     """Return the probability of each arm of having the highest mean, and its standard error.
 
-    Each line of `chance_along` has its own tau, at even steps of its distribution. The error, the largest over
-    arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred and 2e-2 for five hundred.
+    Each line of `chance_along` has its own tau, at even steps of its distribution. The error, the largest
+    over arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred and 2e-2 for five hundred.
 
     Examples
     --------

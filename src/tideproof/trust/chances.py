@@ -1,7 +1,7 @@
 """Does "best with probability 0.9" come true nine times in ten? Played after adaptive runs, and counted.
 
 A cell is a number of arms, pulls for each, and a spread. In every run the means of arms are drawn anew from a
-normal distribution with that spread, in units of the noise; `None` draws it, too, log-uniformly from 0.2 to 2.
+normal distribution with that spread, in units of the noise; `None` draws it, too, log-uniformly from .2 to 2.
 `contrast` plays the run and selects an arm; what is said of that arm is put into a bin.
 
     python -m tideproof.trust.chances --runs 20000 --picture reliability.svg
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,7 +94,7 @@ def played(
     spreads: Sequence[float | None] = SPREADS,
     workers: int | None = None,
 ) -> list[Row]:
-    """Play so many runs of every cell; one worker a core unless told. The numbers do not depend on workers."""
+    """Play so many runs of every cell; one worker a core unless told, with the same numbers for any."""
     whole("runs", runs, 1)
     cells = [Cell(*one) for one in product(arms, pulls, spreads)]
     count = cores() if workers is None else whole("workers", workers, 1)
@@ -145,7 +145,7 @@ def rows(parts: Iterable[tuple[tuple[Cell, int, int, int, Prior], Floats]]) -> l
 
 def _bins(cell: Cell, found: Floats) -> Iterator[Row]:
     said, happened = found.T
-    for above, below in zip(EDGES[:-1], EDGES[1:], strict=True):
+    for above, below in pairwise(EDGES):
         inside = (said >= above) & (said < below)
         runs = int(inside.sum())
         if runs:
@@ -209,7 +209,7 @@ def main(given: Sequence[str] | None = None) -> None:
     found = played(asked.runs, asked.seed, checked_prior(asked.prior), workers=asked.workers)
     for row in worst(found):
         spread = "drawn" if row["spread"] is None else f"{row['spread']:g}"
-        print(  # noqa: T201
+        print(
             f"{row['arms']:2d} arms, {row['pulls']:3d} pulls each, spread {spread:>5}: off by "
             f"{row['too_low']:+.1f} to {row['too_high']:+.1f} points in {row['bins']} bins"
             f"{'' if row['kept'] else ' !'}"
