@@ -14,14 +14,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tideproof.checks import whole
 from tideproof.core.arrays import Floats
 from tideproof.draw.reliability import Curve, draw_reliability
-from tideproof.kernels.fixed_effects import connected, freedom, sigma2
+from tideproof.kernels import fixed_effects
 from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.executors import cores, processes
 from tideproof.lab.intervals import binomial
@@ -80,8 +80,9 @@ class Row(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether that is no more than is allowed, in a bin with enough runs."""
-        return self.runs < ENOUGH or abs(self.off) <= self.cell.allowed
+        """Whether its limits allow that to be no more than is allowed, in a bin with enough runs."""
+        allowed = self.cell.allowed
+        return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
 
 def played(
@@ -115,7 +116,7 @@ def _play(task: tuple[Cell, int, int, int, Prior]) -> Floats:
 
 def play(cell: Cell, first: int, last: int, seed: int, prior: Prior) -> Floats:
     """Play runs `first` to `last` - 1: what was said of the selected arm, and 1 if it was the best."""
-    spec = as_policy("contrast")
+    spec, of_fit = as_policy("contrast"), cast(Any, fixed_effects)
     loop, memory = compiled_loop(spec), None
     found = np.full((last - first, 2), np.nan)
     for run in range(first, last):
@@ -124,8 +125,8 @@ def play(cell: Cell, first: int, last: int, seed: int, prior: Prior) -> Floats:
         budget = [cell.pulls * cell.arms]
         score, memory = run_loop(loop, spec, world, budget, seed, run, 1, memory=memory)
         fit, selected = memory.view.data.fit, int(score.selected[0, 0])
-        if connected(fit):
-            chance, _ = p_best(prior, fit.mu, sigma2(fit) * fit.P, float(freedom(fit)))
+        if of_fit.connected(fit):
+            chance, _ = p_best(prior, fit.mu, of_fit.sigma2(fit) * fit.P, float(of_fit.freedom(fit)))
             found[run - first] = chance[selected], selected == means.argmax()
     return found
 
