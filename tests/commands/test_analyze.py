@@ -90,7 +90,11 @@ def test_the_verdict_comes_first(log):
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith("B is best (95 %): +")
-    assert lines[0].endswith("best with probability > 0.99.")
+    verdict = " ".join(result.stdout.split("\n\n")[0].split())
+    assert verdict.endswith("best with probability > 0.99 (arms taken as exchangeable).")
+    assert "probability > 0.99 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
+    wrong = run(log, *NAMES, "--prior", "none")
+    assert str(wrong.exception) == "prior must be 'exchangeable' or 'flat', not 'none'"
     table = next(i for i, line in enumerate(lines) if line.startswith(" arm "))
     assert [line.split()[0] for line in lines[table + 2 : table + 5]] == ["B", "A", "C"]
     assert "The raw mean would have picked A, the period-weighted mean B." in result.stdout

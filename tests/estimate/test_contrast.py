@@ -119,7 +119,7 @@ def estimate():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_each_group_is_compared_by_itself(sign):
     found, groups = estimate()
-    chance, error = chances(found, groups, sign)
+    chance, error = chances(found, groups, sign, "flat")
     rows = against_best(found, groups, sign, 0.9)
     errors = []
     for group in groups[:2]:
@@ -143,7 +143,7 @@ def test_each_group_is_compared_by_itself(sign):
 
 def test_without_noise_known_there_are_no_chances():
     found, groups = estimate()
-    chance, error = chances(found._replace(covariance=np.full((6, 6), np.nan)), groups, 1.0)
+    chance, error = chances(found._replace(covariance=np.full((6, 6), np.nan)), groups, 1.0, "flat")
     assert np.isnan(chance).all()
     assert math.isnan(error)
 

@@ -158,7 +158,7 @@ def test_a_cell_that_nothing_can_check_is_not_among_the_worst():
 def test_two_arms_are_a_student_t_probability():
     arm, environment, reward = log("complete", 2, 5)
     for direction, sign in (("maximize", 1.0), ("minimize", -1.0)):
-        ours = Fit.from_arrays(arm, environment, reward, direction=direction, variance="common")
+        ours = Fit.from_arrays(arm, environment, reward, direction=direction, variance="common", prior="flat")
         gap = ours.contrast(1, 0)
         exact = stdtr(gap.freedom, sign * gap.estimate / gap.se)
         assert ours.p_best[1] == pytest.approx(exact, abs=1e-12)
@@ -192,7 +192,7 @@ def test_p_best_is_the_posterior_of_the_contrasts():
     noise = random.multivariate_normal(np.zeros(4), covariance, size=draws, method="svd")
     posterior = contrasts @ theirs.beta + scale * noise
     for direction, winner in (("maximize", posterior.argmax(axis=1)), ("minimize", posterior.argmin(axis=1))):
-        ours = Fit.from_arrays(arm, environment, reward, direction=direction, variance="common")
+        ours = Fit.from_arrays(arm, environment, reward, direction=direction, variance="common", prior="flat")
         plain = np.bincount(winner, minlength=4) / draws
         assert ours.arms["p_best"] == list(ours.p_best.values())
         assert ours.p_best == pytest.approx(dict(enumerate(plain)), abs=5 * 0.5 / np.sqrt(draws))
@@ -339,7 +339,7 @@ def test_tables():
 def test_repr_leads_with_the_verdict():
     lines = repr(fit(LOG, **COLUMNS)).splitlines()
     assert lines[0].startswith("B is best (95 %): +0.99 over A, the runner-up (+")
-    assert lines[0].endswith("); best with probability > 0.99")
+    assert lines[0].endswith("); best with probability > 0.99 (arms taken as exchangeable)")
     assert lines[1].split() == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
     assert lines[4] == "12 rewards in 4 environments; sigma 0.17 on 7 degrees of freedom"
     assert lines[5] == "environments with a single arm, which say nothing: 1"

@@ -27,7 +27,7 @@ def test_a_winner_has_its_interval_and_its_lift():
     gap, low, high = limits(B, A, 0.8)
     assert means(level=0.8).verdict == (
         f"B is best (80 %): {gap:+.1f} over A, the runner-up ({low:+.1f} to {high:+.1f}; "
-        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.99"
+        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.99 (arms taken as exchangeable)"
     )
 
 

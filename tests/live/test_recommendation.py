@@ -92,9 +92,11 @@ ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
     ("found", "chance", "sentence"),
     [
         (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
-         "select A: +1.235 against B (95 % interval 0.5 to 2), best with probability 0.988"),
+         "select A: +1.235 against B (95 % interval 0.5 to 2), best with probability 0.988 "
+         "(arms taken as exchangeable)"),
         (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25,
-         "select A: -0.25 against B (95 % interval -1 to 0.5), best with probability 0.250"),
+         "select A: -0.25 against B (95 % interval -1 to 0.5), best with probability 0.250 "
+         "(arms taken as exchangeable)"),
         (("A", "B", 1.0, None, None, 9, ONE), None, "select A: +1 against B"),
         (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1 against B"),
         ((None, None, None, None, None, 9, TWO), None,

@@ -119,7 +119,7 @@ def test_a_root_between_two_ends():
 def test_directions_are_spread_evenly_on_the_sphere():
     """Mean 0 and covariance I/dimension, to the error of the lattice."""
     for dimension in (2, 5):
-        v = inference._directions(4096, np.full(dimension, 0.3))
+        v = inference.directions(4096, np.full(dimension, 0.3))
         assert v.shape == (4096, dimension)
         assert np.linalg.norm(v, axis=1) == pytest.approx(np.ones(4096), abs=1e-12)
         assert v.mean(axis=0) == pytest.approx(np.zeros(dimension), abs=5e-3)
@@ -138,10 +138,10 @@ def test_the_radius_of_a_student_t_vector():
 @pytest.mark.parametrize(("arms", "points"), [(2, 1024), (5, 1024), (6, 4096), (200, 2621)])
 def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
     """What it costs; few arms have few directions to go."""
-    taken, directions = [], inference._directions
+    taken, directions = [], inference.directions
     inference._middle_directions.cache_clear()
     monkeypatch.setattr(
-        inference, "_directions", lambda points, shift: taken.append(points) or directions(points, shift)
+        inference, "directions", lambda points, shift: taken.append(points) or directions(points, shift)
     )
     critical_values(np.eye(arms), np.full(arms, 9.0), 0.9)
     assert taken == [points]
@@ -149,7 +149,7 @@ def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
 
 def test_no_direction_is_lost_at_the_ends_of_the_lattice():
     for shift in (0.0, 0.5):  # the normal quantile of 1 and of 0 would be infinite
-        v = inference._directions(1, np.full(3, shift))
+        v = inference.directions(1, np.full(3, shift))
         assert np.abs(v) == pytest.approx(np.full((1, 3), math.sqrt(1 / 3)))
 
 
@@ -167,7 +167,7 @@ def test_how_many_directions_a_chance_takes(monkeypatch, arms, points):
     def directions(points, shift):
         raise Enough(points, shift.size)
 
-    monkeypatch.setattr(inference, "_directions", directions)
+    monkeypatch.setattr(inference, "directions", directions)
     with pytest.raises(Enough) as raised:
         chance_of_best(np.zeros(arms), 1.0, np.eye(arms), 9.0)
     assert raised.value.args == (points, arms - 1)

@@ -86,6 +86,10 @@ def analyze_command(
         str,
         typer.Option(help="Noise: auto, or common, by-arm, by-environment, robust, clustered (differences)."),
     ] = "auto",
+    prior: Annotated[
+        str,
+        typer.Option(help="For the chance to be best: arms are exchangeable, or flat: any gap as likely."),
+    ] = "exchangeable",
     n: Annotated[str | None, typer.Option(help="Aggregated rows: the column of their count.")] = None,
     sample_variance: Annotated[str | None, typer.Option(help="Aggregated rows: their variance.")] = None,
     sd: Annotated[str | None, typer.Option(help="Aggregated rows: their standard deviation.")] = None,
@@ -129,6 +133,7 @@ def analyze_command(
     from tideproof.report.analysis import analyse, as_dict
     from tideproof.report.beside import Beside, beside
     from tideproof.report.html_report import html_report
+    from tideproof.stats.prior import checked_prior
 
     check_folder(html)
     console, messages = Console(), Console(stderr=True)
@@ -142,6 +147,7 @@ def analyze_command(
     link = cast("ScaleChoice", scale)
     share = None if cap is None else read_share(cap)
     wish = Wish(covariates, unit or "", by or "", share, logs_wanted(link, noise))
+    known_prior = checked_prior(prior)
     with open_source(place, table) as source:
         unneeded = {"environment": no_environment, "arm": wide, "reward": wide or successes}
         found = guess(
@@ -186,7 +192,12 @@ def analyze_command(
 
     def fitted(cells: Cells, lower: bool) -> Fit:
         return Fit(
-            cells, direction="minimize" if lower else "maximize", level=level, variance=noise, scale=link
+            cells,
+            direction="minimize" if lower else "maximize",
+            level=level,
+            variance=noise,
+            scale=link,
+            prior=known_prior,
         )
 
     lower = minimize or found.reward in low

@@ -32,6 +32,7 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.inference import limits
 from tideproof.stats.influence import influence
 from tideproof.stats.noise import Estimate, Variance, sigma2
+from tideproof.stats.prior import Prior, checked_prior
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
 from tideproof.stats.scale import Compared
 from tideproof.stats.solve import solve
@@ -57,6 +58,8 @@ class Fit:
         What is known of the noise, as in `fit`.
     scale
         In what arms are compared, as in `fit`.
+    prior
+        What `p_best` takes for granted of the arms, as in `fit`.
 
     Attributes
     ----------
@@ -79,11 +82,13 @@ class Fit:
         level: float = 0.95,
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
+        prior: Prior = "exchangeable",
     ) -> None:
         self.cells = cells
         self.direction = checks.direction(direction)
         self.adaptive = adaptive
         self.level = checks.level(level)
+        self.prior = checked_prior(prior)
         self.variance = variance_for(cells, variance)
 
         self._solution = solve(cells)
@@ -113,10 +118,19 @@ class Fit:
         level: float = 0.95,
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
+        prior: Prior = "exchangeable",
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
         found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
-        return cls(found, direction=direction, adaptive=adaptive, level=level, variance=variance, scale=scale)
+        return cls(
+            found,
+            direction=direction,
+            adaptive=adaptive,
+            level=level,
+            variance=variance,
+            scale=scale,
+            prior=prior,
+        )
 
     @property
     def best(self) -> Any:
@@ -154,9 +168,8 @@ class Fit:
     def p_best(self) -> dict[Any, float | None]:
         """The probability of each arm of being the best of its group.
 
-        Under the posterior of the contrasts with a flat prior, a multivariate Student-t, integrated
-        numerically with the standard error `p_best_error`. None for an arm that met no other, and
-        without a degree of freedom.
+        Under the posterior of the contrasts with the `prior`, integrated numerically with the standard
+        error `p_best_error`. None for an arm that met no other, and without a degree of freedom.
         """
         return {row["arm"]: row["p_best"] for row in self.arms}
 
@@ -167,7 +180,7 @@ class Fit:
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
-        return chances(self._estimate, self._groups, self._sign)
+        return chances(self._estimate, self._groups, self._sign, self.prior)
 
     @cached_property
     def arms(self) -> Table:

@@ -12,6 +12,7 @@ from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames import Decimal, Missing
 from tideproof.frames.read import read
 from tideproof.stats.noise import Variance
+from tideproof.stats.prior import Prior
 
 
 def fit(
@@ -24,6 +25,7 @@ def fit(
     level: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
+    prior: Prior = "exchangeable",
     n: str | None = None,
     sample_variance: str | None = None,
     sd: str | None = None,
@@ -68,6 +70,9 @@ def fit(
         estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), "log" (it multiplies rewards
         above 0, and so does noise: the same lifts, from logarithms), or "auto": what the data say, in
         `Fit.choice`.
+    prior
+        What `Fit.p_best` takes for granted: "exchangeable", that the means of arms come from one normal
+        distribution, whose spread the data tell; or "flat", that any gap was as likely as any other.
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.
@@ -105,7 +110,7 @@ def fit(
     ...     "sales": [9.1, 9.0, 8.8, 10.1, 2.0, 2.9, 3.2, 3.1],
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
-    B is best (95 %): +1.10 over A, the runner-up (+0.81 to +1.39; lift +20 %); best with probability > 0.99
+    B is best (95 %): +1.10 over A, the runner-up (+0.81 to +1.39; lift +20 %); best with probability ...
     arm  n  raw_mean   mean       se    low   high  p_best
     A    4     7.225  5.475  0.07444  5.284  5.666  0.0001
     B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
@@ -128,4 +133,4 @@ def fit(
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, logs=logs_wanted(scale, noise), **options) as log:
         found = read(*log)
-    return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale)
+    return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale, prior=prior)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.comparisons import Comparisons, Field, Turned, compare_with_best, may_be_best
-from tideproof.stats.inference import chance_of_best
 from tideproof.stats.noise import Estimate
+from tideproof.stats.prior import Prior, p_best
 
 
-def chances(found: Estimate, groups: Sequence[Ints], sign: float) -> tuple[Floats, float]:
+def chances(found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior) -> tuple[Floats, float]:
     """Return the probability of each arm of being the best of its group, and its largest standard error.
 
     NaN for an arm alone and where the noise is unknown. A low reward is good if `sign` is -1.
@@ -25,7 +25,7 @@ def chances(found: Estimate, groups: Sequence[Ints], sign: float) -> tuple[Float
         if group.size > 1 and noise_known:
             C = found.covariance[np.ix_(group, group)]
             freedom = float(_freedom(found, group).min())
-            chance[group], worst = chance_of_best(sign * found.mu[group], 1.0, C, freedom)
+            chance[group], worst = p_best(prior, sign * found.mu[group], C, freedom)
             error = worst if math.isnan(error) else max(error, worst)
     return chance, error
 

@@ -22,6 +22,7 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "level": fit.level,
         "direction": fit.direction,
         "variance": fit.variance,
+        "prior": fit.prior,
         "sigma": fit.sigma,
         "freedom": fit.freedom,
         "groups": fit.groups,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tideproof.estimate.shown import of_gaps
 from tideproof.stats.events import HANDFUL, RARER, events_of
+from tideproof.stats.prior import SAID
 from tideproof.words import PERCENT, counted, listed, listed_groups, rounded
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_few(fit)}"
     sure, chance = f"{100 * fit.level:g} %", fit.p_best[best]
-    p_best = "" if chance is None else f"; best with probability {probability(chance)}"
+    p_best = "" if chance is None else f"; best with probability {probability(chance)} ({SAID[fit.prior]})"
     if decision.doubt is None:
         return f"{best} is best ({sure}): {lead(fit)}{p_best}"
     others = [arm for arm in decision.candidates if arm != best]

@@ -22,6 +22,7 @@ from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, facts
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.noise import Variance
+from tideproof.stats.prior import Prior, checked_prior
 from tideproof.table import Table
 
 
@@ -65,11 +66,15 @@ class Reading(Handle):
         return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level)
 
     def _fitted(
-        self, cells: Cells, variance: Variance = "auto", scale: ScaleChoice | None = None, level: float = 0.95
+        self,
+        cells: Cells,
+        variance: Variance = "auto",
+        scale: ScaleChoice | None = None,
+        level: float = 0.95,
+        prior: Prior = "exchangeable",
     ) -> Fit:
-        made = partial(
-            Fit, cells, direction=self.direction, adaptive=self.policy.policy.adaptive, level=level
-        )
+        adaptive = self.policy.policy.adaptive
+        made = partial(Fit, cells, direction=self.direction, adaptive=adaptive, level=level, prior=prior)
         if scale is None and variance == "auto" and self.scale != "difference":
             try:
                 return made(scale=self.scale)
@@ -89,18 +94,21 @@ class Reading(Handle):
         pulls = self._singles.copied(book)
         return lambda: self._singles.added(cells, pulls)
 
-    def recommend(self) -> Recommendation:
+    def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong.
 
-        Margin, interval and probability are those of `fit()`, of the arms that are played.
+        Margin, interval and probability are those of `fit()`, of the arms that are played. `prior` is what the
+        probability takes for granted of the arms, as in `tp.fit`.
         """
-        found, known = self._judged()
+        found, known = self._judged(prior)
         noticed = self._watch.remarks(self._state.events, known, found.groups)
         return replace(found, remarks=found.remarks + noticed)
 
-    def _judged(self) -> tuple[Recommendation, Facts]:
+    def _judged(self, prior: Prior = "exchangeable") -> tuple[Recommendation, Facts]:
+        checked_prior(prior)
         found, cells, known = self._evidence()
-        return (found if found.arm is None else judge(found, self._fitted(cells()))), known
+        found = replace(found, prior=prior)
+        return (found if found.arm is None else judge(found, self._fitted(cells(), prior=prior))), known
 
     @locked
     def _evidence(self) -> tuple[Recommendation, Any, Facts]:

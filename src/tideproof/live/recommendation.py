@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tideproof.checks import Direction
+from tideproof.stats.prior import SAID, Prior
 from tideproof.stats.scale import Compared
 from tideproof.words import listed_groups
 
@@ -27,6 +28,7 @@ class Recommendation:
     adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
     remarks : what looks wrong in how the experiment is used.
     direction : which rewards are good; an advantage is positive in both.
+    prior : what `p_best` takes for granted, `"exchangeable"` or `"flat"`.
     scale : `"difference"`; with `"ratio"` or `"odds"`, margin, low and high are shares: 0.1 for 10 %.
     """
 
@@ -42,10 +44,11 @@ class Recommendation:
     chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
     direction: Direction = "maximize"
     scale: Compared = "difference"
+    prior: Prior = "exchangeable"
 
     @cached_property
     def p_best(self) -> float | None:
-        """Probability that `arm` is the best; computed when it is first read."""
+        """Probability that `arm` is the best; under the `prior`; computed when it is first read."""
         return self.chance()
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +60,7 @@ class Recommendation:
             "low",
             "high",
             "p_best",
+            "prior",
             "told",
             "groups",
             "adaptive",
@@ -82,6 +86,7 @@ class Recommendation:
         if self.low is not None and self.high is not None and self.p_best is not None:
             between = f"{self._said(self.low)} to {self._said(self.high)}"
             text += f" (95 % interval {between}), best with probability {self.p_best:.3f}"
+            text += f" ({SAID[self.prior]})"
         return text
 
     def _said(self, advantage: float, sign: str = "") -> str:

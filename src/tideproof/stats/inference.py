@@ -117,8 +117,8 @@ def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple
     random = np.random.default_rng(20240919)
     chances = []
     for _ in range(16):
-        v = _directions(points, random.random(K - 1)) @ root.T
-        chances.append(_chance_along(mu, v, freedom))
+        v = directions(points, random.random(K - 1)) @ root.T
+        chances.append(chance_along(mu, v, freedom))
     error = np.std(chances, axis=0, ddof=1).max() / math.sqrt(len(chances))
     return np.clip(np.mean(chances, axis=0), 0.0, 1.0), float(error)
 
@@ -137,22 +137,24 @@ def _near(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
     return np.flatnonzero(above >= limit)
 
 
-def _chance_along(mu: Floats, v: Floats, freedom: float) -> Floats:
+def chance_along(mu: Floats, v: Floats, freedom: float) -> Floats:
     """Average, over the lines mu + r v, the probability of each arm of being the highest.
 
+    `mu` is (K,), or (lines, K) if each line has its own middle.
     From r = -inf, where the arm that rises least is the highest, each line is walked up from one
     crossing to the next: a handful of steps, however many arms there are.
     """
-    chance, line = np.zeros(mu.size), np.arange(len(v))
+    K, line = mu.shape[-1], np.arange(len(v))
+    mu, chance = np.broadcast_to(mu, v.shape), np.zeros(K)
     arm, low = v.argmin(axis=1), np.zeros(len(v))
     while True:
         rise = v - v[line, arm, None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            crossing = np.where(rise > 0.0, (mu[arm, None] - mu) / rise, np.inf)
+            crossing = np.where(rise > 0.0, (mu[line, arm, None] - mu) / rise, np.inf)
         following = crossing.argmin(axis=1)
         r = crossing[line, following]
-        high = _radial_cdf(r, mu.size - 1, freedom)
-        chance += sums(arm, high - low, mu.size)
+        high = _radial_cdf(r, K - 1, freedom)
+        chance += sums(arm, high - low, K)
         if np.all(r == np.inf):
             return chance / len(v)
         arm, low = np.where(r == np.inf, arm, following), high
@@ -280,7 +282,7 @@ def _points(arms: int, fewest: int, numbers: int) -> int:
     return max(fewest, min(4096, numbers // arms))
 
 
-def _directions(points: int, shift: Floats) -> Floats:
+def directions(points: int, shift: Floats) -> Floats:
     """Spread points on the unit sphere: a shifted Kronecker lattice, folded, through the normal quantile."""
     from scipy.special import ndtri
 
@@ -293,7 +295,7 @@ def _directions(points: int, shift: Floats) -> Floats:
 @lru_cache(maxsize=8)
 def _middle_directions(points: int, dimension: int) -> Floats:
     """Return the points of the lattice under the shift of a half; they are asked for again and again."""
-    return _directions(points, np.full(dimension, 0.5))
+    return directions(points, np.full(dimension, 0.5))
 
 
 def _root(C: Floats) -> Floats:

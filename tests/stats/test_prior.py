@@ -1,0 +1,124 @@
+"""P(best) of exchangeable arms: against quadrature, against draws from the model itself, and what it must obey."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tideproof as tp
+from tideproof.errors import InputError
+from tideproof.estimate.fitted import Fit
+from tideproof.stats.inference import chance_of_best
+from tideproof.stats.prior import SAID, chance_if_exchangeable, checked_prior, p_best
+
+
+@pytest.mark.parametrize(("gap", "se", "freedom"), [(0.0, 1.0, 5.0), (1.0, 0.6, 3.0), (-2.0, 0.7, 40.0)])
+def test_two_arms_are_a_double_integral(gap, se, freedom):
+    """Over log tau and log sigma, given those a normal probability; tau > s = se/sqrt(2) of one arm."""
+    x, w = np.polynomial.legendre.leggauss(200)
+    log_tau, log_sigma = np.meshgrid(math.log(se / math.sqrt(2.0)) + 7.0 * (x + 1.0), 3.5 * x + 0.5)
+    tau, sigma = np.exp(log_tau), np.exp(log_sigma)
+    sd = np.hypot(math.sqrt(2.0) * tau, se) * sigma
+    noise = stats.chi2.pdf(freedom / sigma**2, freedom) / sigma**2
+    weight = np.outer(w, w) * stats.norm.pdf(gap, 0.0, sd) * noise
+    shrunk = 2.0 * tau**2 / (2.0 * tau**2 + se**2)
+    right = stats.norm.cdf(np.sqrt(shrunk) * gap / (sigma * se))
+    chance, error = chance_if_exchangeable(np.array([gap, 0.0]), np.diag([0.5, 0.5]) * se**2, freedom)
+    assert chance[0] == pytest.approx((right * weight).sum() / weight.sum(), abs=1e-3)
+    assert error < 1e-3
+
+
+@pytest.mark.parametrize(("arms", "freedom"), [(3, 4.0), (4, 30.0)])
+def test_several_arms_against_draws_from_the_model(arms, freedom):
+    """Importance sampling of tau, sigma and mu from the prior, weighted by the normal density of estimates."""
+    random = np.random.default_rng([arms, int(freedom)])
+    A = random.normal(size=(arms, 2 * arms))
+    C = np.linalg.inv(A @ A.T)
+    mu = 0.5 * random.normal(size=arms)
+    contrasts = np.linalg.qr(np.column_stack([np.ones(arms), np.eye(arms)[:, 1:]]))[0][:, 1:]  # orthonormal
+    V, y = contrasts.T @ C @ contrasts, contrasts.T @ mu
+    s = 1.0 / math.sqrt(np.trace(np.linalg.inv(V)) / (arms - 1))
+    draws = 300_000
+    sigma = np.sqrt(freedom / random.chisquare(freedom, draws))
+    tau = sigma * s * np.exp(random.uniform(0.0, 8.0, draws))
+    theta = tau[:, None] * random.normal(size=(draws, arms - 1))
+    distance = np.einsum("ni,ij,nj->n", y - theta, np.linalg.inv(V), y - theta)
+    weight = sigma ** -(arms - 1.0) * np.exp(-0.5 * distance / sigma**2)
+    winner = (theta @ contrasts.T).argmax(axis=1)
+    plain = np.bincount(winner, weight, arms) / weight.sum()
+    chance, error = chance_if_exchangeable(mu, C, freedom)
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    # five standard errors for each arm: a false alarm rate below 1e-5
+    assert np.all(np.abs(chance - plain) < 5.0 * np.sqrt(plain * (1.0 - plain) / effective + error**2) + 1e-3)
+    assert chance.sum() == pytest.approx(1.0, abs=1e-9)
+    assert np.abs(chance - chance_of_best(mu, 1.0, C, freedom)[0]).max() > 0.02  # it is another question
+
+
+def test_units_and_a_common_level_do_not_matter():
+    random = np.random.default_rng(3)
+    mu, C = random.normal(size=6), np.diag(random.uniform(0.1, 0.5, 6))
+    want = chance_if_exchangeable(mu, C, 20.0)[0]
+    assert chance_if_exchangeable(1e3 * mu + 5e4, 1e6 * C + 7.0, 20.0)[0] == pytest.approx(want, abs=1e-6)
+    turned = chance_if_exchangeable(mu[::-1], C[::-1, ::-1], 20.0)[0][::-1]
+    assert turned == pytest.approx(want, abs=0.02)  # another lattice
+
+
+def test_a_lead_among_many_is_believed_less_than_by_a_flat_prior():
+    ahead = np.append(np.zeros(9), 2.0 * math.sqrt(2.0))
+    cautious, _ = p_best("exchangeable", ahead, np.eye(10), 90.0)
+    flat, _ = p_best("flat", ahead, np.eye(10), 90.0)
+    assert cautious[-1] < flat[-1] - 0.03
+
+
+def test_arms_that_lie_far_apart_make_the_prior_flat():
+    mu = np.array([0.0, 30.0, -25.0, 60.0, 61.5])
+    cautious, _ = p_best("exchangeable", mu, np.eye(5), 50.0)
+    assert cautious == pytest.approx(p_best("flat", mu, np.eye(5), 50.0)[0], abs=0.005)
+
+
+def test_hundreds_of_arms_say_how_well_it_is_integrated():
+    random = np.random.default_rng(4)
+    chance, error = chance_if_exchangeable(random.normal(size=300), np.eye(300), 1e4)
+    assert chance.sum() == pytest.approx(1.0)
+    assert error < 0.05
+
+
+def test_without_noise_the_tied_share():
+    chance, error = chance_if_exchangeable(np.array([1.0, 2.0, 2.0]), np.zeros((3, 3)), 5.0)
+    assert (chance.tolist(), error) == ([0.0, 0.5, 0.5], 0.0)
+
+
+@pytest.mark.parametrize("prior", ["none", None, 1])
+def test_priors_that_there_are(prior):
+    assert checked_prior("flat") == "flat"
+    with pytest.raises(InputError, match=f"prior must be 'exchangeable' or 'flat', not {prior!r}"):
+        checked_prior(prior)
+
+
+@pytest.mark.parametrize("scale", ["difference", "ratio", "odds"])
+def test_a_fit_says_its_prior_on_every_scale(scale):
+    random = np.random.default_rng(5)
+    arm, day = np.tile(list("ABCD"), 500), np.repeat(np.arange(20), 100)
+    reward = (random.random(2000) < 0.2 + 0.03 * (arm == "D")).astype(float)
+    found = {prior: Fit.from_arrays(arm, day, reward, scale=scale, prior=prior) for prior in SAID}
+    for prior, fit in found.items():
+        assert sum(fit.p_best.values()) == pytest.approx(1.0)
+        assert SAID[prior] in fit.verdict
+        assert fit.to_dict()["prior"] == prior
+    assert found["exchangeable"].p_best["D"] < found["flat"].p_best["D"]
+
+
+def test_a_recommendation_says_its_prior():
+    run = tp.Experiment(list("ABC"), budget=60, seed=1)
+    pulls = run.ask(n=60, environment="mon")
+    run.tell_many(pulls, [float(i % 7) + (pull.arm == "C") for i, pull in enumerate(pulls)])
+    usual, flat = run.recommend(), run.recommend(prior="flat")
+    assert (usual.prior, flat.prior, flat.to_dict()["prior"]) == ("exchangeable", "flat", "flat")
+    assert str(usual).endswith("(arms taken as exchangeable)")
+    assert str(flat).endswith("(flat prior)")
+    assert usual.p_best < flat.p_best
+    with pytest.raises(InputError, match="prior must be"):
+        run.recommend(prior="none")
