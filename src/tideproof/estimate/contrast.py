@@ -57,9 +57,14 @@ def contrast(
     level: float,
     adaptive: bool,
     scale: Scale = "difference",
+    ever: tuple[float, float] | None = None,
 ) -> Contrast:
-    """Compare two arms by the tests of their pair; what is not known becomes None."""
-    z = normal_quantile(0.5 + 0.5 * level)
+    """Compare two arms by the tests of their pair; what is not known becomes None.
+
+    `ever` is the deviate that the pair stays within at all looks, and the p-value of no difference then.
+    """
+    once = normal_quantile(0.5 + 0.5 * level), 2.0 * normal_tail(abs(pairs.deviate(*places)))
+    z, p = once if ever is None else ever
     gap, low, high = pairs.gap(*places), pairs.lower(*places, z), pairs.upper(*places, z)
     shown = (lambda x: x) if scale == "difference" else _lift
     return Contrast(
@@ -68,7 +73,7 @@ def contrast(
         se=known(math.sqrt(max(variance, 0.0))),
         low=known(shown(low)),
         high=known(shown(high)),
-        p=known(2.0 * normal_tail(abs(pairs.deviate(*places)))),
+        p=known(p),
         freedom=int(freedom) if freedom.is_integer() else freedom,
         adaptive=adaptive,
         scale=scale,

@@ -18,12 +18,13 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
-from tideproof.estimate.groups import against_best, candidates, chances
+from tideproof.estimate.groups import against_best, candidates, chances, ever_apart
 from tideproof.estimate.in_plain import in_plain
 from tideproof.estimate.scaled import ScaleChoice, estimate_on, mean_limits, scale_for, variance_for
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity, additivity, weighted_additivity
+from tideproof.stats.anytime import AnyTime, usual_variance
 from tideproof.stats.averages import period_mean, raw_mean
 from tideproof.stats.cell_checks import lack_of_fit, log_gaps, without_each_environment
 from tideproof.stats.cells import Cells, members
@@ -57,6 +58,8 @@ class Fit:
         What is known of the noise, as in `fit`.
     scale
         In what arms are compared, as in `fit`.
+    anytime
+        Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
 
     Attributes
     ----------
@@ -78,7 +81,9 @@ class Fit:
         level: float = 0.95,
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
+        anytime: bool = False,
     ) -> None:
+        self.anytime = anytime
         self.cells = cells
         self.direction = checks.direction(direction)
         self.adaptive = adaptive
@@ -110,10 +115,19 @@ class Fit:
         level: float = 0.95,
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
+        anytime: bool = False,
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
         found = cells_from_arrays(arm, environment, reward)
-        return cls(found, direction=direction, adaptive=adaptive, level=level, variance=variance, scale=scale)
+        return cls(
+            found,
+            direction=direction,
+            adaptive=adaptive,
+            level=level,
+            variance=variance,
+            scale=scale,
+            anytime=anytime,
+        )
 
     @property
     def best(self) -> Any:
@@ -218,7 +232,7 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best: on this scale or on another that the data do not speak against).
         """
-        found = against_best(self._estimate, self._groups, self._sign, self.level)
+        found = against_best(self._estimate, self._groups, self._sign, self.level, self._ever(self.scale))
         shown = {name: self._on_scale(name, getattr(found, name)) for name in ("estimate", "low", "high")}
         may = [self._may_be_best[arm] for arm in self.cells.arms]
         return Table({"arm": self.cells.arms, **shown, "candidate": may})
@@ -232,11 +246,11 @@ class Fit:
     @cached_property
     def _may_be_best(self) -> dict[Any, bool]:
         """Whether each arm may be the best of its group, on the scale or on another that is as possible."""
-        may = candidates(self._estimate, self._groups, self._sign, self.level)
+        may = candidates(self._estimate, self._groups, self._sign, self.level, self._ever(self.scale))
         for scale in self.choice.possible:
             if scale != self.scale:
                 other = estimate_on(scale, self.cells, self._solution, self.variance)
-                may |= candidates(other, self._groups, self._sign, self.level)
+                may |= candidates(other, self._groups, self._sign, self.level, self._ever(scale))
         return dict(zip(self.cells.arms, may.tolist(), strict=True))
 
     @cached_property
@@ -281,7 +295,8 @@ class Fit:
     def contrast(self, a: Any, b: Any, *, level: float | None = None) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
 
-        The interval is at the level of the fit, unless another is given.
+        The interval is at the level of the fit, unless another is given. With `anytime` it holds at all
+        looks: at the level of the fit all contrasts at once, at another level this one alone.
 
         Raises
         ------
@@ -304,7 +319,14 @@ class Fit:
             level=self.level if level is None else checks.level(level),
             adaptive=self.adaptive,
             scale=self.scale,
+            ever=ever_apart(found, self._groups, (i, k), self._ever(self.scale), self.level, level),
         )
+
+    def _ever(self, scale: Scale) -> AnyTime | None:
+        """Return what all looks together are allowed on a scale; None if there is one look."""
+        if not self.anytime:
+            return None
+        return AnyTime(usual_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def gaps(self, a: Any, b: Any) -> Table:
         """Compare two arms in each environment that saw both: difference of their means there, or lift.

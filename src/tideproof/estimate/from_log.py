@@ -24,6 +24,7 @@ def fit(
     level: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
+    anytime: bool = False,
     n: str | None = None,
     sample_variance: str | None = None,
     sd: str | None = None,
@@ -67,6 +68,10 @@ def fit(
         In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
         estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), or "auto": what the data say,
         in `Fit.choice`.
+    anytime
+        Whether you look at this log again and again while it grows. What is said of who is best, and all
+        limits of one arm against another, then hold at all looks at once, with probability `level`: stop
+        when you like. Without it they hold for one look.
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.
@@ -127,4 +132,4 @@ def fit(
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, **options) as log:
         found = read(*log)
-    return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale)
+    return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime)

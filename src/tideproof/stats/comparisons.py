@@ -77,6 +77,7 @@ class Field:
         tests of one arm against several hang together.
     freedom : (k,) degrees of freedom of the comparisons with each arm.
     level : probability that all statements hold.
+    always : (k, k) deviates of each pair that are not exceeded at any look; None if there is one look only.
     """
 
     pairs: Pairs
@@ -85,6 +86,7 @@ class Field:
     covariance: Floats
     freedom: Floats
     level: float
+    always: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -115,12 +117,13 @@ class Field:
         few = min(_RIVALS if self.size <= _MANY else 1, self.size - 1)
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
-    def bars(self, which: Ints) -> Floats:
-        """Return the deviates above which these arms are excluded, Dunnett's, as normal numbers; else NaN."""
-        d = critical_values(self.covariance, self.freedom, self.one_sided, which)
-        found = np.full(self.size, np.nan)
-        found[which] = [normal_from_student(d[i], self.freedom[i]) for i in which.tolist()]
-        return found
+    def bars(self) -> Floats:
+        """Return the deviates above which arm k excludes arm i, Dunnett's if there is one look: (k, k)."""
+        if self.always is not None:
+            return self.always
+        d = critical_values(self.covariance, self.freedom, self.one_sided, np.arange(self.size))
+        found = [normal_from_student(*both) for both in zip(d, self.freedom, strict=True)]
+        return np.tile(np.array(found)[:, None], self.size)
 
 
 class Comparisons(NamedTuple):
@@ -149,6 +152,8 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     candidate = np.ones(field.size, bool)
     if not field.known:
         return candidate
+    if field.always is not None:
+        return _never_excluded(field, field.always)
     arms = field.arms.tolist()
     single = normal_quantile(field.one_sided)
     most = normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1))
@@ -167,7 +172,19 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     return candidate
 
 
-def _roughly(field: Field, bar: float) -> Floats:
+def _never_excluded(field: Field, bars: Floats) -> NDArray[np.bool_]:
+    """Return which arms no other exceeds by more than the bar of the pair."""
+    arms, leader = field.arms.tolist(), int(np.argmax(field.mu))
+    behind = _roughly(field, bars[leader])
+    candidate: NDArray[np.bool_] = ~(behind > bars[leader])
+    for i in np.flatnonzero(np.isnan(behind)).tolist():
+        rivals = (r for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
+        candidate[i] = not any(field.pairs.deviate(arms[r], arms[i]) > bars[r, i] for r in rivals)
+    candidate[field.mu == field.mu.max()] = True  # who leads always may
+    return candidate
+
+
+def _roughly(field: Field, bar: float | Floats) -> Floats:
     """Return how far arms are behind the leader, in standard errors, of many arms those far from the bar.
 
     NaN for those that deserve a close look: all, if they are not many.
@@ -204,16 +221,16 @@ def compare_with_best(field: Field) -> Comparisons:
     if not field.known:
         unknown = np.full(k, np.nan)
         return Comparisons(estimate, unknown, unknown, candidate)
-    bar, low, high = field.bars(np.arange(k)), np.zeros(k), np.zeros(k)
+    bar, low, high = field.bars(), np.zeros(k), np.zeros(k)
     left = np.flatnonzero(candidate)
     for i in range(k):
         others, gap = np.delete(np.arange(k), i), field.mu[i] - field.mu
         if candidate[i]:
             highest = np.argsort((gap + bar[i] * field.se[i])[others], kind="stable")
             near = others[highest[:_RIVALS]].tolist()
-            high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i]) for r in near))
+            high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i, r]) for r in near))
         others = left[left != i]
-        lowest = np.argsort((gap - bar * field.se[i])[others], kind="stable")
+        lowest = np.argsort((gap - bar[:, i] * field.se[i])[others], kind="stable")
         for r in others[lowest[:_RIVALS]].tolist():
-            low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r]))
+            low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r, i]))
     return Comparisons(estimate, low, high, candidate)
