@@ -97,6 +97,15 @@ def test_first_looks():
     assert apart.decision.standing == "not_comparable"
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_before_the_first_event_nothing_is_limited(adaptive):
+    events = np.zeros(60)
+    fit = Fit.from_arrays(*draw(rows=60)[:2], events, anytime=True, adaptive=adaptive, scale="difference")
+    assert fit.decision.standing == "open"
+    assert fit.contrast(0, 1).low is None
+    assert [row["low"] for row in fit.comparisons] == [-np.inf] * 3
+
+
 def test_against_a_control():
     once, ever = (against(Fit.from_arrays(*draw(), anytime=anytime), 0) for anytime in (False, True))
     for row, other in zip(ever, once, strict=True):

@@ -106,7 +106,10 @@ class AnyTime(NamedTuple):
                 r = (self.usual / pair_variances(C))[..., None]
             return r, np.ones_like(r)
         against = np.eye(len(C))[1:] - np.eye(len(C))[0]  # each arm against the first
-        L = np.linalg.cholesky(against @ C @ against.T)
+        try:
+            L = np.linalg.cholesky(against @ C @ against.T)
+        except np.linalg.LinAlgError:  # no noise to be seen, as before the first event: nothing is bounded
+            return np.zeros(len(C) - 1), np.ones((len(C), len(C), len(C) - 1))
         T = 0.5 * self.usual * against @ against.T
         half = np.linalg.solve(L, T)
         r, U = np.linalg.eigh(np.linalg.solve(L, half.T))

@@ -222,15 +222,17 @@ def compare_with_best(field: Field) -> Comparisons:
         unknown = np.full(k, np.nan)
         return Comparisons(estimate, unknown, unknown, candidate)
     bar, low, high = field.bars(), np.zeros(k), np.zeros(k)
+    with np.errstate(invalid="ignore"):  # no event yet: no noise to be seen, and no bar
+        reach = bar * field.se
     left = np.flatnonzero(candidate)
     for i in range(k):
         others, gap = np.delete(np.arange(k), i), field.mu[i] - field.mu
         if candidate[i]:
-            highest = np.argsort((gap + bar[i] * field.se[i])[others], kind="stable")
+            highest = np.argsort((gap + reach[i])[others], kind="stable")
             near = others[highest[:_RIVALS]].tolist()
             high[i] = max(0.0, min(pairs.upper(arms[i], arms[r], bar[i, r]) for r in near))
         others = left[left != i]
-        lowest = np.argsort((gap - bar[:, i] * field.se[i])[others], kind="stable")
+        lowest = np.argsort((gap - reach[:, i])[others], kind="stable")
         for r in others[lowest[:_RIVALS]].tolist():
             low[i] = min(low[i], pairs.lower(arms[i], arms[r], bar[r, i]))
     return Comparisons(estimate, low, high, candidate)
