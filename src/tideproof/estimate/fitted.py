@@ -352,7 +352,8 @@ class Fit:
 
     def _on_scale(self, name: str, values: Floats) -> Floats:
         """Return logarithms of ratios as lifts; standard errors, and differences, as they are."""
-        return values if self.scale == "difference" or name == "se" else np.expm1(values)
+        with np.errstate(over="ignore"):  # a limit so far off is none
+            return values if self.scale == "difference" or name == "se" else np.expm1(values)
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.
