@@ -83,7 +83,7 @@ def test_a_confidence_that_is_none(value):
 
 
 def test_what_cannot_be_watched():
-    with pytest.raises(InputError, match="does not know of shifts.*'reduce:lucb'"):
+    with pytest.raises(InputError, match=r"does not know of shifts.*'reduce:lucb'"):
         tp.policy("lucb", confidence=0.95)
     with pytest.raises(UnknownName, match="unknown rule 'sure'"):
         tp.policy("contrast", confidence=0.95, rule="sure")

@@ -79,6 +79,10 @@ def analyze_command(
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
+    anytime: Annotated[
+        bool,
+        typer.Option("--anytime", help="Statements hold however often this log is looked at while it grows."),
+    ] = False,
     scale: Annotated[
         str, typer.Option(help="Compare arms by difference, ratio, odds or log; auto: as the data say.")
     ] = "auto",
@@ -115,7 +119,10 @@ def analyze_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
     progress: Annotated[bool, typer.Option(help="Show how far the reading is.")] = True,
 ) -> None:
-    """Say which variant is best once the tide is taken out, and how sure that is."""
+    """Say which variant is best once the tide is taken out, and how sure that is.
+
+    All numbers are for one look at the data, unless --anytime is given.
+    """
     from rich.console import Console
 
     from tideproof.commands.analyze_options import named_arm, read_expected, read_share
@@ -198,6 +205,7 @@ def analyze_command(
             variance=noise,
             scale=link,
             prior=known_prior,
+            anytime=anytime,
         )
 
     lower = minimize or found.reward in low
@@ -211,7 +219,9 @@ def analyze_command(
         metrics=judged({str(found.reward): fit, **fits}, base) if fits else None,
         segments=None
         if by is None
-        else judge_segments(data, by, direction=fit.direction, level=level, variance=noise, scale=link),
+        else judge_segments(
+            data, by, direction=fit.direction, level=level, variance=noise, scale=link, anytime=anytime
+        ),
         expected=None if expect is None else read_expected(expect, fit.cells.arms),
         cap=data.cap,
     )

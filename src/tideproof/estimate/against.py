@@ -9,6 +9,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.estimate.contrast import Contrast, known
 from tideproof.estimate.fitted import Fit
 from tideproof.stats.fieller import ratio_limits
+from tideproof.stats.inference import f_tail
 from tideproof.table import Table
 
 
@@ -65,7 +66,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
             continue
         found = fit.contrast(arm, control, level=level)
         low, high = found.low, found.high
-        lift = _lift(found, rows[arm], rows[control], level, fit.lifts)
+        lift = _lift(found, rows[arm], rows[control], level, fit.lifts, fit.anytime)
         p = None if found.p is None else _any_of(count, found.p)
         values = (found.estimate, low, high, p, *lift, reading(low, high, fit.direction))
         for name, value in zip(_COLUMNS[1:], values, strict=True):
@@ -97,7 +98,12 @@ def _any_of(count: int, p: float) -> float:
 
 
 def _lift(
-    found: Contrast, arm: dict[str, Any], control: dict[str, Any], level: float, lifts: bool
+    found: Contrast,
+    arm: dict[str, Any],
+    control: dict[str, Any],
+    level: float,
+    lifts: bool,
+    anytime: bool,
 ) -> tuple[float | None, float | None, float | None]:
     """Return the lift and its limits: of the arm's adjusted mean over the control's, minus 1.
 
@@ -111,5 +117,9 @@ def _lift(
         return lift, None, None
     xx, yy = arm["se"] ** 2, control["se"] ** 2
     xy = 0.5 * (xx + yy - found.se**2)
+    if anytime and found.low is not None and found.high is not None:  # the level of one look with such limits
+        level = 1.0 - f_tail((0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.freedom)
+    elif anytime:
+        return lift, None, None
     low, high = ratio_limits(arm["mean"], control["mean"], xx, xy, yy, found.freedom, level)
     return lift, known(low - 1.0), known(high - 1.0)

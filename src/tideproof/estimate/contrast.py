@@ -62,10 +62,15 @@ def contrast(
     *,
     level: float,
     adaptive: bool,
+    ever: tuple[float, float] | None = None,
 ) -> Contrast:
-    """Compare two arms on a scale by the tests of their pair; what is not known becomes None."""
+    """Compare two arms on a scale by the tests of their pair; what is not known becomes None.
+
+    `ever` is the deviate that the pair stays within at all looks, and the p-value of no difference then.
+    """
     i, k = places
-    z, C = normal_quantile(0.5 + 0.5 * level), on.found.covariance
+    once = normal_quantile(0.5 + 0.5 * level), 2.0 * normal_tail(abs(pairs.deviate(i, k)))
+    (z, p), C = once if ever is None else ever, on.found.covariance
     values = np.array([pairs.gap(i, k), pairs.lower(i, k, z), pairs.upper(i, k, z)])
     estimate, low, high = on.shown(values).tolist()
     nu = float(on.found.freedom[i, k])
@@ -75,7 +80,7 @@ def contrast(
         se=known(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
         low=known(low),
         high=known(high),
-        p=known(2.0 * normal_tail(abs(pairs.deviate(i, k)))),
+        p=known(p),
         freedom=int(nu) if nu.is_integer() else nu,
         adaptive=adaptive,
         scale=on.name,

@@ -19,7 +19,7 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
-from tideproof.estimate.groups import against_best, candidates, chances
+from tideproof.estimate.groups import against_best, candidates, chances, ever_apart
 from tideproof.estimate.in_plain import in_plain
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted, scale_for, variance_for
 from tideproof.estimate.scales import on_scale
@@ -27,6 +27,7 @@ from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity
 from tideproof.stats.any_scale import AnyScale
+from tideproof.stats.anytime import AnyTime, usual_variance
 from tideproof.stats.averages import period_mean, raw_mean
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.inference import limits
@@ -60,6 +61,8 @@ class Fit:
         In what arms are compared, as in `fit`.
     prior
         What `p_best` takes for granted of the arms, as in `fit`.
+    anytime
+        Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
 
     Attributes
     ----------
@@ -83,7 +86,9 @@ class Fit:
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
         prior: Prior = "exchangeable",
+        anytime: bool = False,
     ) -> None:
+        self.anytime = anytime
         self.cells = cells
         self.direction = checks.direction(direction)
         self.adaptive = adaptive
@@ -119,6 +124,7 @@ class Fit:
         variance: Variance = "auto",
         scale: ScaleChoice = "auto",
         prior: Prior = "exchangeable",
+        anytime: bool = False,
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
         found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
@@ -130,6 +136,7 @@ class Fit:
             variance=variance,
             scale=scale,
             prior=prior,
+            anytime=anytime,
         )
 
     @property
@@ -234,7 +241,8 @@ class Fit:
         Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
         it may be the best: on this scale or on another that the data do not speak against).
         """
-        found = against_best(self._widest, self._groups, self._sign, self.level, self._may)
+        always = self._ever(self.scale)
+        found = against_best(self._widest, self._groups, self._sign, self.level, self._may, always)
         shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
         return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
 
@@ -248,22 +256,26 @@ class Fit:
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
         """(K,) whether each arm may be the best of its group, on this scale or on another as possible."""
-        scales = (self._estimate, *self._others)
-        found = [candidates(estimate, self._groups, self._sign, self.level) for estimate in scales]
+        scales = {self.scale: self._estimate, **self._others}
+        found = [
+            candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
+            for scale, estimate in scales.items()
+        ]
         return np.asarray(np.any(found, axis=0))
 
     @cached_property
-    def _others(self) -> list[Estimate]:
+    def _others(self) -> dict[Compared, Estimate]:
         """The estimates on other scales that the data do not speak against."""
         rest = (scale for scale in self.choice.possible if scale != self.scale)
-        return [on_scale(scale, self.cells, self._solution, self.variance).found for scale in rest]
+        return {scale: on_scale(scale, self.cells, self._solution, self.variance).found for scale in rest}
 
     @cached_property
     def _widest(self) -> Estimate:
         """The estimate with limits of pairs that allow for the other scales, too."""
         if not self._others:
             return self._estimate
-        return self._estimate._replace(pairs=AnyScale(self.scale, self._estimate, self._others))
+        others = list(self._others.values())
+        return self._estimate._replace(pairs=AnyScale(self.scale, self._estimate, others))
 
     @cached_property
     def decision(self) -> Decision:
@@ -307,7 +319,8 @@ class Fit:
     def contrast(self, a: Any, b: Any, *, level: float | None = None) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
 
-        The interval is at the level of the fit, unless another is given.
+        The interval is at the level of the fit, unless another is given. With `anytime` it holds at all
+        looks: at the level of the fit all contrasts at once, at another level this one alone.
 
         Raises
         ------
@@ -321,12 +334,23 @@ class Fit:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
         asked = i, k, self.level if level is None else checks.level(level)
         if asked not in self._contrasts:  # a report asks for the same one again and again
-            places, at_level = asked[:2], asked[2]
-            pairs = self._widest.pairs
+            always, found = self._ever(self.scale), self._widest
             self._contrasts[asked] = contrast(
-                (a, b), self._on, pairs, places, level=at_level, adaptive=self.adaptive
+                (a, b),
+                self._on,
+                found.pairs,
+                (i, k),
+                level=asked[2],
+                adaptive=self.adaptive,
+                ever=ever_apart(found, self._groups, (i, k), always, self.level, level),
             )
         return self._contrasts[asked]
+
+    def _ever(self, scale: Compared) -> AnyTime | None:
+        """Return what all looks together are allowed on a scale; None if there is one look."""
+        if not self.anytime:
+            return None
+        return AnyTime(usual_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def gaps(self, a: Any, b: Any) -> Table:
         """Compare two arms in each environment that saw both: difference of their means there, or lift.

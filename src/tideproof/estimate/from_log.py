@@ -26,6 +26,7 @@ def fit(
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
     prior: Prior = "exchangeable",
+    anytime: bool = False,
     n: str | None = None,
     sample_variance: str | None = None,
     sd: str | None = None,
@@ -73,6 +74,10 @@ def fit(
     prior
         What `Fit.p_best` takes for granted: "exchangeable", that the means of arms come from one normal
         distribution, whose spread the data tell; or "flat", that any gap was as likely as any other.
+    anytime
+        Whether you look at this log again and again while it grows. What is said of who is best, and all
+        limits of one arm against another, then hold at all looks at once, with probability `level`: stop
+        when you like. Without it they hold for one look.
     n, sample_variance, sd
         For rows that are aggregated already: the columns of their count and of their variance (divisor
         n - 1) or standard deviation; `reward` then holds means.
@@ -133,4 +138,12 @@ def fit(
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, logs=logs_wanted(scale, noise), **options) as log:
         found = read(*log)
-    return Fit(found.cells, direction=direction, level=level, variance=noise, scale=scale, prior=prior)
+    return Fit(
+        found.cells,
+        direction=direction,
+        level=level,
+        variance=noise,
+        scale=scale,
+        prior=prior,
+        anytime=anytime,
+    )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
+from tideproof.stats.anytime import AnyTime
 from tideproof.stats.comparisons import Comparisons, Field, Turned, compare_with_best, may_be_best
 from tideproof.stats.noise import Estimate
 from tideproof.stats.prior import Prior, p_best
@@ -36,6 +38,7 @@ def against_best(
     sign: float,
     level: float,
     may: NDArray[np.bool_] | None = None,
+    always: AnyTime | None = None,
 ) -> Comparisons:
     """Compare each arm with the best of the others of its group; NaN, and a candidate, if it is alone.
 
@@ -46,25 +49,52 @@ def against_best(
     for group in groups:
         if group.size > 1:
             known = None if may is None else may[group]
-            own = compare_with_best(_field(found, group, sign, level), known)
+            own = compare_with_best(_field(found, group, sign, level, always), known)
             estimate[group], candidate[group] = sign * own.estimate, own.candidate
             low[group], high[group] = (own.low, own.high) if sign > 0.0 else (-own.high, -own.low)
     return Comparisons(estimate, low, high, candidate)
 
 
-def candidates(found: Estimate, groups: Sequence[Ints], sign: float, level: float) -> NDArray[np.bool_]:
+def candidates(
+    found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnyTime | None = None
+) -> NDArray[np.bool_]:
     """Return which arms may be the best of their group."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
-            may[group] = may_be_best(_field(found, group, sign, level))
+            may[group] = may_be_best(_field(found, group, sign, level, always))
     return may
 
 
-def _field(found: Estimate, group: Ints, sign: float, level: float) -> Field:
+def ever_apart(
+    found: Estimate,
+    groups: Sequence[Ints],
+    pair: tuple[int, int],
+    always: AnyTime | None,
+    level: float,
+    alone: float | None,
+) -> tuple[float, float] | None:
+    """Return how many deviates two arms stay within at all looks, and the p-value of no difference; or None.
+
+    At `level` all pairs of their group at once, or at the level `alone` these two.
+    """
+    if always is None or np.isnan(found.covariance).any() or not found.freedom[pair]:
+        return None
+    group = next(group for group in groups if pair[0] in group)
+    i, k = np.searchsorted(group, pair).tolist()
+    both = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
+    bars = always.all_pairs(*both, 1.0 - level) if alone is None else always.alone(*both, 1.0 - alone)
+    return float(bars[i, k]), always.p_value(*both, i, k, found.pairs.deviate(*pair))
+
+
+def _field(found: Estimate, group: Ints, sign: float, level: float, always: AnyTime | None) -> Field:
     pairs = found.pairs if sign > 0.0 else Turned(found.pairs)
     C = found.covariance[np.ix_(group, group)]
-    return Field(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
+    field = Field(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
+    if always is None or not field.known:
+        return field
+    bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)
+    return replace(field, always=bars)
 
 
 def _freedom(found: Estimate, group: Ints) -> Floats:

@@ -20,6 +20,7 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "best": decision.best,
         "candidates": list(decision.candidates) or None,
         "level": fit.level,
+        "anytime": fit.anytime,
         "direction": fit.direction,
         "variance": fit.variance,
         "prior": fit.prior,

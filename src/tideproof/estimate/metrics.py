@@ -100,6 +100,7 @@ def metrics(
     level: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
+    anytime: bool = False,
     **options: Unpack[Options],
 ) -> Metrics:
     """Estimate the arms of a log by several metrics of the same rows.
@@ -133,7 +134,9 @@ def metrics(
         for reward in rewards:
             found = read(rows, replace(request, reward=reward), wish).cells
             direction: Direction = "minimize" if reward in low else "maximize"
-            fits[reward] = Fit(found, direction=direction, level=level, variance=noise, scale=scale)
+            fits[reward] = Fit(
+                found, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime
+            )
             wish = replace(wish, cap=None)
     return judged(fits, control)
 

@@ -14,6 +14,7 @@ from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted
+from tideproof.estimate.verdict import ever
 from tideproof.frames.read import Found, read
 from tideproof.stats.cells import Cells
 from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
@@ -82,7 +83,8 @@ class Segments:
     @property
     def verdict(self) -> str:
         """One sentence: who wins where, and whether arms differ by the same everywhere."""
-        sure, winners = f"{100 * self.level:g} %, all segments at once", self.winners
+        sure = f"{100 * self.level:g} %, all segments at once{ever(self.pooled.anytime)}"
+        winners = self.winners
         said = "; ".join(f"{arm} in {listed(where)}" for arm, where in winners.items())
         if len(winners) > 1:
             who = f"the winner differs ({sure}): {said}"
@@ -133,6 +135,7 @@ def segments(
     level: float = 0.95,
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
+    anytime: bool = False,
     **options: Unpack[Options],
 ) -> Segments:
     """Estimate the arms of a log in each segment: each country, device or experiment.
@@ -142,7 +145,7 @@ def segments(
 
     Parameters
     ----------
-    data, arm, environment, reward, direction, level, variance, scale
+    data, arm, environment, reward, direction, level, variance, scale, anytime
         As in `fit`, of which it takes all other options, too. Every segment has environments of its own.
     by
         The column of the segments.
@@ -156,7 +159,9 @@ def segments(
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, by, logs_wanted(scale, noise), **options) as log:
         found = read(*log)
-    return judge_segments(found, by, direction=direction, level=level, variance=noise, scale=scale)
+    return judge_segments(
+        found, by, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime
+    )
 
 
 def judge_segments(
@@ -167,6 +172,7 @@ def judge_segments(
     level: float,
     variance: Variance,
     scale: ScaleChoice = "auto",
+    anytime: bool = False,
 ) -> Segments:
     """Fit each segment.
 
@@ -180,10 +186,12 @@ def judge_segments(
         raise InputError(f"in no segment of {by!r} are there two arms to compare")
     each = level ** (1.0 / len(used))
     fits = {
-        segment: Fit(part.seen(), direction=direction, level=each, variance=variance, scale=scale)
+        segment: Fit(
+            part.seen(), direction=direction, level=each, variance=variance, scale=scale, anytime=anytime
+        )
         for segment, part in used.items()
     }
-    pooled = Fit(found.cells, direction=direction, level=level, variance=variance)
+    pooled = Fit(found.cells, direction=direction, level=level, variance=variance, anytime=anytime)
     return Segments(by, fits, pooled, apart, level, _tested(used))
 
 

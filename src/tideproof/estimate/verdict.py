@@ -29,7 +29,7 @@ def verdict(fit: Fit) -> str:
         return f"{leads}; the fit is exact, so that nothing says how sure that is"
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_few(fit)}"
-    sure, chance = f"{100 * fit.level:g} %", fit.p_best[best]
+    sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[best]
     p_best = "" if chance is None else f"; best with probability {probability(chance)} ({SAID[fit.prior]})"
     if decision.doubt is None:
         return f"{best} is best ({sure}): {lead(fit)}{p_best}"
@@ -40,8 +40,8 @@ def verdict(fit: Fit) -> str:
 def lead(fit: Fit) -> str:
     """Say by how much the best arm is ahead of the runner-up, in the units of the scale.
 
-    With the interval of that, two-sided and for these two alone, and beside a difference the lift where all
-    means are above 0.
+    With the interval of that, two-sided and for these two alone (at any time: for all pairs), and beside a
+    difference the lift where all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second), of_gaps(fit)
@@ -88,6 +88,11 @@ def _few(fit: Fit) -> str:
     return f"{' and '.join(ones)} are {1 - kind}; {HANDFUL} together are needed"
 
 
+def ever(anytime: bool) -> str:
+    """Return what is said beside a level that holds at all looks."""
+    return ", at any time" if anytime else ""
+
+
 def probability(p: float) -> str:
     """Return a probability with two digits, never as a certainty.
 
@@ -121,6 +126,6 @@ def summary(fit: Fit) -> str:
         lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")
     if fit.uninformative:
         lines.append(f"environments with a single arm, which say nothing: {fit.uninformative}")
-    if fit.adaptive:
+    if fit.adaptive and not fit.anytime:
         lines.append(NOMINAL)
     return "\n".join(lines)

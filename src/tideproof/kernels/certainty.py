@@ -25,7 +25,7 @@ def leader_of(fit):
 
 @kernel
 def least_lead(fit, leader, row):
-    """Return the least of the leader's t statistics against the others; 0 if nothing is known of the noise."""
+    """Return the least of the leader's t statistics against the others; 0 if the noise is unknown."""
     nu = freedom(fit)
     if nu < FEWEST or not connected(fit) or fit.rss[0] <= 0.0:
         return 0.0

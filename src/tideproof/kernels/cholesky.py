@@ -35,7 +35,7 @@ def log_determinant(factor):
 
 @kernel
 def forward(factor, x, out):
-    """Solve F out = x, which may be one array, and return out'out = x'A^-1 x; infinite if A says nothing of x."""
+    """Solve F out = x, maybe in place, and return out'out = x'A^-1 x; infinite if A says nothing of x."""
     total, lost = 0.0, 0.0
     for i in range(1, factor.shape[0]):
         rest = x[i]

@@ -97,8 +97,8 @@ class Reading(Handle):
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong.
 
-        Margin, interval and probability are those of `fit()`, of the arms that are played. `prior` is what the
-        probability takes for granted of the arms, as in `tp.fit`.
+        Margin, interval and probability are those of `fit()`, of the arms that are played. `prior` is what
+        the probability takes for granted of the arms, as in `tp.fit`.
         """
         found, known = self._judged(prior)
         noticed = self._watch.remarks(self._state.events, known, found.groups)

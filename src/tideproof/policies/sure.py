@@ -1,8 +1,9 @@
 """Stop when sure: any policy that knows of shifts, watched by a rule that says when its leader is the best.
 
 `sure:contrast` stops when every other arm is behind the leader with a tail probability that simulation has
-found small enough for looks at every pull up to the cap (`policies/sure_bounds.py`); `proven:contrast` when the
-evidence of `kernels/proof.py` is. `tp.policy("contrast", confidence=0.95, rule="proven")` names them, too.
+found small enough for looks at every pull up to the cap (`policies/sure_bounds.py`); `proven:contrast` when
+the evidence of `kernels/proof.py` is large enough. `tp.policy("contrast", confidence=0.95, rule="proven")`
+names them, too.
 """
 
 from __future__ import annotations
@@ -123,8 +124,8 @@ def watched(inner: Policy, prefix: str) -> Policy:
         raise InputError(f"{inner.name} stops by itself: it cannot be given a confidence")
     if not inner.shift_aware:
         raise InputError(
-            f"{inner.name} does not know of shifts: a confidence needs a policy that does, such as 'contrast' "
-            f"or 'reduce:{inner.name}'"
+            f"{inner.name} does not know of shifts: a confidence needs a policy that does, such as "
+            f"'contrast' or 'reduce:{inner.name}'"
         )
     rules = tuple(_watched(rule) for rule in inner.selections if "fit" in rule.reads)
     if not rules:

@@ -1,9 +1,10 @@
 """The bounds of the calibrated rule: at which tail probability a run that is looked at all the time may stop.
 
-Two arms that tie ahead of the others are the least favourable world: every stop is wrong there. Looks at every
-pull are then looks at a process that is stationary in the logarithm of time, so that wrong stops grow with the
-logarithm of the cap, and nearly as the tail probability falls, whatever the policy and the lengths of
-environments. The lab found, with a tail probability of exp(-b) (`benchmarks/stopping.py`), for up to 8 arms
+Two arms that tie ahead of the others are the least favourable world: every stop is wrong there. Looks at
+every pull are then looks at a process that is stationary in the logarithm of time, so that wrong stops grow
+with the logarithm of the cap, and nearly as the tail probability falls, whatever the policy and the lengths
+of environments. The lab found, with a tail probability of exp(-b) (`benchmarks/stopping.py`), for up to 8
+arms
 
     wrong stops <= exp(-b) (10.6 (b - 1.55) + 1.75 (b - 1.95) log(cap / 1000)),
 

@@ -110,6 +110,8 @@ def _notes(fit: Fit) -> list[str]:
         )
     if len(fit.groups) == 1:
         notes += [*_scale_note(fit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
+    if fit.anytime:
+        notes.append("What is said of arms against each other holds at all looks; limits of means, for one.")
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = counted(fit.uninformative, "environment")
@@ -132,7 +134,7 @@ def _wrong_scales(fit: Fit) -> bool:
 def _two_arms(fit: Fit) -> list[str]:
     """Name the one-sided reading of two arms: the verdict counts both sides."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
-    if len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
+    if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
     found = fit.contrast(best, other)
     if (p := found.p) is None:
@@ -160,9 +162,8 @@ def _seeming(fit: Fit) -> list[str]:
         return [f"{weighs}; “cannot be excluded” keeps {rate}, and can be said of an unlikely arm."]
     gap = fit.contrast(best, decision.runner_up)
     if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        return [
-            f"The interval is two-sided and for two arms alone; “is best” is about all, one-sided: {rate}."
-        ]
+        whose = "for all pairs at once" if fit.anytime else "for two arms alone"
+        return [f"The interval is two-sided and {whose}; “is best” is about all, one-sided: {rate}."]
     return []
 
 

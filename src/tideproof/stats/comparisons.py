@@ -100,6 +100,7 @@ class Field:
         tests of one arm against several hang together.
     freedom : (k,) degrees of freedom of the comparisons with each arm.
     level : probability that all statements hold.
+    always : (k, k) deviates of each pair that are not exceeded at any look; None if there is one look only.
     """
 
     pairs: Pairs
@@ -108,6 +109,7 @@ class Field:
     covariance: Floats
     freedom: Floats
     level: float
+    always: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -144,11 +146,13 @@ class Field:
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
-        """Return the deviates above which these arms are excluded, Dunnett's, as normal numbers; else NaN."""
+        """Return the deviates above which arm k excludes arm i of these: (k, k); Dunnett's for one look."""
+        if self.always is not None:
+            return self.always
         d = critical_values(self.covariance, self.freedom, self.one_sided, which)
         found = np.full(self.size, np.nan)
         found[which] = [normal_from_student(d[i], self.freedom[i]) for i in which.tolist()]
-        return found
+        return np.broadcast_to(found[:, None], (self.size, self.size))
 
 
 class Comparisons(NamedTuple):
@@ -177,6 +181,8 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     candidate = np.ones(field.size, bool)
     if not field.known:
         return candidate
+    if field.always is not None:
+        return _never_excluded(field, field.always)
     single = normal_quantile(field.one_sided)
     most = normal_quantile(1.0 - (1.0 - field.one_sided) / (field.size - 1))
     against = _roughly(field, most)
@@ -200,7 +206,19 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     return candidate
 
 
-def _roughly(field: Field, bar: float) -> Floats:
+def _never_excluded(field: Field, bars: Floats) -> NDArray[np.bool_]:
+    """Return which arms no other exceeds by more than the bar of the pair."""
+    arms, leader = field.arms.tolist(), int(np.argmax(field.mu))
+    behind = _roughly(field, bars[leader])
+    candidate: NDArray[np.bool_] = ~(behind > bars[leader])
+    for i in np.flatnonzero(np.isnan(behind)).tolist():
+        rivals = (r for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
+        candidate[i] = not any(field.pairs.deviate(arms[r], arms[i]) > bars[r, i] for r in rivals)
+    candidate[field.mu == field.mu.max()] = True  # who leads always may
+    return candidate
+
+
+def _roughly(field: Field, bar: float | Floats) -> Floats:
     """Return how far arms are behind the leader, in standard errors, of many arms those far from the bar.
 
     NaN for those that deserve a close look: all, if they are not many or it is quick.
@@ -243,26 +261,28 @@ def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) 
     bar, low, high = field.bars(left), np.zeros(k), np.zeros(k)
     highs: list[tuple[int, int]] = []
     lows: list[tuple[int, int]] = []
+    with np.errstate(invalid="ignore"):  # no event yet: no noise to be seen, and no bar
+        reach = bar * field.se
     for i in range(k):
         others, gap = np.delete(np.arange(k), i), field.mu[i] - field.mu
         if candidate[i]:
-            highest = np.argsort((gap + bar[i] * field.se[i])[others], kind="stable")
+            highest = np.argsort((gap + reach[i])[others], kind="stable")
             highs += [(i, r) for r in others[highest[:_RIVALS]].tolist()]
         others = left[left != i]
-        lowest = (gap - bar * field.se[i])[others]
+        lowest = (gap - reach[:, i])[others]
         if not field.all_closely and not candidate[i]:
-            low[i] = min(0.0, float((gap - (bar + _FAR) * field.se[i])[others].min()))
+            low[i] = min(0.0, float((gap - reach[:, i] - _FAR * field.se[i])[others].min()))
             continue
         lows += [(i, r) for r in others[np.argsort(lowest, kind="stable")[:_RIVALS]].tolist()]
     if highs:
         own, rival = np.array(highs).T
-        uppers, high[left] = pairs.uppers(arms[own], arms[rival], bar[own]), np.inf
+        uppers, high[left] = pairs.uppers(arms[own], arms[rival], bar[own, rival]), np.inf
         with np.errstate(invalid="ignore"):
             np.minimum.at(high, own, uppers)
             high = np.fmax(high, 0.0)  # 0 where nothing is known
     if lows:
         own, rival = np.array(lows).T
-        lowers = -pairs.uppers(arms[rival], arms[own], bar[rival])
+        lowers = -pairs.uppers(arms[rival], arms[own], bar[rival, own])
         with np.errstate(invalid="ignore"):
             np.fmin.at(low, own, lowers)
     return Comparisons(estimate, low, high, candidate)

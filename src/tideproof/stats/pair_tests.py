@@ -160,6 +160,8 @@ class PairTests(Pairs):
 
     def upper(self, i: int, k: int, z: float) -> float:
         """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""
+        if math.isinf(z):
+            return np.inf
         middle = self.gap(i, k)
         start = middle if np.isfinite(middle) else 0.0
         if np.isnan(middle) or middle == np.inf or np.isnan(self.deviate(i, k, start)):

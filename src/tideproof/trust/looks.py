@@ -1,0 +1,177 @@
+"""Logs that grow and are looked at every day, and whether anything was wrong at any look.
+
+Every look has all days so far; a run ends with the last day, whatever was seen. The table is printed by
+`python -m tideproof.trust.looks`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.arrays import Ints
+from tideproof.estimate.fitted import Fit
+from tideproof.lab.executors import cores, processes
+from tideproof.table import Table
+from tideproof.trust.counting import best_arms
+from tideproof.trust.logs import Log, draw
+from tideproof.trust.promises import ERROR, Promise
+from tideproof.trust.settings import Setting, read_settings
+
+DAILY = read_settings("""
+rewards      level  arms   pulls  environments  allocation  tide        swell  truth  lift
+conversions  0.03      2  140000            14  even        multiplies  0.3    equal  0
+conversions  0.03      2  140000            14  drifting    multiplies  0.3    equal  0
+conversions  0.03      2  140000            14  even        multiplies  0.3    last   0.1
+conversions  0.01      3   14000            14  uneven      multiplies  0.3    equal  0
+conversions  0.2       5    2800            14  drifting    adds        0.5    first  0.2
+conversions  0.002     2   14000            14  even        multiplies  0.3    equal  0
+counts       0.3       3    1400            14  drifting    multiplies  0.4    equal  0
+money        1         2    2800            14  even        multiplies  0.4    equal  0
+money        0.05      3   14000            14  uneven      multiplies  0.4    equal  0
+money        1         5    1400            14  drifting    multiplies  0.4    last   0.3
+normal       0         2     140            14  even        adds        2      equal  0
+normal       0         3     280            14  drifting    adds        2      equal  0
+normal       0         5     280            14  uneven      adds        2      equal  0
+normal       0         5     280            14  drifting    adds        2      near   0.5
+""")
+
+
+_NARROW = 1.2  # standard errors; intervals for one look are 2 wide at least, for all looks 3
+
+
+class Looked(NamedTuple):
+    """What was seen of one run, at all of its looks.
+
+    Attributes
+    ----------
+    announced : a wrong winner, or one of equal arms, was named at some look.
+    missed : an interval of some pair, or of an arm against the best of the others, missed the truth at some
+        look.
+    excluded : the best arm, if there is one, was not among the candidates at some look.
+    found : the first look at which the best arm was named, from 1 on; 0 if it never was.
+    """
+
+    announced: bool
+    missed: bool
+    excluded: bool
+    found: int
+
+
+def watch(setting: Setting, anytime: bool, number: int) -> Looked:
+    """Look at log `number` of a setting after each of its environments."""
+    log, best = draw(setting, number), best_arms(setting)
+    announced = missed = excluded = False
+    found = 0
+    for look, part in enumerate(growing(log), 1):
+        fit = Fit(part.cells, anytime=anytime)
+        decision = fit.decision
+        if decision.standing == "not_comparable":
+            continue
+        right = best.size == 1 and decision.best == best[0]
+        if decision.standing == "winner":
+            announced |= not right
+            found = found or (look if right else 0)
+        excluded |= best.size == 1 and best[0] not in decision.candidates
+        missed = missed or _misses(fit, part)
+    return Looked(announced, missed, excluded, found)
+
+
+def growing(log: Log) -> Iterator[Log]:
+    """Yield what was known after each environment in which every arm that comes has come."""
+    c = log.cells
+    for last in range(c.J):
+        kept = np.flatnonzero(c.environment <= last)
+        if np.unique(c.arm[kept]).size == c.K:
+            yield Log(c.select(kept), log.means[np.unique(c.environment[kept])], log.events)
+
+
+def _misses(fit: Fit, log: Log) -> bool:
+    """Tell whether any interval misses its truth."""
+    K, scale = fit.cells.K, fit.scale
+    if all(_near(fit, log, a, b) for a, b in combinations(range(K), 2)):
+        return False
+    for a, b in combinations(range(K), 2):
+        found = fit.contrast(a, b)
+        if _outside(log.gap(scale, a, b), found.low, found.high):
+            return True
+    for row in fit.comparisons:
+        against = min(log.gap(scale, row["arm"], k) for k in range(K) if k != row["arm"])
+        if _outside(against, row["low"], row["high"]):
+            return True
+    return False
+
+
+def _near(fit: Fit, log: Log, a: int, b: int) -> bool:
+    """Tell whether an estimate is so near to the truth that no interval misses it: none is that narrow."""
+    found, truth = fit._estimate, log.gap(fit.scale, a, b)
+    if fit.scale != "difference":
+        truth = math.log1p(truth)
+    C = found.covariance
+    variance = C[a, a] + C[b, b] - 2.0 * C[a, b]
+    return bool(abs(found.pairs.gap(a, b) - truth) < _NARROW * math.sqrt(max(variance, 0.0)))
+
+
+def _outside(truth: float, low: float | None, high: float | None) -> bool:
+    slack = 1e-9  # of a truth that is a sum of floats
+    return bool((low is not None and truth < low - slack) or (high is not None and not truth <= high + slack))
+
+
+def looks(
+    settings: Sequence[Setting] = DAILY, runs: int = 1000, anytime: bool = True, workers: int | None = None
+) -> Table:
+    """Return one row a setting: how often anything was wrong at some look, with exact 95 % limits.
+
+    Columns: those of the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and
+    whether it was `_kept` below 5 %; found (share of runs in which the best arm was named), day (the median
+    first look at which it was; None if in less than half).
+    """
+    rows = []
+    with processes(cores() if workers is None else workers) as pool:
+        for setting in settings:
+            seen = list(pool.map(partial(watch, setting, anytime), range(runs), chunksize=20))
+            rows.append(_row(setting, seen))
+    return Table({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def _row(setting: Setting, seen: Sequence[Looked]) -> dict[str, object]:
+    row: dict[str, object] = setting._asdict() | {"runs": len(seen)}
+    for name in ("announced", "missed", "excluded"):
+        promise = Promise(name, sum(getattr(run, name) for run in seen), len(seen), ERROR)
+        low, high = promise.limits
+        row |= {name: promise.share, f"{name}_low": low, f"{name}_high": high, f"{name}_kept": promise.kept}
+    first: Ints = np.array([run.found for run in seen])
+    named = np.where(first > 0, first, math.inf)
+    day = float(np.median(named))
+    return row | {"found": float(np.mean(first > 0)), "day": day if math.isfinite(day) else None}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tideproof.trust.looks", description=main.__doc__)
+    parser.add_argument("--runs", type=int, default=1000, help="runs of each setting")
+    parser.add_argument("--only", default="", help="settings whose name contains this")
+    parser.add_argument("--once", action="store_true", help="as if each look were the only one")
+    parser.add_argument("--workers", type=int, help="processes side by side; one a core unless it is given")
+    given = parser.parse_args(arguments)
+    settings = [setting for setting in DAILY if given.only in setting.name]
+    for setting in settings:
+        row = next(iter(looks([setting], given.runs, not given.once, given.workers)))
+        shares = (
+            f"{name} {100 * row[name]:.1f} ({100 * row[f'{name}_low']:.1f}-{100 * row[f'{name}_high']:.1f})"
+            for name in ("announced", "missed", "excluded")
+        )
+        print(
+            f"{setting.name}: {', '.join(shares)}, found {100 * row['found']:.1f}, day {row['day']}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
