@@ -108,7 +108,7 @@ class Fit:
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
-        self._contrasts: dict[tuple[int, int, float], Contrast] = {}
+        self._contrasts: dict[tuple[int, int, float | None], Contrast] = {}
         self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
 
     @classmethod
@@ -332,7 +332,7 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        asked = i, k, self.level if level is None else checks.level(level)
+        asked = i, k, None if level is None else checks.level(level)
         if asked not in self._contrasts:  # a report asks for the same one again and again
             always, found = self._ever(self.scale), self._widest
             self._contrasts[asked] = contrast(
@@ -340,7 +340,7 @@ class Fit:
                 self._on,
                 found.pairs,
                 (i, k),
-                level=asked[2],
+                level=self.level if level is None else level,
                 adaptive=self.adaptive,
                 ever=ever_apart(found, self._groups, (i, k), always, self.level, level),
             )
