@@ -28,6 +28,9 @@ class Recommendation:
     remarks : what looks wrong in how the experiment is used.
     direction : which rewards are good; an advantage is positive in both.
     scale : `"difference"`; with `"ratio"` or `"odds"`, margin, low and high are shares: 0.1 for 10 %.
+    confidence, rule : what the experiment was given to stop by, None without; the rule that holds now.
+    sure : whether, by that rule, `arm` is the best with that confidence.
+    promise : the rule in words.
     """
 
     arm: str | None
@@ -42,6 +45,10 @@ class Recommendation:
     chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
     direction: Direction = "maximize"
     scale: Scale = "difference"
+    confidence: float | None = None
+    rule: str | None = None
+    sure: bool = False
+    promise: str = ""
 
     @cached_property
     def p_best(self) -> float | None:
@@ -63,6 +70,9 @@ class Recommendation:
             "remarks",
             "direction",
             "scale",
+            "confidence",
+            "rule",
+            "sure",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -74,7 +84,7 @@ class Recommendation:
             return "nothing told yet"
         if self.arm is None:
             return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
-        text = f"select {self.arm}"
+        text = f"select {self.arm}{self._sureness()}"
         if self.margin is not None:
             high = self.direction == "maximize"
             gap = f"{self._said(self.margin, '+')} against" if high else f"{self._said(self.margin)} below"
@@ -83,6 +93,12 @@ class Recommendation:
             between = f"{self._said(self.low)} to {self._said(self.high)}"
             text += f" (95 % interval {between}), best with probability {self.p_best:.3f}"
         return text
+
+    def _sureness(self) -> str:
+        if self.confidence is None:
+            return ""
+        share = f"{100.0 * self.confidence:.10g} %"
+        return f", sure at {share} ({self.promise})" if self.sure else f", not yet sure at {share}"
 
     def _said(self, advantage: float, sign: str = "") -> str:
         """Return an advantage in words."""
