@@ -71,7 +71,9 @@ def test_what_is_said():
         run.ask(unit="visitor 1")
     calibrated = sure()
     assert play(calibrated) < 2000
-    assert "(calibrated for looks at every pull up to 2,000)" in str(calibrated.recommend())
+    assert "(calibrated for a look whenever something is told, up to 2,000 pulls)" in str(
+        calibrated.recommend()
+    )
 
 
 def test_who_looks_with_a_rule_is_not_warned():
@@ -79,7 +81,8 @@ def test_who_looks_with_a_rule_is_not_warned():
         run = sure(**options)
         for _ in range(8):
             play(run, 4)
-            found = run.recommend()
+            run.recommend()
+        found = run.recommend()
         assert any("look 8 at growing data" in remark for remark in found.remarks) == warned
         assert any("confidence=0.95" in remark for remark in found.remarks) == warned
 
@@ -93,7 +96,11 @@ def test_saved_replayed_and_pickled_it_stops_at_the_same_pull(tmp_path, rule, br
     run = sure(rule=rule)
     play(run, break_off)
     run.save(tmp_path / "run.json")
-    for again in (tp.Experiment.load(tmp_path / "run.json"), pickle.loads(pickle.dumps(run)), check_refold(run)):
+    for again in (
+        tp.Experiment.load(tmp_path / "run.json"),
+        pickle.loads(pickle.dumps(run)),
+        check_refold(run),
+    ):
         random = np.random.default_rng(1)
         random.standard_normal(break_off)
         for step in range(break_off, steps + 1):
@@ -134,7 +141,7 @@ def test_looking_changes_no_bits():
     random = np.random.default_rng(0)
     for step in range(60):
         for run in (seen, unseen):
-            pull = run.ask(environment=step // 7)
+            run.ask(environment=step // 7)
         reward = random.standard_normal()
         for run in (seen, unseen):
             run.tell(run.pulls_out()[0], reward)
@@ -248,7 +255,11 @@ def test_a_policy_that_has_the_rule_already():
         ({"policy": "ser3"}, InputError, "ser3"),
         ({"policy": "round-robin+raw"}, UnknownName, "unknown selection"),
         ({"budget": 4}, BudgetTooSmall, "a budget of 4 is too small to be sure of one of 3 arms: at least 6"),
-        ({"rule": "proven", "rewards": "conversions"}, InputError, "nothing is proven for conversions; use rule"),
+        (
+            {"rule": "proven", "rewards": "conversions"},
+            InputError,
+            "nothing is proven for conversions; use rule",
+        ),
     ],
 )
 def test_what_is_refused(options, error, said):

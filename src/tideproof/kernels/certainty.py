@@ -53,6 +53,6 @@ def is_sure(fit, leader, row, gate, bound):
 
 @kernel
 def may_be_proven(fit, leader, row, bound):
-    """Tell whether the likelihood, at its best, speaks for the leader by more than the bound: else nothing can."""
+    """Tell whether the likelihood, at its best, speaks for the leader by more than the bound."""
     t, nu = least_lead(fit, leader, row), freedom(fit)
     return t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > bound

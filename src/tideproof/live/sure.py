@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -27,17 +27,18 @@ from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.sure import RULES, checked_confidence, rule_prefix, watched
 from tideproof.policies.sure_bounds import CAP, bound_for, normal_deviate
+from tideproof.words import counted
 
 Rule = Literal["calibrated", "proven"]
 
 LONG = 10_000_000  # looks; the cap without a budget for rewards of which nothing is proven beyond it
 LATER = 0.2  # share of the error that is left to the proven rule after the cap, where there is no budget
-_WORTH = 0.7  # of the deviate that is needed: by a quick estimate below it no test by scores is made
+_HOPE, _WORTH = 0.5, 0.7  # of the deviate that is needed: by differences, then by ratios, worth a closer look
 _ROWS = 1000  # environments for which one reward more is worth a look
 
 
 class Found(NamedTuple):
-    """What a look found: the number of an arm that is surely the best, by which rule; whether it took long."""
+    """What a look found: the number of the arm that is surely the best, by which rule; whether it took long."""
 
     arm: int | None
     rule: str
@@ -66,9 +67,9 @@ class StopRule(NamedTuple):
         numbers, rule = state.numbers, self.current(state.book)
         if rule == "proven":
             return _proven(numbers, self._error(rule))
-        if _looks(state.book) > self.cap:
+        if _used(state.book) > self.cap:
             return Found(None, rule)
-        bound = _bound(len(numbers.active), self.cap, 1.0 - self._error(rule))
+        bound = _bound(len(numbers.active), self._looks(state), 1.0 - self._error(rule))
         if not self.normal:
             return _by_scores(numbers, normal_deviate(bound), fit)
         leader = leader_of(numbers.fit)
@@ -77,7 +78,17 @@ class StopRule(NamedTuple):
 
     def current(self, book: Book) -> str:
         """Return the rule that holds now."""
-        return "proven" if self.name == "proven" or (self.later and _looks(book) > self.cap) else "calibrated"
+        return "proven" if self.name == "proven" or (self.later and _used(book) > self.cap) else "calibrated"
+
+    def _looks(self, state: State) -> int:
+        """Return how many looks there can be up to the cap, if rewards go on to come as many at a time.
+
+        A summary of thousands is one look. Where a pull stands for many rewards, the cap does, too.
+        """
+        book, batches = state.book, state.numbers.batches
+        told = book.settled + book.surplus + book.warm
+        cap = self.cap * (book.settled + book.surplus) / book.settled if book.settled else max(self.cap, told)
+        return max(batches, math.ceil(cap * batches / max(told, 1)))
 
     def _error(self, rule: str) -> float:
         error = 1.0 - self.confidence
@@ -88,7 +99,7 @@ class StopRule(NamedTuple):
     def said(self, book: Book) -> dict[str, Any]:
         """Return what a recommendation says of it."""
         rule = self.current(book) if book.sure is None else book.sure.rule
-        promise = f"calibrated for looks at every pull up to {self.cap:,}"
+        promise = f"calibrated for a look whenever something is told, up to {counted(self.cap, 'pull')}"
         return {
             "confidence": self.confidence,
             "rule": rule,
@@ -122,13 +133,13 @@ class Looks:
         return state.numbers.batches, float(state.numbers.fit.rss[0])
 
 
-@cache
+@lru_cache(1024)
 def _bound(arms: int, cap: int, confidence: float) -> float:
     return bound_for(arms, cap, confidence)
 
 
-def _looks(book: Book) -> int:
-    """Return at how many moments one may have looked: after every pull, or every summary of others."""
+def _used(book: Book) -> int:
+    """Return how much of the cap is used up: pulls that were told, or summaries of what was not asked for."""
     return max(book.settled, len(book.summaries))
 
 
@@ -149,13 +160,13 @@ def _proven(numbers: Numbers, error: float) -> Found:
 
 def _by_scores(numbers: Numbers, deviate: float, fit: Callable[[], Fit]) -> Found:
     """Look by tests that survive rare events and skewed money."""
-    if numbers.scale == "difference":
-        quick = least_lead(numbers.fit, leader_of(numbers.fit), None)
-    else:
+    nothing = Found(None, "calibrated")
+    if least_lead(numbers.fit, leader_of(numbers.fit), None) < _HOPE * deviate:
+        return nothing
+    if numbers.scale != "difference":
         found = numbers.scaled()
-        quick = 0.0 if found is None else _quick_lead(found, numbers.sign)
-    if quick < _WORTH * deviate:
-        return Found(None, "calibrated")
+        if found is None or _quick_lead(found, numbers.sign) < _WORTH * deviate:
+            return nothing
     made = fit()
     sure = len(made.groups) == 1 and made.lead(made.best) >= deviate
     arm = numbers.active[made.cells.arms.index(made.best)] if sure else None
@@ -197,7 +208,7 @@ def check_rule(created: e.Created) -> None:
 def unwrapped(
     spec: PolicySpec, confidence: float | None, rule: str | None
 ) -> tuple[PolicySpec, tuple[float | None, str | None]]:
-    """Return the policy without the rule that `tp.policy("contrast", confidence=0.95)` gave it, and the rule."""
+    """Return the policy without the rule that `tp.policy(..., confidence=0.95)` gave it, and that rule."""
     for name, prefix in RULES.items():
         if spec.policy.name.startswith(prefix):
             options = dict(spec.options)
