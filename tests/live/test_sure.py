@@ -243,6 +243,70 @@ def test_a_policy_that_has_the_rule_already():
         tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", bound=7.0))
 
 
+@pytest.mark.parametrize("rewards", ["conversions", "money"])
+def test_equal_arms_that_are_looked_at_daily(rewards):
+    """Of 60 runs more than 12 stop in one of 10,000 cases if 5 % do; two such tests."""
+    stopped = 0
+    for seed in range(60):
+        run = tp.Experiment(["A", "B"], budget=280_000, rewards=rewards, confidence=0.95, seed=seed)
+        random = np.random.default_rng(seed)
+        for day in range(14):
+            for arm in run.arms:
+                if rewards == "conversions":
+                    told = {"successes": int(random.binomial(10_000, 0.03 + 0.01 * (day % 3)))}
+                else:
+                    paid = np.exp(1.3 * random.standard_normal(2_000)) * (1 + day % 3)
+                    told = {"mean": float(paid.mean()), "variance": float(paid.var(ddof=1))}
+                n = 10_000 if rewards == "conversions" else 2_000
+                run.tell_summary(arm=arm, environment=day, n=n, **told)
+            if run.done:
+                break
+        stopped += run.done
+    assert stopped <= 12
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("scale", ["auto", "odds", "difference"])
+def test_a_better_rate_is_found(direction, scale):
+    run = tp.Experiment(
+        ["A", "B", "C"], rewards="conversions", confidence=0.95, scale=scale, direction=direction, budget=600
+    )
+    random, step = np.random.default_rng(2), 0
+    while not run.done:
+        pull = run.ask(environment=step // 50)
+        run.tell(pull, float(random.random() < {"A": 0.2, "B": 0.8, "C": 0.5}[pull.arm]))
+        step += 1
+    assert step < 600
+    assert run.recommend().sure
+    assert run.recommend().arm == ("B" if direction == "maximize" else "A")
+    assert run.fit().lead(run.fit().best) > 2.8
+    check_refold(run)
+
+
+def test_a_handful_of_events_makes_nobody_sure():
+    run = tp.Experiment(["A", "B"], rewards="conversions", confidence=0.95)
+    for arm, successes in (("A", 0), ("B", 9)):
+        run.tell_summary(arm=arm, environment="monday", n=9, successes=successes)
+    assert run.fit().lead("B") == 0.0
+    assert not run.done
+
+
+def test_a_summary_is_one_look():
+    daily, single = (tp.Experiment(["A", "B"], budget=20_000, confidence=0.95) for _ in range(2))
+    for run, n in ((daily, 1_000), (single, 1)):
+        for arm in run.arms:
+            run.tell_summary(arm=arm, environment=1, n=n, mean=0.0, variance=1.0 if n > 1 else None)
+    assert daily._rule._looks(daily._state) == 20
+    assert single._rule._looks(single._state) == 20_000
+    pulls = single.ask(n=400, environment=2)
+    assert single._rule._looks(single._state) == 20_000
+    for arm in single.arms:
+        own = [pull for pull in pulls if pull.arm == arm]
+        single.tell_summary(arm=arm, environment=2, n=100 * len(own), mean=0.0, variance=1.0)
+    looks = 20_000 * (40_002 / 400) * 4 / 40_002  # a pull stands for a hundred rewards
+    assert single._rule._looks(single._state) == pytest.approx(looks, abs=1.0)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [

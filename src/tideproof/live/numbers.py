@@ -172,7 +172,8 @@ class Numbers(Ahead):
         count = len(self.places.labels)
         rows = (array[:count].tobytes() for array in self.places.rows)
         both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
-        return [*both, *rows]
+        then = () if self.then is None else (self.then.proof.floats.tobytes(),)
+        return [*both, *rows, *then]
 
     def _clear_scratch(self) -> None:
         """Empty what kernels work on, so that the bytes do not tell who looked."""

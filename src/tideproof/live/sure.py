@@ -38,7 +38,7 @@ _ROWS = 1000  # environments for which one reward more is worth a look
 
 
 class Found(NamedTuple):
-    """What a look found: the number of the arm that is surely the best, by which rule; whether it took long."""
+    """What a look found: the number of the arm that is surely best, by which rule; whether it took long."""
 
     arm: int | None
     rule: str
