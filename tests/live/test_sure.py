@@ -12,6 +12,7 @@ from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.kernels.replicate import SAMPLES
 from tideproof.lab.engines.cpu import empty_trace, run_loop
 from tideproof.live import events as e
+from tideproof.live import then as then_module
 
 MEANS = {"A": 0.0, "B": 0.8, "C": 0.2}
 
@@ -197,6 +198,16 @@ def test_a_retired_arm_stays_beside_the_others():
     run.retire_arm("C")
 
 
+def test_all_moments_pass_once(monkeypatch):
+    monkeypatch.setattr(then_module, "MOMENTS", 3)
+    run, made = sure(rule="proven", confidence=0.9999), []
+    summed = run._numbers.sums_of
+    monkeypatch.setattr(run._numbers, "sums_of", lambda arms: made.append(arms) or summed(arms))
+    play(run, 60, means=dict.fromkeys(MEANS, 0.0))
+    assert run._numbers.then.proof.view.moments[0] == 3
+    assert len(made) == 3
+
+
 def test_a_correction_begins_the_proof_anew():
     run = sure(rule="proven", confidence=0.999)
     play(run, 60)
@@ -253,7 +264,9 @@ def test_equal_arms_that_are_looked_at_daily(rewards):
         for day in range(14):
             for arm in run.arms:
                 if rewards == "conversions":
-                    told = {"successes": int(random.binomial(10_000, 0.03 + 0.01 * (day % 3)))}
+                    told: dict[str, float] = {
+                        "successes": int(random.binomial(10_000, 0.03 + 0.01 * (day % 3)))
+                    }
                 else:
                     paid = np.exp(1.3 * random.standard_normal(2_000)) * (1 + day % 3)
                     told = {"mean": float(paid.mean()), "variance": float(paid.var(ddof=1))}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tideproof.core.arrays import Floats, Ints, Memory, allocate
 from tideproof.kernels.certainty import FEWEST
 from tideproof.kernels.fixed_effects import FixedEffects, connected, freedom
-from tideproof.kernels.proof import Proof, pass_moment
+from tideproof.kernels.proof import MOMENTS, Proof, pass_moment
 from tideproof.live.sums import Sums
 
 
@@ -52,7 +52,8 @@ class Then(NamedTuple):
 
     def is_due(self, fit: Any) -> bool:
         """Tell whether the next moment may have come; `fit` is of the arms that are played."""
-        due = fit.told[0] >= self.proof.view.next[0]
+        proof = self.proof.view
+        due = proof.moments[0] < MOMENTS and fit.told[0] >= proof.next[0]
         return bool(due and connected(fit) and freedom(fit) >= FEWEST)
 
     def now(self, sums: Sums) -> tuple[Proof, FixedEffects]:
