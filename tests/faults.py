@@ -15,7 +15,15 @@ from naive import check_refold
 from tideproof.live.experiment import Experiment
 from tideproof.live.pull import OUT
 
-POLICIES = ["linlucb", "contrast", "round-robin+period", "ucb1-normal", "top-two-thompson", "ser3"]
+POLICIES = [
+    "linlucb",
+    "contrast",
+    "round-robin+period",
+    "ucb1-normal",
+    "top-two-thompson",
+    "ser3",
+    "proven:contrast",
+]
 
 
 class Interrupt(BaseException):

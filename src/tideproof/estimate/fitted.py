@@ -297,6 +297,19 @@ class Fit:
         group = next(group for group in self.ranking if arm in group)
         return next((other for other in group if other != arm), None)
 
+    def lead(self, arm: Any) -> float:
+        """Return the least normal deviate of its lead over another arm, on the scale that says least.
+
+        0 with too few events, and where nothing is known of the noise or arms cannot be compared.
+        """
+        i, pairs = self._position(arm), self._widest.pairs
+        others = np.delete(np.arange(self.cells.K), i)
+        few = any(not pairs.enough(i, k) for k in others.tolist())
+        if few or not self.freedom or self.exact or len(self.groups) > 1:
+            return 0.0
+        found = self._sign * pairs.deviates(np.full(others.size, i), others)
+        return float(np.nan_to_num(found, nan=0.0).min())
+
     @cached_property
     def shifts(self) -> Table:
         """One row an environment.

@@ -49,3 +49,10 @@ def is_sure(fit, leader, row, gate, bound):
     """
     least = least_lead(fit, leader, row)
     return least >= gate and -log_tail(least, float(freedom(fit))) >= bound
+
+
+@kernel
+def may_be_proven(fit, leader, row, bound):
+    """Tell whether the likelihood, at its best, speaks for the leader by more than the bound."""
+    t, nu = least_lead(fit, leader, row), freedom(fit)
+    return t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > bound

@@ -174,9 +174,13 @@ class Ahead(Told):
         self._ready, self._designed = True, found is None
 
     def finish(self) -> None:
-        """End an event: take what it did to the design into the sums, so that bits do not tell who looked."""
+        """End an event: take what it did to the design into the sums, so that bits do not tell who looked.
+
+        Remember the moment, if a proof may begin there.
+        """
         if self._fits and not self._designed:
             self._design.take_in(self._places_taken)
+        self._remember()
 
     def _lay_out(self) -> None:
         """Lay all pulls that are out on the design of told rewards."""

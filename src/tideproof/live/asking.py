@@ -56,7 +56,8 @@ class Asking(Reading):
         Raises
         ------
         Finished
-            If fewer pulls than that are left, the policy has stopped, or the experiment is paused or stopped.
+            If fewer pulls than that are left, the policy has stopped, or the experiment is paused, stopped or
+            sure.
         """
         if unit is None:
             return self._ask(environment, n, by)
@@ -160,7 +161,10 @@ class Asking(Reading):
 
     def _check_open(self, wanted: int) -> None:
         """Raise if that many pulls cannot be asked for."""
+        self._look()
         book = self._state.book
+        if book.sure is not None:
+            raise Finished(f"there is nothing left to ask: {self._selected()}")
         if book.stopped or book.paused:
             raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._selected()}")
         if book.remaining is not None and wanted > book.remaining:

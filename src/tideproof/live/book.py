@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
+from tideproof.live.events import Sure
 from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull
 
 
@@ -66,11 +67,12 @@ class Book:
     late : pulls that were told after their window had closed.
     asked : pulls of each arm, without those.
     paused, stopped : whether nothing is asked.
+    sure : the event that says which arm is the best; None while none does.
     """
 
     VALUES = (
         "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "late", "paused",
-        "stopped", "units", "plans",
+        "stopped", "sure", "units", "plans",
     )  # fmt: skip
 
     def __init__(self, arms: Iterable[str], budget: int | None, session: str, salt: str) -> None:
@@ -91,6 +93,7 @@ class Book:
         self.current: Label | None = None
         self.settled = self.surplus = self.warm = self.lost = self.late = 0
         self.paused = self.stopped = False
+        self.sure: Sure | None = None
         self.asked = [0] * len(self.arms)
 
     def save(self, touched: Iterable[int], unit: str | None = None, label: Label | None = None) -> Mark:

@@ -33,6 +33,16 @@ class Effects:
         options = self.created.options
         return options.get("rewards") == "conversions" and "lease" in options
 
+    @property
+    def open_ended(self) -> bool:
+        """Whether the policy need not know the budget, which is only a cap: a rule may stop it before."""
+        policy = self.spec.policy
+        return "confidence" in self.created.options and (policy.anytime or not policy.needs_horizon)
+
+    def params(self, arms: int, horizon: int | None) -> Any:
+        """Return the numbers of the policy with that many arms, or say what is wrong with them."""
+        return self.spec.params(arms, None if self.open_ended else horizon)
+
     def apply(self, event: e.Event, touched: Sequence[int]) -> None:
         """Take in an event that touches these pulls."""
         if isinstance(event, e.Summarised):
@@ -131,6 +141,7 @@ class Effects:
             self.book.rewards[event.pull] = event.reward
         else:
             self._replace(event.pull, event.reward)
+            self.book.sure = None  # of other rewards
 
     def _replace(self, number: int, reward: float) -> None:
         book = self.book
@@ -144,16 +155,19 @@ class Effects:
     def _arm_added(self, event: e.ArmAdded) -> None:
         self.book.arms.append(event.arm)
         self.book.asked.append(0)
+        self.book.sure = None  # of the others
         self._seat()
 
     def _arm_retired(self, event: e.ArmRetired) -> None:
         self.book.retired.append(event.arm)
+        if self.book.sure is not None and self.book.sure.arm == event.arm:
+            self.book.sure = None
         self._seat()
 
     def _seat(self) -> None:
         self.book.plans = {}
         active = self.book.active
-        params = self.spec.params(len(active), self.book.horizon)
+        params = self.params(len(active), self.book.horizon)
         self.numbers.seat(len(self.book.arms), active, params)
 
     def _extended(self, event: e.Extended) -> None:
@@ -163,13 +177,16 @@ class Effects:
     def _reckon(self, always: bool = False) -> None:
         """Tell the policy its horizon, where that is not just the budget it began with."""
         if always or self.book.surplus or self.book.warm:
-            self.numbers.set_params(self.spec.params(len(self.book.active), self.book.horizon))
+            self.numbers.set_params(self.params(len(self.book.active), self.book.horizon))
 
     def _paused(self, event: e.Event) -> None:
         self.book.paused = isinstance(event, e.Paused)
 
     def _stopped(self, event: e.Stopped) -> None:
         self.book.stopped = True
+
+    def _sure(self, event: e.Sure) -> None:
+        self.book.sure = event
 
     def _opened(self, event: e.Opened) -> None:
         self.book.session = event.session
@@ -208,6 +225,7 @@ _EFFECTS: dict[type[Any], Callable[[Effects, Any], None]] = {
     e.Paused: Effects._paused,
     e.Resumed: Effects._paused,
     e.Stopped: Effects._stopped,
+    e.Sure: Effects._sure,
     e.Noted: Effects._noted,
     e.Warmed: Effects._warmed,
     e.Salted: Effects._salted,

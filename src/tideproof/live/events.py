@@ -161,6 +161,16 @@ class Stopped(NamedTuple):
     why: str
 
 
+class Sure(NamedTuple):
+    """An arm is the best, by that rule, with that confidence: nothing is asked any more."""
+
+    at: float
+    by: str | None
+    arm: int
+    rule: str
+    confidence: float
+
+
 class Noted(NamedTuple):
     """What somebody wanted to remember."""
 
@@ -195,7 +205,7 @@ class Carried(NamedTuple):
 
 Event = (
     Created | Opened | Asked | Told | Added | Shared | Summarised | Cancelled | Expired | Corrected | ArmAdded
-    | ArmRetired | Extended | Paused | Resumed | Stopped | Noted | Warmed | Salted | Carried
+    | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed | Salted | Carried
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

@@ -25,6 +25,7 @@ from tideproof.live.scaled import Rewards, checked_rewards, checked_scale
 from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
+from tideproof.live.sure import Rule, checked_rule, unwrapped
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.wrong_scale import Scale
 
@@ -43,6 +44,10 @@ class Experiment(Asking, Telling, Steering):
         Number of pulls; None if it is open, for policies that need not know it.
     policy
         A registered name, `tp.policy(...)` or a `Policy` itself.
+    confidence, rule
+        With a confidence, such as 0.95, it is `done` when an arm is the best with that confidence, however
+        often one looks; the budget is then a cap. The rule is `"calibrated"`, by simulation, or `"proven"`, a
+        theorem for normal rewards that takes about twice as many pulls.
     seed
         Of the policy's own random choices: same seed and rewards, same run.
     direction
@@ -84,6 +89,8 @@ class Experiment(Asking, Telling, Steering):
         *,
         budget: int | None = None,
         policy: Chosen = "contrast",
+        confidence: float | None = None,
+        rule: Rule | None = None,
         seed: int = 0,
         direction: Direction = "maximize",
         rewards: Rewards = "normal",
@@ -96,7 +103,7 @@ class Experiment(Asking, Telling, Steering):
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
-        spec = as_policy(policy)
+        spec, promise = unwrapped(as_policy(policy), confidence, rule)
         budget = None if budget is None else whole("budget", budget, 1, MOST)
         kind = checked_rewards(rewards)
         compared = checked_scale(scale, kind, spec)
@@ -105,6 +112,7 @@ class Experiment(Asking, Telling, Steering):
         options: dict[str, Any] = {"limits": checked_limits(limits)}
         if kind != "normal":
             options |= {"rewards": kind, "scale": compared}
+        options |= checked_rule(promise, spec, kind, len(names), budget)
         if kind == "conversions" and lease is not None and default is None:
             default = 0.0
         bounds = checked_bounds(floors, caps, names)

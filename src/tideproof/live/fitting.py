@@ -16,9 +16,11 @@ from tideproof.live.rewards import LARGEST, checked_limits
 from tideproof.live.scaled import checked_rewards
 from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
+from tideproof.live.sure import check_rule, rule_of
+from tideproof.policies.sure import RULES
 from tideproof.stats.wrong_scale import Scale
 
-OPTIONS = {"limits", "floors", "caps", "lease", "default", "rewards", "scale"}
+OPTIONS = {"limits", "floors", "caps", "lease", "default", "rewards", "scale", "confidence", "rule"}
 
 
 def checked_created(created: e.Created) -> e.Created:
@@ -35,6 +37,7 @@ def checked_created(created: e.Created) -> e.Created:
     checked_rewards(created.options.get("rewards", "normal"))
     if created.options.get("scale", "difference") not in get_args(Scale):
         raise InputError(f"no experiment has the scale {created.options['scale']!r}")
+    check_rule(created)
     limits = checked_limits(created.options.get("limits"))
     return created._replace(options=created.options | {"limits": limits})
 
@@ -122,6 +125,12 @@ def _arm_retired(state: State, event: e.ArmRetired) -> None:
     _need(event.arm in active and len(active) > 2, event)
 
 
+def _sure(state: State, event: e.Sure) -> None:
+    rule = rule_of(state.created)
+    _need(rule is not None and event.rule in RULES and event.confidence == rule.confidence, event)
+    _need(event.arm in state.book.active and state.book.sure is None, event)
+
+
 def _extended(state: State, event: e.Extended) -> None:
     _need(event.budget is None or 1 <= event.budget <= MOST, event)
 
@@ -165,6 +174,7 @@ _CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Corrected: _corrected,
     e.ArmAdded: _arm_added,
     e.ArmRetired: _arm_retired,
+    e.Sure: _sure,
     e.Extended: _extended,
     e.Warmed: _warmed,
     e.Salted: _salted,

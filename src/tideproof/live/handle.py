@@ -18,6 +18,7 @@ from tideproof.live.pull import Label, Pull
 from tideproof.live.remarks import Watch
 from tideproof.live.singles import Singles
 from tideproof.live.state import State
+from tideproof.live.sure import Looks, rule_of
 from tideproof.stats.wrong_scale import Scale
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -53,6 +54,8 @@ class Handle:
         self._process = os.getpid()
         self._here = threading.local()  # where each thread is
         self._watch = Watch()
+        self._rule = rule_of(state.created)
+        self._looks = Looks()
         self._singles = Singles()
         self._opened = True  # whether this process gives out ids of its own
 

@@ -15,6 +15,7 @@ from tideproof.live.ahead import Ahead
 from tideproof.live.environments import Saved
 from tideproof.live.pull import Label
 from tideproof.live.sums import Kept
+from tideproof.live.then import Then
 
 
 class Undo(NamedTuple):
@@ -49,6 +50,8 @@ class Numbers(Ahead):
         """Replace one told reward by another."""
         row = self.places.row(label)
         self._correct_cell(row, arm, old, new)
+        if self.then is not None:
+            self.then = Then.begin(self.active)
         if arm not in self._place:
             return
         merges, run = self.spec.policy.merges, self._runs[0]
@@ -82,6 +85,8 @@ class Numbers(Ahead):
     def seat(self, arms: int, active: list[int], params: Any) -> None:
         """Begin the policy anew with these arms of that many, from the cells of everything told."""
         self.active, self.params = active, params
+        if self.then is not None:
+            self.then = self.then.seated(active)
         self.rebuild(arms)
 
     def rebuild(self, arms: int | None = None) -> None:
@@ -108,7 +113,7 @@ class Numbers(Ahead):
         """Return what to go back to after changes to these environments."""
         counters = (
             self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
-            self.params, tuple(self._new),
+            self.params, tuple(self._new), self.then,
         )  # fmt: skip
         laid = {self.places.labels[row] for row, _ in self._new}  # who looks ahead writes there
         rows = [row for row in map(self.places.find, labels) if row is not None]
@@ -126,7 +131,7 @@ class Numbers(Ahead):
         """Go back; may be done again where it was interrupted."""
         self._floats[:], self._ints[:] = undo.floats, undo.ints
         (self.batches, out, where, self._latest, self._ready, self._designed, self.params,
-         new) = undo.counters  # fmt: skip
+         new, self.then) = undo.counters  # fmt: skip
         self._out, self._where, self._new = list(out), list(where), list(new)
         rows = {*undo.rows, *range(undo.places.labels, len(self.places.labels))}
         self._moved, among = undo.moved
@@ -142,11 +147,12 @@ class Numbers(Ahead):
         single = [self.batches, self._latest, self._ready, self._designed]
         lists = [self._out, self._where, self._new, sorted(self._moved)]
         parts = [self.places.contents(), self._told.contents(), self._design.contents()]
-        return [self._floats, self._ints, single, lists, parts]
+        then = None if self.then is None else self.then.contents()
+        return [self._floats, self._ints, single, lists, parts, then]
 
     def refill(self, arms: int, active: list[int], params: Any, contents: Any) -> None:
         """Be what another was."""
-        floats, ints, single, (out, where, new, moved), (places, told, design) = contents
+        floats, ints, single, (out, where, new, moved), (places, told, design), then = contents
         self.active, self.params = active, params
         self.places.reseat(arms, len(active))
         self._begin(len(active))
@@ -156,6 +162,7 @@ class Numbers(Ahead):
         self._new = [(row, place) for row, place in new]
         self.places.refill(places)
         self._told.refill(told)
+        self.then = None if then is None else Then.of(*then)
         self._design.refill(design)
 
     def buffers(self) -> list[bytes]:
@@ -165,7 +172,8 @@ class Numbers(Ahead):
         count = len(self.places.labels)
         rows = (array[:count].tobytes() for array in self.places.rows)
         both = (each.tobytes() for m in (self.memory, self.ahead) for each in (m.floats, m.ints))
-        return [*both, *rows]
+        then = () if self.then is None else (self.then.proof.floats.tobytes(),)
+        return [*both, *rows, *then]
 
     def _clear_scratch(self) -> None:
         """Empty what kernels work on, so that the bytes do not tell who looked."""

@@ -40,15 +40,26 @@ class Reading(Handle):
 
     @property
     def done(self) -> bool:
-        """Whether no further pull can be asked for."""
+        """Whether no further pull can be asked for: the budget is spent, or an arm is surely the best."""
         return self._done()
 
     @locked
     def _done(self) -> bool:
+        self._look()
         book = self._state.book
-        if book.remaining == 0 or book.stopped:
+        if book.remaining == 0 or book.stopped or book.sure is not None:
             return True
         return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
+
+    def _look(self) -> None:
+        """Ask the rule, if there is one and something was told since it was asked last; under the lock."""
+        rule, state = self._rule, self._state
+        if rule is None or state.book.sure is not None or not self._looks.due(state):
+            return
+        found = rule.look(state, lambda: self._fitted(self._cells(state.numbers.active)()))
+        self._looks.note(state, found.costly)
+        if found.arm is not None:
+            self._state.add(e.Sure(self._now(), None, found.arm, found.rule, rule.confidence))
 
     @locked
     def pulls_out(self) -> list[Pull]:
@@ -112,6 +123,7 @@ class Reading(Handle):
 
     @locked
     def _evidence(self) -> tuple[Recommendation, Any, Facts]:
+        self._look()
         selected, state = self._selected(), self._state
         cells = None if selected.arm is None else self._cells(state.numbers.active)
         return selected, cells, facts(state)
@@ -123,11 +135,16 @@ class Reading(Handle):
         told, component = numbers.known()
         names = [book.arms[arm] for arm in numbers.active]
         groups = tuple(tuple(names[i] for i in group) for _, group in members(component))
-        arm = book.arms[numbers.select(numbers.scaled())] if told and len(groups) == 1 else None
+        arm = None
+        if book.sure is not None:
+            arm = book.arms[book.sure.arm]
+        elif told and len(groups) == 1:
+            arm = book.arms[numbers.select(numbers.scaled())]
         adaptive = self.policy.policy.adaptive
-        return Recommendation(
+        found = Recommendation(
             arm, None, None, None, None, told, groups, adaptive, direction=self.direction, scale=self.scale
         )
+        return found if self._rule is None else replace(found, **self._rule.said(book))
 
     def history(self) -> Table:
         """Return rewards from before, every pull in the order of asking, every summary in that of telling.

@@ -30,6 +30,9 @@ class Recommendation:
     direction : which rewards are good; an advantage is positive in both.
     prior : what `p_best` takes for granted, `"exchangeable"` or `"flat"`.
     scale : `"difference"`; with `"ratio"` or `"odds"`, margin, low and high are shares: 0.1 for 10 %.
+    confidence, rule : what the experiment was given to stop by, None without; the rule that holds now.
+    sure : whether, by that rule, `arm` is the best with that confidence.
+    promise : the rule in words.
     """
 
     arm: str | None
@@ -45,6 +48,10 @@ class Recommendation:
     direction: Direction = "maximize"
     scale: Compared = "difference"
     prior: Prior = "exchangeable"
+    confidence: float | None = None
+    rule: str | None = None
+    sure: bool = False
+    promise: str = ""
 
     @cached_property
     def p_best(self) -> float | None:
@@ -67,6 +74,9 @@ class Recommendation:
             "remarks",
             "direction",
             "scale",
+            "confidence",
+            "rule",
+            "sure",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -78,7 +88,7 @@ class Recommendation:
             return "nothing told yet"
         if self.arm is None:
             return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
-        text = f"select {self.arm}"
+        text = f"select {self.arm}{self._sureness()}"
         if self.margin is not None:
             high = self.direction == "maximize"
             gap = f"{self._said(self.margin, '+')} against" if high else f"{self._said(self.margin)} below"
@@ -88,6 +98,12 @@ class Recommendation:
             text += f" (95 % interval {between}), best with probability {self.p_best:.3f}"
             text += f" ({SAID[self.prior]})"
         return text
+
+    def _sureness(self) -> str:
+        if self.confidence is None:
+            return ""
+        share = f"{100.0 * self.confidence:.10g} %"
+        return f", sure at {share} ({self.promise})" if self.sure else f", not yet sure at {share}"
 
     def _said(self, advantage: float, sign: str = "") -> str:
         """Return an advantage in words."""

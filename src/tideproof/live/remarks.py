@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     environments : those with a told reward.
     asked_over : seconds between the first ask and the last.
     late : pulls that were told after their window had closed.
-    stops : whether the policy stops by a rule of its own.
+    stops : whether it stops by a rule that allows for looks.
     done : whether nothing can be asked any more.
     """
 
@@ -76,8 +76,8 @@ def facts(state: State) -> Facts:
         environments=len(numbers.places.told),
         asked_over=times[-1] - times[0] if times and times[0] else 0.0,
         late=book.late,
-        stops=state.spec.policy.stops,
-        done=book.remaining == 0 or book.stopped,
+        stops=state.spec.policy.stops or "confidence" in state.created.options,
+        done=book.remaining == 0 or book.stopped or book.sure is not None,
     )
 
 
@@ -253,5 +253,6 @@ def _looks(watch: Watch, facts: Facts) -> Iterable[str]:
     if watch.looks >= LOOKS and not facts.stops:
         yield (
             f"this is look {watch.looks} at growing data: interval and probability are right for one look, "
-            f"at a moment chosen beforehand; stopping when they look good errs more often"
+            f"at a moment chosen beforehand; stopping when they look good errs more often, unless by a rule: "
+            f"Experiment(..., confidence=0.95)"
         )

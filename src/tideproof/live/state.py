@@ -55,7 +55,9 @@ class State(Effects):
         self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
         scale = made.options.get("scale", "difference")
-        self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, made.budget, scale)
+        horizon = None if self.open_ended else made.budget
+        proves = "confidence" in made.options and "rewards" not in made.options
+        self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, horizon, scale, proves)
         self._done = 1
         self._before = None  # last: an interrupted beginning is begun again
 
@@ -77,7 +79,7 @@ class State(Effects):
                 check(self, event)
                 self.apply(event, self.touched(event))
             book = self.book
-            params = self.spec.params(len(book.active), book.horizon)
+            params = self.params(len(book.active), book.horizon)
             numbers.refill(len(book.arms), book.active, params, contents)
         except BaseException:
             self.begin()

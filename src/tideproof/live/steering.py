@@ -18,7 +18,7 @@ class Steering(Handle):
         """Add an arm; the policy begins anew with everything told so far."""
         book = self._state.book
         checked_arms([*book.arms, arm])
-        self._state.spec.params(len(book.active) + 1, book.horizon)
+        self._state.params(len(book.active) + 1, book.horizon)
         self._state.add(e.ArmAdded(self._now(), by, arm))
 
     @locked
@@ -44,7 +44,7 @@ class Steering(Handle):
         if budget is not None:
             budget = whole("budget", budget, max(asked, 1), MOST)
         if budget != book.budget:
-            self._state.spec.params(len(book.active), budget)
+            self._state.params(len(book.active), budget)
             self._state.add(e.Extended(self._now(), by, budget))
 
     @locked

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.graph import components, inverse
@@ -36,6 +37,15 @@ class _Step(NamedTuple):
     rows: Ints
     values: Values
     old: Values
+
+
+class Quadratic(NamedTuple):
+    """Q(mu) = c - 2 b'mu + mu'L mu, of n numbers."""
+
+    L: Floats
+    b: Floats
+    c: float
+    n: float
 
 
 class Kept(NamedTuple):
@@ -88,13 +98,26 @@ class Sums:
     def solved(self, read: Callable[[Ints], Values]) -> Solution:
         """Take in the rows that changed, which `read` returns, and solve."""
         self.take_in(read)
-        totals = self._step.totals
-        linked = totals.meet > 0
+        return self.solution()
+
+    @property
+    def quadratic(self) -> Quadratic:
+        """The squared deviations from any means, once shifts are taken out."""
+        totals, (_, between) = self._step.totals, self._links()
+        laplacian = np.diag(between.sum(axis=1)) - between
+        return Quadratic(laplacian, totals.right, totals.squares, totals.told - totals.environments)
+
+    def _links(self) -> tuple[NDArray[np.bool_], Floats]:
+        """Return who met whom, and how closely."""
+        linked = self._step.totals.meet > 0
         np.fill_diagonal(linked, False)
-        between = np.where(linked, totals.links, 0.0)
+        return linked, np.where(linked, self._step.totals.links, 0.0)
+
+    def solution(self) -> Solution:
+        """Solve what was taken in."""
+        totals, laplacian, (linked, between) = self._step.totals, self.quadratic.L, self._links()
         component = components(linked)
         P = inverse(between, component)
-        laplacian = np.diag(between.sum(axis=1)) - between
         mu = np.zeros(len(P))
         for _ in range(2):  # once to solve, once more to refine
             mu += P @ (totals.right - laplacian @ mu)

@@ -6,7 +6,7 @@ too; whoever tells here notes what it has to catch up with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.environments import Environments
 from tideproof.live.scaled import Scaled, scaled
 from tideproof.live.sums import Sums, Values
+from tideproof.live.then import Then
 from tideproof.policies.spec import PolicySpec
 from tideproof.stats.solve import Solution, component_of
 from tideproof.stats.wrong_scale import Scale
@@ -45,6 +46,7 @@ class Told:
     places : slots and cells of every environment.
     batches : told batches so far, single rewards and summaries alike.
     scale : on which the policy compares arms; cells and `memory` are of rewards as they are.
+    then : what was known at some moments, where somebody wants a proof.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Told:
         sign: float,
         horizon: int | None,
         scale: Scale = "difference",
+        proves: bool = False,
     ) -> None:
         self.spec, self.seed, self.sign, self.scale = spec, seed, sign, scale
         self._seed = np.uint64(seed)
@@ -64,6 +67,7 @@ class Told:
         self.active = list(range(arms))
         self.params = spec.params(arms, horizon)
         self.places = Environments(arms, arms, self._shown)
+        self.then = Then.begin(self.active) if proves else None
         self._begin(arms)
 
     def _begin(self, places: int) -> None:
@@ -126,6 +130,28 @@ class Told:
             return rows.n[at], rows.mean[at], rows.squares[at]
 
         return self._told.solved(read)
+
+    @property
+    def fit(self) -> Any:
+        """Least squares of told rewards, in the order of `active`, as kernels take it; high is good."""
+        return self._runs[0].data.fit
+
+    def sums_of(self, arms: Sequence[int]) -> Sums:
+        """Return the sums of these arms alone, made anew: their bits do not tell who looked."""
+        rows, found = self.places.rows, Sums(len(arms))
+        found.changed = set(self.places.told)
+
+        def read(which: Ints) -> Values:
+            at = self.places.at(which, list(arms))
+            return rows.n[at], self.sign * rows.mean[at], rows.squares[at]
+
+        found.take_in(read)
+        return found
+
+    def _remember(self) -> None:
+        """Remember this moment, if it is one of those from which a proof begins."""
+        if self.then is not None and self.then.is_due(self.fit):
+            self.then = self.then.later(self.sums_of(self.then.arms))
 
     def _retell_cells(self) -> None:
         rows = self.places.rows

@@ -19,8 +19,7 @@ from tideproof.checks import finite
 from tideproof.core.arrays import FloatK, Int1, compose
 from tideproof.core.link import hole, kernel
 from tideproof.errors import InputError, UnknownName
-from tideproof.kernels.certainty import is_sure, leader_of, least_lead
-from tideproof.kernels.fixed_effects import freedom
+from tideproof.kernels.certainty import is_sure, leader_of, may_be_proven
 from tideproof.kernels.proof import Proof, add_to_proof, least_evidence, pass_moment
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import Selection
@@ -88,9 +87,8 @@ def tell_and_prove(params, state, data, slot, arm, n, draw):
         return
     add_to_proof(proof, slot, arm, n, data.reward[0], data.squares[0])
     if watch.stopped[0] == 0:
-        leader, nu = leader_of(fit), freedom(fit)
-        t = least_lead(fit, leader, watch.row)
-        hopeful = t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > params.bound  # else no need to look
+        leader = leader_of(fit)
+        hopeful = may_be_proven(fit, leader, watch.row, params.bound)
         if hopeful and least_evidence(proof, fit, leader) >= params.bound:
             watch.stopped[0] = 1
             watch.arm[0] = leader

@@ -1,0 +1,76 @@
+"""The moments from which a proof begins, as an experiment remembers them.
+
+`kernels/proof.py` says what they are. They are part of the fold: taken at the end of an event, from cells
+alone, so that whoever replays the events has them to the last bit, and whoever looks changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tideproof.core.arrays import Floats, Ints, Memory, allocate
+from tideproof.kernels.certainty import FEWEST
+from tideproof.kernels.fixed_effects import FixedEffects, connected, freedom
+from tideproof.kernels.proof import MOMENTS, Proof, pass_moment
+from tideproof.live.sums import Sums
+
+
+class Then(NamedTuple):
+    """Moments that have passed; never changed, only replaced.
+
+    Attributes
+    ----------
+    arms : numbers of the arms that it is about. One that is retired stays among them: rewards of others are
+        judged beside its rewards.
+    proof : what was known at each moment.
+    """
+
+    arms: tuple[int, ...]
+    proof: Memory[Proof]
+
+    @classmethod
+    def begin(cls, arms: Sequence[int]) -> Then:
+        """Return one without a moment."""
+        return cls(tuple(arms), allocate(Proof, len(arms)))
+
+    @classmethod
+    def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> Then:
+        """Return what has these contents."""
+        found = cls.begin(arms)
+        found.proof.floats[:], found.proof.ints[:] = floats, ints
+        return found
+
+    def contents(self) -> list[Any]:
+        """Return everything, to be given to `of`."""
+        return [list(self.arms), self.proof.floats, self.proof.ints]
+
+    def seated(self, active: Sequence[int]) -> Then:
+        """Return what goes on with these arms: a new one, if some of them are new or nothing has passed."""
+        goes_on = self.proof.view.moments[0] > 0 and set(active) <= set(self.arms)
+        return self if goes_on else Then.begin(active)
+
+    def is_due(self, fit: Any) -> bool:
+        """Tell whether the next moment may have come; `fit` is of the arms that are played."""
+        proof = self.proof.view
+        due = proof.moments[0] < MOMENTS and fit.told[0] >= proof.next[0]
+        return bool(due and connected(fit) and freedom(fit) >= FEWEST)
+
+    def now(self, sums: Sums) -> tuple[Proof, FixedEffects]:
+        """Return a copy that has what is known now, too, and the fit of it."""
+        found, solved, Q = self.begin(self.arms).proof, sums.solution(), sums.quadratic
+        found.copy_from(self.proof)
+        proof, fit = found.view, allocate(FixedEffects, len(self.arms)).view
+        proof.L[:], proof.b[:], proof.c[0], proof.n[0] = Q
+        fit.P[:], fit.mu[:], fit.rss[0], fit.group[:] = solved.P, solved.mu, solved.rss, solved.group
+        fit.told[0], fit.environments[0], fit.joins[0] = solved.told, solved.environments, solved.joins
+        return proof, fit
+
+    def later(self, sums: Sums) -> Then:
+        """Return it with this moment, if it is one."""
+        proof, fit = self.now(sums)
+        pass_moment(proof, fit)
+        found = self.begin(self.arms)
+        for name in ("then_L", "then_b", "then_c", "then_n", "then_marginal", "moments", "next"):
+            getattr(found.proof.view, name)[:] = getattr(proof, name)
+        return found
