@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tideproof.stats.allowance import p_value, reach
 from tideproof.stats.comparisons import Pairs
-from tideproof.stats.inference import normal_quantile, normal_tail
 from tideproof.stats.wrong_scale import Scale
 from tideproof.table import plain
 
@@ -26,7 +26,7 @@ class Contrast:
         skewed. Where the data cannot tell the scale they allow for each that is possible.
     p : two-sided p-value of no difference; the largest, where limits allow for several scales.
     freedom : degrees of freedom of all rewards; with 0, all of the above but the estimate are None.
-    adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
+    adaptive : whether an adaptive policy chose the pulls, for which limits and p allow.
     scale : "difference", "ratio" or "odds".
     """
 
@@ -55,11 +55,13 @@ def contrast(
     freedom: float,
     *,
     level: float,
+    arms: int,
     adaptive: bool,
+    picked: bool,
     scale: Scale = "difference",
 ) -> Contrast:
-    """Compare two arms by the tests of their pair; what is not known becomes None."""
-    z = normal_quantile(0.5 + 0.5 * level)
+    """Compare two of so many arms by the tests of their pair; what is not known becomes None."""
+    z = reach(level, arms, adaptive=adaptive, picked=picked)
     gap, low, high = pairs.gap(*places), pairs.lower(*places, z), pairs.upper(*places, z)
     shown = (lambda x: x) if scale == "difference" else _lift
     return Contrast(
@@ -68,7 +70,7 @@ def contrast(
         se=known(math.sqrt(max(variance, 0.0))),
         low=known(shown(low)),
         high=known(shown(high)),
-        p=known(2.0 * normal_tail(abs(pairs.deviate(*places)))),
+        p=known(p_value(pairs.deviate(*places), arms, adaptive=adaptive, picked=picked)),
         freedom=int(freedom) if freedom.is_integer() else freedom,
         adaptive=adaptive,
         scale=scale,

@@ -52,7 +52,7 @@ class Fit:
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     adaptive
-        Whether an adaptive policy chose the pulls; only the wording changes.
+        Whether an adaptive policy chose the pulls: limits of contrasts allow for it, nothing else does.
     level
         Coverage of the intervals.
     variance
@@ -98,7 +98,7 @@ class Fit:
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
-        self._contrasts: dict[tuple[int, int, float], Contrast] = {}
+        self._contrasts: dict[tuple[int, int, float, bool], Contrast] = {}
         self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
 
     @classmethod
@@ -291,10 +291,11 @@ class Fit:
             }
         )
 
-    def contrast(self, a: Any, b: Any, *, level: float | None = None) -> Contrast:
+    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
 
-        The interval is at the level of the fit, unless another is given.
+        The interval is at the level of the fit, unless another is given. It is for two arms named in advance;
+        if they are the selected one and its runner-up, say that they were `picked`.
 
         Raises
         ------
@@ -306,12 +307,12 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        asked = i, k, self.level if level is None else checks.level(level)
+        asked = i, k, self.level if level is None else checks.level(level), picked
         if asked not in self._contrasts:  # a report asks for the same one again and again
             self._contrasts[asked] = self._contrast(*asked)
         return self._contrasts[asked]
 
-    def _contrast(self, i: int, k: int, level: float) -> Contrast:
+    def _contrast(self, i: int, k: int, level: float, picked: bool) -> Contrast:
         found, C, arms = self._widest, self._estimate.covariance, self.cells.arms
         return contrast(
             (arms[i], arms[k]),
@@ -320,7 +321,9 @@ class Fit:
             float(C[i, i] + C[k, k] - 2.0 * C[i, k]),
             float(found.freedom[i, k]),
             level=level,
+            arms=len(arms),
             adaptive=self.adaptive,
+            picked=picked,
             scale=self.scale,
         )
 

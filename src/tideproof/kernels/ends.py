@@ -28,8 +28,8 @@ class Ends(NamedTuple):
     freedom : (B, R) degrees of freedom of the noise; 0 where arms cannot be compared.
     rss : (B, R) residual sum of squares.
     mu : (B, R, K) the estimates.
-    to_selected, to_best : (B, R, K) variance of each one's difference to that of the selected and of the best
-        arm, in units of the noise.
+    to_selected, to_other : (B, R, K) variance of each one's difference to that of the selected arm, and to that
+        of another one, in units of the noise.
     row : (K,) scratch.
     """
 
@@ -38,13 +38,16 @@ class Ends(NamedTuple):
     rss: Floats
     mu: Floats
     to_selected: Floats
-    to_best: Floats
+    to_other: Floats
     row: Floats
 
 
 @kernel
-def play_to_ends(params, run, floats, ints, world, seed, first, budgets, best, ends):
-    """Play replications first, first + 1, ..., as many as `ends` has room for, with a policy that reads the fit."""
+def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, ends):
+    """Play replications first, first + 1, ..., as many as `ends` has room for, with a policy that reads the fit.
+
+    Differences to the arm `other` are kept, too.
+    """
     state, data, slot = run.state, run.data, run.slot
     for r in range(ends.selected.shape[1]):
         for i in range(floats.size):
@@ -73,7 +76,7 @@ def play_to_ends(params, run, floats, ints, world, seed, first, budgets, best, e
             ends.freedom[b, r] = freedom(fit) if connected(fit) else 0
             ends.rss[b, r] = fit.rss[0]
             _read_to(fit, chosen, ends.row, ends.to_selected, b, r)
-            _read_to(fit, best, ends.row, ends.to_best, b, r)
+            _read_to(fit, other, ends.row, ends.to_other, b, r)
             for i in range(fit.mu.size):
                 ends.mu[b, r, i] = fit.mu[i]
 
