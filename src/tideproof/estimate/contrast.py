@@ -55,9 +55,9 @@ def contrast(
     freedom: float,
     *,
     level: float,
-    arms: int,
     adaptive: bool,
-    picked: bool,
+    arms: int = 2,
+    picked: bool = False,
     scale: Scale = "difference",
 ) -> Contrast:
     """Compare two of so many arms by the tests of their pair; what is not known becomes None."""

@@ -321,8 +321,8 @@ class Fit:
             float(C[i, i] + C[k, k] - 2.0 * C[i, k]),
             float(found.freedom[i, k]),
             level=level,
-            arms=len(arms),
             adaptive=self.adaptive,
+            arms=len(arms),
             picked=picked,
             scale=self.scale,
         )

@@ -12,7 +12,7 @@ from tideproof.words import PERCENT, counted, listed, listed_groups, rounded
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
 
-NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
+ADAPTIVE = "limits of differences allow for an adaptive run; those of single means and shifts do not"
 
 
 def verdict(fit: Fit) -> str:
@@ -121,5 +121,5 @@ def summary(fit: Fit) -> str:
     if fit.uninformative:
         lines.append(f"environments with a single arm, which say nothing: {fit.uninformative}")
     if fit.adaptive:
-        lines.append(NOMINAL)
+        lines.append(ADAPTIVE)
     return "\n".join(lines)
