@@ -78,6 +78,9 @@ def analyze_command(
         typer.Option(help="Shares that arms should have: 50:50, or A=50,B=50.", metavar="SHARES"),
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="A policy chose arms by rewards: limits allow for it.")
+    ] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
     scale: Annotated[
         str, typer.Option(help="Compare arms by difference, ratio or odds; auto: as the data say.")
@@ -184,7 +187,12 @@ def analyze_command(
 
     def fitted(cells: Cells, lower: bool) -> Fit:
         return Fit(
-            cells, direction="minimize" if lower else "maximize", level=level, variance=noise, scale=link
+            cells,
+            direction="minimize" if lower else "maximize",
+            adaptive=adaptive,
+            level=level,
+            variance=noise,
+            scale=link,
         )
 
     lower = minimize or found.reward in low

@@ -133,7 +133,7 @@ def _two_arms(fit: Fit) -> list[str]:
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
-    p = fit.contrast(best, other).p
+    p = fit.contrast(best, other, picked=True).p
     if p is None:
         return []
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
@@ -156,11 +156,9 @@ def _seeming(fit: Fit) -> list[str]:
         return [f"{weighs}; “is best” counts the errors of such statements and keeps {rate}."]
     if decision.doubt and ((chance[best] or 0.0) >= fit.level or unlikely):
         return [f"{weighs}; “cannot be excluded” keeps {rate}, and can be said of an unlikely arm."]
-    gap = fit.contrast(best, decision.runner_up)
+    gap = fit.contrast(best, decision.runner_up, picked=True)
     if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        return [
-            f"The interval is two-sided and for two arms alone; “is best” is about all, one-sided: {rate}."
-        ]
+        return [f"The interval is two-sided; “is best” is about all arms, one-sided: {rate}."]
     return []
 
 

@@ -154,6 +154,8 @@ def _room(budgets: int, runs: int, arms: int) -> Ends:
 def _rows(place: Place, spec: PolicySpec, budget: int, ends: Ends, b: int) -> Iterator[End]:
     """Count what limits do at one budget. Runs whose arms cannot be compared have none, and do not count."""
     known = ends.freedom[b] > 0
+    if not known.any():
+        return
     mu, selected = ends.mu[b][known], ends.selected[b][known]
     freedom, rss = ends.freedom[b][known].astype(np.float64), ends.rss[b][known]
     truth, best = np.array(place.world.means), place.world.best[0]
