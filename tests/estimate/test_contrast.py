@@ -55,14 +55,18 @@ def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says(
     """Two arms: 0.2 standard errors, of a normal number with as much in its tail."""
     found = student(0.25, 7.5, adaptive=True)
     reach = stats.t.isf(stats.norm.sf(stats.norm.ppf(0.95) + 0.2), 7.5) * 0.5
-    assert (found.low, found.high, found.adaptive) == pytest.approx((-1.5 - reach, -1.5 + reach, True), rel=1e-9)
+    assert (found.low, found.high, found.adaptive) == pytest.approx(
+        (-1.5 - reach, -1.5 + reach, True), rel=1e-9
+    )
     away = stats.norm.isf(stats.t.sf(3.0, 7.5))
     assert found.p == pytest.approx(2 * stats.norm.sf(away - 0.2), rel=1e-9)
 
 
 def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():
     """Five arms: each of four one-sided statements at the fourth root of the level."""
-    found = contrast(("B", "A"), Normal(3.0), (0, 1), 1.0, 9.0, level=0.95, adaptive=False, arms=5, picked=True)
+    found = contrast(
+        ("B", "A"), Normal(3.0), (0, 1), 1.0, 9.0, level=0.95, adaptive=False, arms=5, picked=True
+    )
     reach = stats.norm.ppf(0.95**0.25)
     assert (found.low, found.high) == pytest.approx((3.0 - reach, 3.0 + reach), rel=1e-9)
     assert found.p == pytest.approx(1.0 - stats.norm.cdf(3.0) ** 4, rel=1e-9)

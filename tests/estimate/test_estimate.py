@@ -371,7 +371,9 @@ def test_verdict_on_a_close_race():
 
 def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_so():
     arm, environment, reward = LOG.values()
-    found, fixed = (Fit.from_arrays(arm, environment, reward, adaptive=adaptive) for adaptive in (True, False))
+    found, fixed = (
+        Fit.from_arrays(arm, environment, reward, adaptive=adaptive) for adaptive in (True, False)
+    )
     assert repr(found).endswith(ADAPTIVE)
     assert ADAPTIVE not in repr(fixed)
     wide, narrow = found.contrast("A", "B"), fixed.contrast("A", "B")

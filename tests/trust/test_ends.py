@@ -25,7 +25,9 @@ def test_ends_are_those_of_the_fit_of_the_same_run(policy):
     found = ends_of(plan, 3, 1)
     for r in range(3):
         log = replay(WORLD, policy, budget=60, seed=4, replication=r)
-        fit = Fit.from_arrays(log.arm.tolist(), log.environment, log.reward, variance="common", scale="difference")
+        fit = Fit.from_arrays(
+            log.arm.tolist(), log.environment, log.reward, variance="common", scale="difference"
+        )
         order = np.argsort(fit.cells.arms)
         mu, C = fit._estimate.mu[order], fit._estimate.covariance[np.ix_(order, order)]
         noise = found.rss[0, r] / found.freedom[0, r]

@@ -130,6 +130,4 @@ def fit(
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, **options) as log:
         found = read(*log)
-    return Fit(
-        found.cells, direction=direction, adaptive=adaptive, level=level, variance=noise, scale=scale
-    )
+    return Fit(found.cells, direction=direction, adaptive=adaptive, level=level, variance=noise, scale=scale)

@@ -39,8 +39,8 @@ def verdict(fit: Fit) -> str:
 def lead(fit: Fit) -> str:
     """Say by how much the best arm is ahead of the runner-up, in the units of the scale.
 
-    With the interval of that, two-sided and for two that were picked so, and beside a difference the lift where
-    all means are above 0.
+    With the interval of that, two-sided and for two that were picked so, and beside a difference the lift
+    where all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)

@@ -28,8 +28,8 @@ class Ends(NamedTuple):
     freedom : (B, R) degrees of freedom of the noise; 0 where arms cannot be compared.
     rss : (B, R) residual sum of squares.
     mu : (B, R, K) the estimates.
-    to_selected, to_other : (B, R, K) variance of each one's difference to that of the selected arm, and to that
-        of another one, in units of the noise.
+    to_selected, to_other : (B, R, K) variance of each one's difference to that of the selected arm, and to
+        that of another one, in units of the noise.
     row : (K,) scratch.
     """
 
@@ -44,9 +44,9 @@ class Ends(NamedTuple):
 
 @kernel
 def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, ends):
-    """Play replications first, first + 1, ..., as many as `ends` has room for, with a policy that reads the fit.
+    """Play replications first, first + 1, ..., as many as `ends` has room for.
 
-    Differences to the arm `other` are kept, too.
+    The policy must read the fit. Differences to the arm `other` are kept, too.
     """
     state, data, slot = run.state, run.data, run.slot
     for r in range(ends.selected.shape[1]):

@@ -13,7 +13,7 @@ from tideproof.words import counted
 
 
 def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
-    """Return the report as HTML; remarks are among its warnings, and notes say what allows for an adaptive run."""
+    """Return the report as HTML; remarks are among its warnings, what allows for a policy in its notes."""
     analysis = analyse(fit)
     remarks = [remark[0].upper() + remark[1:] + "." for remark in found.remarks]
     adaptive = [ADAPTIVE[0].upper() + ADAPTIVE[1:] + "."] if fit.adaptive else []

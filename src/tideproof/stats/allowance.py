@@ -1,14 +1,16 @@
 """How far out limits must be where the rewards had a say: in which arms were played, or in who is compared.
 
-After an adaptive run the difference of two arms is off by more standard errors than chance alone makes it: who
-began badly is played less and cannot recover. In the least favourable worlds that the lab found, two arms that
-nearly tie for the best, the 80, 90, 95 and 99 % points of its size all lie further out by about the same number
-of standard errors. It grows with the number of arms, hardly with the budget or the lengths of environments, and
-is the table here: limits are moved out by it (`trust/ends.py` counts how often they then hold, in other worlds).
+After an adaptive run the difference of two arms is off by more standard errors than chance alone makes it:
+who began badly is played less and cannot recover. In the least favourable worlds that the lab found, two arms
+that nearly tie for the best, the 80, 90, 95 and 99 % points of its size all lie further out by about the same
+number of standard errors. It grows with the number of arms, hardly with the budget or the lengths of
+environments, and is the table here (`benchmarks/ends.py`): limits are moved out by it. `trust/ends.py` counts
+how often they then hold, in other worlds.
 
-The selected arm and its runner-up are two that were played to the end: their difference is off as if there were
-no others. But the runner-up is the luckiest of those behind, whether pulls were adaptive or not: its distance is
-the least of K - 1 differences, which hang together (Slepian 1962: to take them for independent is safe).
+The selected arm and its runner-up are two that were played to the end: their difference is off as if there
+were no others. But the runner-up is the luckiest of those behind, whether pulls were adaptive or not: its
+distance is the least of K - 1 differences, which hang together (Slepian 1962: to take them for independent is
+safe).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def allowance(arms: int) -> float:
 def reach(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
     """Return how many standard errors away limits are, as a normal deviate.
 
-    `adaptive`: a policy chose pulls by rewards. `picked`: the two arms are the selected one and its runner-up.
+    `adaptive`: a policy chose pulls by rewards. `picked`: the arms are the selected one and its runner-up.
 
     >>> [round(reach(0.95, arms, adaptive=False, picked=True), 2) for arms in (3, 5, 10)]
     [1.96, 2.23, 2.53]
