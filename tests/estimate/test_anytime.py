@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
-from tideproof.estimate import NOMINAL, Fit
+from tideproof.estimate import Fit
 from tideproof.estimate.against import against
+from tideproof.estimate.verdict import ADAPTIVE
 
 
 def draw(seed=0, arms=3, rows=900, gap=0.5):
@@ -72,7 +73,7 @@ def test_limits_of_normal_rewards_are_the_gaps_that_the_martingale_keeps():
 def test_what_is_said():
     fit = Fit.from_arrays(*draw(gap=1.0), anytime=True, adaptive=True)
     assert fit.verdict.startswith("2 is best (95 %, at any time): +")
-    assert NOMINAL not in repr(fit)
+    assert ADAPTIVE not in repr(fit)
     assert fit.to_dict()["anytime"] is True
     open_race = Fit.from_arrays(*draw(gap=0.0), anytime=True)
     assert "cannot be excluded (95 %, at any time)" in open_race.verdict

@@ -40,10 +40,10 @@ class On:
 
     exact = False
 
-    def __init__(self, pairs, name="ratio", freedom=9.0, variance=1.0):
+    def __init__(self, pairs, name="ratio", freedom=9.0, variance=1.0, arms=2):
         self.found, self.name = self, name
-        self.pairs, self.freedom = pairs, np.full((2, 2), freedom)
-        self.covariance = np.diag([0.7 * variance, 0.3 * variance])
+        self.pairs, self.freedom = pairs, np.full((arms, arms), freedom)
+        self.covariance = np.diag([0.7 * variance, 0.3 * variance, *[1.0] * (arms - 2)])
 
     def shown(self, values):
         return values if self.name == "difference" else lifted(values)
@@ -58,13 +58,33 @@ def student(variance, freedom, level=0.9, adaptive=False):
 
 
 def test_an_interval_and_its_p_value():
-    found = student(0.25, 7.5, adaptive=True)
+    found = student(0.25, 7.5)
     reach = stats.t.ppf(0.95, 7.5) * 0.5
     assert (found.a, found.b, found.estimate, found.se) == ("B", "A", -1.5, 0.5)
     assert (found.low, found.high) == pytest.approx((-1.5 - reach, -1.5 + reach), rel=1e-12)
     assert found.p == pytest.approx(2 * stats.t.sf(3.0, 7.5), rel=1e-12)
-    assert (found.freedom, found.adaptive, found.scale) == (7.5, True, "difference")
+    assert (found.freedom, found.adaptive, found.scale) == (7.5, False, "difference")
     assert isinstance(student(1.0, 7.0).freedom, int)
+
+
+def test_after_an_adaptive_run_limits_are_as_much_further_out_as_the_table_says():
+    """Two arms: 0.2 standard errors, of a normal number with as much in its tail."""
+    found = student(0.25, 7.5, adaptive=True)
+    reach = stats.t.isf(stats.norm.sf(stats.norm.ppf(0.95) + 0.2), 7.5) * 0.5
+    assert (found.low, found.high, found.adaptive) == pytest.approx(
+        (-1.5 - reach, -1.5 + reach, True), rel=1e-9
+    )
+    away = stats.norm.isf(stats.t.sf(3.0, 7.5))
+    assert found.p == pytest.approx(2 * stats.norm.sf(away - 0.2), rel=1e-9)
+
+
+def test_limits_of_the_leader_and_its_runner_up_are_those_of_the_least_of_many_differences():
+    """Five arms: each of four one-sided statements at the fourth root of the level."""
+    on = On(Normal(3.0), "difference", arms=5)
+    found = contrast(("B", "A"), on, on.found.pairs, (0, 1), level=0.95, adaptive=False, picked=True)
+    reach = stats.norm.ppf(0.95**0.25)
+    assert (found.low, found.high) == pytest.approx((3.0 - reach, 3.0 + reach), rel=1e-9)
+    assert found.p == pytest.approx(1.0 - stats.norm.cdf(3.0) ** 4, rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", ["ratio", "odds", "log"])

@@ -15,7 +15,7 @@ from scipy.special import bdtr, bdtrc, stdtr
 
 import oracles
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.estimate import NOMINAL, Fit, fit
+from tideproof.estimate import ADAPTIVE, Fit, fit
 from tideproof.stats.cells import Cells
 from tideproof.stats.inference import chance_of_best
 
@@ -369,12 +369,18 @@ def test_verdict_on_a_close_race():
     assert "), but A cannot be excluded (95 %); best with probability 0." in found.verdict
 
 
-def test_adaptive_intervals_are_called_nominal():
+def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_so():
     arm, environment, reward = LOG.values()
-    found = Fit.from_arrays(arm, environment, reward, adaptive=True)
-    assert repr(found).endswith(NOMINAL)
-    assert found.contrast("A", "B").adaptive
-    assert NOMINAL not in repr(Fit.from_arrays(arm, environment, reward))
+    found, fixed = (
+        Fit.from_arrays(arm, environment, reward, adaptive=adaptive) for adaptive in (True, False)
+    )
+    assert repr(found).endswith(ADAPTIVE)
+    assert ADAPTIVE not in repr(fixed)
+    wide, narrow = found.contrast("A", "B"), fixed.contrast("A", "B")
+    assert (wide.adaptive, narrow.adaptive) == (True, False)
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert wide.p > narrow.p
+    assert found.arms.to_dicts() == fixed.arms.to_dicts()
 
 
 def test_any_name_may_stand_in_the_verdict():

@@ -50,10 +50,10 @@ def test_remarks_are_printed():
     assert repr(run.diagnostics()).endswith(f"\nCareful: {remark}")
 
 
-@pytest.mark.parametrize(("policy", "nominal"), [("contrast", True), ("round-robin+ols", False)])
-def test_the_report_of_an_adaptive_run_says_that_intervals_are_nominal(tmp_path, policy, nominal):
+@pytest.mark.parametrize(("policy", "said"), [("contrast", True), ("round-robin+ols", False)])
+def test_the_report_of_an_adaptive_run_says_which_limits_allow_for_that(tmp_path, policy, said):
     drive(experiment(policy=policy), 100, each=20).report(tmp_path / "report.html")
-    assert ("Intervals are nominal" in (tmp_path / "report.html").read_text()) == nominal
+    assert ("allow for an adaptive run" in (tmp_path / "report.html").read_text()) == said
 
 
 def test_tests_are_those_of_the_fit():

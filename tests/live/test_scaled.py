@@ -145,14 +145,14 @@ def test_pulls_that_are_out_have_their_place_in_the_design():
 
 def test_what_is_recommended_is_a_lift():
     run = told(conversions())
-    found, gap = run.recommend(), run.fit().contrast("C", "B")
+    found, gap = run.recommend(), run.fit().contrast("C", "B", picked=True)
     assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
     assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
     assert f"select C: {100 * found.margin:+.3g} % against B (95 % interval" in str(found)
     assert found.to_dict()["scale"] == "ratio"
     less = told(conversions(direction="minimize")).recommend()
     assert (less.arm, less.runner_up) == ("A", "B")
-    gap = run.fit().contrast("A", "B")
+    gap = run.fit().contrast("A", "B", picked=True)
     assert (less.margin, less.low, less.high) == (-gap.estimate, -gap.high, -gap.low)
     assert f"{100 * less.margin:.3g} % below B" in str(less)
     odds = told(conversions(scale="odds")).recommend()
@@ -273,14 +273,14 @@ def test_recommendation_fit_report_and_the_exported_log_agree(kind, scale, tmp_p
         run.tell_many(pulls, rewards.tolist())
     assert run.scale == ({"normal": "difference"}.get(kind, "ratio") if scale == "auto" else scale)
     found, fit = run.recommend(), run.fit()
-    gap = fit.contrast(found.arm, found.runner_up)
+    gap = fit.contrast(found.arm, found.runner_up, picked=True)
     assert (fit.scale, fit.variance) == (found.scale, "auto") == (run.scale, "auto")
     assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
     assert found.p_best == fit.p_best[found.arm]
     run.history().to_csv(tmp_path / "log.csv")
     read = ["--arm", "arm", "--environment", "environment", "--reward", "reward"]
     said = CliRunner().invoke(
-        app, ["analyze", str(tmp_path / "log.csv"), *read, "--scale", run.scale, "--json"]
+        app, ["analyze", str(tmp_path / "log.csv"), *read, "--scale", run.scale, "--adaptive", "--json"]
     )
     again, ours = json.loads(said.stdout), fit.to_dict()
     assert again["verdict"] == fit.verdict

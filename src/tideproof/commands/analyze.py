@@ -78,6 +78,9 @@ def analyze_command(
         typer.Option(help="Shares that arms should have: 50:50, or A=50,B=50.", metavar="SHARES"),
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="A policy chose arms by rewards: limits allow for it.")
+    ] = False,
     level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
     anytime: Annotated[
         bool,
@@ -201,6 +204,7 @@ def analyze_command(
         return Fit(
             cells,
             direction="minimize" if lower else "maximize",
+            adaptive=adaptive,
             level=level,
             variance=noise,
             scale=link,

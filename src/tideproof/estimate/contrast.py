@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tideproof.estimate.scales import OnScale
+from tideproof.stats.allowance import p_value, reach
 from tideproof.stats.comparisons import Pairs
-from tideproof.stats.inference import normal_quantile, normal_tail
 from tideproof.stats.scale import Compared
 from tideproof.table import plain
 
@@ -29,7 +29,7 @@ class Contrast:
         skewed. Where the data cannot tell the scale they allow for each that is possible.
     p : two-sided p-value of no difference; the largest, where limits allow for several scales.
     freedom : degrees of freedom of all rewards; with 0, all of the above but the estimate are None.
-    adaptive : whether an adaptive policy chose the pulls, which makes the interval a little too short.
+    adaptive : whether an adaptive policy chose the pulls, for which limits and p allow.
     scale : "difference", "ratio", "odds" or "log".
     exact : whether limits and p are of the exact distribution given the totals of the environments (two arms
         with few events, by the odds), half of the probability of what was seen counted. Claimed only where
@@ -62,6 +62,7 @@ def contrast(
     *,
     level: float,
     adaptive: bool,
+    picked: bool = False,
     ever: tuple[float, float] | None = None,
 ) -> Contrast:
     """Compare two arms on a scale by the tests of their pair; what is not known becomes None.
@@ -69,8 +70,13 @@ def contrast(
     `ever` is the deviate that the pair stays within at all looks, and the p-value of no difference then.
     """
     i, k = places
-    once = normal_quantile(0.5 + 0.5 * level), 2.0 * normal_tail(abs(pairs.deviate(i, k)))
-    (z, p), C = once if ever is None else ever, on.found.covariance
+    C = on.found.covariance
+    if ever is None:
+        arms, z_0 = len(C), pairs.deviate(i, k)
+        z = reach(level, arms, adaptive=adaptive, picked=picked)
+        p = p_value(z_0, arms, adaptive=adaptive, picked=picked)
+    else:
+        z, p = ever
     values = np.array([pairs.gap(i, k), pairs.lower(i, k, z), pairs.upper(i, k, z)])
     estimate, low, high = on.shown(values).tolist()
     nu = float(on.found.freedom[i, k])

@@ -52,7 +52,7 @@ class Fit:
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     adaptive
-        Whether an adaptive policy chose the pulls; only the wording changes.
+        Whether an adaptive policy chose the pulls: limits of contrasts allow for it, nothing else does.
     level
         Coverage of the intervals.
     variance
@@ -108,7 +108,7 @@ class Fit:
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
-        self._contrasts: dict[tuple[int, int, float | None], Contrast] = {}
+        self._contrasts: dict[tuple[int, int, float | None, bool], Contrast] = {}
         self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
 
     @classmethod
@@ -329,11 +329,12 @@ class Fit:
             }
         )
 
-    def contrast(self, a: Any, b: Any, *, level: float | None = None) -> Contrast:
+    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
         """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
 
-        The interval is at the level of the fit, unless another is given. With `anytime` it holds at all
-        looks: at the level of the fit all contrasts at once, at another level this one alone.
+        The interval is at the level of the fit, unless another is given. It is for two arms named in advance;
+        if they are the selected one and its runner-up, say that they were `picked`. With `anytime` it holds
+        at all looks: at the level of the fit all contrasts at once, at another level this one alone.
 
         Raises
         ------
@@ -345,7 +346,7 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        asked = i, k, None if level is None else checks.level(level)
+        asked = i, k, None if level is None else checks.level(level), picked
         if asked not in self._contrasts:  # a report asks for the same one again and again
             always, found = self._ever(self.scale), self._widest
             self._contrasts[asked] = contrast(
@@ -355,6 +356,7 @@ class Fit:
                 (i, k),
                 level=self.level if level is None else level,
                 adaptive=self.adaptive,
+                picked=picked,
                 ever=ever_apart(found, self._groups, (i, k), always, self.level, level),
             )
         return self._contrasts[asked]

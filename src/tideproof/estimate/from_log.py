@@ -39,6 +39,7 @@ def fit(
     covariates: str | Sequence[str] = (),
     unit: str | None = None,
     cap: float | None = None,
+    adaptive: bool = False,
 ) -> Fit:
     """Estimate the arms of a log, the shift of each environment taken out.
 
@@ -104,6 +105,8 @@ def fit(
         standard errors then allow for it.
     cap
         Rewards above the quantile of this share of them all, such as 0.999, count as that quantile.
+    adaptive
+        Whether a policy chose arms by the rewards before: limits of differences then allow for it.
 
     Examples
     --------
@@ -141,6 +144,7 @@ def fit(
     return Fit(
         found.cells,
         direction=direction,
+        adaptive=adaptive,
         level=level,
         variance=noise,
         scale=scale,

@@ -55,7 +55,8 @@ class Segments:
         rows = []
         for segment, fit in self.fits.items():
             decision = fit.decision
-            lead = None if decision.best is None else fit.contrast(decision.best, decision.runner_up)
+            two = decision.best, decision.runner_up
+            lead = None if decision.best is None else fit.contrast(*two, picked=True)
             rows.append(
                 {
                     "segment": segment,

@@ -13,7 +13,7 @@ from tideproof.words import PERCENT, counted, listed, listed_groups, rounded
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
 
-NOMINAL = "intervals are nominal: after an adaptive run a 95 % interval covers about 92-93 %"
+ADAPTIVE = "limits of differences allow for an adaptive run; those of single means and shifts do not"
 
 
 def verdict(fit: Fit) -> str:
@@ -40,11 +40,11 @@ def verdict(fit: Fit) -> str:
 def lead(fit: Fit) -> str:
     """Say by how much the best arm is ahead of the runner-up, in the units of the scale.
 
-    With the interval of that, two-sided and for these two alone (at any time: for all pairs), and beside a
-    difference the lift where all means are above 0.
+    With the interval of that, two-sided and for two that were picked so (at any time: for all pairs), and
+    beside a difference the lift where all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
-    found, figures = fit.contrast(best, second), of_gaps(fit)
+    found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)
     low, high = (None, None) if fit.exact else (found.low, found.high)
     if math.isinf(found.estimate):
         said = f"{second}, the runner-up, had no event"
@@ -127,5 +127,5 @@ def summary(fit: Fit) -> str:
     if fit.uninformative:
         lines.append(f"environments with a single arm, which say nothing: {fit.uninformative}")
     if fit.adaptive and not fit.anytime:
-        lines.append(NOMINAL)
+        lines.append(ADAPTIVE)
     return "\n".join(lines)

@@ -15,7 +15,7 @@ def judge(found: Recommendation, fit: Fit) -> Recommendation:
     On the scale of ratios or odds they are shares, 0.1 for 10 %.
     """
     arm, rival = found.arm, fit.rival(found.arm)
-    gap = fit.contrast(arm, rival)
+    gap = fit.contrast(arm, rival, picked=True)
     limits = gap.low, gap.high
     margin, (low, high) = gap.estimate, limits
     if found.direction == "minimize":

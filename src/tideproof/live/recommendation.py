@@ -22,10 +22,11 @@ class Recommendation:
     arm : the selected arm; None before anything was told, and while arms cannot be compared.
     runner_up : the best of the others.
     margin : estimated advantage over the runner-up, at least 0 if `arm` is also the best estimate.
-    low, high : nominal 95 % interval of that advantage.
+    low, high : 95 % interval of that advantage. It allows for an adaptive policy, and for the runner-up being
+        the luckiest of the others; not for looking again and again, and stopping when it looks good.
     told : rewards it rests on.
     groups : arms that can be compared, group by group; with more than one group no arm can be selected.
-    adaptive : whether the policy looked at rewards, which makes interval and probability nominal.
+    adaptive : whether the policy looked at rewards, for which the interval allows.
     remarks : what looks wrong in how the experiment is used.
     direction : which rewards are good; an advantage is positive in both.
     prior : what `p_best` takes for granted, `"exchangeable"` or `"flat"`.

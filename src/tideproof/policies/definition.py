@@ -57,7 +57,7 @@ class Policy:
         (weighted sums), "reward" (the reward itself) and "cells" (means of each arm in the slot).
     needs_horizon : whether it must know the budget in advance.
     shift_aware : whether its choices are the same whatever the shifts.
-    adaptive : whether its choices depend on rewards, which makes intervals nominal.
+    adaptive : whether its choices depend on rewards: limits must allow for that.
     anytime : whether it also runs without a budget, though it does better with one.
     stops : whether `ask` may return -1 before the budget is spent.
     weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.

@@ -136,7 +136,7 @@ def _two_arms(fit: Fit) -> list[str]:
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
-    found = fit.contrast(best, other)
+    found = fit.contrast(best, other, picked=True)
     if (p := found.p) is None:
         return []
     exact = " Few events: p and limits are exact, given how many each environment had." if found.exact else ""
@@ -160,10 +160,10 @@ def _seeming(fit: Fit) -> list[str]:
         return [f"{weighs}; “is best” counts the errors of such statements and keeps {rate}."]
     if decision.doubt and ((chance[best] or 0.0) >= fit.level or unlikely):
         return [f"{weighs}; “cannot be excluded” keeps {rate}, and can be said of an unlikely arm."]
-    gap = fit.contrast(best, decision.runner_up)
+    gap = fit.contrast(best, decision.runner_up, picked=True)
     if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
-        whose = "for all pairs at once" if fit.anytime else "for two arms alone"
-        return [f"The interval is two-sided and {whose}; “is best” is about all, one-sided: {rate}."]
+        whose = " and for all pairs at once" if fit.anytime else ""
+        return [f"The interval is two-sided{whose}; “is best” is about all arms, one-sided: {rate}."]
     return []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tideproof.estimate import Fit
-from tideproof.estimate.verdict import NOMINAL
+from tideproof.estimate.verdict import ADAPTIVE
 from tideproof.live.diagnostics import Diagnostics
 from tideproof.report.analysis import analyse
 from tideproof.report.html_report import html_report
@@ -13,10 +13,10 @@ from tideproof.words import counted
 
 
 def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
-    """Return the report as HTML; remarks are among its warnings, and intervals are said to be nominal."""
+    """Return the report as HTML; remarks are among its warnings, what allows for a policy in its notes."""
     analysis = analyse(fit)
     remarks = [remark[0].upper() + remark[1:] + "." for remark in found.remarks]
-    nominal = [NOMINAL[0].upper() + NOMINAL[1:] + "."] if fit.adaptive else []
-    analysis = replace(analysis, notes=[*analysis.notes, *nominal], warnings=[*remarks, *analysis.warnings])
+    adaptive = [ADAPTIVE[0].upper() + ADAPTIVE[1:] + "."] if fit.adaptive else []
+    analysis = replace(analysis, notes=[*analysis.notes, *adaptive], warnings=[*remarks, *analysis.warnings])
     pulls = f"{counted(found.asked, 'pull')} asked for, {found.out:,} out, {found.lost:,} lost"
     return html_report(analysis, "A running experiment", f"policy = {policy}, {pulls}")

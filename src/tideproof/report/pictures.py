@@ -126,7 +126,7 @@ def gaps_info(fit: Fit) -> Gaps | None:
         GapInfo(str(rows[i]["environment"]), rows[i]["estimate"], _limits(rows[i]))
         for i in sorted(said[:POINTS])
     ]
-    overall = fit.contrast(a, b)
+    overall = fit.contrast(a, b, picked=True)
     if not any(gap.limits for gap in gaps) or _finite(overall.estimate) is None:
         return None
     line = GapInfo("all environments", overall.estimate, _limits(asdict(overall)))
