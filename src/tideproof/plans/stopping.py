@@ -1,0 +1,81 @@
+"""How long a run lasts that stops when it is sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tideproof.lab.study import Study
+from tideproof.plans.question import Question
+from tideproof.policies.registry import policy
+from tideproof.policies.spec import PolicySpec
+from tideproof.policies.sure_bounds import CAP, bound_for
+
+RUNS = {"calibrated": 2000, "proven": 400}  # proofs take long
+_POINTS = 120  # budgets at which runs that have stopped are counted
+_LATE = 10  # times the budget of an even split: the cap, where that is more than the usual one
+
+
+@dataclass(frozen=True)
+class Sure:
+    """Runs that stop by themselves.
+
+    Attributes
+    ----------
+    rule : "calibrated" or "proven".
+    mean : pulls on average.
+    ninety : pulls after which nine of ten runs have stopped; None if fewer do before the cap.
+    cap : the budget with which they were played.
+    runs, wrong : how many were played, and how many of them stopped with a wrong arm.
+    """
+
+    rule: str
+    mean: int
+    ninety: int | None
+    cap: int
+    runs: int
+    wrong: int
+
+
+def cap_for(even: int) -> int:
+    """Return the cap of runs that stop by themselves, by what an even split needs.
+
+    >>> cap_for(560), cap_for(123_456)
+    (10000, 1300000)
+    """
+    if _LATE * even <= CAP:
+        return CAP
+    unit = 10 ** (len(str(_LATE * even)) - 2)
+    return -(-_LATE * even // unit) * unit
+
+
+def stop_when_sure(
+    question: Question, rule: str, even: int, block: int, runs: int, simulated: Callable[..., Study]
+) -> Sure:
+    """Play `contrast` with the confidence that the error leaves, and see when it stops."""
+    cap = cap_for(even)
+    spec = _watched(question, rule, cap, even, block)
+    last = cap // block
+    points = np.unique(np.geomspace(2 * question.arms, last, _POINTS).round().astype(int)).tolist()
+    study = simulated(question.world(block), spec, points, runs)
+    stopped = study.stopped(spec.label)
+    late = int(np.searchsorted(stopped, 0.9))
+    return Sure(
+        rule,
+        round(block * float(study.samples(spec.label)[-1])),
+        block * points[late] if late < len(points) else None,
+        cap,
+        study.replications,
+        round(float(study.wrong_stops(spec.label)[-1]) * study.replications),
+    )
+
+
+def _watched(question: Question, rule: str, cap: int, even: int, block: int) -> PolicySpec:
+    """Return the policy that stops, its bound that of the cap in pulls, so that it need not know more of it."""
+    confidence = 1.0 - question.error
+    found = policy("contrast", confidence=confidence, rule=rule).policy
+    bound = {"bound": bound_for(question.arms, cap, confidence)} if rule == "calibrated" else {}
+    options = {**question.options(even, block), **bound, "confidence": confidence}
+    return policy(replace(found, needs_horizon=False), label=rule, **options)
