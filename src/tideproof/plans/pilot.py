@@ -10,7 +10,7 @@ from tideproof.errors import InputError
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import open_log
 from tideproof.frames.read import read
-from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.cells import Cells
 from tideproof.worlds import Lengths
 
 
@@ -47,7 +47,7 @@ def pilot_of_cells(cells: Cells) -> Pilot:
     """Return what cells say."""
     pulls = np.bincount(cells.environment, cells.n, minlength=len(cells.environments))
     lengths = [round(float(n)) for n in pulls if n >= 1.0]
-    rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if bernoulli(cells) else None
+    rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if cells.binary else None
     return Pilot(len(cells.arms), Fit(cells, scale="difference").sigma, rate, Lengths(lengths))
 
 

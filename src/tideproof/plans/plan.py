@@ -196,7 +196,7 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
 
 def _runs(arms: int, steps: float) -> int:
     """Return how often to play each budget."""
-    cost = 5.0 * 0.7 * steps * (1.0 + (arms / 5.0) ** 2) / 2.0
+    cost = 5.0 * 0.7 * steps * arms / 5.0  # five budgets, of about as much of an even split; a step costs O(arms)
     return int(min(max(_WORK / cost, _FEWEST), _MOST)) // 1000 * 1000
 
 
@@ -355,7 +355,7 @@ def asked_plan(
     whole("seed", seed, 0, 2**53)
     question = ask(arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error)
     if question.rates is None:
-        ahead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:g})"
+        ahead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:.4g})"
     else:
-        ahead = f"{100.0 * (lift or 0.0):g} % (rate {rate:g})"
+        ahead = f"{100.0 * (lift or 0.0):g} % (rate {rate:.4g})"
     return answer(question, f"{question.arms} arms, one ahead by {ahead}", replications, seed, progress)
