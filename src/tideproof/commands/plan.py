@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from tideproof.plans.found import Plan
     from tideproof.plans.pilot import Pilot
-    from tideproof.plans.plan import Plan
 
 
 def plan_command(
@@ -69,16 +69,26 @@ def plan_command(
     """
     from rich.console import Console
 
-    from tideproof.plans.plan import asked_plan
+    from tideproof.plans.plan import plan
 
     check_folder(csv)
     if plot is not None:
         check_picture(plot)
     if log is None and any(each is not None for each in (arm, environment, reward, table)):
-        raise InputError("--arm, --environment, --reward and --table are columns of a log: they need --from FILE")
+        raise InputError("--arm, --environment, --reward and --table are for a log: they need --from FILE")
     pilot = None if log is None else _pilot(log, arm, environment, reward, table)
-    found = asked_plan(
-        pilot, arms, gap, sigma, rate, lift, per_environment, error, replications, seed, progress
+    found = plan(
+        arms=arms,
+        gap=gap,
+        sigma=sigma,
+        rate=rate,
+        lift=lift,
+        per_environment=per_environment,
+        error=error,
+        log=pilot,
+        replications=replications,
+        seed=seed,
+        progress=progress,
     )
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
@@ -113,7 +123,7 @@ def _ways(found: Plan, width: int) -> list[RichTable]:
     limits = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
     columns = [
         Column("pulls", [f"{row['pulls']:,}" for row in rows]),
-        Column("in nine of ten", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]),
+        Column("nine of ten", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]),
         Column("environments", [f"{row['environments']:,}" for row in rows]),
         Column("% wrong when played", limits),
         Column("runs", [f"{row['runs']:,}" for row in rows]),
@@ -123,7 +133,9 @@ def _ways(found: Plan, width: int) -> list[RichTable]:
     return list(tables(first, columns, width, caption=caption))
 
 
-def _pilot(place: str, arm: str | None, environment: str | None, reward: str | None, table: str | None) -> Pilot:
+def _pilot(
+    place: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
+) -> Pilot:
     """Read a log as `analyze` does; columns that are not named are guessed, and said."""
     from rich.console import Console
 

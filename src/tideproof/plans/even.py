@@ -19,8 +19,8 @@ def even_error(question: Question, pulls: float) -> float:
 
         integral of phi(z) (1 - Phi(sqrt(e n) gap + s z)^(K - 1)) dz.
 
-    An environment of L < K pulls compares L arms, which is worth e = K (L - 1)/(L (K - 1)) of a pull each (the
-    efficiency of balanced incomplete blocks); a longer one next to all.
+    An environment of L < K pulls compares L arms, which is worth e = K (L - 1)/(L (K - 1)) of a pull each
+    (the efficiency of balanced incomplete blocks); in a longer one next to all is.
 
     >>> two = Question(2, 0.5, 1.0, (50, 50), 0.05)
     >>> round(even_error(two, 32), 6)  # Phi(-0.5 / sqrt(1/16 + 1/16))

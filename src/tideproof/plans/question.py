@@ -108,25 +108,33 @@ def ask(
     error: Any = 0.05,
 ) -> Question:
     """Return the question, or say what is wrong with it."""
+    if arms is None:
+        raise InputError("arms is missing: how many there are, at least 2")
     arms = whole("arms", arms, 2)
     error = finite("error", error)
     if not 0.0 < error < 0.5:
         raise InputError(f"error must be above 0 and below 0.5, such as 0.05, not {error:g}")
-    checked = _lengths(lengths)
     if (rate is not None or lift is not None) and (gap is not None or sigma is not None):
         raise InputError("rate and lift are for conversions, gap and sigma for means: give one pair")
     if rate is None and lift is None:
         if gap is None:
-            raise InputError("gap is missing: how much better the best arm is, in units of the reward; or rate and lift")
-        gap = _positive("gap", gap, "no number of pulls tells arms apart that are equal")
-        sigma = _positive("sigma", 1.0 if sigma is None else sigma, "it is the standard deviation of a reward")
-        return Question(arms, gap / sigma, 1.0, checked, error)
+            raise InputError(
+                "gap is missing: by how much the best arm is ahead; or rate and lift, of conversions"
+            )
+        gap = _positive("gap", gap, "no number of pulls tells equal arms apart")
+        sigma = _positive(
+            "sigma", 1.0 if sigma is None else sigma, "it is the standard deviation of a reward"
+        )
+        return Question(arms, gap / sigma, 1.0, _lengths(lengths), error)
     if rate is None or lift is None:
-        raise InputError(f"{'rate' if rate is None else 'lift'} is missing: conversions need both, such as rate=0.03, lift=0.1")
+        lacking = "rate" if rate is None else "lift"
+        raise InputError(
+            f"{lacking} is missing: conversions need both, such as a rate of 0.03 and a lift of 0.1"
+        )
     rate = finite("rate", rate)
     if not 0.0 < rate < 1.0:
         raise InputError(f"rate must be above 0 and below 1, such as 0.03, not {rate:g}")
-    lift = _positive("lift", lift, "no number of pulls tells arms apart that are equal")
+    lift = _positive("lift", lift, "no number of pulls tells equal arms apart")
     best = rate * (1.0 + lift)
     if best >= 1.0:
         raise InputError(f"a rate of {rate:g} with a lift of {lift:g} is {best:g}: it must stay below 1")
@@ -135,7 +143,7 @@ def ask(
         arms,
         (best - rate) / spread,
         math.sqrt(best * (1.0 - best)) / spread,
-        checked,
+        _lengths(lengths),
         error,
         (rate, best),
     )

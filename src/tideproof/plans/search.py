@@ -49,6 +49,11 @@ class Curve(NamedTuple):
         spread: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
         return np.asarray(X @ self.beta + _SURE * spread)
 
+    def share(self, budgets: Floats) -> Floats:
+        """Return the error that the curve has."""
+        odds: Floats = np.exp(self.columns(budgets / self.unit) @ self.beta)
+        return odds / (1.0 + odds)
+
     @staticmethod
     def columns(x: Floats) -> Floats:
         """Return one row a budget."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tideproof.lab.study import Study
+from tideproof.plans.play import rounded_up
 from tideproof.plans.question import Question
 from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
@@ -64,8 +65,8 @@ def stop_when_sure(
     late = int(np.searchsorted(stopped, 0.9))
     return Sure(
         rule,
-        round(block * float(study.samples(spec.label)[-1])),
-        block * points[late] if late < len(points) else None,
+        rounded_up(block * float(study.samples(spec.label)[-1])),
+        rounded_up(block * points[late]) if late < len(points) else None,
         cap,
         study.replications,
         round(float(study.wrong_stops(spec.label)[-1]) * study.replications),
