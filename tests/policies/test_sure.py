@@ -27,12 +27,7 @@ def test_a_confidence_names_a_policy_that_stops(rule, prefix):
 
 @pytest.mark.parametrize(
     ("name", "rule"),
-    [
-        ("contrast", "calibrated"),
-        ("reduce:lucb", "calibrated"),
-        ("contrast", "proven"),
-        ("round-robin", "proven"),
-    ],
+    [("contrast", "calibrated"), ("reduce:lucb", "calibrated"), ("contrast", "proven"), ("round-robin", "proven")],
 )
 def test_ties_stop_rarely_and_clear_winners_are_found(name, rule):
     """Of 1,000 runs more than 76 stop in one of a thousand cases if 5 % do; four such tests."""
@@ -46,9 +41,7 @@ def test_ties_stop_rarely_and_clear_winners_are_found(name, rule):
 
 
 def test_a_proven_run_goes_on_longer_than_a_calibrated_one():
-    rules = [
-        tp.policy("contrast", confidence=0.95, rule=rule, label=rule) for rule in ("calibrated", "proven")
-    ]
+    rules = [tp.policy("contrast", confidence=0.95, rule=rule, label=rule) for rule in ("calibrated", "proven")]
     study = tp.simulate(CLEAR, rules, budgets=[2000], replications=200, seed=1)
     assert study.samples("calibrated")[0] < study.samples("proven")[0]
 

@@ -44,8 +44,8 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
-            f"an even split needs about {guess:,} pulls, by a formula; what contrast needs is simulated, which "
-            "needs numba: pip install 'tideproof[lab]'"
+            f"an even split needs about {guess:,} pulls, by a formula; what contrast needs is simulated, "
+            "which needs numba: pip install 'tideproof[lab]'"
         )
     block = max(1, round(guess / _STEPS))
     runs = _runs(question.arms, guess / block) if replications is None else replications
@@ -69,10 +69,8 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
 
 
 def _runs(arms: int, steps: float) -> int:
-    """Return how often to play each budget."""
-    cost = (
-        5.0 * 0.7 * steps * arms / 5.0
-    )  # five budgets, of about as much of an even split; a step costs O(arms)
+    """Return how often to play each of five budgets, by the steps of an even split; each costs O(arms)."""
+    cost = 5.0 * 0.7 * steps * arms / 5.0
     return int(min(max(_WORK / cost, _FEWEST), _MOST)) // 1000 * 1000
 
 

@@ -89,5 +89,5 @@ def rounded_up(pulls: float) -> int:
     >>> rounded_up(423.2), rounded_up(12_341.0)
     (424, 12400)
     """
-    unit = 10 ** max(len(str(math.ceil(pulls))) - 3, 0)
+    unit: int = 10 ** max(len(str(math.ceil(pulls))) - 3, 0)
     return math.ceil(pulls / unit) * unit

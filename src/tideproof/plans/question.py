@@ -49,9 +49,9 @@ class Question:
     def world(self, block: int) -> World:
         """Return the least favourable world: one arm ahead of equals, which are the hardest to leave behind.
 
-        Shifts that add move no choice and no selection: there are none. In a world of blocks a pull stands for so
-        many; conversions are then as good as normal, with the variances of their rates. The best arm is the
-        last: ties among estimates are not in its favour.
+        Shifts that add move no choice and no selection: there are none. In a world of blocks a pull stands
+        for so many; conversions are then as good as normal, with the variances of their rates. The best arm
+        is the last: ties among estimates are not in its favour.
         """
         others = self.arms - 1
         if self.rates is not None and block == 1:

@@ -92,8 +92,8 @@ def search(play: Play, start: list[float], error: float, floor: int, runs: int) 
     counts: list[Count] = []
 
     def look(budgets: list[float], often: int) -> None:
-        for budget in sorted({max(floor, math.ceil(budget)) for budget in budgets}):
-            counts.append(Count(budget, often, play(budget, often)))
+        distinct = sorted({max(floor, math.ceil(budget)) for budget in budgets})
+        counts.extend(Count(budget, often, play(budget, often)) for budget in distinct)
 
     look(start, min(_SCOUTS, runs))
     guess = least(counts, error, floor)

@@ -48,7 +48,7 @@ def cap_for(even: int) -> int:
     """
     if _LATE * even <= CAP:
         return CAP
-    unit = 10 ** (len(str(_LATE * even)) - 2)
+    unit: int = 10 ** (len(str(_LATE * even)) - 2)
     return -(-_LATE * even // unit) * unit
 
 
@@ -74,7 +74,7 @@ def stop_when_sure(
 
 
 def _watched(question: Question, rule: str, cap: int, even: int, block: int) -> PolicySpec:
-    """Return the policy that stops, its bound that of the cap in pulls, so that it need not know more of it."""
+    """Return the policy that stops; with the bound of the cap, in pulls, it need not know more of it."""
     confidence = 1.0 - question.error
     found = policy("contrast", confidence=confidence, rule=rule).policy
     bound = {"bound": bound_for(question.arms, cap, confidence)} if rule == "calibrated" else {}

@@ -66,9 +66,7 @@ def places(count: int = 200, seed: int = 20) -> list[Place]:
         arms = int(_ARMS[number // len(_KINDS) % len(_ARMS)])
         lengths = _LENGTHS[int(draw.integers(len(_LENGTHS)))]
         world = World(means(arms, draw), lengths=lengths, shifts=Uniform(0.0, 20.0))
-        made.append(
-            Place(f"{number:03d} {kind}, {arms} arms, {lengths[0]}\N{EN DASH}{lengths[1]} pulls", world)
-        )
+        made.append(Place(f"{number:03d} {kind}, {arms} arms, {lengths[0]}\N{EN DASH}{lengths[1]} pulls", world))
     return made
 
 
