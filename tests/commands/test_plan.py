@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from tideproof.cli import app
 from tideproof.errors import InputError
 
-ASKED = "--arms 3 --gap 1 --per-environment 20 --error 0.1 --replications 1000".split()
+ASKED = ["--arms", "3", "--gap", "1", "--per-environment", "20", "--error", "0.1", "--replications", "1000"]
 
 
 def run(*arguments):

@@ -21,8 +21,8 @@ from tideproof.progress import progress_bar
 
 _STEPS = 1500  # that an even split may take: more pulls are played in blocks
 _PROOF_STEPS = 150  # the same for proofs, which take five times as long as an even split, each step dear
-_WORK = 40e6  # steps of five arms, in all
-_FEWEST, _MOST = 2_000, 20_000  # runs of a budget
+_WORK = 30e6  # steps of five arms, in all
+_FEWEST, _MOST = 2_000, 15_000  # runs of a budget
 _FEWEST_ASKED = 100
 
 _known: dict[tuple[Question, int | None, int], Plan] = {}  # of this process: only ratios to noise matter
