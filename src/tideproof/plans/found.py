@@ -31,7 +31,7 @@ class Plan:
     ----------
     question : what was asked, in units of the noise.
     contrast, even : the budgets that keep the error, with what was counted.
-    sure, proven : runs that stop when they are sure.
+    sure, proven : runs that stop when they are sure, by either rule; the second is None of more than 12 arms.
     curve : error against budget, one row for each budget that was played.
     asked : the question in words.
     """
@@ -40,7 +40,7 @@ class Plan:
     contrast: Budget
     even: Budget
     sure: Sure
-    proven: Sure
+    proven: Sure | None
     curve: Table
     asked: str = field(default="", compare=False)
 
@@ -74,7 +74,9 @@ class Plan:
     def table(self) -> Table:
         """One row for each way to do it."""
         budgets = {CONTRAST: self.contrast, EVEN: self.even}
-        stops = {"stops when sure": self.sure, "stops when proven": self.proven}
+        stops = {"stops when sure": self.sure}
+        if self.proven is not None:
+            stops["stops when proven"] = self.proven
         shares = [(b.wrong, b.runs) for b in budgets.values()] + [(s.wrong, s.runs) for s in stops.values()]
         limits = [binomial(np.array([wrong]), runs, 0.95) for wrong, runs in shares]
         pulls = [b.pulls for b in budgets.values()] + [s.mean for s in stops.values()]
@@ -111,7 +113,7 @@ class Plan:
             "budget": self.budget,
             "even_split": self.even_split,
             "sure": vars(self.sure),
-            "proven": vars(self.proven),
+            "proven": None if self.proven is None else vars(self.proven),
             "ways": self.table.to_dicts(),
             "curve": self.curve.to_dicts(),
         }

@@ -15,12 +15,12 @@ from tideproof.plans.found import CONTRAST, EVEN, Plan, curve_table
 from tideproof.plans.pilot import Pilot, pilot_of
 from tideproof.plans.play import Lab
 from tideproof.plans.question import Question, ask
-from tideproof.plans.stopping import RUNS, stop_when_sure
+from tideproof.plans.stopping import MOST_PROVEN, Sure, stop_when_sure, usual_runs
 from tideproof.policies.registry import policy
 from tideproof.progress import progress_bar
 
 _STEPS = 1500  # that an even split may take: more pulls are played in blocks
-_PROOF_STEPS = 150  # the same for proofs, which take five times as long as an even split, each step dear
+_PROOF_STEPS = 30  # for each arm, the same for proofs: they take five times as long, and each step is dear
 _WORK = 30e6  # steps of five arms, in all
 _FEWEST, _MOST = 2_000, 15_000  # runs of a budget
 _FEWEST_ASKED = 100
@@ -60,11 +60,16 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
     show(80.0)
     even = lab.kept(policy("round-robin+ols"), theirs, runs)
     show(90.0)
-    often = {rule: min(usual, replications or usual) for rule, usual in RUNS.items()}
-    sure = stop_when_sure(question, "calibrated", guess, block, often["calibrated"], lab.simulated)
+
+    def stopping(rule: str, block: int) -> Sure:
+        usual = usual_runs(rule, question.arms)
+        often = usual if replications is None else min(usual, replications)
+        return stop_when_sure(question, rule, guess, block, often, lab.simulated)
+
+    sure = stopping("calibrated", block)
     show(95.0)
-    coarse = max(block, round(guess / _PROOF_STEPS))
-    proven = stop_when_sure(question, "proven", guess, coarse, often["proven"], lab.simulated)
+    coarse = max(block, round(guess / (_PROOF_STEPS * question.arms)))
+    proven = stopping("proven", coarse) if question.arms <= MOST_PROVEN else None
     return Plan(question, ours_budget, even, sure, proven, curve_table(block, {CONTRAST: ours, EVEN: theirs}))
 
 

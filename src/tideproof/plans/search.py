@@ -15,8 +15,8 @@ from tideproof.core.arrays import Floats
 
 Play = Callable[[int, int], int]  # (budget, runs) -> how many runs were wrong, each time in new worlds
 
-_SURE = 1.96  # standard errors of the curve that are added before it is believed
-_SCOUTS = 1000  # runs of each budget that is played first
+SURE = 1.96  # standard errors of the curve that are added before it is believed
+_SCOUTS = 500  # runs of each budget that is played first
 _NEAR = (0.8, 0.92, 1.0, 1.1)  # of the budget that is looked for, played often
 _ROUNDS = 5
 
@@ -43,11 +43,11 @@ class Curve(NamedTuple):
     beta: Floats
     covariance: Floats
 
-    def upper(self, budgets: Floats) -> Floats:
-        """Return the upper limit of the logarithm of the odds."""
+    def upper(self, budgets: Floats, reach: float) -> Floats:
+        """Return the logarithm of the odds, and as many of its standard errors above it."""
         X = self.columns(budgets / self.unit)
         spread: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
-        return np.asarray(X @ self.beta + _SURE * spread)
+        return np.asarray(X @ self.beta + reach * spread)
 
     def share(self, budgets: Floats) -> Floats:
         """Return the error that the curve has."""
@@ -75,12 +75,12 @@ def curve(counts: list[Count]) -> Curve:
     return Curve(unit, beta, np.linalg.inv(information))
 
 
-def least(counts: list[Count], error: float, floor: int) -> int:
+def least(counts: list[Count], error: float, floor: int, reach: float = SURE) -> int:
     """Return the least budget whose error is surely small enough, near to those that were played."""
     found = curve(counts)
     played = [count.budget for count in counts]
     tried = np.unique(np.geomspace(max(floor, 0.6 * min(played)), 1.6 * max(played), 600).round())
-    kept = tried[found.upper(tried) <= math.log(error / (1.0 - error))]
+    kept = tried[found.upper(tried, reach) <= math.log(error / (1.0 - error))]
     return int(kept[0] if kept.size else tried[-1])
 
 
@@ -96,7 +96,7 @@ def search(play: Play, start: list[float], error: float, floor: int, runs: int) 
         counts.extend(Count(budget, often, play(budget, often)) for budget in distinct)
 
     look(start, min(_SCOUTS, runs))
-    guess = least(counts, error, floor)
+    guess = least(counts, error, floor, reach=0.0)
     for _ in range(_ROUNDS):
         look([share * guess for share in _NEAR], runs)
         before, near = guess, [c for c in counts if guess / 3.0 <= c.budget <= 3.0 * guess]

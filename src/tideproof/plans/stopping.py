@@ -14,7 +14,10 @@ from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.sure_bounds import CAP, bound_for
 
-RUNS = {"calibrated": 2000, "proven": 400}  # proofs take long
+MOST_PROVEN = 12  # arms: a proof takes time with the cube of their number
+_RUNS = {"calibrated": 10_000, "proven": 2_000}  # over the arms; proofs take long
+_FEWEST = {"calibrated": 500, "proven": 150}
+_MOST = {"calibrated": 2_000, "proven": 400}
 _POINTS = 120  # budgets at which runs that have stopped are counted
 _LATE = 10  # times the budget of an even split: the cap, where that is more than the usual one
 
@@ -38,6 +41,15 @@ class Sure:
     cap: int
     runs: int
     wrong: int
+
+
+def usual_runs(rule: str, arms: int) -> int:
+    """Return how many runs to play.
+
+    >>> usual_runs("calibrated", 5), usual_runs("proven", 10)
+    (2000, 200)
+    """
+    return min(max(_RUNS[rule] // arms, _FEWEST[rule]), _MOST[rule])
 
 
 def cap_for(even: int) -> int:
