@@ -15,7 +15,7 @@ from tideproof.core.arrays import Floats
 
 Play = Callable[[int, int], int]  # (budget, runs) -> how many runs were wrong, each time in new worlds
 
-SURE = 1.96  # standard errors of the curve that are added before it is believed
+SURE = 2.33  # standard errors of the curve that are added before it is believed
 _SCOUTS = 500  # runs of each budget that is played first
 _NEAR = (0.8, 0.92, 1.0, 1.1)  # of the budget that is looked for, played often
 _ROUNDS = 5
