@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment as Experiment
     from tideproof.live.pull import Pull as Pull
     from tideproof.live.recommendation import Recommendation as Recommendation
+    from tideproof.plans.found import Plan as Plan
+    from tideproof.plans.plan import plan as plan
     from tideproof.policies.definition import Policy as Policy
     from tideproof.policies.registry import policy as policy
     from tideproof.policies.registry import policy_names as policy_names
@@ -52,6 +54,8 @@ _HOME = {
     "lab.simulate": "simulate",
     "lab.study": "Study",
     "lab.suite": "Suite suite",
+    "plans.found": "Plan",
+    "plans.plan": "plan",
     "policies.definition": "Policy",
     "policies.spec": "PolicySpec",
     "policies.registry": "policy policy_names",

@@ -12,6 +12,7 @@ from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo, demo_figure
 from tideproof.draw.facets import Facet, draw_facets
 from tideproof.draw.gaps import GapInfo, GapsInfo, draw_gaps
 from tideproof.draw.meetings import MeetingsInfo, draw_meetings
+from tideproof.draw.plans import Line, draw_plan
 from tideproof.draw.svg_axes import Axis
 from tideproof.draw.tide import ShiftInfo, draw_tide
 from tideproof.table import Table
@@ -153,6 +154,23 @@ DEMO = DemoInfo(
 )
 
 
+PLAN = [
+    Line(
+        way,
+        found,
+        {
+            "budget": [50, 100, 200],
+            "error": [0.2, 0.1, 0.0],
+            "low": [0.15, 0.0625, 0.0],
+            "high": [0.25, 0.125, 0.0625],
+        },
+        np.array([50.0, 125.0, 200.0]),
+        np.array([0.2, 0.0625, 0.015625]),
+    )
+    for way, found in (("contrast", 140), ("even split", 1250))
+]
+
+
 # Every picture of matplotlib, by name.
 FIGURES: dict[str, Callable[[], Any]] = {
     "study": lambda: draw_study(STUDY, "pics", 12_345, True, None),
@@ -164,4 +182,5 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "theorem": lambda: paper.draw_theorem(theory()),
     "conjecture": lambda: paper.draw_conjecture(theory()),
     "demo": lambda: demo_figure(DEMO),
+    "plan": lambda: draw_plan(PLAN, 0.05, "3 arms", None),
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tideproof.commands import analyze, calibrate, demo, policies, reproduce, simulate
+from tideproof.commands import analyze, calibrate, demo, plan, policies, reproduce, simulate
 
 COMMANDS = (
     demo.COMMAND,
     analyze.COMMAND,
+    plan.COMMAND,
     simulate.COMMAND,
     reproduce.COMMAND,
     policies.COMMAND,

@@ -1,0 +1,156 @@
+"""`tideproof plan`: how many pulls a test needs before it begins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.commands.numbers import number_option, whole_option
+from tideproof.errors import InputError
+from tideproof.files import check_folder, check_picture
+from tideproof.words import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from tideproof.plans.found import Plan
+    from tideproof.plans.pilot import Pilot
+
+
+def plan_command(
+    arms: Annotated[int | None, whole_option("Number of arms; with --from as many as there.")] = None,
+    gap: Annotated[
+        float | None, number_option("Means: how much better the best arm is, in units of the reward.")
+    ] = None,
+    sigma: Annotated[
+        float | None, number_option("Means: standard deviation of a reward; 1, or that of --from.")
+    ] = None,
+    rate: Annotated[float | None, number_option("Conversions: the usual rate, or that of --from.")] = None,
+    lift: Annotated[
+        float | None, number_option("Conversions: how much better the best arm is, 0.1 for 10 %.")
+    ] = None,
+    per_environment: Annotated[
+        int | None, whole_option("Pulls that share an environment, such as the visitors of a day.")
+    ] = None,
+    error: Annotated[float, number_option("How often a wrong arm may be selected.")] = 0.05,
+    log: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="A pilot log, of any kind that analyze reads."),
+    ] = None,
+    arm: Annotated[str | None, typer.Option(help="Of the log: column of the variants.")] = None,
+    environment: Annotated[str | None, typer.Option(help="Of the log: column of the days.")] = None,
+    reward: Annotated[str | None, typer.Option(help="Of the log: column of what was earned.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Of a log in a database: a table or a query. In Excel: a sheet.")
+    ] = None,
+    replications: Annotated[
+        int | None, whole_option("Runs of each budget; as many as a few seconds allow.")
+    ] = None,
+    seed: Annotated[int, whole_option("The same seed gives the same plan.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Draw error against budget: png, svg or pdf.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Save that curve as CSV.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+) -> None:
+    """Say how many pulls a test needs, and for how long.
+
+    It is played where it is hardest: one arm ahead of others that are equal. For example
+
+    tideproof plan --arms 5 --gap 0.3 --sigma 1.0 --per-environment 200 --error 0.05
+
+    tideproof plan --arms 3 --rate 0.03 --lift 0.1 --per-environment 20000 --plot plan.png
+    """
+    from rich.console import Console
+
+    from tideproof.plans.plan import plan
+
+    check_folder(csv)
+    if plot is not None:
+        check_picture(plot)
+    if log is None and any(each is not None for each in (arm, environment, reward, table)):
+        raise InputError("--arm, --environment, --reward and --table are for a log: they need --from FILE")
+    pilot = None if log is None else _pilot(log, arm, environment, reward, table)
+    found = plan(
+        arms=arms,
+        gap=gap,
+        sigma=sigma,
+        rate=rate,
+        lift=lift,
+        per_environment=per_environment,
+        error=error,
+        log=pilot,
+        replications=replications,
+        seed=seed,
+        progress=progress,
+    )
+    if as_json:
+        typer.echo(json.dumps(found.to_dict()))
+    else:
+        show(Console(), found)
+    if csv is not None:
+        found.curve.to_csv(csv)
+    if plot is not None:
+        found.plot(plot)
+    for what, path in {"curve": csv, "picture": plot}.items():
+        if path is not None:
+            typer.echo(f"{what}: {path}", err=as_json)
+
+
+COMMAND = Command("plan", plan_command)
+
+
+def show(console: Console, found: Plan) -> None:
+    """Print the sentence and the table."""
+    from rich.text import Text
+
+    console.print(Text(printable(found.sentence)))
+    console.print()
+    for table in _ways(found, console.width):
+        console.print(table)
+
+
+def _ways(found: Plan, width: int) -> list[RichTable]:
+    from tideproof.report.screen import Column, tables
+
+    rows = found.table.to_dicts()
+    limits = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
+    columns = [
+        Column("pulls", [f"{row['pulls']:,}" for row in rows]),
+        Column("nine of ten", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]),
+        Column("environments", [f"{row['environments']:,}" for row in rows]),
+        Column("% wrong when played", limits),
+        Column("runs", [f"{row['runs']:,}" for row in rows]),
+    ]
+    caption = f"runs that stop had a cap of {found.sure.cap:,} pulls"
+    first = Column("way", [row["way"] for row in rows], left=True)
+    return list(tables(first, columns, width, caption=caption))
+
+
+def _pilot(
+    place: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
+) -> Pilot:
+    """Read a log as `analyze` does; columns that are not named are guessed, and said."""
+    from rich.console import Console
+
+    from tideproof.frames.guess import guess
+    from tideproof.frames.opened import of_source
+    from tideproof.frames.read import Wish, read, written
+    from tideproof.frames.request import Request
+    from tideproof.frames.source import open_source
+    from tideproof.plans.pilot import pilot_of_cells
+
+    with open_source(place, table) as source:
+        taken = [name for text in (environment or "", reward or "") for name in written(text, source.types)]
+        found = guess(source.types, arm, environment, reward, taken=taken)
+        if found.guessed:
+            said = f"columns: {found} (guessed: {', '.join(found.guessed)}; options choose others)"
+            Console(stderr=True).print(printable(said), style="dim", highlight=False, markup=False)
+        data = read(of_source(source), Request.of(*found[:3]), Wish(), None)
+    return pilot_of_cells(data.cells)

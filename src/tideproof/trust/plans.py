@@ -1,0 +1,174 @@
+"""Budgets that `tideproof plan` promised, played pull by pull: how often a wrong arm is selected.
+
+`python -m tideproof.trust.plans` does it for all settings. The worlds are not those that `plan` plays: shifts
+hit all arms, conversions are 0 or 1 on days that multiply rates, and nothing is played in blocks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.lab.intervals import binomial
+from tideproof.lab.simulate import simulate
+from tideproof.plans.plan import plan
+from tideproof.policies.registry import policy
+from tideproof.table import Table
+from tideproof.worlds import Uniform, World
+
+_DAYS = Uniform(-0.3, 0.3)  # how days multiply rates, as a logarithm
+_HIGHEST = 0.8  # a rate that days may lead to
+
+
+class Setting(NamedTuple):
+    """What is asked for: a gap in units of sigma, or a lift of a rate."""
+
+    arms: int
+    length: int
+    error: float
+    gap: float | None = None
+    rate: float | None = None
+    lift: float | None = None
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        ahead = f"gap {self.gap:g}" if self.rate is None else f"rate {self.rate:g} lift {self.lift:g}"
+        return f"{self.arms} arms, {ahead}, {self.length} an environment, error {self.error:g}"
+
+    def world(self) -> World:
+        """Return the world in which the promise is played."""
+        others, lengths = self.arms - 1, (self.length, self.length)
+        if self.rate is None or self.lift is None:
+            return World([0.0] * others + [self.gap or 0.0], lengths=lengths, shifts=Uniform(0.0, 20.0))
+        best = self.rate * (1.0 + self.lift)
+        days = _DAYS if best * np.exp(_DAYS.high) < _HIGHEST else Uniform(0.0, 0.0)
+        return World(
+            [self.rate] * others + [best],
+            lengths=lengths,
+            shifts=days,
+            rewards="conversions",
+            tide="multiplies",
+        )
+
+
+SETTINGS = (
+    Setting(2, 2, 0.05, gap=0.4),
+    Setting(2, 30, 0.01, gap=0.25),
+    Setting(2, 100, 0.1, gap=0.1),
+    Setting(3, 5, 0.2, gap=0.35),
+    Setting(3, 17, 0.02, gap=0.6),
+    Setting(4, 3, 0.05, gap=0.8),
+    Setting(4, 60, 0.03, gap=0.2),
+    Setting(5, 11, 0.1, gap=0.15),
+    Setting(6, 2, 0.08, gap=0.5),
+    Setting(6, 500, 0.05, gap=0.12),
+    Setting(7, 40, 0.005, gap=0.45),
+    Setting(8, 4, 0.05, gap=1.1),
+    Setting(10, 25, 0.15, gap=0.3),
+    Setting(12, 150, 0.05, gap=0.4),
+    Setting(20, 80, 0.1, gap=0.5),
+    Setting(2, 300, 0.05, rate=0.2, lift=0.2),
+    Setting(3, 1000, 0.1, rate=0.05, lift=0.3),
+    Setting(4, 50, 0.05, rate=0.4, lift=0.4),
+    Setting(5, 400, 0.05, rate=0.1, lift=0.5),
+    Setting(3, 2000, 0.05, rate=0.03, lift=0.25),
+)
+
+
+class Kept(NamedTuple):
+    """A promise and what came of it.
+
+    Attributes
+    ----------
+    setting : in words.
+    way : "contrast" or "even split".
+    promised : the error allowed.
+    budget : the pulls that should be enough.
+    runs, wrong : how many were played, and how many of them selected a wrong arm.
+    error, low, high : that share, with exact 95 % limits.
+    kept : whether the error allowed is not below these limits.
+    """
+
+    setting: str
+    way: str
+    promised: float
+    budget: int
+    runs: int
+    wrong: int
+    error: float
+    low: float
+    high: float
+    kept: bool
+
+
+def play(
+    settings: Iterable[Setting] = SETTINGS,
+    runs: int = 10_000,
+    *,
+    replications: int | None = None,
+    seed: int = 20,
+    engine: str = "auto",
+) -> Iterator[Kept]:
+    """Plan each setting, then play what was promised; `replications` are those of the plan."""
+    for number, setting in enumerate(settings):
+        arms, length, error, gap, rate, lift = setting
+        found = plan(
+            arms=arms,
+            gap=gap,
+            rate=rate,
+            lift=lift,
+            per_environment=length,
+            error=error,
+            replications=replications,
+        )
+        ours: Any = policy("contrast", label="contrast")
+        if rate is not None:
+            ours = ours.on_ratios()
+        for way, spec, budget in (
+            ("contrast", ours, found.budget),
+            ("even split", policy("round-robin+ols", label="even split"), found.even_split),
+        ):
+            # seeds of plans are small
+            study = simulate(setting.world(), spec, budget, runs, 10**9 + seed + number, engine=engine)
+            wrong = study.errors(way)
+            low, high = (float(limit[0]) for limit in binomial(wrong, runs, 0.95))
+            share = int(wrong[0]) / runs
+            yield Kept(setting.name, way, error, budget, runs, int(wrong[0]), share, low, high, low <= error)
+
+
+def table(rows: Sequence[Kept]) -> Table:
+    """Return one row for each promise."""
+    return Table({name: [getattr(row, name) for row in rows] for name in Kept._fields})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, print and say whether all promises were kept."""
+    parser = argparse.ArgumentParser(prog="python -m tideproof.trust.plans", description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000, help="of each promise")
+    parser.add_argument("--replications", type=int, help="of the plans; as `tideproof plan` has them")
+    parser.add_argument("--settings", type=int, default=len(SETTINGS), help="only the first ones")
+    parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--csv", help="save the table")
+    given = parser.parse_args(arguments)
+    rows = []
+    for row in play(SETTINGS[: given.settings], given.runs, replications=given.replications, seed=given.seed):
+        rows.append(row)
+        print(
+            f"{'kept  ' if row.kept else 'BROKEN'} {row.setting}: {row.way} {row.budget:,} pulls, "
+            f"{row.error:.4f} ({row.low:.4f} to {row.high:.4f}) of {row.runs:,}",
+            flush=True,
+        )
+    if given.csv:
+        table(rows).to_csv(given.csv)
+    broken = sum(not row.kept for row in rows)
+    print(f"{len(rows) - broken} of {len(rows)} promises kept")
+    return 3 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Plans: the answer, what it promises, and what it says."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.errors import InputError, MissingExtra
+from tideproof.lab.intervals import binomial
+from tideproof.plans import plan as module
+from tideproof.plans.play import Lab
+from tideproof.plans.question import ask
+from tideproof.plans.stopping import cap_for, stop_when_sure
+
+ASKED = {"arms": 3, "gap": 1.0, "sigma": 1.0, "per_environment": 20, "error": 0.1}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return tp.plan(**ASKED, replications=2000)
+
+
+def test_the_ways_come_in_their_order(found):
+    assert 6 <= found.budget < found.even_split < found.sure.mean < found.proven.mean
+    assert found.sure.mean < found.sure.ninety
+    assert found.sure.cap == found.proven.cap == 10_000
+
+
+def test_what_is_promised_is_kept_under_shifts(found):
+    """The 99.9999 % lower limit: a false alarm in a million."""
+    world = tp.World([1.0, 0.0, 0.0], lengths=(20, 20), shifts=tp.Uniform(0, 20))
+    study = tp.simulate(world, ["contrast"], found.budget, 4000, seed=77)
+    assert binomial(study.errors("contrast"), 4000, 1.0 - 2e-6).low[0] <= 0.1
+
+
+def test_it_says_so_in_a_sentence_and_a_table(found):
+    assert found.sentence.startswith("3 arms, one ahead by 1 (sigma 1): ")
+    assert f"an even split needs {found.even_split:,}" in found.sentence
+    assert "in at most 10 % of runs" in found.sentence
+    assert "stops when 90 % sure" in found.sentence
+    assert "\n" not in found.sentence
+    assert repr(found) == f"{found.sentence}\n{found.table!r}"
+    assert found.table["way"] == ["contrast", "even split", "stops when sure", "stops when proven"]
+    assert found.table["pulls"][0] == found.budget
+    assert found.table["environments"][0] == math.ceil(found.budget / 20)
+    for row in found.table:
+        assert row["low"] <= row["wrong"] <= row["high"]
+    assert found.to_dict()["budget"] == found.budget
+
+
+def test_the_curve_has_every_budget_that_was_played(found):
+    ours = [row for row in found.curve if row["way"] == "contrast"]
+    assert [row["budget"] for row in ours] == sorted(row["budget"] for row in ours)
+    assert ours[0]["error"] > 0.1 > ours[-1]["error"]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_the_picture(found, tmp_path, suffix):
+    figure = found.plot(tmp_path / f"plan.{suffix}")
+    assert (tmp_path / f"plan.{suffix}").stat().st_size > 1000
+    said = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert said == [f"contrast: {found.budget:,} pulls", f"even split: {found.even_split:,} pulls"]
+
+
+def test_the_same_question_in_other_units_is_not_played_again(found, monkeypatch):
+    monkeypatch.setattr(module, "_played", lambda *_: pytest.fail("played again"))
+    again = tp.plan(**ASKED | {"gap": 7.0, "sigma": 7.0}, replications=2000)
+    assert again.budget == found.budget
+    assert "one ahead by 7 (sigma 7)" in again.sentence
+
+
+def test_ten_to_one_needs_next_to_nothing():
+    assert tp.plan(**ASKED | {"gap": 30.0}, replications=200).budget == 6
+
+
+def test_without_a_compiler_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"an even split needs about 140 pulls.*tideproof\[lab\]"):
+        tp.plan(**ASKED | {"gap": 0.25, "error": 0.07, "arms": 2}, replications=200)
+
+
+def test_of_many_arms_nothing_is_proven():
+    many = tp.plan(arms=13, gap=2.0, per_environment=30, error=0.1, replications=200)
+    assert many.proven is None
+    assert many.table["way"] == ["contrast", "even split", "stops when sure"]
+    assert many.to_dict()["proven"] is None
+
+
+def test_too_few_replications_are_refused():
+    with pytest.raises(InputError, match="replications must be a whole number of at least 100"):
+        tp.plan(**ASKED, replications=10)
+
+
+def test_blocks_stand_for_their_pulls():
+    """Errors as pull by pull, within a tenth, for which budgets have a margin. A false alarm in a million."""
+    question = ask(arms=3, gap=0.12, lengths=100, error=0.05)
+    shares = []
+    for block in (1, 4):
+        lab = Lab(question, block, seed=5)
+        shares.append(lab.wrong(question.contrast(1200, block), 1200 // block, 4000) / 4000)
+    single, blocks = shares
+    assert blocks == pytest.approx(single, abs=0.1 * single + 4.9 * math.sqrt(2.0 * single / 4000))
+
+
+def test_runs_that_stop_last_as_long_in_blocks():
+    question = ask(arms=3, gap=0.3, lengths=100, error=0.05)
+    lasted = [
+        stop_when_sure(question, "calibrated", 400, block, 1000, Lab(question, block, seed=6).simulated)
+        for block in (1, 4)
+    ]
+    assert lasted[1].mean == pytest.approx(lasted[0].mean, rel=0.15)
+    assert lasted[1].ninety == pytest.approx(lasted[0].ninety, rel=0.2)
+
+
+def test_the_cap_grows_with_what_is_needed():
+    assert cap_for(700) == 10_000
+    assert cap_for(15_300) == 160_000
+
+
+def test_rates_are_as_real_conversions_on_days_that_multiply():
+    """Normal blocks against 0/1 rewards, visitor by visitor. A false alarm in a million (4.9 sigma)."""
+    question = ask(arms=3, rate=0.1, lift=0.3, lengths=500, error=0.05)
+    budget, block = 4800, 8
+    lab = Lab(question, block, seed=9)
+    normal = lab.wrong(question.contrast(budget, block), budget // block, 4000) / 4000
+    world = tp.World(
+        [0.1, 0.1, 0.13],
+        lengths=(500, 500),
+        shifts=tp.Uniform(-0.4, 0.4),
+        rewards="conversions",
+        tide="multiplies",
+    )
+    study = tp.simulate(world, tp.policy("contrast", exploration=1.5, label="c"), budget, 2000, seed=4)
+    real = float(study.pics("c")[0])
+    assert real == pytest.approx(normal, abs=0.15 * normal + 4.9 * np.sqrt(normal * (1 / 2000 + 1 / 4000)))
