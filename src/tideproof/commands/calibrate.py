@@ -10,7 +10,8 @@ import typer
 
 from tideproof.commands.command import Command
 from tideproof.commands.numbers import whole_option
-from tideproof.errors import InputError
+from tideproof.errors import InputError, UnknownName
+from tideproof.words import counted
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 def calibrate_command(
     logs: Annotated[int, whole_option("Logs of each setting.")] = 2_000,
+    part: Annotated[
+        str,
+        typer.Option(
+            metavar="PART",
+            help="What to play: logs; stops, ends (of adaptive runs), looks, chances (P(best)) or plans.",
+        ),
+    ] = "logs",
+    runs: Annotated[int | None, whole_option("Runs of each cell of another part than logs.")] = None,
     only: Annotated[
         str, typer.Option(metavar="PATTERN", help="Settings whose name matches, such as 'money*'.")
     ] = "*",
@@ -41,9 +50,12 @@ def calibrate_command(
     from tideproof.trust.ledger import broken, verdict, write
     from tideproof.trust.settings import chosen
 
-    settings, duels = chosen(only)
     if out is not None:
         _make(out)
+    if part != "logs":
+        _play_part(part, runs, out)
+        return
+    settings, duels = chosen(only)
     played = calibrate(settings, duels, logs, workers, progress)
     console = Console()
     for table in _shown(played, console.width):
@@ -54,6 +66,26 @@ def calibrate_command(
     console.print(verdict(played), highlight=False)
     for path in write(played, out) if out is not None else ():
         typer.echo(f"written: {path}")
+    if failed:
+        raise typer.Exit(3)
+
+
+def _play_part(name: str, runs: int | None, out: Path | None) -> None:
+    """Play another part, say which promises were broken, and write all rows."""
+    from tideproof.trust.parts import PARTS, broken
+
+    if name not in PARTS:
+        raise UnknownName.among("part", name, ["logs", *PARTS])
+    promise, usual, play = PARTS[name]
+    found = play(usual if runs is None else runs)
+    failed = broken(found)
+    for row in failed:
+        said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
+        typer.echo(f"broken: {said}")
+    typer.echo(f"{promise}: broken in {len(failed)} of {counted(len(found), 'row')}")
+    if out is not None:
+        found.to_csv(out / f"{name}.csv")
+        typer.echo(f"written: {out / f'{name}.csv'}")
     if failed:
         raise typer.Exit(3)
 

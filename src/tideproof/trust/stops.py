@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from tideproof.lab.intervals import binomial
 from tideproof.lab.simulate import simulate
 from tideproof.policies.registry import policy
 from tideproof.policies.sure import RULES
+from tideproof.table import Table
 from tideproof.worlds import StudentT, Uniform, World
 
 POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:lucb")
@@ -53,8 +54,12 @@ class Stops(NamedTuple):
     @property
     def kept(self) -> bool:
         """Whether the promise may be kept: the lower 99.9 % limit of wrong stops is not above it."""
-        low = float(binomial(np.array([self.wrong]), self.runs, 0.998).low[0])
-        return low <= 1.0 - CONFIDENCE
+        return self.limits(0.998)[0] <= 1.0 - CONFIDENCE
+
+    def limits(self, level: float = 0.95) -> tuple[float, float]:
+        """Return exact limits of the share of wrong stops."""
+        low, high = binomial(np.array([self.wrong]), self.runs, level)
+        return float(low[0]), float(high[0])
 
 
 def places(count: int = 200, seed: int = 20) -> list[Place]:
@@ -146,3 +151,11 @@ def play(
                     round(study.wrong_stops(spec.label)[place] * runs),
                     float(study.samples(spec.label)[place]),
                 )
+
+
+def table(rows: Sequence[Stops]) -> Table:
+    """Return one row for each policy, rule, cap and world, with exact 95 % limits of wrong stops."""
+    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in Stops._fields}
+    columns["share"] = [row.wrong / row.runs for row in rows]
+    columns["low"], columns["high"] = map(list, zip(*(row.limits() for row in rows), strict=True))
+    return Table(columns | {"kept": [row.kept for row in rows]})
