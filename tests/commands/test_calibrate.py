@@ -5,6 +5,8 @@ from typer.testing import CliRunner
 
 from tideproof.cli import app
 from tideproof.errors import InputError
+from tideproof.table import Table
+from tideproof.trust.parts import PARTS, Part
 from tideproof.trust.settings import SETTINGS, chosen
 
 
@@ -21,9 +23,24 @@ def test_a_setting_is_played_shown_and_written(tmp_path):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["ledger.md", "logs.csv"]
 
 
+@pytest.mark.parametrize(("kept", "code"), [(True, 0), (False, 3)])
+def test_another_part_is_played_and_written(monkeypatch, tmp_path, kept, code):
+    def play(runs):
+        return Table({"world": ["tie"], "runs": [runs], "kept": [kept]})
+
+    monkeypatch.setitem(PARTS, "stops", Part("all is well", 77, play))
+    done = run("--part", "stops", "--out", tmp_path)
+    assert done.exit_code == code, done.output
+    assert f"all is well: broken in {0 if kept else 1} of 1 row" in done.output
+    assert ("broken: world tie, runs 77" in done.output) is not kept
+    assert (tmp_path / "stops.csv").read_text().splitlines()[0] == "world,runs,kept"
+    assert "runs 5" in run("--part", "stops", "--runs", 5).output or kept
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--part", "gold"), "unknown part 'gold'"),
         (("--only", "gold"), "no setting is called 'gold'"),
         (("--logs", 0), "logs must be a whole number of at least 1, not 0"),
         (("--workers", 0), "workers must be a whole number of at least 1, not 0"),

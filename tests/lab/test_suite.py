@@ -100,7 +100,9 @@ def tallied(errors, both, n=10_000):
     chosen = np.array([[[wrong, n - wrong]] for wrong in errors])
     pairs = np.array([[both.get(pair, 0)] for pair in combinations(range(len(errors)), 2)])
     blank = np.zeros((len(errors), 1), np.int64)
-    tally = Tally(chosen, blank, chosen, blank, blank, blank, pairs, np.zeros(pairs.shape))
+    tally = Tally(
+        chosen, blank, chosen, blank, blank, blank, np.zeros_like(chosen), pairs, np.zeros(pairs.shape)
+    )
     recipes = tuple(Recipe(label, {}, label) for label in "abcd"[: len(errors)])
     return Study(tp.World([0.0, 1.0]), recipes, (40,), n, 0, tally)
 

@@ -850,7 +850,8 @@ def test_select_returns_an_arm(answer):
         r"it must return an arm, a whole number from 0 to 2$"
     )
     run = tp.Experiment(["a", "b", "c"], policy=policy)
-    run.tell(run.ask(), 1.0)
+    for arm in run.arms:
+        run.tell_summary(arm=arm, environment="today", n=2, mean=1.0, variance=1.0)
     with pytest.raises(tp.KernelError, match=message):
         run.recommend()
     with pytest.raises(tp.KernelError, match=message):
