@@ -24,7 +24,9 @@ def open_duckdb(path: str, table: str | None) -> Iterator[SqlRows]:
         raise MissingFile(f"there is no file {path!r}")
     with session(path) as run, phrased(repr(path)):
         rows = rows_of(table, run(LIST_TABLES), home="main")
-        yield SqlRows(run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table))
+        yield SqlRows(
+            run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table), quick=True
+        )
 
 
 def is_query(table: str | None) -> bool:

@@ -98,7 +98,7 @@ class FileSource:
             elif sql_type == "JSON":  # values of several types: without the quotes around text
                 rows = f"(SELECT * REPLACE ({quoted(name)} ->> '$' AS {quoted(name)}) FROM {rows})"
                 types = types | {name: "VARCHAR"}
-        return SqlRows(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG)
+        return SqlRows(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG, quick=True)
 
 
 def _types(run: Query, files: Files) -> dict[str, str]:

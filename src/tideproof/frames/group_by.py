@@ -49,7 +49,7 @@ Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
 _NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, variance, two sums of powers
-_SAMPLE = 200_000  # rows looked at before a long group-by, for columns that are swapped
+_SAMPLE = 100_000  # rows looked at before a long group-by, for columns that are swapped
 
 
 class Query(Protocol):
@@ -71,6 +71,8 @@ class SqlRows:
     mean : gives the SQL for the mean of an expression over `rows`, accurate for rewards far from 0.
     factor : gives the SQL for a deviation whose fourth power is no error in the engine.
     sampled : whether its first rows are worth a look of their own, before all are read.
+    quick : whether adding rewards up as they are is quicker than `mean`: good enough unless they are so far
+        from 0 that they are looked at once more anyway.
     """
 
     run: Query
@@ -79,6 +81,7 @@ class SqlRows:
     mean: Callable[[str, str], str]
     factor: Callable[[str], str] = str
     sampled: bool = False
+    quick: bool = False
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
         """Group the rows by arm and environment."""
@@ -198,9 +201,11 @@ def _grouped(
     Column by column; nothing if there are no rows.
     """
     d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
+    naive = f"sum({reward}) / count({reward})"
+    mean = naive if table.quick and not centre else table.mean(reward, table.rows)
     query = (
         f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
-        f"{table.mean(reward, table.rows)}, var_samp({reward}), sum({d} * {d} * {d}), "
+        f"{mean}, var_samp({reward}), sum({d} * {d} * {d}), "
         f"sum({d} * {d} * {d} * {d}) FROM {table.rows} "
         f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {checks.MOST_CELLS + 1}"
     )
@@ -230,6 +235,7 @@ def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups
         columns = [tuple(compress(column, used.tolist())) for column in columns]
     numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
     low, high, _, n, mean, variance, *powers = numbers
+    mean = np.where(low == high, low, mean)  # to the last digit
     squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
