@@ -46,7 +46,7 @@ def test_chunks_do_not_matter(monkeypatch):
 
 
 def test_what_is_said_happens_and_a_flat_prior_says_too_much():
-    """600 runs with equal spread .5: the mean of what is said is the share of right ones, within 5 se."""
+    """600 runs, spreads drawn: the mean of what is said is the share of right ones, within 5 se."""
     cell = Cell(3, 20, None)
     said, happened = play(cell, 0, 600, 3, "exchangeable").T
     assert abs(said.mean() - happened.mean()) < 5.0 * np.sqrt(np.mean(said * (1.0 - said)) / 600)
