@@ -202,6 +202,18 @@ def test_rewards_of_0_and_1_are_known_as_such(tmp_path, engine):
     assert_tails(found, LOG["variant"], LOG["day"], bits)
 
 
+@pytest.mark.parametrize("engine", EVERYWHERE)
+def test_a_steady_arm_keeps_its_digits_beside_noisy_ones(tmp_path, engine):
+    """Its squares are the difference of sums a trillion times as large: the log is read once more."""
+    random = np.random.default_rng(0)
+    steady = np.arange(3000) % 3 == 0
+    rewards = np.where(steady, 1.0 + 1e-6 * random.normal(size=3000), random.normal(size=3000)).tolist()
+    data = {"a": [f"v{i % 3}" for i in range(3000)], "e": [1] * 3000, "r": rewards}
+    found = as_dict(cells(EVERYWHERE[engine](data, tmp_path), "a", "e", "r"))
+    for key, (_, _, squares) in expected(data["a"], data["e"], rewards).items():
+        assert found[key][2] == pytest.approx(squares, rel=1e-9)
+
+
 @pytest.mark.parametrize("engine", ["pandas", "polars", "polars lazy", "pyarrow"])
 @pytest.mark.parametrize("first", [[], [None]], ids=["whole", "with a hole"])
 def test_frames_far_from_zero_keep_their_digits(tmp_path, engine, first):

@@ -26,8 +26,8 @@ from tideproof.frames.checks import (
     not_numeric,
     too_many_arms,
 )
-from tideproof.frames.groups import Ends, Groups, assemble
-from tideproof.frames.moments import USELESS, WORTH_ANOTHER_LOOK, Tails, from_power_sums
+from tideproof.frames.groups import Ends, Groups, assemble, indexed
+from tideproof.frames.moments import USELESS, WORTH_ANOTHER_LOOK, Tails, blurred, from_power_sums
 from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.sql import (
     base,
@@ -48,8 +48,8 @@ Rows = Sequence[tuple[Any, ...]]
 Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
-_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, variance, two sums of powers
-_SAMPLE = 100_000  # rows looked at before a long group-by, for columns that are swapped
+_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, squares of deviations, two sums of powers
+_SAMPLE = 20_000  # rows looked at before a long group-by, for columns that are swapped
 
 
 class Query(Protocol):
@@ -120,7 +120,7 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
     if not finite:
         raise _not_finite(table, request, reward, sum(groups[-_NUMBERS]))
     if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
-        centre = float(np.average(complete.mean, weights=complete.n))
+        centre = float(np.average(complete.mean, weights=complete.n)) or 1.0
         groups = _grouped(table, labels, reward, progress, centre)
         complete = _complete(groups, request, centre)
     return assemble(complete, request)
@@ -196,24 +196,29 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 def _grouped(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Columns:
-    """Return labels, ends, rows, rewards, mean and variance of each group, and powers about `centre`.
+    """Return labels, ends, rows, rewards, mean, squares of deviations and powers about `centre` of each group.
 
     Column by column; nothing if there are no rows.
     """
     d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
-    naive = f"sum({reward}) / count({reward})"
-    mean = naive if table.quick and not centre else table.mean(reward, table.rows)
-    query = (
+    naive = table.quick and not centre
+    mean = f"sum({reward}) / count({reward})" if naive else table.mean(reward, table.rows)
+    squares = (
+        f"sum({reward} * {reward}) - sum({reward}) * (sum({reward}) / count({reward}))"
+        if naive
+        else f"var_samp({reward}) * (count({reward}) - 1)"
+    )
+    query = (  # products in brackets, as engines work out equal ones once
         f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
-        f"{mean}, var_samp({reward}), sum({d} * {d} * {d}), "
-        f"sum({d} * {d} * {d} * {d}) FROM {table.rows} "
+        f"{mean}, {squares}, sum({d} * ({d} * {d})), "
+        f"sum(({d} * {d}) * ({d} * {d})) FROM {table.rows} "
         f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {checks.MOST_CELLS + 1}"
     )
     return list(zip(*table.run(query, progress), strict=True))
 
 
 def _all_finite(groups: Columns) -> bool:
-    """Tell whether means and variances are finite, where there are any."""
+    """Tell whether means and squares are finite, where there are any."""
     for column in groups[-4:-2]:
         unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
         if any(column[i] is not None for i in unusual.tolist()):
@@ -234,11 +239,13 @@ def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups
     if not used.all():
         columns = [tuple(compress(column, used.tolist())) for column in columns]
     numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
-    low, high, _, n, mean, variance, *powers = numbers
+    low, high, _, n, mean, squares, *powers = numbers
     mean = np.where(low == high, low, mean)  # to the last digit
-    squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
+    squares = np.where(low == high, 0.0, np.maximum(squares, 0.0))
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
+    if not centre and blurred(indexed(columns[0], False)[1], n, mean, squares):
+        tails = None
     keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
     left_out = total - int(n.sum())
     return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, Ends(low, high))

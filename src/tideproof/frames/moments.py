@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.arrays import Floats
+from tideproof.core.arrays import Floats, Ints
 
 # What rounding may add to a fourth power, in squared variances:
 WORTH_ANOTHER_LOOK = 1e-8
 USELESS = 1e-3
+_BLUR = 1e-11  # what rounding may add to the squares of deviations, beside those of an arm
 _UNIT = 8.0 * float(np.finfo(np.float64).eps)  # a few products and sums
 
 
@@ -26,6 +27,16 @@ class Tails(NamedTuple):
 
     cubes: Floats
     fourths: Floats
+
+
+def blurred(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
+    """Tell whether squares of deviations, as a difference of two large sums, lost digits for some arm.
+
+    >>> blurred(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
+    True
+    """
+    lost = np.bincount(arm, np.where(squares > 0.0, n * mean**2, 0.0))
+    return bool(np.any(_UNIT * lost > _BLUR * np.bincount(arm, squares)))
 
 
 def moved(n: Floats, squares: Floats, tails: Tails, off: Floats) -> Tails:
