@@ -48,7 +48,7 @@ Rows = Sequence[tuple[Any, ...]]
 Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
-_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, squares of deviations, two sums of powers
+_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, squares, two sums of powers
 _SAMPLE = 20_000  # rows looked at before a long group-by, for columns that are swapped
 
 
@@ -196,7 +196,7 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 def _grouped(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Columns:
-    """Return labels, ends, rows, rewards, mean, squares of deviations and powers about `centre` of each group.
+    """Return labels, ends, rows, rewards, mean, squares and powers about `centre` of each group.
 
     Column by column; nothing if there are no rows.
     """
