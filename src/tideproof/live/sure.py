@@ -104,6 +104,7 @@ class StopRule(NamedTuple):
             "confidence": self.confidence,
             "rule": rule,
             "sure": book.sure is not None,
+            "anytime": True,
             "promise": promise if rule == "calibrated" else "proven, however often one looks",
         }
 
