@@ -34,7 +34,7 @@ def test_a_promise_needs_enough_runs_to_be_broken():
     assert many._replace(cell=Cell(3, 20, 0.5)).kept
     assert not many._replace(happened=0.5, low=0.48, high=0.52).kept
     assert said([one])[0] == "3 arms, 20 pulls each, spread drawn: off by +0.0 to +0.0 points in 0 bins"
-    assert said([many])[0] == "3 arms, 20 pulls each, spread drawn: off by -5.0 to +0.0 points in 1 bins !"
+    assert said([many])[0] == "3 arms, 20 pulls each, spread drawn: off by -5.0 to +0.0 points in 1 bin !"
 
 
 def test_chunks_do_not_matter(monkeypatch):

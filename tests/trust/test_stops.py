@@ -42,7 +42,7 @@ def test_stops_are_counted_and_judged():
     assert shown["kept"] == [True]
     assert shown["low"][0] <= shown["share"][0] <= shown["high"][0]
     assert said(rows)[0].startswith(
-        "calibrated, cap 100: 1 rows, 0 significantly above 5 %, wrong in at most "
+        "calibrated, cap 100: 1 row, 0 significantly above 5 %, wrong in at most "
     )
 
 

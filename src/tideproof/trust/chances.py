@@ -28,6 +28,7 @@ from tideproof.policies.registry import as_policy
 from tideproof.stats.prior import Prior, checked_prior, p_best
 from tideproof.table import Table
 from tideproof.trust.part import Asked, Part, columns, percent
+from tideproof.words import counted
 from tideproof.worlds import World
 
 ARMS, PULLS = (3, 5, 10), (20, 40, 100)
@@ -171,10 +172,8 @@ def said(found: Sequence[Row]) -> list[str]:
     for cell, rows in groupby(found, lambda row: row.cell):
         mine = list(rows)
         off = [0.0, *(100.0 * row.off for row in mine if row.runs >= ENOUGH)]
-        kept = "" if all(row.kept for row in mine) else " !"
-        lines.append(
-            f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {len(off) - 1} bins{kept}"
-        )
+        kept, bins = "" if all(row.kept for row in mine) else " !", counted(len(off) - 1, "bin")
+        lines.append(f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {bins}{kept}")
     lines += ["", "spread  said            runs  on average  happened"]
     for row in pooled(found):
         spread = "drawn" if row.cell.spread is None else f"{row.cell.spread:g}"

@@ -30,6 +30,7 @@ from tideproof.stats.tails import normals_from_student, student_from_normal
 from tideproof.table import Table
 from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.trust.stops import Place, places
+from tideproof.words import counted
 from tideproof.worlds import mdm, slippage
 
 LEVEL = 0.95
@@ -238,7 +239,7 @@ def said(rows: Sequence[End]) -> list[str]:
             least, widest = min(mine, key=lambda row: row.cover), max(row.wider for row in mine)
             failed, nominal = sum(not row.kept for row in mine), min(row.nominal / row.runs for row in mine)
             lines.append(
-                f"{pair}: {len(mine)} rows, {failed} significantly below 94.5 %, least "
+                f"{pair}: {counted(len(mine), 'row')}, {failed} significantly below 94.5 %, least "
                 f"{percent(least.cover, least.limits)} in {least.world}, {least.policy}, {least.budget} pulls"
                 f"; at most {widest:.3f} times as wide as those that allow for nothing, which cover "
                 f"{100 * nominal:.2f} % at least"

@@ -15,6 +15,7 @@ from tideproof.policies.registry import policy
 from tideproof.policies.sure import RULES
 from tideproof.table import Table
 from tideproof.trust.part import Asked, Part, columns, percent
+from tideproof.words import counted
 from tideproof.worlds import StudentT, Uniform, World
 
 POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:lucb")
@@ -185,8 +186,8 @@ def said(rows: Sequence[Stops]) -> list[str]:
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]
         worst, failed = max(mine, key=lambda row: row.wrong / row.runs), sum(not row.kept for row in mine)
         lines.append(
-            f"{rule}, cap {cap:,}: {len(mine)} rows, {failed} significantly above 5 %, wrong in at most "
-            f"{percent(worst.wrong / worst.runs, worst.limits())}: {worst.world}, {worst.policy}"
+            f"{rule}, cap {cap:,}: {counted(len(mine), 'row')}, {failed} significantly above 5 %, wrong in "
+            f"at most {percent(worst.wrong / worst.runs, worst.limits())}: {worst.world}, {worst.policy}"
         )
     return lines
 
