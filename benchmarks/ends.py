@@ -5,7 +5,7 @@
 plays worlds that were found to be the least favourable, two arms that tie or nearly tie ahead of others, and
 prints how far beyond the usual deviates the 80, 90, 95 and 99 % points of the best arm's difference to the second
 lie (of the size of their distance from the truth, in standard errors); last, the most for each number of arms.
-`python -m tideproof.trust.ends` plays other worlds with the table that came of it.
+`tideproof calibrate --part ends` plays other worlds with the table that came of it.
 """
 
 from __future__ import annotations

@@ -106,6 +106,8 @@ def test_segments(log):
     open_race = said(run(log, *NAMES, "--reward", "clicks", "--by", "country"))
     assert "By country: in none of 2 segments is one arm best" in open_race
     assert "FR: open, " in open_race
+    asked = "--by", "country", "--adaptive", "--anytime"
+    assert "all segments at once, at any time" in said(run(log, *NAMES, "--reward", "sales", *asked))
     found = json.loads(run(log, *NAMES, "--reward", "sales", "--by", "country", "--json").stdout)["segments"]
     assert [row["best"] for row in found["segments"]] == ["C", "B"]
     assert found["heterogeneity"]["p"] < 1e-6
@@ -172,6 +174,7 @@ def test_units_that_come_back(log):
 BAD = {
     "unknown control": (["--control", "D"], "unknown arm 'D'"),
     "unknown segment": (["--by", "land"], "unknown column 'land'"),
+    "segments of an adaptive run": (["--by", "country", "--adaptive"], "need anytime=True (--anytime)"),
     "cap": (["--cap", "much"], "--cap must be a percentage such as 99.9%, or 0.999, not 'much'"),
     "cap 100": (["--cap", "100%"], "--cap must be a percentage such as 99.9%, or 0.999, not '100%'"),
     "two shares": (["--expect", "50:50"], "--expect 50:50 has 2 shares for 3 arms: A, B, C"),

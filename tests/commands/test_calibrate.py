@@ -1,12 +1,13 @@
 """`tideproof calibrate` from the command line."""
 
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
 from tideproof.cli import app
 from tideproof.errors import InputError
-from tideproof.table import Table
-from tideproof.trust.parts import PARTS, Part
+from tideproof.trust.part import Part, columns
 from tideproof.trust.settings import SETTINGS, chosen
 
 
@@ -23,18 +24,57 @@ def test_a_setting_is_played_shown_and_written(tmp_path):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["ledger.md", "logs.csv"]
 
 
+def part_of(kept):
+    """Return a part with two cells, whose rows are kept or not."""
+
+    def play(cells, asked):
+        return ([{"world": cell.name, "runs": asked.runs, "kept": kept}] for cell in cells)
+
+    cells = [SimpleNamespace(name="tie"), SimpleNamespace(name="slippage")]
+    options = ("seed", "workers", "worlds", "caps", "heavy", "plot")
+    said = lambda rows: [f"{len(rows)} played"]  # noqa: E731
+    draw = lambda rows, path: path.write_text(rows[0]["world"])  # noqa: E731
+    return Part("all is well", 77, options, lambda asked: cells, play, columns, said, draw)
+
+
 @pytest.mark.parametrize(("kept", "code"), [(True, 0), (False, 3)])
 def test_another_part_is_played_and_written(monkeypatch, tmp_path, kept, code):
-    def play(runs):
-        return Table({"world": ["tie"], "runs": [runs], "kept": [kept]})
-
-    monkeypatch.setitem(PARTS, "stops", Part("all is well", 77, play))
-    done = run("--part", "stops", "--out", tmp_path)
+    monkeypatch.setattr("tideproof.trust.stops.PART", part_of(kept))
+    picture = tmp_path / "picture.svg"
+    done = run("--part", "stops", "--out", tmp_path, "--plot", picture)
     assert done.exit_code == code, done.output
-    assert f"all is well: broken in {0 if kept else 1} of 1 row" in done.output
+    assert "2 played" in done.output
+    assert f"all is well: broken in {0 if kept else 2} of 2 rows" in done.output
     assert ("broken: world tie, runs 77" in done.output) is not kept
-    assert (tmp_path / "stops.csv").read_text().splitlines()[0] == "world,runs,kept"
-    assert "runs 5" in run("--part", "stops", "--runs", 5).output or kept
+    assert (tmp_path / "stops.csv").read_text().splitlines() == [
+        "world,runs,kept",
+        *(f"{name},77,{kept}" for name in ("tie", "slippage")),
+    ]
+    assert picture.read_text() == "tie"
+    some = run("--part", "stops", "--runs", 5, "--only", "sl*").output
+    assert "1 played" in some
+    assert kept or "broken: world slippage, runs 5" in some
+
+
+def test_what_is_not_promised_is_not_broken(monkeypatch):
+    monkeypatch.setattr("tideproof.trust.stops.PART", part_of(False))
+    done = run("--part", "stops", "--heavy")
+    assert done.exit_code == 0, done.output
+    assert "all is well: not promised of this, and not so in 2 of 2 rows" in done.output
+    assert "broken" not in done.output
+
+
+def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
+    whole = part_of(True)
+
+    def play(cells, asked):
+        yield next(whole.play(cells, asked))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tideproof.trust.stops.PART", whole._replace(play=play))
+    monkeypatch.setattr("tideproof.commands.calibrate._OFTEN", -1.0)
+    assert run("--part", "stops", "--out", tmp_path).exit_code == 130
+    assert (tmp_path / "stops.csv").read_text().splitlines()[1:] == ["tie,77,True"]
 
 
 @pytest.mark.parametrize(
@@ -42,6 +82,18 @@ def test_another_part_is_played_and_written(monkeypatch, tmp_path, kept, code):
     [
         (("--part", "gold"), "unknown part 'gold'"),
         (("--only", "gold"), "no setting is called 'gold'"),
+        (
+            ("--part", "looks", "--only", "gold"),
+            "no cell of looks is called 'gold'; one is 'conversions-0.03-",
+        ),
+        (("--runs", 5), "--runs says nothing of --part logs, which has --logs, --workers, --only, --out"),
+        (("--part", "plans", "--heavy"), "--heavy says nothing of --part plans, which has --runs, --seed"),
+        (("--part", "stops", "--logs", 5), "--logs says nothing of --part stops"),
+        (("--part", "stops", "--caps", "300,200"), "--caps must be whole numbers above 0 in ascending order"),
+        (("--part", "stops", "--runs", 0), "runs must be a whole number of at least 1, not 0"),
+        (("--part", "ends", "--worlds", -1), "worlds must be a whole number of at least 0, not -1"),
+        (("--part", "chances", "--plot", "a.txt"), "a picture must end in"),
+        (("--part", "chances", "--prior", "gold"), "prior"),
         (("--logs", 0), "logs must be a whole number of at least 1, not 0"),
         (("--workers", 0), "workers must be a whole number of at least 1, not 0"),
     ],

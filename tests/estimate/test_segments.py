@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import tideproof as tp
+from simulations import ALARM
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 
@@ -96,3 +98,37 @@ def test_arms_that_a_segment_lacks_are_not_its_own():
     assert sorted(found.fits[1].cells.arms) == [0, 1]
     assert found.fits[1].best == 1
     assert found.heterogeneity.df1 == 1  # one difference, seen twice
+
+
+def test_an_adaptive_run_is_judged_at_any_time_by_bonferroni_or_not_at_all():
+    log = draw([[0, 1, 2], [2, 1, 0]])
+    arm, day, country, reward = log
+    found = judge(*log, anytime=True, adaptive=True)
+    for segment, fit in found.fits.items():
+        rows = country == segment
+        alone = Fit.from_arrays(arm[rows], day[rows], reward[rows], level=0.975, anytime=True, adaptive=True)
+        mine, wanted = fit.contrast(2, 0), alone.contrast(2, 0)
+        assert (mine.low, mine.high) == pytest.approx((wanted.low, wanted.high))
+    assert found.pooled.adaptive
+    assert found.heterogeneity is None
+    assert "all segments at once, at any time)" in found.verdict
+    with pytest.raises(InputError, match="segments of an adaptive run"):
+        judge(*log, adaptive=True)
+
+
+def test_equal_arms_in_four_segments_that_grow_have_no_winner():
+    """20 logs, six looks each: a winner somewhere at some look in 5 % of them, false alarm `ALARM`.
+
+    By numbers for one look in every segment, without a level for all, more than a quarter have one.
+    """
+    ever = usual = 0
+    for seed in range(20):
+        arm, day, country, reward = draw([NEVER] * 4, seed=seed, rows=480)
+        named = [False, False]
+        for rows in range(80, 481, 80):
+            part = arm[:rows], day[:rows], country[:rows], reward[:rows]
+            named[0] |= bool(judge(*part, anytime=True).winners)
+            named[1] |= bool(judge(*part, level=0.95**4).winners)  # each at 95 %
+        ever, usual = ever + named[0], usual + named[1]
+    assert ever <= binom.isf(ALARM, 20, 0.05)
+    assert usual >= 5

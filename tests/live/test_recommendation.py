@@ -88,6 +88,21 @@ def test_before_anything_is_told_all_arms_are_alone():
 ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
 
 
+def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
+    found = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
+    for sure, low, said in (
+        (
+            True,
+            -0.5,
+            "select A, sure at 95 % (proven): +1 against B "
+            "(95 % interval at all looks -0.5 to 2; the rule is sharper)",
+        ),
+        (True, 0.5, "select A, sure at 95 % (proven): +1 against B (95 % interval at all looks 0.5 to 2)"),
+        (False, -0.5, "select A, not yet sure at 95 %: +1 against B (95 % interval at all looks -0.5 to 2)"),
+    ):
+        assert str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **found)) == said
+
+
 @pytest.mark.parametrize(
     ("found", "chance", "sentence"),
     [
@@ -98,7 +113,9 @@ ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
          "select A: -0.25 against B (95 % interval -1 to 0.5), best with probability 0.250 "
          "(arms taken as exchangeable)"),
         (("A", "B", 1.0, None, None, 9, ONE), None, "select A: +1 against B"),
-        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1 against B"),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1 against B (95 % interval 0 to 2)"),
+        (("A", "B", 1.0, None, None, 9, ONE), 0.5,
+         "select A: +1 against B, best with probability 0.500 (arms taken as exchangeable)"),
         ((None, None, None, None, None, 9, TWO), None,
          "no arm can be selected: not comparable yet: A, B | C"),
         ((None, None, None, None, None, 0, TWO), None, "nothing told yet"),

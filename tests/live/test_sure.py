@@ -358,3 +358,14 @@ def test_a_file_that_says_more_than_happened(tmp_path):
     ):
         with pytest.raises(InputError):
             tp.Experiment._folded(wrong)
+
+
+def test_the_promise_says_what_it_rests_on_for_other_rewards():
+    run = sure(rewards="conversions")
+    for day in range(3):
+        for arm, successes in zip("ABC", (10, 60, 11), strict=True):
+            run.tell_summary(arm=arm, environment=day, n=200, successes=successes)
+    found = run.recommend()
+    assert found.sure
+    assert "up to 2,000 pulls, as far as fit() is right about such rewards)" in str(found)
+    assert found.anytime

@@ -8,7 +8,8 @@ import pytest
 from tideproof.draw.reliability import reliability_figure
 from tideproof.lab.intervals import binomial
 from tideproof.trust import chances
-from tideproof.trust.chances import Cell, curves, main, play, played, rows, table, worst
+from tideproof.trust.chances import PART, Cell, bins, cells, curves, play, played, pooled, said, table
+from tideproof.trust.part import Asked
 
 pytest.importorskip("numba")
 
@@ -16,7 +17,7 @@ pytest.importorskip("numba")
 def test_runs_are_put_into_bins_with_exact_limits():
     cell = Cell(3, 20, None)
     found = np.array([[0.55, 1.0], [0.58, 0.0], [0.97, 1.0], [0.995, 1.0], [0.4, 1.0], [np.nan, np.nan]])
-    low, high = rows([((cell, 0, 6, 0, "flat"), found)])
+    low, high = bins(cell, found)
     assert (low.above, low.below, low.runs, low.happened) == (0.5, 0.6, 2, 0.5)
     assert low.said == pytest.approx(0.565)
     assert low.off == pytest.approx(0.065)
@@ -25,14 +26,15 @@ def test_runs_are_put_into_bins_with_exact_limits():
 
 
 def test_a_promise_needs_enough_runs_to_be_broken():
-    one = rows([((Cell(3, 20, None), 0, 1, 0, "flat"), np.array([[0.55, 1.0]]))])[0]
+    (one,) = bins(Cell(3, 20, None), np.array([[0.55, 1.0]]))
     assert one.kept
     many = one._replace(runs=1000, happened=0.6, low=0.58, high=0.62)
     assert not many.kept
     assert many._replace(low=0.565).kept  # chance may have done it
     assert many._replace(cell=Cell(3, 20, 0.5)).kept
     assert not many._replace(happened=0.5, low=0.48, high=0.52).kept
-    assert worst([one._replace(runs=1000, happened=0.5)])["too_high"] == [5.0]
+    assert said([one])[0] == "3 arms, 20 pulls each, spread drawn: off by +0.0 to +0.0 points in 0 bins"
+    assert said([many])[0] == "3 arms, 20 pulls each, spread drawn: off by -5.0 to +0.0 points in 1 bin !"
 
 
 def test_chunks_do_not_matter(monkeypatch):
@@ -41,8 +43,8 @@ def test_chunks_do_not_matter(monkeypatch):
     parts = np.concatenate([play(cell, 0, 2, 1, "exchangeable"), play(cell, 2, 6, 1, "exchangeable")])
     assert whole.tolist() == parts.tolist()
     monkeypatch.setattr(chances, "_CHUNK", 4)
-    asked = {"arms": (3,), "pulls": (10,), "spreads": (None,), "workers": 1}
-    assert played(6, 1, **asked) == rows([((cell, 0, 6, 1, "exchangeable"), whole)])
+    assert list(played([cell, cell], 6, 1, workers=1)) == [bins(cell, whole)] * 2
+    assert list(PART.play([cell], Asked(6, seed=1, workers=2))) == [bins(cell, whole)]
 
 
 def test_what_is_said_happens_and_a_flat_prior_says_too_much():
@@ -55,23 +57,34 @@ def test_what_is_said_happens_and_a_flat_prior_says_too_much():
     assert said.mean() - happened.mean() > 5.0 * 0.5 / np.sqrt(300)
 
 
-def test_it_can_be_played_from_the_command_line(capsys, tmp_path, monkeypatch):
-    for name, few in (("ARMS", (3,)), ("PULLS", (10,))):
-        monkeypatch.setattr(chances, name, few)
-    monkeypatch.setattr(chances, "played", lambda *_, **__: played(20, arms=(3,), pulls=(10,), workers=1))
-    csv, picture = tmp_path / "bins.csv", tmp_path / "curves.svg"
-    main(["--runs", "20", "--csv", str(csv), "--picture", str(picture)])
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == 5
-    assert said[0].startswith(" 3 arms,  10 pulls each, spread drawn: off by ")
-    assert csv.read_text().startswith("arms,pulls,spread,above,below,runs,said,happened,low,high,off,kept")
+def test_reliability_is_of_all_cells_of_a_spread():
+    """By hand: 3 of 5 runs said 54 % on average, in two cells of one spread; another spread stands apart."""
+    one = bins(Cell(3, 20, 0.2), np.array([[0.5, 1.0], [0.55, 0.0], [0.57, 1.0]]))
+    two = bins(Cell(5, 20, 0.2), np.array([[0.51, 1.0], [0.57, 0.0], [0.93, 1.0]]))
+    drawn = bins(Cell(5, 20, None), np.array([[0.75, 1.0]]))
+    found = pooled([*one, *two, *drawn])
+    assert [(row.cell.spread, row.above, row.runs) for row in found] == [
+        (None, 0.7, 1),
+        (0.2, 0.5, 5),
+        (0.2, 0.9, 1),
+    ]
+    assert (found[1].said, found[1].happened) == (pytest.approx(0.54), 0.6)
+    assert (found[1].low, found[1].high) == tuple(float(end[0]) for end in binomial(np.array([3]), 5, 0.95))
+    assert said([*one, *two])[-2] == "0.2     50 to 60 %         5      54.0 %  60.0 % (14.7 to 94.7)"
+
+
+def test_there_are_45_cells_and_a_picture_of_them(tmp_path):
+    assert len(cells()) == len({cell.name for cell in PART.cells(Asked(1))}) == 45
+    picture = tmp_path / "curves.svg"
+    PART.draw(bins(Cell(3, 20, None), np.array([[0.55, 1.0], [0.92, 1.0]])), picture)
     assert picture.read_text().startswith("<?xml")
 
 
 def test_the_picture_has_a_panel_for_each_spread():
-    cells = [Cell(3, 20, None), Cell(3, 20, 0.5), Cell(5, 20, 0.5)]
-    found = rows([((cell, 0, 2, 0, "flat"), np.array([[0.55, 1.0], [0.92, 1.0]])) for cell in cells])
+    three = [Cell(3, 20, None), Cell(3, 20, 0.5), Cell(5, 20, 0.5)]
+    found = [row for cell in three for row in bins(cell, np.array([[0.55, 1.0], [0.92, 1.0]]))]
     assert table(found)["arms"] == [3, 3, 3, 3, 5, 5]
+    assert table(found).columns[-2:] == ["off", "kept"]
     figure = reliability_figure(curves(found))
     first, second = figure.axes
     assert (first.get_title("left"), second.get_title("left")) == ("spread drawn from 0.2 to 2", "spread 0.5")

@@ -1,8 +1,5 @@
 """Ends of budgets: what the kernel reads against the fit of the same run, and limits that hold."""
 
-import csv
-import sys
-
 import numpy as np
 import pytest
 
@@ -10,8 +7,8 @@ from tideproof.estimate import Fit
 from tideproof.lab.plan import make_plan
 from tideproof.lab.replay import replay
 from tideproof.stats.inference import pair_variances
-from tideproof.trust import ends
-from tideproof.trust.ends import PAIRS, End, ends_of, panels, played, table
+from tideproof.trust.ends import PAIRS, PART, End, ends_of, panels, played, said, table
+from tideproof.trust.part import Asked
 from tideproof.trust.stops import Place
 from tideproof.worlds import Uniform, World
 
@@ -52,13 +49,14 @@ def test_limits_hold_where_those_that_allow_for_nothing_do_not(world, policy, no
 
     Nominal ones were measured with other seeds, two standard errors and more below what is asked here.
     """
-    for row in played([PANELS[world]], [policy], (40,), 1000, seed=31):
+    (rows,) = played([PANELS[world]], [policy], (40,), 1000, seed=31)
+    for row in rows:
         assert row.cover > 0.925, row
         assert row.nominal / row.runs < nominal[PAIRS.index(row.pair)] + 1e-9, row
         assert 1.0 <= row.wider <= 1.35
 
 
-def test_a_row_says_whether_chance_explains_it_and_a_table_has_all(tmp_path):
+def test_a_row_says_whether_chance_explains_it_and_a_table_has_all():
     row = End("w", "p", 50, PAIRS[0], 2000, 100, 100, 1700, 1.2)
     assert (row.cover, row.kept) == (0.9, False)
     low, high = row.limits
@@ -70,17 +68,20 @@ def test_a_row_says_whether_chance_explains_it_and_a_table_has_all(tmp_path):
 
 def test_runs_whose_arms_never_met_are_not_counted():
     lonely = Place("lonely", World([0.0, 1.0], lengths=(1, 1), shifts=Uniform(0.0, 1.0)))
-    assert list(played([lonely], ["round-robin+ols"], (5,), 10)) == []
+    assert list(played([lonely], ["round-robin+ols"], (5,), 10)) == [[]]
+    assert said([]) == []
 
 
-def test_the_command_prints_all_cells_and_writes_them(monkeypatch, capsys, tmp_path):
-    path = tmp_path / "ends.csv"
-    monkeypatch.setattr(ends, "panels", lambda: [Place("small", WORLD)])
-    monkeypatch.setattr(sys, "argv", ["ends", "--runs", "20", "--random", "1", "--out", str(path)])
-    ends.main()
-    said = capsys.readouterr().out.splitlines()
-    cells = 2 * 4 * 3 * len(PAIRS)
-    assert len(said) == cells + len(PAIRS)
-    assert said[0].startswith("small; contrast; 80 pulls; selected, runner-up: ")
-    with path.open() as file:
-        assert len(list(csv.DictReader(file))) == cells
+def test_a_world_is_played_after_all_policies_and_the_worst_is_said():
+    (rows,) = PART.play([Place("small", WORLD)], Asked(20, workers=2))
+    assert len(rows) == 4 * 3 * len(PAIRS)
+    assert [rows] == list(played([Place("small", WORLD)], runs=20, workers=1))
+    lines = said(rows)
+    assert [line.split(":")[0] for line in lines] == list(PAIRS)
+    least = min(row.cover for row in rows if row.pair == PAIRS[0])
+    assert f"12 rows, 0 significantly below 94.5 %, least {100 * least:.2f} % (" in lines[0]
+
+
+def test_how_many_worlds_there_are():
+    assert len(PART.cells(Asked(1))) == 16 + 40
+    assert len(PART.cells(Asked(1, worlds=0))) == 16

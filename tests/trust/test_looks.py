@@ -8,7 +8,8 @@ import pytest
 from tideproof.estimate import Fit
 from tideproof.trust import looks as module
 from tideproof.trust.logs import draw
-from tideproof.trust.looks import DAILY, Looked, growing, looks, main, watch
+from tideproof.trust.looks import DAILY, PART, Looked, growing, said, watch
+from tideproof.trust.part import Asked, matching
 from tideproof.trust.settings import Setting
 
 EQUAL = Setting("normal", 0.0, 2, 200, 10, "even", "adds", 1.0, "equal", 0.0)
@@ -65,14 +66,14 @@ def test_rows():
     assert row["announced_low"] < 1 / 3 < row["announced_high"]
 
 
-def test_table_and_command(capsys, monkeypatch):
-    table = looks([EQUAL], runs=2, workers=1)
-    assert list(table["runs"]) == [2]
-    monkeypatch.setattr(module, "DAILY", (EQUAL, BETTER))
-    main(["--runs", "2", "--only", "equal", "--workers", "1"])
-    shown = capsys.readouterr().out
-    assert shown.startswith(f"{EQUAL.name}: announced 0.0 (0.0-84.2), missed")
-    assert BETTER.name not in shown
+def test_a_setting_is_played_and_said():
+    """Two runs of each; no share of two is excluded by 0 of 2 but those above 84.2 %."""
+    (equal,), (better,) = PART.play([EQUAL, BETTER], Asked(2, workers=2))
+    assert PART.table([equal, better])["runs"] == [2, 2]
+    line, other = said([equal, better])
+    assert line.startswith(f"{EQUAL.name}: announced 0.0 % (0.0 to 84.2), missed")
+    assert other.endswith(f"found 100.0 %, on day {better['day']:g}")
+    assert [each.name for each in matching([EQUAL, BETTER], "*equal*")] == [EQUAL.name]
 
 
 def test_settings_are_fourteen_days():

@@ -1,7 +1,8 @@
 """The check that plays what plans promise."""
 
 import tideproof as tp
-from tideproof.trust.plans import SETTINGS, Setting, main, play, table
+from tideproof.trust.part import Asked
+from tideproof.trust.plans import PART, SETTINGS, Setting, play, said
 
 
 def test_twenty_settings_of_means_and_rates():
@@ -10,24 +11,26 @@ def test_twenty_settings_of_means_and_rates():
     assert all(setting.world().arms == setting.arms for setting in SETTINGS)
 
 
+EASY = Setting(2, 10, 0.2, gap=1.5)
+
+
 def test_a_promise_is_planned_played_and_counted():
-    easy = Setting(2, 10, 0.2, gap=1.5)
-    rows = list(play([easy], 1000, replications=1000))
+    (rows,) = play([EASY], 1000, replications=1000)
     assert [row.way for row in rows] == ["contrast", "even split"]
     assert all(row.kept == (row.low <= 0.2) for row in rows)
     assert all(row.kept for row in rows)
-    assert table(rows)["setting"][0] == "2 arms, gap 1.5, 10 an environment, error 0.2"
+    assert PART.table(rows)["setting"][0] == "2 arms, gap 1.5, 10 an environment, error 0.2"
+    assert said(rows)[0].startswith("2 arms, gap 1.5, 10 an environment, error 0.2: contrast ")
 
 
-def test_it_runs_from_the_shell(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("tideproof.trust.plans.SETTINGS", (Setting(2, 10, 0.2, rate=0.3, lift=0.9),))
-    assert main(["--runs", "500", "--replications", "500", "--csv", str(tmp_path / "plans.csv")]) == 0
-    assert "2 of 2 promises kept" in capsys.readouterr().out
-    assert (tmp_path / "plans.csv").read_text().startswith("setting,way,promised")
+def test_rates_are_planned_too():
+    (rows,) = PART.play([Setting(2, 10, 0.2, rate=0.3, lift=0.9)], Asked(500, replications=500))
+    assert [row.runs for row in rows] == [500, 500]
+    assert all(row.kept for row in rows)
 
 
-def test_a_promise_that_is_broken_is_said(capsys, monkeypatch):
-    monkeypatch.setattr("tideproof.trust.plans.SETTINGS", (Setting(2, 10, 0.2, gap=1.5),))
+def test_a_promise_that_is_broken_is_said(monkeypatch):
     monkeypatch.setattr(Setting, "world", lambda self: tp.World([0.0, 0.01]))
-    assert main(["--runs", "500", "--replications", "1000"]) == 3
-    assert "BROKEN" in capsys.readouterr().out
+    (rows,) = play([EASY], 500, replications=1000)
+    assert not any(row.kept for row in rows)
+    assert all(line.endswith(" !") for line in said(rows))

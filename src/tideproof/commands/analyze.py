@@ -133,7 +133,7 @@ def analyze_command(
     from tideproof.estimate.metrics import check_metrics, judged
     from tideproof.estimate.reading import noise_of
     from tideproof.estimate.scaled import logs_wanted
-    from tideproof.estimate.segments import judge_segments
+    from tideproof.estimate.segments import check_segments, judge_segments
     from tideproof.files import check_folder, replace_text
     from tideproof.frames.guess import ROLES, guess
     from tideproof.frames.opened import of_source
@@ -153,6 +153,8 @@ def analyze_command(
     rewards, low, covariates = reward or [], low or [], tuple(covariate or ())
     if rewards or low:
         check_metrics(rewards, low)
+    if by is not None:
+        check_segments(adaptive, anytime)
     noise = noise_of(cast("Variance", variance), {"unit": unit})
     link = cast("ScaleChoice", scale)
     share = None if cap is None else read_share(cap)
@@ -224,7 +226,14 @@ def analyze_command(
         segments=None
         if by is None
         else judge_segments(
-            data, by, direction=fit.direction, level=level, variance=noise, scale=link, anytime=anytime
+            data,
+            by,
+            direction=fit.direction,
+            level=level,
+            variance=noise,
+            scale=link,
+            anytime=anytime,
+            adaptive=adaptive,
         ),
         expected=None if expect is None else read_expected(expect, fit.cells.arms),
         cap=data.cap,

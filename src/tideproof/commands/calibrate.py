@@ -1,26 +1,33 @@
-"""`tideproof calibrate`: every promise about logs played many times over, and counted."""
+"""`tideproof calibrate`: every promise played many times over, and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tideproof.commands.command import Command
-from tideproof.commands.numbers import whole_option
-from tideproof.errors import InputError, UnknownName
+from tideproof.commands.numbers import read_budgets, whole_option
+from tideproof.errors import InputError
+from tideproof.files import check_picture
 from tideproof.words import counted
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from tideproof.trust.calibrate import Played
+    from tideproof.trust.part import Asked, Part
+
+_LOGS = 2_000
+_OF_LOGS = ("logs", "workers")
+_OFTEN = 10.0  # seconds between two writings of what was played so far
 
 
 def calibrate_command(
-    logs: Annotated[int, whole_option("Logs of each setting.")] = 2_000,
     part: Annotated[
         str,
         typer.Option(
@@ -28,34 +35,107 @@ def calibrate_command(
             help="What to play: logs; stops, ends (of adaptive runs), looks, chances (P(best)) or plans.",
         ),
     ] = "logs",
-    runs: Annotated[int | None, whole_option("Runs of each cell of another part than logs.")] = None,
+    logs: Annotated[int | None, whole_option("Of logs: how many of each setting; 2,000.")] = None,
+    runs: Annotated[int | None, whole_option("Of all other parts: runs of each cell.")] = None,
     only: Annotated[
-        str, typer.Option(metavar="PATTERN", help="Settings whose name matches, such as 'money*'.")
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            help="Settings, worlds or cells whose name matches, such as 'money*' or '0[0-4]*'.",
+        ),
     ] = "*",
+    seed: Annotated[int | None, whole_option("Of stops, ends, chances and plans: another draw.")] = None,
+    worlds: Annotated[
+        int | None,
+        whole_option("Of stops and ends: random worlds; 200, and 40 beside the panels of the paper."),
+    ] = None,
+    caps: Annotated[
+        str | None,
+        typer.Option(help="Of stops: pulls, separated by commas; 300,1000 and in 20 worlds 5000."),
+    ] = None,
+    heavy: Annotated[
+        bool, typer.Option("--heavy", help="Of stops: noise like Student's t with 5 degrees of freedom.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Of looks: as if each look were the only one, for comparison.")
+    ] = False,
+    prior: Annotated[
+        str | None, typer.Option(help="Of chances: exchangeable, or flat for comparison.")
+    ] = None,
+    replications: Annotated[int | None, whole_option("Of plans: those of a plan, as plan has them.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Of stops and plans: cpu, cuda (a GPU) or auto, a GPU if there is one.")
+    ] = None,
     workers: Annotated[
-        int | None, whole_option("Processes side by side; one a core unless it is given.")
+        int | None,
+        whole_option("Processes or threads side by side; one a core unless it is given. Plans take all."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Of chances: draw reliability, as png, svg or pdf.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A folder for the ledger as a page and as CSV files.")
     ] = None,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Draw logs whose truth is known, let analyze judge them, and count how often it is wrong.
+    """Play what is promised in worlds whose truth is known, and count how often it is wrong.
 
     A promise marked ! was broken: chance alone would do that in less than one of a thousand.
     """
+    given: dict[str, Any] = {
+        "logs": logs,
+        "runs": runs,
+        "seed": seed,
+        "worlds": worlds,
+        "caps": None if caps is None else _caps(caps),
+        "heavy": heavy or None,
+        "once": once or None,
+        "prior": prior,
+        "replications": replications,
+        "engine": engine,
+        "workers": workers,
+        "plot": plot,
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    if part == "logs":
+        _refuse_others(part, named, _OF_LOGS)
+        _play_logs(_LOGS if logs is None else logs, only, workers, out, progress)
+        return
+    from tideproof.trust.part import Asked
+    from tideproof.trust.parts import find_part
+
+    found = find_part(part)
+    _refuse_others(part, named, ("runs", *found.options))
+    if plot is not None:
+        check_picture(plot)
+    named.pop("plot", None)
+    _play_part(part, found, Asked(**{"runs": found.runs} | named), only, out, plot, progress)
+
+
+def _caps(text: str) -> tuple[int, ...]:
+    found = read_budgets(text)
+    if sorted(set(found)) != found or found[0] < 1:
+        raise InputError(f"--caps must be whole numbers above 0 in ascending order, not {text!r}")
+    return tuple(found)
+
+
+def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Refuse an option that would do nothing."""
+    for name in given:
+        if name not in allowed:
+            options = ", ".join(f"--{each}" for each in (*allowed, "only", "out"))
+            raise InputError(f"--{name} says nothing of --part {part}, which has {options}")
+
+
+def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
     from rich.console import Console
 
     from tideproof.trust.calibrate import calibrate
     from tideproof.trust.ledger import broken, verdict, write
     from tideproof.trust.settings import chosen
 
-    if out is not None:
-        _make(out)
-    if part != "logs":
-        _play_part(part, runs, out)
-        return
     settings, duels = chosen(only)
+    _make(out)
     played = calibrate(settings, duels, logs, workers, progress)
     console = Console()
     for table in _shown(played, console.width):
@@ -70,24 +150,55 @@ def calibrate_command(
         raise typer.Exit(3)
 
 
-def _play_part(name: str, runs: int | None, out: Path | None) -> None:
-    """Play another part, say which promises were broken, and write all rows."""
-    from tideproof.trust.parts import PARTS, broken
+def _play_part(
+    name: str, part: Part, asked: Asked, only: str, out: Path | None, plot: Path | None, progress: bool
+) -> None:
+    """Play another part, sum it up, say which promises were broken, and write all rows."""
+    from tideproof.checks import whole
+    from tideproof.trust.part import broken
 
-    if name not in PARTS:
-        raise UnknownName.among("part", name, ["logs", *PARTS])
-    promise, usual, play = PARTS[name]
-    found = play(usual if runs is None else runs)
+    for option in ("runs", "workers", "worlds", "replications"):
+        if getattr(asked, option) is not None:
+            whole(option, getattr(asked, option), 0 if option == "worlds" else 1)
+    rows = _rows(part, asked, only, _make(out), name, progress)
+    found = part.table(rows)
     failed = broken(found)
-    for row in failed:
+    for line in part.said(rows):
+        typer.echo(line)
+    for row in failed if asked.promised else ():
         said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
         typer.echo(f"broken: {said}")
-    typer.echo(f"{promise}: broken in {len(failed)} of {counted(len(found), 'row')}")
-    if out is not None:
-        found.to_csv(out / f"{name}.csv")
-        typer.echo(f"written: {out / f'{name}.csv'}")
-    if failed:
+    what = "broken" if asked.promised else "not promised of this, and not so"
+    typer.echo(f"{part.promise}: {what} in {len(failed)} of {counted(len(found), 'row')}")
+    if plot is not None and part.draw is not None:
+        part.draw(rows, plot)
+    for path in (None if out is None else out / f"{name}.csv", plot):
+        if path is not None:
+            typer.echo(f"written: {path}")
+    if failed and asked.promised:
         raise typer.Exit(3)
+
+
+def _rows(part: Part, asked: Asked, only: str, out: Path | None, name: str, progress: bool) -> list[Any]:
+    """Play, and write what there is from time to time: if a long run ends early that is not lost."""
+    from tideproof.progress import progress_bar
+    from tideproof.trust.part import matching, nothing_matches
+
+    there = part.cells(asked)
+    cells = matching(there, only)
+    if not cells:
+        raise nothing_matches(f"cell of {name}", only, there)
+    rows: list[Any] = []
+    written = time.monotonic()
+    watch = progress_bar("playing", len(cells), "cells") if progress else nullcontext(lambda _: None)
+    with watch as show:
+        for done, more in enumerate(part.play(cells, asked), 1):
+            rows += more
+            show(done)
+            if out is not None and (done == len(cells) or time.monotonic() - written > _OFTEN):
+                part.table(rows).to_csv(out / f"{name}.csv")
+                written = time.monotonic()
+    return rows
 
 
 def _shown(played: Played, width: int) -> Iterator[RichTable]:
@@ -100,12 +211,14 @@ def _shown(played: Played, width: int) -> Iterator[RichTable]:
         yield from tables(first._replace(left=True), others, width, title=title(played))
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path | None) -> Path | None:
     """Make the folder before time is spent on what to put there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from None
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from None
+    return folder
 
 
 COMMAND = Command("calibrate", calibrate_command, {3: "a promise was broken"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -35,7 +36,8 @@ class Segments:
         of its own.
     left_out : why segments have no fit, segment by segment.
     level : probability that all statements about winners hold.
-    heterogeneity : the test whether arms differ by the same in all segments; None where it cannot be made.
+    heterogeneity : the test whether arms differ by the same in all segments; None where it cannot be made,
+        and at any time, as it is for one look.
     """
 
     by: str
@@ -137,6 +139,7 @@ def segments(
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
     anytime: bool = False,
+    adaptive: bool = False,
     **options: Unpack[Options],
 ) -> Segments:
     """Estimate the arms of a log in each segment: each country, device or experiment.
@@ -146,8 +149,9 @@ def segments(
 
     Parameters
     ----------
-    data, arm, environment, reward, direction, level, variance, scale, anytime
-        As in `fit`, of which it takes all other options, too. Every segment has environments of its own.
+    data, arm, environment, reward, direction, level, variance, scale, anytime, adaptive
+        As in `fit`, of which it takes all other options, too. Every segment has environments of its own. A
+        log of an adaptive run needs `anytime`.
     by
         The column of the segments.
 
@@ -157,12 +161,29 @@ def segments(
     >>> segments(log, by="shop", arm="variant", environment=None, reward="sales").winners
     {'B': ['n'], 'A': ['s']}
     """
+    check_segments(adaptive, anytime)
     noise = noise_of(variance, options)
     with open_log(data, arm, environment, reward, by, logs_wanted(scale, noise), **options) as log:
         found = read(*log)
     return judge_segments(
-        found, by, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime
+        found,
+        by,
+        direction=direction,
+        level=level,
+        variance=noise,
+        scale=scale,
+        anytime=anytime,
+        adaptive=adaptive,
     )
+
+
+def check_segments(adaptive: bool, anytime: bool) -> None:
+    """Refuse segments of which nothing is known, before they are read."""
+    if adaptive and not anytime:
+        raise InputError(
+            "segments of an adaptive run need anytime=True (--anytime): limits for the end of a budget were "
+            "measured for whole runs"
+        )
 
 
 def judge_segments(
@@ -174,26 +195,26 @@ def judge_segments(
     variance: Variance,
     scale: ScaleChoice = "auto",
     anytime: bool = False,
+    adaptive: bool = False,
 ) -> Segments:
     """Fit each segment.
 
     Levels are Sidak's: with S segments each is judged at level^(1/S), so that all statements hold at once
-    with probability `level`.
+    with probability `level`. Where pulls followed rewards, segments are not independent, and levels are
+    Bonferroni's. That all arms differ by the same everywhere is tested where there is one look at pulls that
+    did not.
     """
     level = checked_level(level)
     apart = {segment: why for segment, part in found.segments.items() if (why := _why_not(part)) is not None}
     used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
         raise InputError(f"in no segment of {by!r} are there two arms to compare")
-    each = level ** (1.0 / len(used))
-    fits = {
-        segment: Fit(
-            part.seen(), direction=direction, level=each, variance=variance, scale=scale, anytime=anytime
-        )
-        for segment, part in used.items()
-    }
-    pooled = Fit(found.cells, direction=direction, level=level, variance=variance, anytime=anytime)
-    return Segments(by, fits, pooled, apart, level, _tested(used))
+    each = 1.0 - (1.0 - level) / len(used) if adaptive else level ** (1.0 / len(used))
+    made = partial(Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive)
+    fits = {segment: made(part.seen(), level=each, scale=scale) for segment, part in used.items()}
+    return Segments(
+        by, fits, made(found.cells, level=level), apart, level, None if anytime else _tested(used)
+    )
 
 
 def _why_not(part: Cells) -> str | None:

@@ -9,13 +9,10 @@ import numpy as np
 from tideproof.core.access import diagonal, fetch
 from tideproof.core.arrays import Floats, Ints
 from tideproof.core.link import hole, kernel
-from tideproof.kernels.data import take
 from tideproof.kernels.fixed_effects import connected, freedom, variance_to
-from tideproof.kernels.random import ASK, SELECT, TELL, Draw
-from tideproof.kernels.slot import clear
-from tideproof.kernels.world import environment, reward
+from tideproof.kernels.random import SELECT, Draw
+from tideproof.kernels.replicate import play_until
 
-ask = hole("ask")
 select = hole("select")
 
 
@@ -48,28 +45,18 @@ def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, 
 
     The policy must read the fit. Differences to the arm `other` are kept, too.
     """
-    state, data, slot = run.state, run.data, run.slot
+    state, data = run.state, run.data
     for r in range(ends.selected.shape[1]):
         for i in range(floats.size):
             floats[i] = 0.0
         for i in range(ints.size):
             ints[i] = 0
         replication = first + np.uint64(r)
-        t, j, left, shift = 0, -1, 0, 0.0
+        t, j, left, shift, stopped = 0, -1, 0, 0.0, False
         for b in range(budgets.size):
-            while t < budgets[b]:
-                if left == 0:
-                    j += 1
-                    left, shift = environment(world, seed, replication, j, shift)
-                    clear(slot)
-                step = np.uint64(t)
-                arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
-                if arm < 0:
-                    break
-                told = reward(world, seed, replication, t, arm, shift)
-                take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
-                left -= 1
-                t += 1
+            t, j, left, shift, stopped = play_until(
+                params, run, world, seed, replication, budgets[b], t, j, left, shift, stopped, None
+            )
             chosen = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
             fit = data.fit
             ends.selected[b, r] = chosen

@@ -75,33 +75,14 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
 @kernel
 def play_one(params, run, world, seed, first, budgets, score, r, trace):
     """Play replication first + r in a zeroed `run`; `budgets` are the checkpoints in ascending order."""
-    state, data, slot = run.state, run.data, run.slot
+    state, data = run.state, run.data
     K = data.pulls.size
     replication = first + np.uint64(r)
-    t, j, left, shift = 0, -1, 0, 0.0
-    stopped = False
+    t, j, left, shift, stopped = 0, -1, 0, 0.0, False
     for b in range(budgets.size):
-        while t < budgets[b] and not stopped:
-            if left == 0:
-                j += 1
-                left, shift = environment(world, seed, replication, j, shift)
-                clear(slot)
-            step = np.uint64(t)
-            arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
-            if arm < 0:
-                stopped = True
-                break
-            told = reward(world, seed, replication, t, arm, shift)
-            take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
-            if TRACE:
-                trace.arm[t] = arm
-                trace.environment[t] = j
-                trace.shift[t] = shift
-                trace.reward[t] = told
-                for i in range(K):
-                    trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
-            left -= 1
-            t += 1
+        t, j, left, shift, stopped = play_until(
+            params, run, world, seed, replication, budgets[b], t, j, left, shift, stopped, trace
+        )
         # a policy that stopped keeps its selection at later checkpoints
         arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
         score.selected[b, r] = arm
@@ -115,6 +96,38 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
             add_to_count(score.counts, b, ARMS + 2 * K + arm, 1)
         if not identified(data):
             add_to_count(score.counts, b, UNIDENTIFIED, 1)
+
+
+@kernel
+def play_until(params, run, world, seed, replication, budget, t, j, left, shift, stopped, trace):
+    """Play on from step t to a budget, or until the policy stops.
+
+    The environment j has `left` pulls left, and that shift. Return t, j, left, shift and stopped as they are
+    then.
+    """
+    state, data, slot = run.state, run.data, run.slot
+    while t < budget and not stopped:
+        if left == 0:
+            j += 1
+            left, shift = environment(world, seed, replication, j, shift)
+            clear(slot)
+        step = np.uint64(t)
+        arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
+        if arm < 0:
+            stopped = True
+            break
+        told = reward(world, seed, replication, t, arm, shift)
+        take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
+        if TRACE:
+            trace.arm[t] = arm
+            trace.environment[t] = j
+            trace.shift[t] = shift
+            trace.reward[t] = told
+            for i in range(data.pulls.size):
+                trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
+        left -= 1
+        t += 1
+    return t, j, left, shift, stopped
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tideproof.estimate.contrast import known
@@ -9,10 +10,13 @@ from tideproof.estimate.fitted import Fit
 from tideproof.live.recommendation import Recommendation
 
 
-def judge(found: Recommendation, fit: Fit) -> Recommendation:
+def judge(
+    found: Recommendation, fit: Fit, always: Callable[[str, str], tuple[float, float]] | None = None
+) -> Recommendation:
     """Add to a recommendation what the fit says of its arm: advantages are positive, whatever the direction.
 
-    On the scale of ratios or odds they are shares, 0.1 for 10 %.
+    On the scale of ratios or odds they are shares, 0.1 for 10 %. `always` has limits of the advantage of one
+    arm over another that hold at all looks, where the fit does not know them.
     """
     arm, rival = found.arm, fit.rival(found.arm)
     gap = fit.contrast(arm, rival, picked=True)
@@ -20,6 +24,8 @@ def judge(found: Recommendation, fit: Fit) -> Recommendation:
     margin, (low, high) = gap.estimate, limits
     if found.direction == "minimize":
         margin, (high, low) = -margin, (None if x is None else -x for x in limits)
+    if always is not None and arm is not None:
+        low, high = map(known, always(arm, rival))
     judged = replace(found, runner_up=rival, margin=known(margin), scale=fit.scale)
     if fit.exact:
         return replace(judged, remarks=("rewards do not vary at all: no probability can be given",))

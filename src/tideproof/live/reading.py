@@ -13,6 +13,7 @@ from tideproof.estimate.fitted import Fit
 from tideproof.estimate.scaled import ScaleChoice
 from tideproof.files import check_folder, checked_path, replace_text
 from tideproof.live import events as e
+from tideproof.live.always import always_apart
 from tideproof.live.diagnostics import Diagnostics, diagnose
 from tideproof.live.handle import Handle, locked
 from tideproof.live.history import Record
@@ -67,14 +68,20 @@ class Reading(Handle):
         return [self._state.book.pulls[number] for number in self._state.book.out]
 
     def fit(
-        self, *, variance: Variance = "auto", scale: ScaleChoice | None = None, level: float = 0.95
+        self,
+        *,
+        variance: Variance = "auto",
+        scale: ScaleChoice | None = None,
+        level: float = 0.95,
+        anytime: bool = False,
     ) -> Fit:
         """Return the fit of everything told so far, as `tp.fit` would make it.
 
         On the scale of the experiment, unless another is given; by differences while rewards say nothing on
-        it, all of them being 0, and where another `variance` than "auto" needs it.
+        it, all of them being 0, and where another `variance` than "auto" needs it. Its limits are for one
+        look at the end of a budget; with `anytime` for all looks.
         """
-        return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level)
+        return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level, anytime=anytime)
 
     def _fitted(
         self,
@@ -83,9 +90,17 @@ class Reading(Handle):
         scale: ScaleChoice | None = None,
         level: float = 0.95,
         prior: Prior = "exchangeable",
+        anytime: bool = False,
     ) -> Fit:
-        adaptive = self.policy.policy.adaptive
-        made = partial(Fit, cells, direction=self.direction, adaptive=adaptive, level=level, prior=prior)
+        made = partial(
+            Fit,
+            cells,
+            direction=self.direction,
+            adaptive=self.policy.policy.adaptive,
+            level=level,
+            prior=prior,
+            anytime=anytime,
+        )
         if scale is None and variance == "auto" and self.scale != "difference":
             try:
                 return made(scale=self.scale)
@@ -108,8 +123,9 @@ class Reading(Handle):
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Say which arm the policy would select now, its margin, how sure that is, and what looks wrong.
 
-        Margin, interval and probability are those of `fit()`, of the arms that are played. `prior` is what
-        the probability takes for granted of the arms, as in `tp.fit`.
+        Margin, interval and probability are those of `fit()`, of the arms that are played. With a
+        `confidence` the interval holds at all looks. `prior` is what the probability takes for granted of the
+        arms, as in `tp.fit`.
         """
         found, known = self._judged(prior)
         noticed = self._watch.remarks(self._state.events, known, found.groups)
@@ -117,16 +133,23 @@ class Reading(Handle):
 
     def _judged(self, prior: Prior = "exchangeable") -> tuple[Recommendation, Facts]:
         checked_prior(prior)
-        found, cells, known = self._evidence()
+        found, cells, limits, known = self._evidence()
         found = replace(found, prior=prior)
-        return (found if found.arm is None else judge(found, self._fitted(cells(), prior=prior))), known
+        if found.arm is None:
+            return found, known
+        fit = self._fitted(cells(), prior=prior, anytime=found.anytime and limits is None)
+        return judge(found, fit, limits), known
 
     @locked
-    def _evidence(self) -> tuple[Recommendation, Any, Facts]:
+    def _evidence(self) -> tuple[Recommendation, Any, Any, Facts]:
         self._look()
         selected, state = self._selected(), self._state
-        cells = None if selected.arm is None else self._cells(state.numbers.active)
-        return selected, cells, facts(state)
+        if selected.arm is None:
+            return selected, None, None, facts(state)
+        numbers, number = state.numbers, {arm: place for place, arm in enumerate(state.book.arms)}
+        ever = always_apart(numbers) if selected.anytime else None
+        limits = None if ever is None else lambda arm, rival: ever(number[arm], number[rival])
+        return selected, self._cells(numbers.active), limits, facts(state)
 
     @locked
     def _selected(self) -> Recommendation:

@@ -23,7 +23,10 @@ class Recommendation:
     runner_up : the best of the others.
     margin : estimated advantage over the runner-up, at least 0 if `arm` is also the best estimate.
     low, high : 95 % interval of that advantage. It allows for an adaptive policy, and for the runner-up being
-        the luckiest of the others; not for looking again and again, and stopping when it looks good.
+        the luckiest of the others; for looking again and again, and stopping when it looks good, only if
+        `anytime`.
+    anytime : whether the interval holds at all looks: in 95 % of runs all of them, of all arms, do. So it is
+        where a `confidence` was given. Else it is for one look, at the end of a budget fixed beforehand.
     told : rewards it rests on.
     groups : arms that can be compared, group by group; with more than one group no arm can be selected.
     adaptive : whether the policy looked at rewards, for which the interval allows.
@@ -53,6 +56,7 @@ class Recommendation:
     rule: str | None = None
     sure: bool = False
     promise: str = ""
+    anytime: bool = False
 
     @cached_property
     def p_best(self) -> float | None:
@@ -78,6 +82,7 @@ class Recommendation:
             "confidence",
             "rule",
             "sure",
+            "anytime",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -94,10 +99,12 @@ class Recommendation:
             high = self.direction == "maximize"
             gap = f"{self._said(self.margin, '+')} against" if high else f"{self._said(self.margin)} below"
             text += f": {gap} {self.runner_up}"
-        if self.low is not None and self.high is not None and self.p_best is not None:
+        if self.low is not None and self.high is not None:
             between = f"{self._said(self.low)} to {self._said(self.high)}"
-            text += f" (95 % interval {between}), best with probability {self.p_best:.3f}"
-            text += f" ({SAID[self.prior]})"
+            sharper = "; the rule is sharper" if self.sure and self.low <= 0.0 else ""
+            text += f" (95 % interval{' at all looks' if self.anytime else ''} {between}{sharper})"
+        if self.p_best is not None:
+            text += f", best with probability {self.p_best:.3f} ({SAID[self.prior]})"
         return text
 
     def _sureness(self) -> str:

@@ -100,10 +100,13 @@ class StopRule(NamedTuple):
         """Return what a recommendation says of it."""
         rule = self.current(book) if book.sure is None else book.sure.rule
         promise = f"calibrated for a look whenever something is told, up to {counted(self.cap, 'pull')}"
+        if not self.normal:
+            promise += ", as far as fit() is right about such rewards"
         return {
             "confidence": self.confidence,
             "rule": rule,
             "sure": book.sure is not None,
+            "anytime": True,
             "promise": promise if rule == "calibrated" else "proven, however often one looks",
         }
 

@@ -28,6 +28,7 @@ Gelman (2006), Prior distributions for variance parameters in hierarchical model
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -83,15 +84,21 @@ def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Float
     known = _along_axes(mu, C, freedom)
     log_tau, below = _spread(known)
     points = max(64, min(512, 2**16 // K))
-    random = np.random.default_rng(20240919)
     chances = []
-    for _ in range(_SHIFTS):
-        even = (np.arange(points) + random.random()) / points
+    for even, along in _lattices(points, K - 1):
         middle, scale = _given(known, np.exp(2.0 * np.interp(even, below, log_tau))[:, None])
-        v = directions(points, random.random(K - 1)) * scale
+        v = along * scale
         chances.append(chance_along(middle @ known.axes.T, v @ known.axes.T, freedom + K - 1.0))
     error = np.std(chances, axis=0, ddof=1).max() / math.sqrt(_SHIFTS)
     return np.clip(np.mean(chances, axis=0), 0.0, 1.0), float(error)
+
+
+@lru_cache(maxsize=8)
+def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
+    """Return even steps of the distribution of tau and the directions of lines, for each shift."""
+    random = np.random.default_rng(20240919)
+    shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
+    return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
 
 
 class _Known(NamedTuple):

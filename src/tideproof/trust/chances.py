@@ -3,16 +3,15 @@
 A cell is a number of arms, pulls for each, and a spread. In every run the means of arms are drawn anew from a
 normal distribution with that spread, in units of the noise; `None` draws it, too, log-uniformly from .2 to 2.
 `contrast` plays the run and selects an arm; what is said of that arm is put into a bin.
-
-    python -m tideproof.trust.chances --runs 20000 --picture reliability.svg
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, product
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from itertools import groupby, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -26,8 +25,10 @@ from tideproof.lab.engines.cpu import compiled_loop, run_loop
 from tideproof.lab.executors import cores, processes
 from tideproof.lab.intervals import binomial
 from tideproof.policies.registry import as_policy
-from tideproof.stats.prior import SAID, Prior, checked_prior, p_best
+from tideproof.stats.prior import Prior, checked_prior, p_best
 from tideproof.table import Table
+from tideproof.trust.part import Asked, Part, columns, percent
+from tideproof.words import counted
 from tideproof.worlds import World
 
 ARMS, PULLS = (3, 5, 10), (20, 40, 100)
@@ -44,6 +45,12 @@ class Cell(NamedTuple):
     arms: int
     pulls: int
     spread: float | None
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        spread = "drawn" if self.spread is None else f"{self.spread:g}"
+        return f"{self.arms} arms, {self.pulls} pulls each, spread {spread}"
 
     @property
     def allowed(self) -> float:
@@ -85,33 +92,33 @@ class Row(NamedTuple):
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
 
+def cells(
+    arms: Sequence[int] = ARMS, pulls: Sequence[int] = PULLS, spreads: Sequence[float | None] = SPREADS
+) -> list[Cell]:
+    """Return all cells."""
+    return [Cell(*one) for one in product(arms, pulls, spreads)]
+
+
 def played(
+    what: Sequence[Cell],
     runs: int,
     seed: int = 0,
     prior: Prior = "exchangeable",
-    *,
-    arms: Sequence[int] = ARMS,
-    pulls: Sequence[int] = PULLS,
-    spreads: Sequence[float | None] = SPREADS,
     workers: int | None = None,
-) -> list[Row]:
+) -> Iterator[list[Row]]:
     """Play so many runs of every cell; one worker a core unless told, with the same numbers for any."""
     whole("runs", runs, 1)
-    cells = [Cell(*one) for one in product(arms, pulls, spreads)]
     count = cores() if workers is None else whole("workers", workers, 1)
-    tasks = [
-        (cell, first, min(first + _CHUNK, runs), seed, prior)
-        for cell in cells
-        for first in range(0, runs, _CHUNK)
-    ]
-    if count == 1:
-        return rows(zip(tasks, map(_play, tasks), strict=True))
-    with processes(count) as pool:
-        return rows(zip(tasks, pool.map(_play, tasks), strict=True))
+    parts = [(first, min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
+    tasks = [(cell, *part) for cell in what for part in parts]
+    with processes(count) if count > 1 else nullcontext() as pool:
+        found = (map if pool is None else pool.map)(partial(_play, seed, prior), tasks)
+        for cell in what:
+            yield bins(cell, np.concatenate([next(found) for _ in parts]))
 
 
-def _play(task: tuple[Cell, int, int, int, Prior]) -> Floats:
-    return play(*task)
+def _play(seed: int, prior: Prior, task: tuple[Cell, int, int]) -> Floats:
+    return play(*task, seed, prior)
 
 
 def play(cell: Cell, first: int, last: int, seed: int, prior: Prior) -> Floats:
@@ -136,12 +143,9 @@ def _means(cell: Cell, random: np.random.Generator) -> Floats:
     return random.standard_normal(cell.arms) * (drawn if cell.spread is None else cell.spread)
 
 
-def rows(parts: Iterable[tuple[tuple[Cell, int, int, int, Prior], Floats]]) -> list[Row]:
-    """Put what was said of each cell into bins; an empty one is left out."""
-    of_cell: dict[Cell, list[Floats]] = {}
-    for (cell, *_), found in parts:
-        of_cell.setdefault(cell, []).append(found)
-    return [row for cell, found in of_cell.items() for row in _bins(cell, np.concatenate(found))]
+def bins(cell: Cell, found: Floats) -> list[Row]:
+    """Put what was said into bins; an empty one is left out."""
+    return list(_bins(cell, found))
 
 
 def _bins(cell: Cell, found: Floats) -> Iterator[Row]:
@@ -150,30 +154,60 @@ def _bins(cell: Cell, found: Floats) -> Iterator[Row]:
         inside = (said >= above) & (said < below)
         runs = int(inside.sum())
         if runs:
-            right = np.array([int(happened[inside].sum())])
-            low, high = (float(end[0]) for end in binomial(right, runs, 0.95))
-            yield Row(cell, above, below, runs, float(said[inside].mean()), float(right[0]) / runs, low, high)
+            yield _row(cell, above, below, runs, float(said[inside].sum()), int(happened[inside].sum()))
 
 
 def table(found: Sequence[Row]) -> Table:
     """Return one row a bin, with all that was counted."""
-    columns = {name: [getattr(row.cell, name) for row in found] for name in Cell._fields}
-    columns |= {name: [getattr(row, name) for row in found] for name in (*Row._fields[1:], "off", "kept")}
-    return Table(columns)
+    return columns([row.cell._asdict() | _counts(row) | {"kept": row.kept} for row in found])
 
 
-def worst(found: Sequence[Row]) -> Table:
-    """Return one row a cell: how far off it was in the worst bin with enough runs, too low and too high."""
-    off = {row.cell: [0.0] for row in found}
+def _counts(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in (*Row._fields[1:], "off")}
+
+
+def said(found: Sequence[Row]) -> list[str]:
+    """Return how far off the worst bin of each cell was, and the reliability of all cells of each spread."""
+    lines = []
+    for cell, rows in groupby(found, lambda row: row.cell):
+        mine = list(rows)
+        off = [0.0, *(100.0 * row.off for row in mine if row.runs >= ENOUGH)]
+        kept, bins = "" if all(row.kept for row in mine) else " !", counted(len(off) - 1, "bin")
+        lines.append(f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {bins}{kept}")
+    lines += ["", "spread  said            runs  on average  happened"]
+    for row in pooled(found):
+        spread = "drawn" if row.cell.spread is None else f"{row.cell.spread:g}"
+        lines.append(
+            f"{spread:<6}  {100 * row.above:.0f} to {100 * row.below:.0f} %  {row.runs:8,}  "
+            f"{100 * row.said:8.1f} %  {percent(row.happened, (row.low, row.high), 1)}"
+        )
+    return lines
+
+
+def pooled(found: Sequence[Row]) -> list[Row]:
+    """Return one row for each bin of each spread: all numbers of arms and pulls together."""
+    together: dict[tuple[float | None, float], list[Row]] = {}
     for row in found:
-        if row.runs >= ENOUGH:
-            off[row.cell].append(row.off)
-    columns = {name: [getattr(cell, name) for cell in off] for name in Cell._fields}
-    columns["too_low"] = [round(100.0 * min(seen), 1) for seen in off.values()]
-    columns["too_high"] = [round(100.0 * max(seen), 1) for seen in off.values()]
-    columns["bins"] = [len(seen) - 1 for seen in off.values()]
-    columns["kept"] = [all(row.kept for row in found if row.cell == cell) for cell in off]
-    return Table(columns)
+        together.setdefault((row.cell.spread, row.above), []).append(row)
+    order = {spread: place for place, spread in enumerate(SPREADS)}
+    return [
+        _row(Cell(0, 0, spread), above, rows[0].below, *_sums(rows))
+        for (spread, above), rows in sorted(together.items(), key=lambda it: (order[it[0][0]], it[0][1]))
+    ]
+
+
+def _sums(rows: Sequence[Row]) -> tuple[int, float, int]:
+    """Return how many runs, the sum of what was said, and how often it happened."""
+    return (
+        sum(row.runs for row in rows),
+        sum(row.said * row.runs for row in rows),
+        sum(round(row.happened * row.runs) for row in rows),
+    )
+
+
+def _row(cell: Cell, above: float, below: float, runs: int, said: float, right: int) -> Row:
+    low, high = (float(end[0]) for end in binomial(np.array([right]), runs, 0.95))
+    return Row(cell, above, below, runs, said / runs, right / runs, low, high)
 
 
 def curves(found: Sequence[Row]) -> dict[str, list[Curve]]:
@@ -197,29 +231,22 @@ def _points(bins: Sequence[Row]) -> Iterator[list[float]]:
         yield [getattr(row, name) for row in bins]
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Play it, print the worst bin of each cell, and write all bins and a picture if asked."""
-    parser = argparse.ArgumentParser(prog="python -m tideproof.trust.chances", description=__doc__)
-    parser.add_argument("--runs", type=int, default=20_000, help="runs of each cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--prior", default="exchangeable", choices=list(SAID))
-    parser.add_argument("--workers", type=int, default=None, help="processes; one a core unless it is given")
-    parser.add_argument("--csv", type=Path, help="a file for all bins")
-    parser.add_argument("--picture", type=Path, help="a file for the curves")
-    asked = parser.parse_args(given)
-    found = played(asked.runs, asked.seed, checked_prior(asked.prior), workers=asked.workers)
-    for row in worst(found):
-        spread = "drawn" if row["spread"] is None else f"{row['spread']:g}"
-        print(
-            f"{row['arms']:2d} arms, {row['pulls']:3d} pulls each, spread {spread:>5}: off by "
-            f"{row['too_low']:+.1f} to {row['too_high']:+.1f} points in {row['bins']} bins"
-            f"{'' if row['kept'] else ' !'}"
-        )
-    if asked.csv is not None:
-        table(found).to_csv(asked.csv)
-    if asked.picture is not None:
-        draw_reliability(curves(found), asked.picture)
+def _draw(found: Sequence[Row], path: Path) -> None:
+    draw_reliability(curves(found), path)
 
 
-if __name__ == "__main__":
-    main()
+def _play_part(what: Sequence[Cell], asked: Asked) -> Iterator[list[Row]]:
+    prior = checked_prior(asked.prior or "exchangeable")
+    return played(what, asked.runs, asked.seed or 0, prior, asked.workers)
+
+
+PART = Part(
+    "what is best with probability p is best in a share p of runs",
+    20_000,
+    ("seed", "workers", "prior", "plot"),
+    lambda _: cells(),
+    _play_part,
+    table,
+    said,
+    _draw,
+)

@@ -1,25 +1,25 @@
 """Runs to the end of a budget, in worlds whose truth is known: how often limits of differences hold there.
 
-`python -m tideproof.trust.ends --runs 2000` plays the panels of the paper and random worlds, and prints a row
-for each cell; with `--out FILE` they are written as CSV, too.
+Played are the panels of the paper and random worlds.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tideproof.checks import whole
 from tideproof.core.arrays import Floats
 from tideproof.core.cpu import cpu
 from tideproof.core.disk import keep
 from tideproof.core.link import link
 from tideproof.kernels.ends import Ends, play_to_ends
-from tideproof.lab.executors import threads
+from tideproof.lab.executors import cores
 from tideproof.lab.intervals import binomial
 from tideproof.lab.plan import Plan, make_plan
 from tideproof.policies.definition import Policy
@@ -28,7 +28,9 @@ from tideproof.policies.spec import PolicySpec
 from tideproof.stats.allowance import reach
 from tideproof.stats.tails import normals_from_student, student_from_normal
 from tideproof.table import Table
+from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.trust.stops import Place, places
+from tideproof.words import counted
 from tideproof.worlds import mdm, slippage
 
 LEVEL = 0.95
@@ -101,21 +103,24 @@ def panels() -> list[Place]:
 
 
 def played(
-    worlds: Iterable[Place],
+    worlds: Sequence[Place],
     policies: Sequence[str] = POLICIES,
     budgets: Sequence[int] = BUDGETS,
     runs: int = 2000,
     seed: int = 0,
-) -> Iterator[End]:
-    """Play every policy in these worlds, up to budgets of so many pulls for each arm, and count."""
-    cells = [(place, name) for place in worlds for name in policies]
+    workers: int | None = None,
+) -> Iterator[list[End]]:
+    """Play every policy in these worlds, to budgets of so many pulls for each arm; yield the rows of each."""
+    whole("runs", runs, 1)
+    count = cores() if workers is None else whole("workers", workers, 1)
 
     def counted(cell: tuple[Place, str]) -> list[End]:
         return _counted(cell[0], cell[1], budgets, runs, seed)
 
-    with threads() as pool:
-        for rows in pool.map(counted, cells):
-            yield from rows
+    with ThreadPoolExecutor(count) as pool:  # kernels release the lock
+        found = pool.map(counted, [(place, name) for place in worlds for name in policies])
+        for _ in worlds:
+            yield [row for _ in policies for row in next(found)]
 
 
 def _counted(place: Place, name: str, budgets: Sequence[int], runs: int, seed: int) -> list[End]:
@@ -222,39 +227,40 @@ def table(rows: Iterable[End]) -> Table:
         }
         for row in rows
     ]
-    return Table({name: [row[name] for row in shown] for name in shown[0]})
+    return columns(shown)
 
 
-def main() -> None:
-    """Play, print a line for each cell as it comes, and what was worst."""
-    asked = argparse.ArgumentParser(prog="python -m tideproof.trust.ends", description=main.__doc__)
-    asked.add_argument("--runs", type=int, default=2000, help="of each cell")
-    asked.add_argument("--random", type=int, default=40, metavar="N", help="random worlds beside the panels")
-    asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--out", metavar="FILE", help="a CSV file for all rows")
-    given = asked.parse_args()
-    rows = []
-    for row in played([*panels(), *places(given.random)], runs=given.runs, seed=given.seed):
-        low, high = row.limits
-        print(
-            f"{row.world}; {row.policy}; {row.budget} pulls; {row.pair}: {100 * row.cover:.2f} % "
-            f"({100 * low:.2f} to {100 * high:.2f}), nominal {100 * row.nominal / row.runs:.2f} %, "
-            f"{row.wider:.3f} times as wide{'' if row.kept else ' !'}",
-            flush=True,
-        )
-        rows.append(row)
-    if given.out:
-        table(rows).to_csv(given.out)
+def said(rows: Sequence[End]) -> list[str]:
+    """Return a line for each pair: what was worst."""
+    lines = []
     for pair in PAIRS:
         mine = [row for row in rows if row.pair == pair]
-        least, widest = min(mine, key=lambda row: row.cover), max(row.wider for row in mine)
-        broken, nominal = sum(not row.kept for row in mine), min(row.nominal / row.runs for row in mine)
-        print(
-            f"{pair}: {len(mine)} cells, {broken} significantly below 94.5 %, least {100 * least.cover:.2f} "
-            f"% ({least.world}; {least.policy}; {least.budget} pulls), at most {widest:.3f} times as wide as "
-            f"those that allow for nothing, which cover {100 * nominal:.2f} % at least"
-        )
+        if mine:
+            least, widest = min(mine, key=lambda row: row.cover), max(row.wider for row in mine)
+            failed, nominal = sum(not row.kept for row in mine), min(row.nominal / row.runs for row in mine)
+            lines.append(
+                f"{pair}: {counted(len(mine), 'row')}, {failed} significantly below 94.5 %, least "
+                f"{percent(least.cover, least.limits)} in {least.world}, {least.policy}, {least.budget} pulls"
+                f"; at most {widest:.3f} times as wide as those that allow for nothing, which cover "
+                f"{100 * nominal:.2f} % at least"
+            )
+    return lines
 
 
-if __name__ == "__main__":
-    main()
+def _cells(asked: Asked) -> list[Place]:
+    return [*panels(), *places(40 if asked.worlds is None else asked.worlds)]
+
+
+def _play_part(worlds: Sequence[Place], asked: Asked) -> Iterator[list[End]]:
+    return played(worlds, runs=asked.runs, seed=asked.seed or 0, workers=asked.workers)
+
+
+PART = Part(
+    "95 % limits at the end of a budget hold what they should",
+    2_000,
+    ("seed", "workers", "worlds"),
+    _cells,
+    _play_part,
+    table,
+    said,
+)

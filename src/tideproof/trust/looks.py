@@ -1,26 +1,25 @@
 """Logs that grow and are looked at every day, and whether anything was wrong at any look.
 
-Every look has all days so far; a run ends with the last day, whatever was seen. The table is printed by
-`python -m tideproof.trust.looks`.
+Every look has all days so far; a run ends with the last day, whatever was seen.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tideproof.checks import whole
 from tideproof.core.arrays import Ints
 from tideproof.estimate.fitted import Fit
 from tideproof.lab.executors import cores, processes
-from tideproof.table import Table
 from tideproof.trust.counting import best_arms
 from tideproof.trust.logs import Log, draw
+from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.trust.promises import ERROR, Promise
 from tideproof.trust.settings import Setting, read_settings
 
@@ -125,23 +124,22 @@ def _outside(truth: float, low: float | None, high: float | None) -> bool:
 
 def looks(
     settings: Sequence[Setting] = DAILY, runs: int = 1000, anytime: bool = True, workers: int | None = None
-) -> Table:
-    """Return one row a setting: how often anything was wrong at some look, with exact 95 % limits.
+) -> Iterator[dict[str, Any]]:
+    """Yield one row a setting: how often anything was wrong at some look, with exact 95 % limits.
 
-    Columns: those of the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and
+    In a row: the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and
     whether it was `_kept` below 5 %; found (share of runs in which the best arm was named), day (the median
     first look at which it was; None if in less than half).
     """
-    rows = []
-    with processes(cores() if workers is None else workers) as pool:
-        for setting in settings:
-            seen = list(pool.map(partial(watch, setting, anytime), range(runs), chunksize=20))
-            rows.append(_row(setting, seen))
-    return Table({name: [row[name] for row in rows] for name in rows[0]})
+    count = cores() if workers is None else whole("workers", workers, 1)
+    with processes(count) as pool:
+        seen = [pool.map(partial(watch, setting, anytime), range(runs), chunksize=5) for setting in settings]
+        for setting, runs_of in zip(settings, seen, strict=True):
+            yield _row(setting, list(runs_of))
 
 
-def _row(setting: Setting, seen: Sequence[Looked]) -> dict[str, object]:
-    row: dict[str, object] = setting._asdict() | {"runs": len(seen)}
+def _row(setting: Setting, seen: Sequence[Looked]) -> dict[str, Any]:
+    row: dict[str, Any] = setting._asdict() | {"runs": len(seen)}
     for name in ("announced", "missed", "excluded"):
         promise = Promise(name, sum(getattr(run, name) for run in seen), len(seen), ERROR)
         low, high = promise.limits
@@ -152,26 +150,30 @@ def _row(setting: Setting, seen: Sequence[Looked]) -> dict[str, object]:
     return row | {"found": float(np.mean(first > 0)), "day": day if math.isfinite(day) else None}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m tideproof.trust.looks", description=main.__doc__)
-    parser.add_argument("--runs", type=int, default=1000, help="runs of each setting")
-    parser.add_argument("--only", default="", help="settings whose name contains this")
-    parser.add_argument("--once", action="store_true", help="as if each look were the only one")
-    parser.add_argument("--workers", type=int, help="processes side by side; one a core unless it is given")
-    given = parser.parse_args(arguments)
-    settings = [setting for setting in DAILY if given.only in setting.name]
-    for setting in settings:
-        row = next(iter(looks([setting], given.runs, not given.once, given.workers)))
+def said(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each setting."""
+    lines = []
+    for row in rows:
+        setting = Setting(*(row[name] for name in Setting._fields))
         shares = (
-            f"{name} {100 * row[name]:.1f} ({100 * row[f'{name}_low']:.1f}-{100 * row[f'{name}_high']:.1f})"
+            f"{name} {percent(row[name], (row[f'{name}_low'], row[f'{name}_high']), 1)}"
             for name in ("announced", "missed", "excluded")
         )
-        print(
-            f"{setting.name}: {', '.join(shares)}, found {100 * row['found']:.1f}, day {row['day']}",
-            flush=True,
-        )
+        day = "" if row["day"] is None else f", on day {row['day']:g}"
+        lines.append(f"{setting.name}: {', '.join(shares)}, found {100 * row['found']:.1f} %{day}")
+    return lines
 
 
-if __name__ == "__main__":
-    main()
+def _play_part(settings: Sequence[Setting], asked: Asked) -> Iterator[list[dict[str, Any]]]:
+    return ([row] for row in looks(settings, asked.runs, not asked.once, asked.workers))
+
+
+PART = Part(
+    "of logs that are looked at on 14 days no look is wrong, in 95 %",
+    1_000,
+    ("workers", "once"),
+    lambda _: DAILY,
+    _play_part,
+    columns,
+    said,
+)

@@ -1,14 +1,12 @@
 """Budgets that `tideproof plan` promised, played pull by pull: how often a wrong arm is selected.
 
-`python -m tideproof.trust.plans` does it for all settings. The worlds are not those that `plan` plays: shifts
-hit all arms, conversions are 0 or 1 on days that multiply rates, and nothing is played in blocks.
+The worlds are not those that `plan` plays: shifts hit all arms, conversions are 0 or 1 on days that multiply
+rates, and nothing is played in blocks.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from tideproof.lab.intervals import binomial
 from tideproof.lab.simulate import simulate
 from tideproof.plans.plan import plan
 from tideproof.policies.registry import policy
-from tideproof.table import Table
+from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.worlds import Uniform, World
 
 _DAYS = Uniform(-0.3, 0.3)  # how days multiply rates, as a logarithm
@@ -107,15 +105,17 @@ class Kept(NamedTuple):
 
 
 def play(
-    settings: Iterable[Setting] = SETTINGS,
+    settings: Sequence[Setting] = SETTINGS,
     runs: int = 10_000,
     *,
     replications: int | None = None,
     seed: int = 20,
     engine: str = "auto",
-) -> Iterator[Kept]:
+) -> Iterator[list[Kept]]:
     """Plan each setting, then play what was promised; `replications` are those of the plan."""
-    for number, setting in enumerate(settings):
+    for setting in settings:
+        number = SETTINGS.index(setting) if setting in SETTINGS else 0
+        rows = []
         arms, length, error, gap, rate, lift = setting
         found = plan(
             arms=arms,
@@ -138,37 +138,32 @@ def play(
             wrong = study.errors(way)
             low, high = (float(limit[0]) for limit in binomial(wrong, runs, 0.95))
             share = int(wrong[0]) / runs
-            yield Kept(setting.name, way, error, budget, runs, int(wrong[0]), share, low, high, low <= error)
+            rows.append(
+                Kept(setting.name, way, error, budget, runs, int(wrong[0]), share, low, high, low <= error)
+            )
+        yield rows
 
 
-def table(rows: Sequence[Kept]) -> Table:
-    """Return one row for each promise."""
-    return Table({name: [getattr(row, name) for row in rows] for name in Kept._fields})
+def said(rows: Sequence[Kept]) -> list[str]:
+    """Return a line for each promise."""
+    return [
+        f"{row.setting}: {row.way} {row.budget:,} pulls, wrong in "
+        f"{percent(row.error, (row.low, row.high))}{'' if row.kept else ' !'}"
+        for row in rows
+    ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, print and say whether all promises were kept."""
-    parser = argparse.ArgumentParser(prog="python -m tideproof.trust.plans", description=__doc__)
-    parser.add_argument("--runs", type=int, default=10_000, help="of each promise")
-    parser.add_argument("--replications", type=int, help="of the plans; as `tideproof plan` has them")
-    parser.add_argument("--settings", type=int, default=len(SETTINGS), help="only the first ones")
-    parser.add_argument("--seed", type=int, default=20)
-    parser.add_argument("--csv", help="save the table")
-    given = parser.parse_args(arguments)
-    rows = []
-    for row in play(SETTINGS[: given.settings], given.runs, replications=given.replications, seed=given.seed):
-        rows.append(row)
-        print(
-            f"{'kept  ' if row.kept else 'BROKEN'} {row.setting}: {row.way} {row.budget:,} pulls, "
-            f"{row.error:.4f} ({row.low:.4f} to {row.high:.4f}) of {row.runs:,}",
-            flush=True,
-        )
-    if given.csv:
-        table(rows).to_csv(given.csv)
-    broken = sum(not row.kept for row in rows)
-    print(f"{len(rows) - broken} of {len(rows)} promises kept")
-    return 3 if broken else 0
+def _play_part(settings: Sequence[Setting], asked: Asked) -> Iterator[list[Kept]]:
+    seed = 20 if asked.seed is None else asked.seed
+    return play(settings, asked.runs, replications=asked.replications, seed=seed, engine=asked.engine)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+PART = Part(
+    "a budget that was planned errs as seldom as was asked",
+    10_000,
+    ("seed", "replications", "engine"),
+    lambda _: SETTINGS,
+    _play_part,
+    lambda rows: columns([row._asdict() for row in rows]),
+    said,
+)

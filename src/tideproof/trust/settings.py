@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tideproof.errors import InputError
+from tideproof.trust.part import matching, nothing_matches
 
 
 class Setting(NamedTuple):
@@ -154,9 +153,7 @@ uneven       0         2     80             5  even        none        0      la
 
 def chosen(pattern: str) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
     """Return the settings and the duels whose name matches a pattern in which * stands for anything."""
-    found = [tuple(each for each in table if fnmatchcase(each.name, pattern)) for table in (SETTINGS, DUELS)]
+    found = tuple(matching(SETTINGS, pattern)), tuple(matching(DUELS, pattern))
     if not any(found):
-        raise InputError(
-            f"no setting is called {pattern!r}; one is {SETTINGS[0].name!r}, * stands for anything"
-        )
-    return found[0], found[1]
+        raise nothing_matches("setting", pattern, SETTINGS)
+    return found

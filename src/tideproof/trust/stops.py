@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +14,13 @@ from tideproof.lab.simulate import simulate
 from tideproof.policies.registry import policy
 from tideproof.policies.sure import RULES
 from tideproof.table import Table
+from tideproof.trust.part import Asked, Part, columns, percent
+from tideproof.words import counted
 from tideproof.worlds import StudentT, Uniform, World
 
 POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:lucb")
 CAPS = (300, 1000)
-LONG = 5000  # pulls, played in a tenth of the worlds
+LONG = 5000  # pulls, a cap in a tenth of the worlds
 CONFIDENCE = 0.95
 
 _ARMS = (2, 3, 4, 5, 7, 10, 16, 30)
@@ -24,10 +28,12 @@ _LENGTHS = ((2, 2), (2, 4), (3, 12), (10, 10), (2, 60), (40, 80), (200, 200), (2
 
 
 class Place(NamedTuple):
-    """A world with its name."""
+    """A world with its name, the caps with which it is played unless told, and what is added to the seed."""
 
     name: str
     world: World
+    caps: tuple[int, ...] = CAPS
+    number: int = 0
 
 
 class Stops(NamedTuple):
@@ -71,9 +77,9 @@ def places(count: int = 200, seed: int = 20) -> list[Place]:
         arms = int(_ARMS[number // len(_KINDS) % len(_ARMS)])
         lengths = _LENGTHS[int(draw.integers(len(_LENGTHS)))]
         world = World(means(arms, draw), lengths=lengths, shifts=Uniform(0.0, 20.0))
-        made.append(
-            Place(f"{number:03d} {kind}, {arms} arms, {lengths[0]}\N{EN DASH}{lengths[1]} pulls", world)
-        )
+        name = f"{number:03d} {kind}, {arms} arms, {lengths[0]}\N{EN DASH}{lengths[1]} pulls"
+        long = number % 10 == number // 10 % 10  # 20 of 200, of all kinds and numbers of arms
+        made.append(Place(name, world, (*CAPS, LONG) if long else CAPS, number))
     return made
 
 
@@ -118,44 +124,97 @@ _KINDS: dict[str, Callable[[int, np.random.Generator], list[float]]] = {
 
 
 def play(
-    where: list[Place],
+    where: Sequence[Place],
     runs: int,
     *,
-    caps: tuple[int, ...] = CAPS,
+    caps: tuple[int, ...] | None = None,
     policies: tuple[str, ...] = POLICIES,
     rules: tuple[str, ...] = tuple(RULES),
     heavy: bool = False,
     seed: int = 7,
     engine: str = "auto",
-) -> Iterator[Stops]:
+    workers: int | None = None,
+) -> Iterator[list[Stops]]:
     """Play every policy under every rule in these worlds; `heavy` noise is Student's t with 5 degrees."""
     specs = [
         policy(name, confidence=CONFIDENCE, rule=rule, label=f"{name} {rule}")
         for name in policies
         for rule in rules
     ]
-    for number, (name, world) in enumerate(where):
-        met: Any = StudentT(5.0) if heavy else "normal"
-        noisy = World(world.means, lengths=world.lengths, shifts=world.shifts, noise=met)
-        study = simulate(noisy, specs, budgets=caps, replications=runs, seed=seed + number, engine=engine)
-        for spec in specs:
-            inner, _, rule = spec.label.rpartition(" ")
-            for place, cap in enumerate(caps):
-                yield Stops(
-                    name + (", heavy tails" if heavy else ""),
-                    inner,
-                    rule,
+    noise: Any = StudentT(5.0) if heavy else "normal"
+    with ThreadPoolExecutor(workers) if workers else nullcontext() as pool:
+        for name, world, usual, number in where:
+            met = World(world.means, lengths=world.lengths, shifts=world.shifts, noise=noise)
+            budgets = usual if caps is None else caps
+            study = simulate(met, specs, budgets, runs, seed + number, executor=pool, engine=engine)
+            shown = name + (", heavy tails" if heavy else "")
+            yield [
+                Stops(
+                    shown,
+                    *_of_label(spec.label),
                     cap,
                     runs,
                     round(study.stopped(spec.label)[place] * runs),
                     round(study.wrong_stops(spec.label)[place] * runs),
                     float(study.samples(spec.label)[place]),
                 )
+                for spec in specs
+                for place, cap in enumerate(budgets)
+            ]
+
+
+def _of_label(label: str) -> tuple[str, str]:
+    """Return policy and rule."""
+    name, _, rule = label.rpartition(" ")
+    return name, rule
 
 
 def table(rows: Sequence[Stops]) -> Table:
     """Return one row for each policy, rule, cap and world, with exact 95 % limits of wrong stops."""
-    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in Stops._fields}
-    columns["share"] = [row.wrong / row.runs for row in rows]
-    columns["low"], columns["high"] = map(list, zip(*(row.limits() for row in rows), strict=True))
-    return Table(columns | {"kept": [row.kept for row in rows]})
+    return columns([_shown(row) for row in rows])
+
+
+def _shown(row: Stops) -> dict[str, Any]:
+    low, high = row.limits()
+    return row._asdict() | {"share": row.wrong / row.runs, "low": low, "high": high, "kept": row.kept}
+
+
+def said(rows: Sequence[Stops]) -> list[str]:
+    """Return a line for each rule and cap: the worst row."""
+    lines = []
+    for rule, cap in sorted({(row.rule, row.cap) for row in rows}):
+        mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]
+        worst, failed = max(mine, key=lambda row: row.wrong / row.runs), sum(not row.kept for row in mine)
+        lines.append(
+            f"{rule}, cap {cap:,}: {counted(len(mine), 'row')}, {failed} significantly above 5 %, wrong in "
+            f"at most {percent(worst.wrong / worst.runs, worst.limits())}: {worst.world}, {worst.policy}"
+        )
+    return lines
+
+
+def _cells(asked: Asked) -> list[Place]:
+    return places(200 if asked.worlds is None else asked.worlds)
+
+
+def _play_part(where: Sequence[Place], asked: Asked) -> Iterator[list[Stops]]:
+    seed = 7 if asked.seed is None else asked.seed
+    return play(
+        where,
+        asked.runs,
+        caps=asked.caps,
+        heavy=asked.heavy,
+        seed=seed,
+        engine=asked.engine,
+        workers=asked.workers,
+    )
+
+
+PART = Part(
+    "runs that stop when sure have a wrong arm in 5 % of cases at most",
+    20_000,
+    ("seed", "workers", "worlds", "caps", "heavy", "engine"),
+    _cells,
+    _play_part,
+    table,
+    said,
+)
