@@ -1,0 +1,41 @@
+"""Commands of several threads that are committed at once."""
+
+from __future__ import annotations
+
+import threading
+
+from tideproof.store.entries import entry
+from tideproof.store.loading import Position
+from tideproof.store.place import Answer, Entry
+
+MOST = 100  # commands in a group; other processes wait meanwhile
+
+
+class Group:
+    """What was done and not committed yet.
+
+    Attributes
+    ----------
+    end : where the log will stand.
+    entries, answers : what is to be kept.
+    about : what the experiment says of itself, if that changed.
+    commands : how many there were.
+    error : why nothing of it was kept, if so.
+    again : whether nothing of it was kept, and each may be tried again.
+    """
+
+    def __init__(self, start: Position) -> None:
+        self.end = start
+        self.entries: list[Entry] = []
+        self.answers: dict[str, Answer] = {}
+        self.about: str | None = None
+        self.commands = 0
+        self.error: BaseException | None = None
+        self.again = False
+        self.over = threading.Event()
+
+    def add(self, event: object, pulls: int, writer: bytes) -> None:
+        """Put an event behind the others."""
+        made = entry(event, self.end.seq + 1, pulls, writer, self.end.hash)  # type: ignore[arg-type]
+        self.entries.append(made)
+        self.end = Position(made.seq, made.hash)
