@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from tideproof.live.events import Event
 from tideproof.store.entries import entry
 from tideproof.store.loading import Position
 from tideproof.store.place import Answer, Entry
@@ -22,20 +23,34 @@ class Group:
     commands : how many there were.
     error : why nothing of it was kept, if so.
     again : whether nothing of it was kept, and each may be tried again.
+    over : whether it was committed, or failed.
     """
 
     def __init__(self, start: Position) -> None:
-        self.end = start
+        self.end: Position = start
         self.entries: list[Entry] = []
         self.answers: dict[str, Answer] = {}
         self.about: str | None = None
         self.commands = 0
         self.error: BaseException | None = None
         self.again = False
-        self.over = threading.Event()
+        self.over = False
+        self._gate: threading.Event | None = None
 
-    def add(self, event: object, pulls: int, writer: bytes) -> None:
+    def gate(self) -> threading.Event:
+        """Return what opens when it is over; to be called before that, by who is inside."""
+        if self._gate is None:
+            self._gate = threading.Event()
+        return self._gate
+
+    def end_here(self) -> None:
+        """Say that it is over."""
+        self.over = True
+        if self._gate is not None:
+            self._gate.set()
+
+    def add(self, event: Event, pulls: int, writer: bytes) -> None:
         """Put an event behind the others."""
-        made = entry(event, self.end.seq + 1, pulls, writer, self.end.hash)  # type: ignore[arg-type]
+        made = entry(event, self.end.seq + 1, pulls, writer, self.end.hash)
         self.entries.append(made)
         self.end = Position(made.seq, made.hash)

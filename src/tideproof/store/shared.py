@@ -40,13 +40,18 @@ def about(state: State) -> str:
     return json.dumps({"arms": arms, "budget": book.budget, "policy": state.spec.label})
 
 
+def _named(state: State) -> tuple[Any, ...]:
+    """Return what of that can change."""
+    return len(state.book.arms), len(state.book.retired), state.book.budget
+
+
 class SharedLog:
     """The log of an experiment, as one process sees it."""
 
     def __init__(self, run: Experiment, url: str, name: str, log: Log, loaded: Loaded) -> None:
         self._run, self.url, self.name, self.log = run, url, name, log
         self._position, self._snapshot = loaded.position, loaded.snapshot
-        self._about = about(loaded.state)
+        self._about = _named(loaded.state)
         self.after_fork()
         forks.watch(self)
 
@@ -98,7 +103,9 @@ class SharedLog:
                 finally:
                     if not self._waiting or group.commands >= MOST or _is_interrupt(failed):
                         self._settle()
-            self._wait(group)
+                gate = None if group.over else group.gate()
+            if gate is not None:
+                self._wait(group, gate)
             if failed is not None:
                 raise failed
             if group.error is not None:
@@ -123,13 +130,8 @@ class SharedLog:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with self._count:
-            self._waiting += 1
-        try:
-            self._run._lock.acquire()
-        finally:
-            with self._count:
-                self._waiting -= 1
+        if not self._run._lock.acquire(blocking=False):
+            self._queue()
         try:
             self._inside = threading.get_ident()
             yield
@@ -137,9 +139,19 @@ class SharedLog:
             self._inside = None
             self._run._lock.release()
 
-    def _wait(self, group: Group) -> None:
+    def _queue(self) -> None:
+        """Wait until nobody is inside, and be counted meanwhile: who is inside leaves the commit to others."""
+        with self._count:
+            self._waiting += 1
+        try:
+            self._run._lock.acquire()
+        finally:
+            with self._count:
+                self._waiting -= 1
+
+    def _wait(self, group: Group, gate: threading.Event) -> None:
         """Wait until the group is committed; by whoever came later, or by this thread if nobody did."""
-        while not group.over.wait(_LOST):
+        while not gate.wait(_LOST):
             with self._alone():
                 if self._group is group:
                     self._settle()
@@ -161,7 +173,7 @@ class SharedLog:
         run._state, self._position = loaded.state, loaded.position
         run._watch, run._looks, run._singles = Watch(), Looks(), Singles()
         run._due = float("-inf")
-        self._about = about(loaded.state)
+        self._about = _named(loaded.state)
         self._unsure = False
 
     def _joined(self) -> Group:
@@ -169,7 +181,6 @@ class SharedLog:
         if self._group is None:
             if self._unsure:
                 self._load()
-            self._catch_up()
             try:
                 self.log.begin(self._catch_up)
                 self._catch_up()
@@ -218,19 +229,20 @@ class SharedLog:
                 raise
         finally:
             self._group = None
-            group.over.set()
+            group.end_here()
 
     def _commit(self, group: Group) -> None:
         if not group.entries and not group.answers:
             self.log.roll_back()
             return
-        said = about(self._run._state)
         if not self._signed:
             self.log.sign(Writer(self._writer, mark_of(self._run.policy) or "", __version__))
-        changed = said if said != self._about else None
+        state = self._run._state
+        named = _named(state)
+        changed = about(state) if named != self._about else None
         self.log.append(group.entries, list(group.answers.values()), changed)
         self.log.commit()
-        self._signed, self._about = True, said
+        self._signed, self._about = True, named
 
     def _went_through(self, group: Group) -> bool:
         """Return whether a commit that failed was kept nevertheless; else the state goes back."""
