@@ -30,7 +30,9 @@ def test_who_joins_goes_on_exactly_where_the_others_are(tmp_path):
 def test_what_is_given_must_be_what_it_has(tmp_path):
     run = opened(tmp_path, policy="linlucb", limits=(-9.0, 9.0))
     url = url_of(tmp_path)
-    tp.Experiment.open(url, "prices", set(ARMS), budget=5000, policy="linlucb", limits=(-9, 9), seed=3).close()
+    tp.Experiment.open(
+        url, "prices", set(ARMS), budget=5000, policy="linlucb", limits=(-9, 9), seed=3
+    ).close()
     with pytest.raises(tp.InputError, match=r"'prices' has arms=\['A', 'B', 'C'\], not \['A', 'X'\]"):
         tp.Experiment.open(url, "prices", ["A", "X"])
     for name, value in {"budget": 70, "seed": 4, "direction": "minimize", "policy": "lucb", "lease": 5.0,
@@ -77,12 +79,12 @@ def test_a_wrong_url_gets_one_clear_line(url, said):
 
 def test_a_name_that_is_not_there_and_none_at_all(tmp_path):
     opened(tmp_path)
-    with pytest.raises(tp.UnknownName, match="unknown experiment 'price'.*did you mean 'prices'"):
+    with pytest.raises(tp.UnknownName, match=r"unknown experiment 'price'.*did you mean 'prices'"):
         tp.Experiment.open(url_of(tmp_path), "price")
     with pytest.raises(tp.InputError, match="name must be a string"):
         tp.Experiment.open(url_of(tmp_path), "", ARMS)
+    run = tp.Experiment(ARMS)
     with pytest.raises(tp.InputError, match="for experiments in a database"):
-        run = tp.Experiment(ARMS)
         run.once("a", run.ask)
 
 
@@ -104,7 +106,7 @@ def test_a_newer_schema_is_refused(tmp_path):
     run = opened(tmp_path)
     run._shared.log.database.run("PRAGMA user_version = 99")
     run.close()
-    with pytest.raises(tp.InputError, match="has schema 99; tideproof .* knows 1: a newer version made it"):
+    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 1: a newer version made it"):
         tp.Experiment.open(url_of(tmp_path), "prices")
 
 

@@ -21,9 +21,9 @@ class Group:
     entries, answers : what is to be kept.
     about : what the experiment says of itself, if that changed.
     commands : how many there were.
-    error : why nothing of it was kept, if so.
-    again : whether nothing of it was kept, and each may be tried again.
-    over : whether it was committed, or failed.
+    over : whether somebody has tried to commit it.
+    kept : whether it lasts; None while nobody knows.
+    error : why nothing of it was kept; None where each may just try again.
     """
 
     def __init__(self, start: Position) -> None:
@@ -32,9 +32,9 @@ class Group:
         self.answers: dict[str, Answer] = {}
         self.about: str | None = None
         self.commands = 0
-        self.error: BaseException | None = None
-        self.again = False
         self.over = False
+        self.kept: bool | None = None
+        self.error: Exception | None = None
         self._gate: threading.Event | None = None
 
     def gate(self) -> threading.Event:
@@ -44,7 +44,7 @@ class Group:
         return self._gate
 
     def end_here(self) -> None:
-        """Say that it is over."""
+        """Say that somebody has tried."""
         self.over = True
         if self._gate is not None:
             self._gate.set()

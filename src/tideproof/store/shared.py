@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tideproof._version import __version__
@@ -59,9 +58,7 @@ class SharedLog:
         """Begin with nobody inside; the state is as it was before the fork, when nobody was."""
         self._writer, self._signed = secrets.token_bytes(8), False  # who writes
         self._run._lock = threading.RLock()
-        self._count = threading.Lock()
-        self._waiting = 0
-        self._inside: int | None = None  # the thread that is
+        self._waiting: set[int] = set()  # threads
         self._group: Group | None = None  # what its transaction will keep
         self._unsure = False  # whether the state in memory may not be that of the log
 
@@ -69,50 +66,84 @@ class SharedLog:
 
     def look(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Return what a method of the experiment says, once it knows what the others did."""
-        if self._inside == threading.get_ident():
-            return method(self._run, *args, **kwargs)
+        run, me = self._run, threading.get_ident()
+        if self._is_inside():
+            return method(run, *args, **kwargs)
         try:
-            with self._alone():
+            self._waiting.add(me)
+            with run._lock:
+                self._waiting.discard(me)
                 self._settle()
                 self._catch_up()
-                self._run._state.read_only = True
+                run._state.read_only = True
                 try:
-                    self._run._enter()
-                    return method(self._run, *args, **kwargs)
+                    run._enter()
+                    return method(run, *args, **kwargs)
                 finally:
-                    self._run._state.read_only = False
+                    run._state.read_only = False
         except NeedsLock:  # something has happened, such as a pull's end, that must be written down
             return self.command(method, args, kwargs)
+        finally:
+            self._waiting.discard(me)
 
     def command(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Return what a method of the experiment says, once what it did is kept."""
-        if self._inside == threading.get_ident():
+        if self._is_inside():
             return method(self._run, *args, **kwargs)
         while True:
-            found: Any = None
-            failed: BaseException | None = None
-            with self._alone():
-                group = self._joined()
-                try:
-                    self._run._enter()
-                    found = method(self._run, *args, **kwargs)
-                except BaseException as error:  # what happened before it is kept
-                    failed = error
-                try:
-                    self._note(group)
-                finally:
-                    if not self._waiting or group.commands >= MOST or _is_interrupt(failed):
-                        self._settle()
-                gate = None if group.over else group.gate()
-            if gate is not None:
-                self._wait(group, gate)
+            group, found, failed = self._work(method, args, kwargs)
+            kept = self._is_kept(group)
             if failed is not None:
                 raise failed
-            if group.error is not None:
-                raise group.error
-            if not group.again:
+            if kept:
                 self._keep_snapshot()
                 return found
+            if group.error is not None:
+                raise group.error
+
+    def _work(
+        self, method: Callable[..., Any], args: Any, kwargs: Any
+    ) -> tuple[Group, Any, BaseException | None]:
+        """Do it, and commit it unless another thread will: return its group, and what it said or raised."""
+        run, me = self._run, threading.get_ident()
+        found, failed, leaves = None, None, False
+        self._waiting.add(me)
+        try:
+            with run._lock:
+                self._waiting.discard(me)
+                try:
+                    group = self._joined()
+                    try:
+                        run._enter()
+                        found = method(run, *args, **kwargs)
+                    except BaseException as error:  # what happened before it is kept
+                        failed = error
+                    calm = failed is None or isinstance(failed, Exception)
+                    if not calm:
+                        run._state.fold()  # an event that was interrupted is undone
+                    self._note(group)
+                    leaves = calm and bool(self._waiting) and group.commands < MOST
+                    if leaves:
+                        group.gate()
+                finally:
+                    if not leaves:
+                        self._settle()
+        finally:
+            self._waiting.discard(me)
+        return group, found, failed
+
+    def _is_kept(self, group: Group) -> bool:
+        """Return whether a group lasts, once that is known."""
+        while not group.over and not group.gate().wait(_LOST):
+            with self._run._lock:
+                if self._group is group:  # who was to commit it never came
+                    self._settle()
+                group.over = True
+        if group.kept is None:
+            with self._run._lock:
+                self._settle()
+                self._find_out(group)
+        return bool(group.kept)
 
     def once(self, key: str, command: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do a command of the experiment, unless one with that key was done; in a command."""
@@ -126,35 +157,9 @@ class SharedLog:
         group.answers[key] = keys.answer(run, key, said, found)
         return found
 
-    # -- who is inside
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        if not self._run._lock.acquire(blocking=False):
-            self._queue()
-        try:
-            self._inside = threading.get_ident()
-            yield
-        finally:
-            self._inside = None
-            self._run._lock.release()
-
-    def _queue(self) -> None:
-        """Wait until nobody is inside, and be counted meanwhile: who is inside leaves the commit to others."""
-        with self._count:
-            self._waiting += 1
-        try:
-            self._run._lock.acquire()
-        finally:
-            with self._count:
-                self._waiting -= 1
-
-    def _wait(self, group: Group, gate: threading.Event) -> None:
-        """Wait until the group is committed; by whoever came later, or by this thread if nobody did."""
-        while not gate.wait(_LOST):
-            with self._alone():
-                if self._group is group:
-                    self._settle()
+    def _is_inside(self) -> bool:
+        """Return whether it is this thread that is working."""
+        return self._run._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     # -- the state and the log
 
@@ -179,56 +184,50 @@ class SharedLog:
     def _joined(self) -> Group:
         """Return the group whose transaction is open; a new one if there is none."""
         if self._group is None:
-            if self._unsure:
-                self._load()
             try:
+                self.log.roll_back()  # of who was interrupted
+                if self._unsure:
+                    self._load()
                 self.log.begin(self._catch_up)
                 self._catch_up()
+                self._group = Group(self._position)
             except BaseException:
+                self._group = None
                 self.log.roll_back()
                 raise
-            self._group = Group(self._position)
         self._group.commands += 1
         return self._group
 
     def _note(self, group: Group) -> None:
         """Put into the group what has happened."""
         state = self._run._state
-        state.fold()  # an event that was interrupted is undone
         new = state.events[group.end.seq :]
-        if not new:
-            return
-        was, pulls = len(group.entries), len(state.book.pulls)
-        try:
-            for event in new:
-                group.add(event, pulls, self._writer)
-        except BaseException:
+        if new:
             self._unsure = True
-            raise
-        assert len(group.entries) - was == len(new)
+            for event in new:
+                group.add(event, len(state.book.pulls), self._writer)
+            self._unsure = False
 
     def _settle(self) -> None:
-        """Commit what is open, for all threads that took part."""
+        """Commit what is open, for all threads that took part; who did learns of it from the group."""
         group = self._group
         if group is None:
             return
         try:
-            if self._unsure:
-                raise StoreError("an event could not be written down")
-            self._unsure = True
-            self._commit(group)
-            self._position = group.end
-            self._unsure = False
+            whole, self._unsure = not self._unsure, True
+            if whole:
+                self._commit(group)
+                self._position, group.kept = group.end, True
+                self._unsure = False
         except BaseException as error:
-            if not self._went_through(group):
-                group.again = not isinstance(
-                    error, Exception
-                )  # interrupted: another's signal is none of theirs
-                group.error = error if isinstance(error, Exception) else None
-            if not isinstance(error, TideproofError):
+            if not isinstance(error, TideproofError):  # a signal, which is none of the others' business
                 raise
+            group.error = error
         finally:
             self._group = None
+            if group.kept is None:
+                self._find_out(group)
+                self._go_back(group)
             group.end_here()
 
     def _commit(self, group: Group) -> None:
@@ -244,27 +243,35 @@ class SharedLog:
         self.log.commit()
         self._signed, self._about = True, named
 
-    def _went_through(self, group: Group) -> bool:
-        """Return whether a commit that failed was kept nevertheless; else the state goes back."""
+    def _find_out(self, group: Group) -> None:
+        """Find out whether a commit that was not acknowledged was kept nevertheless."""
         try:
             self.log.roll_back()
-            last = group.end.seq
-            there = self.log.read(last - 1, last)
-            if group.entries and there and there[0].hash == group.end.hash:
-                self._position, self._unsure = group.end, False
-                return True
-            if not group.entries or (len(group.entries) == 1 and self._run._state.take_back()):
-                self._unsure = False
-        except TideproofError:  # nobody knows: the next call finds out
-            pass
-        return False
+            if group.entries:
+                last = group.end.seq
+                there = self.log.read(last - 1, last)
+                group.kept = bool(there) and there[0].hash == group.end.hash
+            else:
+                group.kept = all(self.log.answer(key) for key in group.answers)
+        except TideproofError as error:  # nobody knows
+            group.error = group.error or StoreError(f"it is not known whether this was kept: {error}")
+
+    def _go_back(self, group: Group) -> None:
+        """Let the state be that of the log again, if that is quickly done; else the next call sees to it."""
+        state, count = self._run._state, len(group.entries)
+        if group.kept is None or len(state.events) != group.end.seq:
+            return
+        if group.kept:
+            self._position = group.end
+        if group.kept or not count or (count == 1 and state.take_back()):
+            self._unsure = False
 
     def _keep_snapshot(self) -> None:
         """Write a snapshot if the last is long ago; that none can be written is no harm."""
         if not loading.is_due(self._position.seq, self._snapshot):
             return
         try:
-            with self._alone():
+            with self._run._lock:
                 self._settle()
                 mark = mark_of(self._run.policy)
                 self._snapshot = max(self._snapshot, self.log.last_snapshot(mark or ""))
@@ -274,7 +281,7 @@ class SharedLog:
                 copy = loading.snapshot_of(self._run._state, self._position)
             if copy is not None:
                 packed = loading.packed(copy)
-                with self._alone():
+                with self._run._lock:
                     self._settle()
                     self.log.keep(packed)
         except StoreError:
@@ -290,21 +297,18 @@ class SharedLog:
 
     def close(self) -> None:
         """Let go of the database; the next call opens it again."""
-        with self._alone():
+        with self._run._lock:
             self._settle()
             self.log.close()
 
     def before_fork(self) -> None:
         """Leave nothing open that a child would inherit, and let nobody in."""
+        inside = self._is_inside()
         self._run._lock.acquire()
-        if self._inside is None:
+        if not inside:
             self._settle()
             self.log.close()
 
     def after_fork_here(self) -> None:
         """Go on in the process that was forked."""
         self._run._lock.release()
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    return error is not None and not isinstance(error, Exception)
