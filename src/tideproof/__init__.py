@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from tideproof.policies.registry import policy as policy
     from tideproof.policies.registry import policy_names as policy_names
     from tideproof.policies.spec import PolicySpec as PolicySpec
+    from tideproof.store.opening import experiments as experiments
     from tideproof.table import Table as Table
     from tideproof.worlds import *  # noqa: F403
 
 _HOME = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError KernelError MissingExtra MissingFile "
-    "NotComparable TideproofError UnknownName",
+    "NotComparable StoreError TideproofError UnknownName",
     "estimate.contrast": "Contrast",
     "estimate.against": "against",
     "estimate.fitted": "Fit",
@@ -59,6 +60,7 @@ _HOME = {
     "policies.definition": "Policy",
     "policies.spec": "PolicySpec",
     "policies.registry": "policy policy_names",
+    "store.opening": "experiments",
     "table": "Table",
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -11,6 +11,7 @@
     │   └── KernelError                a policy's kernel that cannot be linked; names file and line
     ├── NotComparable                  arms that no chain of shared environments connects
     ├── Finished                       asked for more pulls than there are
+    ├── StoreError (OSError)           a database that could not be reached, read or written
     └── MissingExtra (ImportError)     an optional dependency that is not installed
 """
 
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtra",
     "MissingFile",
     "NotComparable",
+    "StoreError",
     "TideproofError",
     "UnknownName",
 ]
@@ -102,6 +104,10 @@ class NotComparable(TideproofError):
 
 class Finished(TideproofError):
     """The budget is spent or the policy has stopped; the message names the selection."""
+
+
+class StoreError(TideproofError, OSError):
+    """A store could not be reached, read or written; nothing of the call was kept."""
 
 
 class MissingExtra(TideproofError, ImportError):

@@ -8,7 +8,7 @@ from typing import Any, overload
 from tideproof.checks import MOST, several, whole
 from tideproof.errors import Finished, InputError
 from tideproof.live import events as e
-from tideproof.live.handle import locked
+from tideproof.live.handle import changing, locked
 from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull, checked_label, new_session
 from tideproof.live.reading import Reading
 from tideproof.live.units import arm_at, batch_size, checked_unit, hashed, new_salt, point
@@ -68,7 +68,7 @@ class Asking(Reading):
             self._plan(environment)
         return pull
 
-    @locked
+    @changing
     def _ask(self, environment: Label | None, n: int | None, by: str | None) -> Pull | list[Pull]:
         wanted = 1 if n is None else whole("n", n, 1, MOST)
         label = self._label if environment is None else checked_label(environment)
@@ -82,7 +82,7 @@ class Asking(Reading):
         pulls = book.pulls[before:]
         return pulls[0] if n is None else pulls
 
-    @locked
+    @changing
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
         """Return the pull of a unit; None if there is no plan to draw its arm from."""
         book = self._state.book
@@ -119,7 +119,7 @@ class Asking(Reading):
         n = batch_size(len(book.active), len(book.pulls) - book.lost, book.remaining)
         return *self._trial(label, n), label
 
-    @locked
+    @changing
     def _share(self, label: Label, n: int, shares: tuple[float, ...], active: list[int]) -> None:
         book = self._state.book
         if active == book.active and len(shares) == len(book.arms) and label not in book.plans:
@@ -183,7 +183,7 @@ class Asking(Reading):
         """Take back a pull whose reward will never come; it returns to the budget."""
         self.cancel_many([pull], by)
 
-    @locked
+    @changing
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
         """Take back several pulls: all of them or, if one is not out, none."""
         book = self._state.book

@@ -20,12 +20,14 @@ class Effects:
     spec : the policy.
     book : who was asked what, and what became of it.
     numbers : what the policy knows.
+    carried : whether it began with what an older version saved.
     """
 
     spec: PolicySpec
     book: Book
     numbers: Numbers
     created: e.Created
+    carried: bool
 
     @property
     def window(self) -> bool:
@@ -207,6 +209,7 @@ class Effects:
     def _carried(self, event: e.Carried) -> None:
         from tideproof.live.format_2 import refill
 
+        self.carried = True
         refill(self, event.saved)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from tideproof.errors import InputError
@@ -212,12 +213,13 @@ KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
 _FIELDS = {name: get_type_hints(kind) for name, kind in KINDS.items()}
 
 
-def without_old_salts(happened: list[Event]) -> list[Event]:
+def without_old_salts(happened: Iterable[Event]) -> list[Event]:
     """Return the events without salts that a later event deleted or replaced.
 
     >>> without_old_salts([Salted(1.0, None, "ab"), Salted(2.0, None, "")])[0]
     Salted(at=1.0, by=None, salt='')
     """
+    happened = list(happened)
     last = max((i for i, event in enumerate(happened) if isinstance(event, Salted)), default=0)
     return [
         event._replace(salt="") if i < last and isinstance(event, Salted) else event
@@ -251,6 +253,21 @@ def read(record: Any) -> Event:
     ]
     event: Event = KINDS[name](*checked)
     return event
+
+
+def trusted(record: Any) -> Event:
+    """Return the event of such a list whose checksum was right: nobody but us wrote it.
+
+    >>> trusted(["Cancelled", 1.5, None, [3, 4]])
+    Cancelled(at=1.5, by=None, pulls=(3, 4))
+    """
+    name, *values = record
+    event: Event = KINDS[name](*(_tupled(v) if type(v) is list else v for v in values))
+    return event
+
+
+def _tupled(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_tupled(v) if type(v) is list else v for v in values)
 
 
 def _checked(name: str, field: str, hint: Any, value: Any) -> Any:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from tideproof import checks
 from tideproof.checks import MOST, Direction, whole
+from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.asking import Asking
 from tideproof.live.bounds import checked_bounds
-from tideproof.live.handle import locked, now
+from tideproof.live.handle import changing, locked, now
 from tideproof.live.lease import checked_lease
 from tideproof.live.pull import new_session
 from tideproof.live.rewards import Telling, checked_limits, within
@@ -28,6 +29,24 @@ from tideproof.live.steering import Steering, checked_arms
 from tideproof.live.sure import Rule, checked_rule, unwrapped
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.wrong_scale import Scale
+
+
+class Options(TypedDict, total=False):
+    """What an experiment may be given besides its arms."""
+
+    budget: int | None
+    policy: Chosen
+    confidence: float | None
+    rule: Rule | None
+    seed: int
+    direction: Direction
+    rewards: Rewards
+    scale: Literal["auto"] | Scale
+    limits: tuple[float, float] | None
+    floors: Mapping[str, float] | None
+    caps: Mapping[str, float] | None
+    lease: float | None
+    default: float | None
 
 
 class Experiment(Asking, Telling, Steering):
@@ -137,6 +156,67 @@ class Experiment(Asking, Telling, Steering):
         )
         self._begin(State(created, spec), clock)
 
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        name: str,
+        arms: Iterable[str] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        **options: Unpack[Options],
+    ) -> Experiment:
+        """Create an experiment in a database, or join the one of that name.
+
+        Many processes may have it open: each knows what the others did before it answers, and what it did is
+        kept before it returns, also where the power fails.
+
+        Parameters
+        ----------
+        url
+            Where it is: `"sqlite:///shop.db"`, a file beside the program, or `"sqlite:////data/shop.db"`.
+        name
+            Of the experiment.
+        arms
+            As for a new one; None to join. Arms and options that are given must be those it has.
+        clock
+            What says the time, in seconds.
+        **options
+            The others of a new one: `budget`, `policy` and so on.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> run = Experiment.open(f"sqlite:///{folder.name}/shop.db", "prices", ["A", "B"], budget=100)
+        >>> run.tell(run.ask(environment="monday"), 1.5)
+        >>> other = Experiment.open(f"sqlite:///{folder.name}/shop.db", "prices")
+        >>> other.remaining, other.recommend().told
+        (99, 1)
+        >>> run.close(), other.close(), folder.cleanup()
+        (None, None, None)
+        """
+        from tideproof.store.opening import open_experiment
+
+        return open_experiment(cls, url, name, arms, clock, options)
+
+    def close(self) -> None:
+        """Let go of the database, if it is in one; the next call opens it again."""
+        if self._shared is not None:
+            self._shared.close()
+
+    @changing
+    def once(self, key: str, command: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Do a command of an experiment in a database once, however often it is repeated.
+
+        `run.once("job-7", run.ask, environment="monday")` asks when it is called first. A repeat with the
+        same key, by any process, does nothing and returns the same pull: for who does not know whether a
+        first try was heard.
+        """
+        if self._shared is None:
+            raise InputError(f"once={key!r} is for experiments in a database: Experiment.open(url, name)")
+        return self._shared.once(key, command, args, kwargs)
+
     def __repr__(self) -> str:
         book = self._state.book
         budget = "no budget" if self.budget is None else f"budget {self.budget}"
@@ -193,6 +273,8 @@ class Experiment(Asking, Telling, Steering):
         return run
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._shared is not None:
+            return self._shared.pickled()
         return _unpickled, (self.events(), saving.unregistered(self.policy), self._clock)
 
 

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from tideproof.checks import Direction, finite
 from tideproof.errors import TOO_LONG, InputError, UnknownName, shown
@@ -29,12 +29,51 @@ def locked(method: Method) -> Method:
 
     @wraps(method)
     def alone(self: Handle, *args: Any, **kwargs: Any) -> Any:
+        if self._shared is not None:
+            return self._shared.look(method, args, kwargs)
         self._check_process()
         with self._lock:
             self._enter()
             return method(self, *args, **kwargs)
 
     return cast(Method, alone)
+
+
+def changing(method: Method) -> Method:
+    """Do the same for a method that makes events: where others write, too, they wait until it has ended."""
+    alone = locked(method)
+
+    @wraps(method)
+    def recorded(self: Handle, *args: Any, **kwargs: Any) -> Any:
+        if self._shared is not None:
+            return self._shared.command(method, args, kwargs)
+        return alone(self, *args, **kwargs)
+
+    return cast(Method, recorded)
+
+
+class Shared(Protocol):
+    """Where an experiment lives that other processes change, too."""
+
+    def look(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Return what a method of the experiment says, once it knows what the others did."""
+        ...
+
+    def command(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Do the same for one that makes events, which are kept when it returns."""
+        ...
+
+    def once(self, key: str, command: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Do a command, unless one with that key was done."""
+        ...
+
+    def pickled(self) -> tuple[Any, ...]:
+        """Return how another process opens it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
 
 
 def now(clock: Callable[[], float]) -> float:
@@ -57,6 +96,7 @@ class Handle:
         self._rule = rule_of(state.created)
         self._looks = Looks()
         self._singles = Singles()
+        self._shared: Shared | None = None
         self._opened = True  # whether this process gives out ids of its own
 
     def _enter(self) -> None:

@@ -32,7 +32,7 @@ class Record:
     @property
     def events(self) -> list[e.Event]:
         """Everything that had happened."""
-        return self._happened[: self._event_count]
+        return list(self._happened[: self._event_count])
 
     def table(self) -> Table:
         """Return rewards from before, then every pull in the order of asking, then every summary.

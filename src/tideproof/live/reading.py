@@ -58,9 +58,9 @@ class Reading(Handle):
         if rule is None or state.book.sure is not None or not self._looks.due(state):
             return
         found = rule.look(state, lambda: self._fitted(self._cells(state.numbers.active)()))
-        self._looks.note(state, found.costly)
         if found.arm is not None:
             self._state.add(e.Sure(self._now(), None, found.arm, found.rule, rule.confidence))
+        self._looks.note(state, found.costly)
 
     @locked
     def pulls_out(self) -> list[Pull]:

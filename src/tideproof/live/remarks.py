@@ -104,7 +104,7 @@ class Watch:
         self.looks = 0
 
     def remarks(
-        self, happened: list[e.Event], facts: Facts, groups: Groups, looking: bool = True
+        self, happened: Sequence[e.Event], facts: Facts, groups: Groups, looking: bool = True
     ) -> tuple[str, ...]:
         """Read what is new and say what looks wrong.
 

@@ -12,7 +12,7 @@ from tideproof.checks import MOST, finite, several, whole
 from tideproof.errors import ConflictingReward, InputError, shown
 from tideproof.live import events as e
 from tideproof.live.book import Summary
-from tideproof.live.handle import Handle, locked
+from tideproof.live.handle import Handle, changing
 from tideproof.live.pull import Label, Pull, checked_label
 from tideproof.live.telling import as_event, new_rewards
 from tideproof.live.warm import cells_before
@@ -32,7 +32,7 @@ class Telling(Handle):
         """
         self.tell_many([pull], [reward], by, keys=[key])
 
-    @locked
+    @changing
     def tell_many(
         self,
         pulls: Iterable[Pull | str],
@@ -52,7 +52,7 @@ class Telling(Handle):
         if new:
             self._state.add(as_event(book, new, self._now(), by))
 
-    @locked
+    @changing
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
         """Replace the reward that was told of a pull."""
         book, number = self._state.book, self._known(pull)
@@ -64,7 +64,7 @@ class Telling(Handle):
         if book.rewards[number] != reward:
             self._state.add(e.Corrected(self._now(), by, number, reward))
 
-    @locked
+    @changing
     def tell_summary(
         self,
         *,
@@ -176,7 +176,7 @@ class Telling(Handle):
         columns = {"arm": arm, "environment": environment, "reward": reward, **options}
         self._warm(cells_before(data, self.arms, columns, self._mean), by)
 
-    @locked
+    @changing
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
         self._state.add(e.Warmed(self._now(), by, cells))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import zlib
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,8 @@ import numpy as np
 
 from tideproof.core.disk import fingerprint
 from tideproof.kernels.data import expect, take
-from tideproof.live import events as e
+from tideproof.live import shelved
+from tideproof.live.happened import Happened
 from tideproof.live.state import Check, State
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import Selection
@@ -28,9 +30,15 @@ _LONG = 200  # events from which a snapshot is worth its room
 
 def copied(state: State) -> Any:
     """Return a copy of the numbers of an experiment; None where folding its events is as quick."""
-    if len(state.events) < _LONG or isinstance(state.events[1], e.Carried):
+    if len(state.events) < _LONG or state.carried:
         return None
     return _copy(state.numbers.contents())
+
+
+def copied_whole(state: State) -> Any:
+    """Return a copy of the book, too; None where that cannot be said shortly."""
+    numbers = copied(state)
+    return None if numbers is None else [shelved.contents(state.book), numbers]
 
 
 def packed(spec: PolicySpec, contents: Any) -> dict[str, Any] | None:
@@ -49,6 +57,27 @@ def fill(state: State, snapshot: Any, check: Check) -> bool:
     except (KeyError, TypeError, ValueError, IndexError, zlib.error):
         return False
     return True
+
+
+def packed_whole(contents: Any) -> bytes:
+    """Return what `copied_whole` copied as text."""
+    return json.dumps(_packed(contents), separators=(",", ":")).encode()
+
+
+def resume(state: State, happened: Happened, snapshot: bytes) -> bool:
+    """Bring a new state to the end of what happened by such a text; False if that cannot be done."""
+    try:
+        book, numbers = _unpacked(json.loads(snapshot))
+        state.resume(happened, book, numbers)
+    except (KeyError, TypeError, ValueError, IndexError, zlib.error):
+        state.begin()
+        return False
+    return True
+
+
+def mark_of(spec: PolicySpec) -> str | None:
+    """Return a fingerprint of the code that folds events for a policy; None where nobody can tell."""
+    return _mark(spec.policy, spec.selection)
 
 
 @cache

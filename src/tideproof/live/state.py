@@ -7,7 +7,7 @@ all events or of all but one, never something between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from tideproof.errors import InputError, shown
@@ -15,13 +15,19 @@ from tideproof.live import events as e
 from tideproof.live.book import Book, Mark
 from tideproof.live.bounds import checked_bounds
 from tideproof.live.effects import Effects
+from tideproof.live.happened import Happened
 from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import DEFAULTED, TOLD, Label
+from tideproof.live.shelved import refill
 from tideproof.live.silent import Silent
 from tideproof.policies.spec import PolicySpec
 
 T = TypeVar("T")
 Check = Callable[["State", e.Event], None]
+
+
+class NeedsLock(Exception):
+    """Something has happened that must be written down, and whoever looks may not: it must be asked again."""
 
 
 class _Before(NamedTuple):
@@ -39,10 +45,12 @@ class State(Effects):
     ----------
     events : all of them, those already taken in first.
     bounds : floors and caps of the arms.
+    read_only : whether nothing may happen now: others write, too, and somebody only looks.
     """
 
     def __init__(self, created: e.Created, spec: PolicySpec) -> None:
-        self.events: list[e.Event] = [created]
+        self.events: MutableSequence[e.Event] = Happened([created])
+        self.read_only = False
         self.created, self.spec = created, spec
         self._done = 0
         self._before: _Before | None = None
@@ -50,7 +58,7 @@ class State(Effects):
 
     def begin(self) -> None:
         """Start from nothing: the next `fold` takes in all events."""
-        made = self.created
+        made, self.carried = self.created, False
         sign = 1.0 if made.direction == "maximize" else -1.0
         self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
@@ -71,6 +79,21 @@ class State(Effects):
             self._apply(event)
             self._done += 1
 
+    def follow(self, happened: Sequence[e.Event]) -> None:
+        """Take in events of others, which were checked when they happened.
+
+        Where that is interrupted, half of it is taken in: the log must be read again. Copies to go back to
+        would be a quarter of the work.
+        """
+        self.fold()
+        for event in happened:
+            self.events.append(event)
+            self.apply(event, self.touched(event))
+            self.numbers.finish()
+            self._done += 1
+        self._before = None
+        self.numbers.save(())  # forgets the steps since the last copy
+
     def skip_to_end(self, contents: Any, check: Check) -> None:
         """Take in all events at once, their arithmetic done by who saved `contents`."""
         numbers, self.numbers = self.numbers, cast(Numbers, Silent())
@@ -87,9 +110,27 @@ class State(Effects):
         self.numbers = numbers
         self._done = len(self.events)
 
+    def resume(self, happened: Happened, book: Any, numbers: Any) -> None:
+        """Take in all events at once: who folded them kept what book and numbers were."""
+        refill(self.book, book)
+        params = self.params(len(self.book.active), self.book.horizon)
+        self.numbers.refill(len(self.book.arms), self.book.active, params, numbers)
+        self.events = happened
+        self._done = len(happened)
+
+    def take_back(self) -> bool:
+        """Undo the last event, if it is known what it changed; False if not."""
+        before = self._before
+        if before is None or before.numbers is None or before.place != self._done - 1:
+            return False
+        del self.events[-1]
+        self._done = before.place
+        self.go_back()
+        return True
+
     def add(self, event: e.Event) -> None:
         """Take in a new event: the whole of it or, where that fails, nothing."""
-        _check_by(event.by)
+        self._check_may(event.by)
         self.fold()
         try:
             self._apply(event)
@@ -116,7 +157,7 @@ class State(Effects):
 
     def ask(self, label: Label, n: int, at: float, by: str | None, unit: str | None) -> e.Asked | None:
         """Let the policy choose `n` arms and note them; None, and nothing is noted, if it stops before."""
-        _check_by(by)
+        self._check_may(by)
         self.fold()
         event = e.Asked(at, by, label, (), unit)
         self.mark(event)
@@ -132,6 +173,11 @@ class State(Effects):
             raise
         self._append(event)
         return event
+
+    def _check_may(self, by: Any) -> None:
+        _check_by(by)
+        if self.read_only:
+            raise NeedsLock
 
     def play(self) -> Callable[[int], int] | None:
         """Return what floors and caps make of the policy's next choices; None without any."""

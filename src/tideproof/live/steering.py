@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from tideproof.checks import MOST, several, whole
 from tideproof.errors import InputError, shown
 from tideproof.live import events as e
-from tideproof.live.handle import Handle, locked
+from tideproof.live.handle import Handle, changing
 
 
 class Steering(Handle):
     """What its owner may change."""
 
-    @locked
+    @changing
     def add_arm(self, arm: str, by: str | None = None) -> None:
         """Add an arm; the policy begins anew with everything told so far."""
         book = self._state.book
@@ -21,7 +21,7 @@ class Steering(Handle):
         self._state.params(len(book.active) + 1, book.horizon)
         self._state.add(e.ArmAdded(self._now(), by, arm))
 
-    @locked
+    @changing
     def retire_arm(self, arm: str, by: str | None = None) -> None:
         """Play an arm no more; what was told of it stays, and rewards that are out may still come.
 
@@ -36,7 +36,7 @@ class Steering(Handle):
         self._state.bounds.check((a for a in book.active if a != number), book.arms)
         self._state.add(e.ArmRetired(self._now(), by, number))
 
-    @locked
+    @changing
     def extend(self, budget: int | None, by: str | None = None) -> None:
         """Set another budget; the policy goes on with the new horizon."""
         book = self._state.book
@@ -47,30 +47,30 @@ class Steering(Handle):
             self._state.params(len(book.active), budget)
             self._state.add(e.Extended(self._now(), by, budget))
 
-    @locked
+    @changing
     def pause(self, why: str = "", by: str | None = None) -> None:
         """Ask for nothing until it is resumed; rewards may be told."""
         if not self._state.book.paused:
             self._state.add(e.Paused(self._now(), by, _text("why", why)))
 
-    @locked
+    @changing
     def resume(self, why: str = "", by: str | None = None) -> None:
         """Ask again."""
         if self._state.book.paused:
             self._state.add(e.Resumed(self._now(), by, _text("why", why)))
 
-    @locked
+    @changing
     def stop(self, why: str = "", by: str | None = None) -> None:
         """Ask for nothing ever again; rewards of pulls that are out may be told."""
         if not self._state.book.stopped:
             self._state.add(e.Stopped(self._now(), by, _text("why", why)))
 
-    @locked
+    @changing
     def note(self, text: str, by: str | None = None) -> None:
         """Write something down beside the events."""
         self._state.add(e.Noted(self._now(), by, _text("text", text)))
 
-    @locked
+    @changing
     def forget_units(self, by: str | None = None) -> None:
         """Delete the salt of the units' hashes: nobody can say any more who got what.
 

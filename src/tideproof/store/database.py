@@ -1,0 +1,180 @@
+"""A connection to a SQLite store: opened as it must be, by the process that uses it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tideproof._version import __version__
+from tideproof.errors import InputError, MissingExtra, StoreError, TideproofError
+from tideproof.files import check_folder
+from tideproof.store.schema import APPLICATION, STEPS
+from tideproof.store.urls import warn_of_network
+
+try:
+    import apsw
+except ImportError:
+    raise MissingExtra.of("apsw", "store", "an experiment in a SQLite file") from None
+
+OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
+PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
+_PAUSE = 0.002  # seconds at most between two tries
+PRAGMAS = {
+    "journal_mode": "wal",
+    "synchronous": 2,  # FULL: what is acknowledged survives a power failure
+    "wal_autocheckpoint": 1000,  # pages, after which whoever commits brings them into the file
+    "journal_size_limit": 64 * 2**20,
+    "mmap_size": 0,
+    "trusted_schema": 0,
+}
+
+_inherited: list[Any] = []  # of another process: to close them here would drop locks
+
+
+class Database:
+    """One file, and a connection to it that does not outlive a fork."""
+
+    def __init__(self, path: str) -> None:
+        _check_version(apsw.sqlite_lib_version())
+        self.path = os.path.abspath(path)
+        warn_of_network(self.path)
+        self._connection: apsw.Connection | None = None
+        self._process = 0
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """The connection of this process, opened if it is not."""
+        if self._process != os.getpid() and self._connection is not None:
+            _inherited.append(self._connection)
+            self._connection = None
+            raise StoreError(
+                f"{self.path!r} was open while this process was forked by something else than Python"
+            )
+        if self._connection is None:
+            self._process = os.getpid()
+            self._connection = self._opened()
+        return self._connection
+
+    def close(self) -> None:
+        """Close it; the next use opens it again."""
+        if self._connection is not None and self._process == os.getpid():
+            connection, self._connection = self._connection, None
+            connection.close()
+
+    def run(self, sql: str, values: Any = ()) -> Any:
+        """Return the rows of a statement."""
+        try:
+            return self.connection.execute(sql, values).fetchall()
+        except apsw.Error as error:
+            raise self._said(error) from error
+
+    def many(self, sql: str, rows: Any) -> None:
+        """Run a statement for each row."""
+        try:
+            self.connection.executemany(sql, rows)
+        except apsw.Error as error:
+            raise self._said(error) from error
+
+    def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
+        """Lock out all other writers; `waiting` is called while they write."""
+        connection, end = self.connection, time.monotonic() + PATIENCE
+        while True:
+            connection.set_busy_timeout(0)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except apsw.BusyError as error:
+                if time.monotonic() > end:
+                    raise self._said(error) from error
+            except apsw.Error as error:
+                raise self._said(error) from error
+            finally:
+                connection.set_busy_timeout(int(PATIENCE * 1000))
+            waiting()
+            time.sleep(random.random() * _PAUSE)
+
+    def roll_back(self) -> None:
+        """End a transaction without a trace, if there is one."""
+        if self._connection is not None and self._connection.in_transaction:
+            self.run("ROLLBACK")
+
+    def _opened(self) -> apsw.Connection:
+        check_folder(self.path)
+        end = time.monotonic() + PATIENCE
+        while True:
+            connection = None
+            try:
+                connection = apsw.Connection(self.path)
+                connection.set_busy_timeout(1000)
+                _prepare(connection, self.path)
+                for name, value in PRAGMAS.items():
+                    connection.execute(f"PRAGMA {name} = {value}").fetchall()
+                connection.set_busy_timeout(int(PATIENCE * 1000))
+                return connection
+            except (apsw.BusyError, apsw.LockedError) as error:  # others open it, too
+                _close(connection)
+                if time.monotonic() > end:
+                    raise self._said(error) from error
+                time.sleep(0.01 * random.random())
+            except BaseException as error:
+                _close(connection)
+                raise (self._said(error) if isinstance(error, apsw.Error) else error) from None
+
+    def _said(self, error: apsw.Error) -> TideproofError:
+        """Return an error of SQLite in words."""
+        name = repr(self.path)
+        if isinstance(error, apsw.NotADBError):
+            return InputError(f"{name} is not a tideproof store: it is no SQLite database")
+        if isinstance(error, apsw.FullError):
+            return StoreError(f"the disk of {name} is full: nothing of this call was kept")
+        if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError)):
+            return StoreError(f"{name} cannot be written: the file or its folder is read-only")
+        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+            return StoreError(f"others have been writing to {name} for {PATIENCE:.0f} s: nothing was kept")
+        if isinstance(error, apsw.CorruptError):
+            return StoreError(f"{name} is damaged: {error}")
+        return StoreError(f"{name} could not be read or written: {error}")
+
+
+def _close(connection: apsw.Connection | None) -> None:
+    if connection is not None:
+        connection.close()
+
+
+def _check_version(version: str) -> None:
+    if tuple(map(int, version.split("."))) < tuple(map(int, OLDEST.split("."))):
+        raise InputError(
+            f"SQLite {version} can corrupt a file that several processes write; {OLDEST} or newer is needed: "
+            f"pip install -U 'tideproof[store]'"
+        )
+
+
+def _prepare(connection: apsw.Connection, path: str) -> None:
+    """Make the tables that are missing, or say that the file is none of ours."""
+    if _version(connection, path) == len(STEPS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    with_ours = _version(connection, path)
+    for step in STEPS[with_ours:]:
+        connection.execute(step)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+    connection.execute("COMMIT")
+
+
+def _version(connection: apsw.Connection, path: str) -> int:
+    """Return how many steps of the schema a file has."""
+    owner, version = connection.pragma("application_id"), connection.pragma("user_version")
+    if owner != APPLICATION:
+        if owner or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise InputError(f"{path!r} is not a tideproof store: it is a database of something else")
+        return 0
+    if version > len(STEPS):
+        raise InputError(
+            f"{path!r} has schema {version}; tideproof {__version__} knows {len(STEPS)}: "
+            f"a newer version made it"
+        )
+    return int(version)

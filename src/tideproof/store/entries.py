@@ -1,0 +1,48 @@
+"""Events as text, each with a hash of it and of all before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+
+from tideproof.errors import InputError
+from tideproof.live import events as e
+from tideproof.store.place import Entry
+
+START = bytes(16)  # the hash before the first entry
+
+_written = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
+
+
+def entry(event: e.Event, seq: int, pulls: int, writer: bytes, before: bytes) -> Entry:
+    """Return an event as it is kept behind the entry with the hash `before`."""
+    salt = event.salt if isinstance(event, e.Salted) else ""
+    record = _written(e.plain(event._replace(salt="") if isinstance(event, e.Salted) else event))
+    return Entry(seq, event.at, pulls, record, salt, writer, _hash(before, seq, record, writer))
+
+
+def _hash(before: bytes, seq: int, record: str, writer: bytes) -> bytes:
+    text = b"%b%d %b%b" % (before, seq, writer, record.encode())
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def check(entries: Sequence[Entry], after: int, before: bytes) -> None:
+    """Raise unless these entries are whole, and follow number `after`, which has the hash `before`."""
+    for seq, each in enumerate(entries, after + 1):
+        if each.seq != seq or _hash(before, seq, each.record, each.writer) != each.hash:
+            raise InputError(
+                f"the store is damaged: event {seq} is missing or is not what was written; tideproof fsck "
+                f"says more, and a backup may have it"
+            )
+        before = each.hash
+
+
+def events(entries: Iterable[Entry]) -> list[e.Event]:
+    """Return the events of entries that were checked."""
+    return [_event(each) for each in entries]
+
+
+def _event(each: Entry) -> e.Event:
+    event = e.trusted(json.loads(each.record))
+    return event._replace(salt=each.salt) if isinstance(event, e.Salted) else event

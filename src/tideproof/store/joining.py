@@ -1,0 +1,56 @@
+"""Whether who joins an experiment means the same as who began it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tideproof.errors import InputError, UnknownName
+from tideproof.live.saving import chosen
+from tideproof.live.state import State
+from tideproof.live.steering import checked_arms
+
+if TYPE_CHECKING:
+    from tideproof.live.experiment import Experiment
+
+OPTIONS = ("budget", "policy", "confidence", "rule", "seed", "direction", "rewards", "scale", "limits",
+           "floors", "caps", "lease", "default")  # fmt: skip
+
+
+def check_same(cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]) -> None:
+    """Raise if arms or options are given that the experiment neither began with nor has now."""
+    unknown = [each for each in options if each not in OPTIONS]
+    if unknown:
+        raise UnknownName.among("option", unknown[0], OPTIONS)
+    made, book = state.created, state.book
+    if arms is not None:
+        given = checked_arms(arms)
+        active = {book.arms[arm] for arm in book.active}
+        if set(given) not in (set(made.arms), set(book.arms), active):
+            _refuse(name, "arms", sorted(active), list(given))
+    if not options:
+        return
+    before = {"budget": made.budget, "seed": made.seed, "direction": made.direction, **made.options}
+    before["policy"] = chosen(made.policy, options.get("policy"))
+    meant = cls(made.arms, **(before | dict(options)))._state.created
+    wanted: Any
+    found: Any
+    for option in options:
+        if option == "policy":
+            wanted, found = meant.policy, made.policy
+        elif option in ("budget", "seed", "direction"):
+            wanted, found = getattr(meant, option), getattr(made, option)
+        else:
+            wanted, found = meant.options.get(option), made.options.get(option)
+        if wanted != found and not (option == "budget" and wanted == book.budget):
+            now = book.budget if option == "budget" else found
+            _refuse(name, option, now, wanted)
+
+
+def _refuse(name: str, option: str, found: Any, wanted: Any) -> None:
+    if option == "policy":
+        found, wanted = found["label"], wanted["label"]
+    raise InputError(
+        f"the experiment {name!r} has {option}={found!r}, not {wanted!r}: leave it out to join as it is, or "
+        f"begin another under another name"
+    )

@@ -1,0 +1,68 @@
+"""What tests of the store share: a new store, a busy experiment in it, and its state in bytes."""
+
+import random
+import threading
+
+import tideproof as tp
+from tideproof.live import shelved
+from tideproof.live.snapshot import packed_whole
+from tideproof.store.loading import load
+
+ARMS = ["A", "B", "C"]
+
+
+def url_of(folder, name="shop.db"):
+    return f"sqlite:///{folder}/{name}"
+
+
+def bytes_of(state):
+    """Return book and numbers of a state, byte by byte."""
+    return packed_whole(shelved.contents(state.book)), state.numbers.buffers(), state.book.salt
+
+
+def check_refold(run):
+    """Check that the log, folded from its beginning and by a snapshot, is what this process has in memory."""
+    run.pulls_out()  # catches up
+    log = run._shared.log
+    folded = load(log, snapshots=False)
+    assert folded.snapshot == 0
+    assert bytes_of(folded.state) == bytes_of(load(log).state) == bytes_of(run._state)
+    assert folded.state.events[:] == run.events() == run._state.events[:]
+
+
+def play(run, steps, seed=0, acknowledged=None):
+    """Ask and tell, and note what was acknowledged."""
+    noise = random.Random(seed)
+    for step in range(steps):
+        pull = run.ask(environment=f"day {step // 10}")
+        reward = noise.gauss(0.0, 1.0)
+        if acknowledged is not None:
+            acknowledged[pull.id] = None
+        run.tell(pull, reward)
+        if acknowledged is not None:
+            acknowledged[pull.id] = reward
+
+
+def in_threads(*works):
+    """Run these at once, and return what they return; what one raises is raised."""
+    found, failed = [None] * len(works), []
+
+    def run(place, work):
+        try:
+            found[place] = work()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=each) for each in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+        assert not thread.is_alive()
+    if failed:
+        raise failed[0]
+    return found
+
+
+def opened(folder, **options):
+    return tp.Experiment.open(url_of(folder), "prices", ARMS, **({"budget": 5000, "seed": 3} | options))

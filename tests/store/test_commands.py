@@ -1,0 +1,256 @@
+"""What a call does to the log: whole or not at all, once, and the same for everybody."""
+
+import pytest
+
+import tideproof as tp
+from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, url_of
+from tideproof.live.happened import Happened
+from tideproof.store import loading
+from tideproof.store.recompute import recompute
+from tideproof.store.sqlite import SqliteLog
+
+
+def busy(run):
+    """Let everything happen that can."""
+    play(run, 12)
+    pulls = run.ask(environment="x", n=6)
+    run.tell_many(pulls[:2], [1.0, 2.0])
+    run.cancel(pulls[2])
+    run.correct(pulls[0], 3.0)
+    run.tell_summary(arm="B", environment="y", n=5, mean=1.0, variance=0.5, key="y-B")
+    for visitor in range(5):
+        run.tell(run.ask(unit=visitor, environment="y"), 1.0, key="order")
+    run.add_arm("D")
+    run.retire_arm("A")
+    run.extend(6000)
+    run.pause("lunch")
+    run.resume()
+    run.note("a note", by="me")
+    play(run, 12, seed=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"policy": "linlucb"}, {"lease": 1e9, "default": 0.0},
+                                     {"confidence": 0.95}, {"floors": {"B": 0.1}}])  # fmt: skip
+def test_any_process_folds_the_same_bytes(tmp_path, monkeypatch, options):
+    monkeypatch.setattr(loading, "FEWEST", 20)
+    monkeypatch.setattr("tideproof.live.snapshot._LONG", 1)
+    run, other = opened(tmp_path, **options), opened(tmp_path, **options)
+    busy(run)
+    other.recommend()
+    assert bytes_of(other._state) == bytes_of(run._state)
+    fresh = tp.Experiment.open(url_of(tmp_path), "prices")
+    assert fresh._shared._snapshot > 0
+    assert bytes_of(fresh._state) == bytes_of(run._state)
+    for each in (run, other, fresh):
+        check_refold(each)
+        play(each, 3)
+    found = recompute(run._shared.log)
+    assert (found.asked > 30, found.trusted, found.other) == (True, 5, None)
+
+
+def test_an_arm_that_this_code_would_not_ask_is_found(tmp_path):
+    run = opened(tmp_path)
+    play(run, 20)
+    ask = run._state.numbers.ask
+    run._state.numbers.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
+    run.ask(environment="x")
+    number = len(run.events())
+    del run._state.numbers.ask
+    run._shared._unsure = True  # its numbers believe in another arm
+    play(run, 5)
+    assert recompute(run._shared.log).other == number
+    log = run._shared.log
+    log.database.run("UPDATE writers SET mark = 'of other code'")
+    found = recompute(log)
+    assert (found.asked, found.trusted, found.other) == (0, 26, None)  # other code is trusted
+
+
+def test_what_is_due_is_written_down_by_whoever_looks(tmp_path):
+    now = [0.0]
+    run = opened(tmp_path, lease=10.0, clock=lambda: now[0])
+    other = tp.Experiment.open(url_of(tmp_path), "prices", clock=lambda: now[0])
+    run.ask(environment=1)
+    now[0] = 20.0
+    assert other.pulls_out() == []
+    assert type(run.events()[-1]).__name__ == "Expired"
+    check_refold(run)
+
+
+def test_a_rule_that_holds_is_written_down_once(tmp_path):
+    run, other = opened(tmp_path, confidence=0.9), opened(tmp_path, confidence=0.9)
+    means = {"A": 0.0, "B": 50.0, "C": 1.0}
+    for step in range(40):
+        if run.done:
+            break
+        pull = run.ask(environment=1)
+        other.tell(pull, means[pull.arm] + step % 2)
+    assert other.done
+    assert run.recommend().sure
+    assert [type(event).__name__ for event in run.events()].count("Sure") == 1
+    with pytest.raises(tp.Finished):
+        other.ask(environment=1)
+    check_refold(other)
+
+
+def test_a_key_makes_a_repeat_harmless(tmp_path):
+    run, other = opened(tmp_path), opened(tmp_path)
+    pull = run.once("job 7", run.ask, environment="x")
+    assert other.once("job 7", other.ask, environment="x") == pull
+    pulls = run.once("job 8", run.ask, environment="x", n=3)
+    assert other.once("job 8", other.ask, environment="x", n=3) == pulls
+    run.once("n", run.note, "once")
+    run.once("n", run.note, "once")
+    assert len(run.events()) == 4
+    with pytest.raises(tp.InputError, match="'job 7' was used for"):
+        other.once("job 7", other.ask, environment="y")
+    with pytest.raises(tp.InputError, match="not for recommend"):
+        run.once("look", run.recommend)
+    with pytest.raises(tp.InputError, match="a method of this experiment"):
+        run.once("other", other.ask)
+    with pytest.raises(tp.InputError, match="a key must be a string"):
+        run.once(7, run.ask)
+    with pytest.raises(tp.Finished):
+        run.once("many", run.ask, environment="x", n=10**6)
+    assert len(run.once("many", run.ask, environment="x", n=1)) == 1  # what failed was not done
+    check_refold(other)
+
+
+class Torn(SqliteLog):
+    """A log whose commits fail, before or after they are kept."""
+
+    def __init__(self, log, kept):
+        super().__init__(log.database, log._id)
+        self.kept, self.left = kept, 1
+
+    def commit(self):
+        if self.left:
+            self.left -= 1
+            if self.kept:
+                super().commit()
+            raise tp.StoreError("the connection was lost")
+        super().commit()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda run: run.ask(environment="x"),
+        lambda run: run.ask(environment="new", n=7),
+        lambda run: run.tell(run.pulls_out()[0], 1.0),
+        lambda run: run.cancel(run.pulls_out()[0]),
+        lambda run: run.add_arm("D"),
+        lambda run: run.ask(unit="visitor", environment="x"),  # two events
+        lambda run: run.once("key", run.ask, environment="x"),
+    ],
+)
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_failed_commit_leaves_no_trace_unless_it_was_kept(tmp_path, call, kept):
+    run = opened(tmp_path)
+    play(run, 15)
+    run.ask(environment="x", n=3)
+    before, events = bytes_of(run._state), run.events()
+    log = run._shared.log
+    run._shared.log = Torn(log, kept)
+    if kept:
+        call(run)
+    else:
+        with pytest.raises(tp.StoreError, match="lost"):
+            call(run)
+        run._shared.log = log
+        assert run._shared._unsure == (len(run._state.events) != len(events))  # one event is just taken back
+        assert run.events() == events
+        assert bytes_of(run._state) == before
+        call(run)
+    assert len(run.events()) > len(events)
+    check_refold(run)
+
+
+def test_an_error_of_one_thread_does_not_touch_the_others(tmp_path):
+    run = opened(tmp_path)
+
+    def good(seed):
+        for step in range(15):
+            run.tell(run.ask(environment=f"{seed} {step // 5}"), 1.0)
+
+    def bad():
+        for _ in range(15):
+            with pytest.raises(tp.InputError):
+                run.tell(run.ask(environment="bad"), float("nan"))
+
+    in_threads(*[lambda seed=seed: good(seed) for seed in range(5)], bad)
+    assert len(run.pulls_out()) == 15
+    assert len(run.history()["pull"]) == 90
+    check_refold(run)
+
+
+def test_threads_share_commits(tmp_path):
+    run = opened(tmp_path)
+    log, commits = run._shared.log, []
+    commit = log.commit
+    log.commit = lambda: (commits.append(1), commit())
+    count = 8
+    in_threads(*[lambda: play(run, 10)] * count)
+    assert len(run.events()) == 1 + 2 * 10 * count
+    assert len(commits) < 2 * 10 * count * 0.7
+    check_refold(run)
+
+
+def test_a_group_that_fails_fails_for_all_and_is_gone(tmp_path):
+    run = opened(tmp_path)
+    play(run, 5)
+    events = run.events()
+    log = run._shared.log
+
+    def commit():
+        raise tp.StoreError("the disk is full")
+
+    log.commit = commit
+
+    def one():
+        with pytest.raises(tp.StoreError, match="full"):
+            run.ask(environment="x")
+
+    in_threads(*[one] * 6)
+    del log.commit
+    assert run.events() == events
+    check_refold(run)
+    in_threads(*[lambda: run.ask(environment="x")] * 6)
+    assert len(run.pulls_out()) == 6
+    check_refold(run)
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
+    run = opened(tmp_path)
+    play(run, 5)
+    before = run.events()
+    connection = run._shared.log.database.connection
+    connection.pragma("max_page_count", connection.pragma("page_count"))
+    for _ in range(3):
+        with pytest.raises(tp.StoreError, match="is full: nothing of this call was kept"):
+            run.ask(environment="x", n=4000)
+    connection.pragma("max_page_count", 2**30)
+    assert run.events() == before
+    check_refold(run)
+    play(run, 5)
+
+
+def test_snapshots_are_written_now_and_then_and_never_believed_blindly(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "FEWEST", 100)
+    monkeypatch.setattr("tideproof.live.snapshot._LONG", 1)
+    run = opened(tmp_path)
+    play(run, 130)
+    log = run._shared.log
+    assert log.database.run("SELECT seq FROM snapshots") == [(200,)]
+    fresh = tp.Experiment.open(url_of(tmp_path), "prices", ARMS)
+    assert fresh._shared._snapshot == 200
+    happened = fresh._state.events
+    assert isinstance(happened, Happened)
+    assert happened._before is None  # the events before were not read
+    assert bytes_of(fresh._state) == bytes_of(run._state)
+    assert fresh.history() is not None
+    assert fresh.events() == run.events()
+    log.database.run("UPDATE snapshots SET contents = zeroblob(1000)")
+    assert tp.Experiment.open(url_of(tmp_path), "prices")._shared._snapshot == 0
+    log.database.run("DELETE FROM snapshots")
+    monkeypatch.setattr(loading, "mark_of", lambda spec: "other code")
+    assert tp.Experiment.open(url_of(tmp_path), "prices")._shared._snapshot == 0

@@ -1,0 +1,142 @@
+"""Creating, joining and listing, and what bad input gets."""
+
+import os
+import pickle
+import sqlite3
+
+import pytest
+
+import tideproof as tp
+from store.stores import ARMS, bytes_of, opened, play, url_of
+from tideproof.store import database, urls
+
+
+def test_who_joins_goes_on_exactly_where_the_others_are(tmp_path):
+    run = opened(tmp_path)
+    play(run, 30)
+    other = tp.Experiment.open(url_of(tmp_path), "prices")
+    assert bytes_of(other._state) == bytes_of(run._state)
+    alone = tp.Experiment(ARMS, budget=5000, seed=3)
+    play(alone, 30)
+    mine, theirs = run.ask(environment="x"), alone.ask(environment="x")
+    assert mine.arm == theirs.arm
+    assert other.pulls_out() == [mine]  # a look knows what others did
+    other.tell(mine.id, 1.0)
+    alone.tell(theirs, 1.0)
+    assert run.ask(environment="x").arm == alone.ask(environment="x").arm
+    assert run.history()["reward"] == alone.history()["reward"]
+
+
+def test_what_is_given_must_be_what_it_has(tmp_path):
+    run = opened(tmp_path, policy="linlucb", limits=(-9.0, 9.0))
+    url = url_of(tmp_path)
+    tp.Experiment.open(
+        url, "prices", set(ARMS), budget=5000, policy="linlucb", limits=(-9, 9), seed=3
+    ).close()
+    with pytest.raises(tp.InputError, match=r"'prices' has arms=\['A', 'B', 'C'\], not \['A', 'X'\]"):
+        tp.Experiment.open(url, "prices", ["A", "X"])
+    for name, value in {"budget": 70, "seed": 4, "direction": "minimize", "policy": "lucb", "lease": 5.0,
+                        "limits": (0.0, 1.0), "confidence": 0.9}.items():  # fmt: skip
+        with pytest.raises(tp.InputError, match="linlucb" if name == "policy" else f"has {name}="):
+            tp.Experiment.open(url, "prices", **{name: value})
+    with pytest.raises(tp.UnknownName, match="unknown option 'budgets'"):
+        tp.Experiment.open(url, "prices", **{"budgets": 5})
+    run.add_arm("D")
+    run.extend(6000)
+    tp.Experiment.open(url, "prices", ARMS, budget=5000).close()  # as it began
+    tp.Experiment.open(url, "prices", [*ARMS, "D"], budget=6000).close()  # as it is
+    assert tp.experiments(url)["arms"] == ["A, B, C, D"]
+
+
+def test_a_list_of_experiments(tmp_path):
+    url = url_of(tmp_path)
+    run = tp.Experiment.open(url, "prices", ARMS, budget=10, clock=lambda: 3600.0)
+    run.ask(environment=1, n=4)
+    tp.Experiment.open(url, "colours", ["red", "blue"])
+    found = tp.experiments(url)
+    assert found["name"] == ["colours", "prices"]
+    assert found["arms"] == ["red, blue", "A, B, C"]
+    assert (found["pulls"], found["budget"], found["events"]) == ([0, 4], [None, 10], [1, 2])
+    assert found["last"][1] == "1970-01-01T01:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("shop.db", "a store is a URL such as 'sqlite:///shop.db', not 'shop.db'"),
+        (7, "not 7"),
+        ("mysql://host/db", "unknown scheme 'mysql' in the URL"),
+        ("sqlite://shop.db", "sqlite:///path"),
+        ("sqlite:///", "sqlite:///path"),
+        ("sqlite:///:memory:", "a store is a file"),
+        ("sqlite:///no/such/folder/shop.db", "there is no folder"),
+    ],
+)
+def test_a_wrong_url_gets_one_clear_line(url, said):
+    with pytest.raises(tp.InputError, match=said):
+        tp.Experiment.open(url, "prices", ARMS)
+
+
+def test_a_name_that_is_not_there_and_none_at_all(tmp_path):
+    opened(tmp_path)
+    with pytest.raises(tp.UnknownName, match=r"unknown experiment 'price'.*did you mean 'prices'"):
+        tp.Experiment.open(url_of(tmp_path), "price")
+    with pytest.raises(tp.InputError, match="name must be a string"):
+        tp.Experiment.open(url_of(tmp_path), "", ARMS)
+    run = tp.Experiment(ARMS)
+    with pytest.raises(tp.InputError, match="for experiments in a database"):
+        run.once("a", run.ask)
+
+
+def test_files_that_are_not_ours_are_refused_and_left_alone(tmp_path):
+    text = tmp_path / "text.db"
+    text.write_text("no database at all, but long enough to have a header " * 20)
+    other = tmp_path / "other.db"
+    theirs = sqlite3.connect(other)  # no store: nobody of ours has it open
+    theirs.execute("CREATE TABLE t (x)")
+    theirs.close()
+    for path, said in ((text, "it is no SQLite database"), (other, "a database of something else")):
+        before = path.read_bytes()
+        with pytest.raises(tp.InputError, match=said):
+            tp.Experiment.open(f"sqlite:///{path}", "prices", ARMS)
+        assert path.read_bytes() == before
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    run = opened(tmp_path)
+    run._shared.log.database.run("PRAGMA user_version = 99")
+    run.close()
+    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 1: a newer version made it"):
+        tp.Experiment.open(url_of(tmp_path), "prices")
+
+
+def test_an_old_sqlite_is_refused():
+    database._check_version("3.51.3")
+    database._check_version("3.60.0")
+    with pytest.raises(tp.InputError, match=r"SQLite 3\.51\.2 can corrupt .* 3\.51\.3 or newer"):
+        database._check_version("3.51.2")
+
+
+def test_a_read_only_folder_is_said(tmp_path):
+    folder = tmp_path / "shut"
+    folder.mkdir()
+    folder.chmod(0o555)
+    with pytest.raises(tp.InputError, match="is read-only"):
+        tp.Experiment.open(url_of(folder), "prices", ARMS)
+    assert not os.listdir(folder)
+    folder.chmod(0o755)
+
+
+def test_a_network_drive_is_warned_of():
+    mounts = "/dev/sda / ext4 rw 0 0\nhost:/x /mnt/my\\040share nfs4 rw 0 0\n"
+    with pytest.warns(UserWarning, match="network drive .nfs4."):
+        urls.warn_of_network("/mnt/my share/shop.db", mounts)
+    urls.warn_of_network("/mnt/my shareholder/shop.db", mounts)
+
+
+def test_pickled_it_is_opened_again(tmp_path):
+    run = opened(tmp_path)
+    play(run, 5)
+    copy = pickle.loads(pickle.dumps(run))
+    pull = copy.ask(environment="x")
+    assert run.pulls_out() == [pull]

@@ -1,0 +1,74 @@
+"""The file itself: how it is opened, what it refuses, and old ones."""
+
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+import tideproof as tp
+from store.stores import check_refold, opened, play, url_of
+from tideproof.store import schema
+
+
+def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
+    connection = opened(tmp_path)._shared.log.database.connection
+    read = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "mmap_size",
+                                                       "wal_autocheckpoint", "application_id")}  # fmt: skip
+    assert read == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0, "wal_autocheckpoint": 1000,
+                    "application_id": schema.APPLICATION}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET record = '[]' WHERE seq = 2",
+        "DELETE FROM events WHERE seq = 2",
+        "INSERT OR REPLACE INTO events SELECT experiment, seq, at, pulls, '[]', writer, hash FROM events",
+        "INSERT INTO events SELECT experiment, seq + 9, at, pulls, '[]', writer, hash FROM events WHERE seq = 1",
+    ],
+)
+def test_events_can_only_be_added_at_the_end(tmp_path, statement):
+    run = opened(tmp_path)
+    play(run, 3)
+    connection = run._shared.log.database.connection
+    with pytest.raises(apsw.ConstraintError, match="an event"):
+        connection.execute(statement)
+    check_refold(run)
+
+
+def test_an_event_that_was_changed_is_noticed(tmp_path):
+    run = opened(tmp_path)
+    play(run, 3)
+    connection = run._shared.log.database.connection
+    connection.execute("DROP TRIGGER events_stay")
+    connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4")
+    with pytest.raises(tp.InputError, match="damaged: event 4"):
+        tp.Experiment.open(url_of(tmp_path), "prices")
+
+
+def test_a_salt_is_gone_from_the_file_once_it_is_forgotten(tmp_path):
+    run, other = opened(tmp_path), opened(tmp_path)
+    pull = run.ask(unit="visitor", environment=1)
+    assert other.ask(unit="visitor", environment=2) == pull
+    salt = run._state.book.salt
+    assert len(salt) == 32
+    check_refold(run)
+    run.forget_units()
+    assert other.ask(unit="visitor", environment=1) != pull
+    assert salt not in str(other.events())
+    check_refold(run)
+    run.close(), other.close()  # the last one brings everything into the file
+    assert salt.encode() not in (tmp_path / "shop.db").read_bytes()
+
+
+@pytest.mark.parametrize("version", range(1, len(schema.STEPS) + 1))
+def test_a_stored_file_of_every_schema_opens(tmp_path, version):
+    shutil.copy(Path(__file__).parent / f"schema_{version}.db", tmp_path / "shop.db")
+    assert tp.experiments(url_of(tmp_path))["name"] == ["prices"]
+    run = tp.Experiment.open(url_of(tmp_path), "prices", ["A", "B", "C"], budget=100)
+    assert run.history()["reward"][:3] == [0.5, -0.25, 2.0]
+    assert (run.remaining, len(run.pulls_out())) == (96, 1)
+    assert run.once("first", run.ask, environment="tuesday") == run.pulls_out()[0]
+    run.tell(run.pulls_out()[0], 1.0)
+    check_refold(run)
