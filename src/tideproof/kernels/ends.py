@@ -13,10 +13,11 @@ from tideproof.kernels.data import take
 from tideproof.kernels.fixed_effects import connected, freedom, variance_to
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import clear
-from tideproof.kernels.world import environment, reward
+from tideproof.kernels.world import drifted, environment, reward
 
 ask = hole("ask")
 select = hole("select")
+LABELS = hole("LABELS")
 
 
 class Ends(NamedTuple):
@@ -55,18 +56,20 @@ def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, 
         for i in range(ints.size):
             ints[i] = 0
         replication = first + np.uint64(r)
-        t, j, left, shift = 0, -1, 0, 0.0
+        t, j, left, shift, drift = 0, -1, 0, 0.0, 0.0
         for b in range(budgets.size):
             while t < budgets[b]:
                 if left == 0:
                     j += 1
                     left, shift = environment(world, seed, replication, j, shift)
-                    clear(slot)
+                    if LABELS and world.announced == 1:
+                        clear(slot)
                 step = np.uint64(t)
                 arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
                 if arm < 0:
                     break
-                told = reward(world, seed, replication, t, arm, shift)
+                drift = drifted(world, seed, replication, t, drift)
+                told = reward(world, seed, replication, t, arm, shift + drift)
                 take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
                 left -= 1
                 t += 1

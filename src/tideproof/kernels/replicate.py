@@ -12,10 +12,11 @@ from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import take
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import clear
-from tideproof.kernels.world import environment, reward
+from tideproof.kernels.world import drifted, environment, reward
 
 ask = hole("ask")
 select = hole("select")
+LABELS = hole("LABELS")
 identified = hole("identified")
 FIT = hole("FIT")
 TRACE = hole("TRACE")
@@ -78,25 +79,27 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
     state, data, slot = run.state, run.data, run.slot
     K = data.pulls.size
     replication = first + np.uint64(r)
-    t, j, left, shift = 0, -1, 0, 0.0
+    t, j, left, shift, drift = 0, -1, 0, 0.0, 0.0
     stopped = False
     for b in range(budgets.size):
         while t < budgets[b] and not stopped:
             if left == 0:
                 j += 1
                 left, shift = environment(world, seed, replication, j, shift)
-                clear(slot)
+                if LABELS and world.announced == 1:
+                    clear(slot)
             step = np.uint64(t)
             arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
             if arm < 0:
                 stopped = True
                 break
-            told = reward(world, seed, replication, t, arm, shift)
+            drift = drifted(world, seed, replication, t, drift)
+            told = reward(world, seed, replication, t, arm, shift + drift)
             take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
             if TRACE:
                 trace.arm[t] = arm
                 trace.environment[t] = j
-                trace.shift[t] = shift
+                trace.shift[t] = shift + drift
                 trace.reward[t] = told
                 for i in range(K):
                     trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
