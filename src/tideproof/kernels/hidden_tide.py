@@ -31,10 +31,11 @@ from tideproof.kernels.tide_paths import (
     look_first,
 )
 
-DOUBT = 1e-3  # the least part of a kind's best path that is worth a path of its own
-LEAST = 1e-5  # ... that is followed any longer
+DOUBT = 1e-2  # the least part of a kind's best path that is worth a path of its own
+LEAST = 1e-3  # ... that is followed any longer
 FLOOR = 1e-26  # no kind becomes less likely, so that one whose time comes later is found
-HEARD = 1e-6  # paths that are less likely are not heard
+QUIET = 1e-8  # a kind that is less likely has one path only
+HEARD = 1e-3  # paths that are less likely are not heard
 
 
 class HiddenTide(NamedTuple):
@@ -144,7 +145,7 @@ def _judge_all(paths, arm, n, mean, nu):
     if nu > 0:
         for f in range(PATHS):
             if weight[f] > 0.0:
-                weight[f] *= math.exp(evidence[f] - most)
+                weight[f] *= paths.density[f] * math.exp(evidence[f] - most)
         _weigh_anew(weight)
 
 
@@ -160,9 +161,9 @@ def _weigh_anew(weight):
             if weight[f] > weight[best]:
                 best = f
         weight[best] = max(weight[best], FLOOR * top)
-        least = LEAST * weight[best]
+        least = max(LEAST * weight[best], QUIET * top)
         for f in range(kind * EACH, kind * EACH + EACH):
-            weight[f] = weight[f] / top if weight[f] >= least else 0.0
+            weight[f] = weight[f] / top if weight[f] >= least or f == best else 0.0
 
 
 @kernel
@@ -177,7 +178,7 @@ def _split(paths, kind):
             parent, doubt = f, mine
         if weight[f] < least:
             place_, least = f, weight[f]
-    if place_ != parent and doubt > max(least, DOUBT * best):
+    if place_ != parent and doubt > max(least, DOUBT * best, QUIET):
         copy_path(paths, parent, place_)
         weight[place_] *= chance[parent]
         weight[parent] *= 1.0 - chance[parent]

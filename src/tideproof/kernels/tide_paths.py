@@ -55,8 +55,8 @@ class Paths(NamedTuple):
     rss : (F,) residual sum of squares.
     jumps : (F,) jumps so far, as expected.
     squares : (F,) their squares summed.
-    chance, jump, residual, spread, evidence : (F,) of the reward that comes in now: p, J, e, S, and the
-        logarithm of its density.
+    chance, jump, residual, spread : (F,) of the reward that comes in now: p, J, e and S.
+    evidence, density : (F,) its density: e to the evidence, times that.
     column : (K,) scratch.
     """
 
@@ -71,6 +71,7 @@ class Paths(NamedTuple):
     residual: Float_F
     spread: Float_F
     evidence: Float_F
+    density: Float_F
     column: FloatK
 
 
@@ -114,15 +115,16 @@ def judge(paths, f, arm, n, mean, nu, drift, chance, size):
     e = mean - paths.level[f, arm]
     S = paths.C[f, arm, arm] + drift + 1.0 / n
     paths.residual[f], paths.spread[f], paths.jump[f] = e, S, size
-    paths.chance[f], paths.evidence[f] = chance, 0.0
+    paths.chance[f], paths.evidence[f], paths.density[f] = chance, 0.0, 1.0
     if nu > 0:
-        rss = max(paths.rss[f], TINY)
-        calm = math.log(1.0 + e * e / (S * rss))
-        other = math.log(1.0 + e * e / ((S + size) * rss))
-        half = 0.5 * (nu + 1.0)
-        odds = chance * math.sqrt(S / (S + size)) * math.exp(min(half * (calm - other), 500.0))
-        paths.chance[f] = odds / (1.0 - chance + odds)
-        paths.evidence[f] = math.log((1.0 - chance + odds) / math.sqrt(S * rss)) - half * calm
+        rss, after = max(paths.rss[f], TINY), S + size
+        square = e * e / rss
+        half, moved = 0.5 * (nu + 1.0), 1.0 + square / after
+        calm = (1.0 - chance) * math.exp(-half * math.log((1.0 + square / S) / moved))
+        jumped = chance * math.sqrt(S / after)
+        paths.chance[f] = jumped / (calm + jumped)
+        paths.density[f] = (calm + jumped) / math.sqrt(S * rss)
+        paths.evidence[f] = -half * math.log(moved)
 
 
 @kernel
