@@ -67,7 +67,7 @@ def tide_prefix(tide: Any) -> str:
 def without_labels(inner: Policy) -> Policy:
     """Return the policy on the statistics of a hidden tide."""
     if inner.stops:
-        raise InputError(f"{inner.name} stops by itself: with tide='hidden' no such rule is calibrated")
+        raise InputError(f"{inner.name} stops by itself: with tide='hidden' no rule that stops is calibrated")
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     if not inner.shift_aware or not rules:
         raise InputError(
