@@ -45,7 +45,9 @@ def rows(policy, arms, which, replications, engine):
         for make in (tp.mdm, tp.slippage):
             for name, bar, hidden, told in worlds(make, K, which):
                 budgets = [20 * K, 40 * K]
-                ours = tp.simulate(hidden, [policy, "round-robin"], budgets, replications, SEED, engine=engine)
+                ours = tp.simulate(
+                    hidden, [policy, "round-robin"], budgets, replications, SEED, engine=engine
+                )
                 theirs = tp.simulate(told, "contrast", budgets, replications, SEED, engine=engine)
                 pics = (ours.pics(policy), theirs.pics("contrast"), ours.pics("round-robin"))
                 for budget, *three in zip(budgets, *pics, strict=True):
@@ -62,14 +64,18 @@ def show(found, replications):
     for name, _, make, K, budget, mine, told, raw in found:
         ratio = f"{mine / told:.2f}" if told * replications >= FEWEST else ""
         to_raw = f"{mine / raw:.3f}" if raw * replications >= FEWEST else ""
-        print(f"| {name} | {make} | {K} | {budget} | {mine:.5f} | {told:.5f} | {ratio} | {raw:.5f} | {to_raw} |")
+        print(
+            f"| {name} | {make} | {K} | {budget} | {mine:.5f} | {told:.5f} | {ratio} | {raw:.5f} | {to_raw} |"
+        )
     print("\n| world | geometric mean | bar | | to raw round robin | worst |\n|---|---|---|---|---|---|")
-    for name, bar in dict((row[0], row[1]) for row in found).items():
+    for name, bar in {row[0]: row[1] for row in found}.items():
         of = [row for row in found if row[0] == name]
         ratios = [max(r[5], 0.5 / replications) / r[6] for r in of if r[6] * replications >= FEWEST]
         raw = [max(r[5], 0.5 / replications) / r[7] for r in of if r[7] * replications >= FEWEST]
         reached = "reached" if mean(ratios) <= bar else "not reached"
-        print(f"| {name} | {mean(ratios):.3f} | {bar} | {reached} | {mean(raw):.3f} | {max(raw, default=0):.3f} |")
+        print(
+            f"| {name} | {mean(ratios):.3f} | {bar} | {reached} | {mean(raw):.3f} | {max(raw, default=0):.3f} |"
+        )
 
 
 def speed(policy, arms, replications):
@@ -84,11 +90,15 @@ def speed(policy, arms, replications):
                     tp.simulate(world, each, 40 * K, replications, SEED, engine="cpu")
                     turns.append((time.process_time() - start) / (replications * 40 * K) * 1e9)
                 costs.append(min(turns))
-            print(f"{K} arms, {name}: {costs[0]:.0f} ns, with labels {costs[1]:.0f}: {costs[0] / costs[1]:.1f} times")
+            print(
+                f"{K} arms, {name}: {costs[0]:.0f} ns, with labels {costs[1]:.0f}: {costs[0] / costs[1]:.1f} times"
+            )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--replications", type=int, default=4000)
     parser.add_argument("--policy", default="hidden:contrast")
     parser.add_argument("--arms", default="5,10")

@@ -76,7 +76,9 @@ def test_jumps_of_which_nothing_is_known_are_fixed_effects():
     for j in range(12):
         shift = 1000.0 * random.normal()
         for m in range(random.integers(1, 7)):
-            a = random.choice(arm) if m == 0 and arm else random.integers(ARMS)  # begins with an arm seen before
+            a = (
+                random.choice(arm) if m == 0 and arm else random.integers(ARMS)
+            )  # begins with an arm seen before
             y = a + shift + random.normal()
             if m == 0 and arm:
                 restart(path.paths, 0, a, 1, y)
@@ -103,9 +105,9 @@ def test_both_possibilities_are_made_one_by_mean_and_covariance():
     y, drift, size = 6.0 + random.random(), 0.1, 25.0
     for path, chance in ((calm, 0.0), (jumped, 1.0), (both, 0.4)):
         judge(path.paths, 0, 2, 1, y, path.freedom, drift, chance, size)
-        p = path.paths.chance[0]
         follow(path.paths, 0, 2, path.freedom, drift)
     first, second, one = (path.paths for path in (calm, jumped, both))
+    p = one.chance[0]
     gap = first.level[0] - second.level[0]
     np.testing.assert_allclose(one.level[0], (1.0 - p) * first.level[0] + p * second.level[0], **CLOSE)
     noise = one.rss[0] / (both.freedom + 1)
@@ -165,7 +167,8 @@ def test_it_finds_jumps_and_noise():
     best = int(np.argmax(fit.paths.weight))
     assert abs(fit.paths.jumps[best] - jumps.sum()) < 3.0
     nu = freedom(fit)
-    assert nu == 400 - ARMS and connected(fit)
+    assert nu == 400 - ARMS
+    assert connected(fit)
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], nu) / nu  # a false alarm in a million, were every jump known
     assert low < sigma2(fit) < high
     labels = np.cumsum(jumps)
@@ -180,7 +183,9 @@ def test_it_finds_jumps_and_noise():
 def test_neither_unit_nor_origin_matter(scale):
     arm, reward, _ = log()
     fit, other = hidden(arm, reward), hidden(arm, scale * reward + 1000.0 * scale)
-    np.testing.assert_allclose((other.mu[1:] - other.mu[0]) / scale, fit.mu[1:] - fit.mu[0], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        (other.mu[1:] - other.mu[0]) / scale, fit.mu[1:] - fit.mu[0], rtol=1e-6, atol=1e-7
+    )
     np.testing.assert_allclose(other.P, fit.P, rtol=1e-6)
     np.testing.assert_allclose(other.rss / scale**2, fit.rss, rtol=1e-6)
 
@@ -196,15 +201,18 @@ def test_names_of_arms_do_not_matter():
 @pytest.mark.parametrize("reward", [0.0, 7.25])
 def test_rewards_that_are_all_equal(reward):
     fit = hidden(np.arange(40) % ARMS, np.full(40, reward))
-    assert np.isfinite(fit.P).all() and np.isfinite(fit.paths.weight).all()
+    assert np.isfinite(fit.P).all()
+    assert np.isfinite(fit.paths.weight).all()
     np.testing.assert_allclose(fit.mu, reward)
     assert sigma2(fit) < 1e-100
 
 
 def test_one_arm_alone_and_arms_never_seen():
     fit = hidden(np.ones(30, int), np.random.default_rng(1).normal(size=30))
-    assert not connected(fit) and freedom(fit) == 29
-    assert fit.mu[0] == 0.0 and fit.group.tolist() == [0, 1, 0, 0]
+    assert not connected(fit)
+    assert freedom(fit) == 29
+    assert fit.mu[0] == 0.0
+    assert fit.group.tolist() == [0, 1, 0, 0]
 
 
 def test_a_kind_of_tide_whose_time_comes_later_is_found():
@@ -213,7 +221,8 @@ def test_a_kind_of_tide_whose_time_comes_later_is_found():
     tide = np.where(np.arange(900) > 500, np.cumsum(0.5 * random.normal(size=900)), 0.0)
     fit = hidden(arm, arm + tide + random.normal(size=900))
     kinds = fit.paths.weight.reshape(-1, PATHS // 4).max(axis=1)
-    assert kinds[3] == 1.0 and (fit.paths.weight > 0.0).sum() >= 4
+    assert kinds[3] == 1.0
+    assert (fit.paths.weight > 0.0).sum() >= 4
 
 
 def test_pulls_that_are_out_have_their_place():
@@ -226,7 +235,8 @@ def test_pulls_that_are_out_have_their_place():
     fresh = allocate(HiddenTide, ARMS).view
     for arm in range(ARMS):
         place(fresh, slot, arm, 2)
-    assert connected(fresh) and fresh.P.tolist() == (0.5 * np.eye(ARMS)).tolist()
+    assert connected(fresh)
+    assert fresh.P.tolist() == (0.5 * np.eye(ARMS)).tolist()
 
 
 def test_what_a_pull_would_tell_is_the_variance_that_it_takes_away():
@@ -244,4 +254,6 @@ def test_summaries_count_as_many_rewards(n):
     fit, slot = hidden(*log()[:2]), allocate(Slot, ARMS).view
     told, nu = int(fit.told[0]), freedom(fit)
     observe(fit, slot, 0, n, float(fit.mu[0]), 1.5)
-    assert fit.told[0] == told + n and freedom(fit) == nu + n and np.isfinite(fit.P).all()
+    assert fit.told[0] == told + n
+    assert freedom(fit) == nu + n
+    assert np.isfinite(fit.P).all()

@@ -1,7 +1,8 @@
 """Adjusted moments where nobody announces the tide: what `reduce` has without labels.
 
-The filter knows the levels of all arms now, and one noise variance for all of them. So the adjusted mean of an
-arm is its level, less the tide's average over all rewards, and its squared deviations are those of that noise.
+The filter knows the levels of all arms now, and one noise variance for all of them. So the adjusted mean of
+an arm is its level, moved so that all rewards have their average, and its squared deviations are those of
+that noise.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A tide that nobody announces: several paths of it, followed at once, and what they say together.
 
 Whether the tide jumped before a pull is often seen only later, and where jumps are frequent so is how large
-the noise is. So of each kind of tide (`kernels.tide_paths`) up to three paths are followed: when a reward comes in,
-the path with most doubt about a jump is split if a place is free or held by a less likely one, all others make
-one normal of both possibilities. Paths are weighted by the likelihood of the rewards, noise variance
-integrated out, and what policies read is the mean and covariance of all of them.
+the noise is. So of each kind of tide (`kernels.tide_paths`) up to three paths are followed: when a reward
+comes in, the path with most doubt about a jump is split if a place is free or held by a less likely one, and
+all others make one normal of both possibilities. Paths are weighted by the likelihood of the rewards, noise
+variance integrated out, and what policies read is the mean and covariance of all of them.
 """
 
 from __future__ import annotations

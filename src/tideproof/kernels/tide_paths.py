@@ -25,8 +25,8 @@ import numpy as np
 from tideproof.core.arrays import FloatK, Floats
 from tideproof.core.link import kernel
 
-# Kinds of tide: rare jumps; frequent jumps; rare jumps and a slow drift; and a quick one. Of each, the drift's
-# variance a pull (in noise variances), and what the prior of a jump's chance counts: jumps, and none.
+# Kinds of tide: rare jumps; frequent jumps; rare jumps and a slow drift; and a quick one. Of each, the
+# drift's variance a pull (in noise variances), and what the prior of a jump's chance counts: jumps, and none.
 DRIFT = (0.0, 0.0, 0.01, 0.15)
 JUMPS = (0.5, 3.0, 0.5, 0.5)
 CALMS = (9.5, 3.0, 9.5, 9.5)
@@ -84,7 +84,7 @@ def begin(paths):
 
 @kernel
 def look_ahead(paths, f, nu):
-    """Return drift, chance and size of a jump before the next pull, as the path has them; nu is its freedom."""
+    """Return drift, chance and size of a jump before the next pull on this path, whose freedom is nu."""
     kind, jumps = f // EACH, paths.jumps[f]
     chance = (JUMPS[kind] + jumps) / (JUMPS[kind] + CALMS[kind] + nu)
     size = JUMP
@@ -135,8 +135,9 @@ def follow(paths, f, arm, nu, drift):
     K, q, after = c.size, 1.0 - p, S + J
     calm, jumped = e / S, e / after
     old = paths.rss[f]
-    rss = 1.0 / (q / max(old + e * calm, TINY) + p / max(old + e * jumped, TINY))  # of precisions: one outlier
-    noise = rss / (nu + 1.0)  # must not hide the next
+    # precisions are averaged, not variances: a jump that was missed must not hide the next
+    rss = 1.0 / (q / max(old + e * calm, TINY) + p / max(old + e * jumped, TINY))
+    noise = rss / (nu + 1.0)
     paths.rss[f] = rss
     paths.jumps[f] += p
     paths.squares[f] += p * (J * jumped * J * jumped + noise * J * S / after)

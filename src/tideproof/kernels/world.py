@@ -92,7 +92,7 @@ def environment(world, seed, replication, j, shift):
 
 @kernel
 def drifted(world, seed, replication, t, before):
-    """Return how far the tide of step t is from the environment's shift, given how far it was a step before."""
+    """Return how far the tide of step t is from the environment's shift, given how far it was before."""
     if world.drift == STEADY:
         return 0.0
     if world.drift == TREND:

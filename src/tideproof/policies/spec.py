@@ -79,6 +79,8 @@ class PolicySpec:
 
     def plain_program(self) -> Program | None:
         """Return the one that runs on `core.plain` numbers, if all of its kernels are known to bear that."""
+        if not TIDES[self.policy.tide].labels:
+            raise InputError(f"{self.label} knows no labels: an Experiment does, so it runs in the lab only")
         holes = (*self.policy.holes.values(), *self.selection.holes.values())
         kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
         ours = all(

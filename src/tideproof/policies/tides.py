@@ -1,7 +1,7 @@
 """What a policy's statistics know of the tide: labels, or nothing.
 
-A policy reads `data.fit` through the words of `kernels.statistics`; which statistics these are is decided here,
-when its program is linked. `hidden:contrast` is `contrast` without labels, and `tp.policy("contrast",
+A policy reads `data.fit` through the words of `kernels.statistics`; which statistics these are is decided
+here, when its program is linked. `hidden:contrast` is `contrast` without labels, and `tp.policy("contrast",
 tide="hidden")` names it, too.
 """
 
@@ -71,7 +71,7 @@ def without_labels(inner: Policy) -> Policy:
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     if not inner.shift_aware or not rules:
         raise InputError(
-            f"{inner.name} does not know of shifts: tide='hidden' needs a policy that does, such as 'contrast' "
-            f"or 'reduce:{inner.name.removeprefix('reduce:')}'"
+            f"{inner.name} does not know of shifts: tide='hidden' needs a policy that does, such as "
+            f"'contrast' or 'reduce:{inner.name.removeprefix('reduce:')}'"
         )
     return replace(inner, name=HIDDEN + inner.name, selections=rules, tide="hidden", merges=None)
