@@ -26,10 +26,12 @@ from tideproof.core.arrays import FloatK, Floats
 from tideproof.core.link import kernel
 
 # Kinds of tide: rare jumps; frequent jumps; rare jumps and a slow drift; and a quick one. Of each, the
-# drift's variance a pull (in noise variances), and what the prior of a jump's chance counts: jumps, and none.
+# drift's variance a pull (in noise variances), what the prior of a jump's chance counts: jumps, and none, and
+# how likely the kind is, compared with the first.
 DRIFT = (0.0, 0.0, 0.01, 0.15)
 JUMPS = (0.5, 3.0, 0.5, 0.5)
-CALMS = (9.5, 3.0, 9.5, 9.5)
+CALMS = (14.5, 3.0, 14.5, 14.5)
+PRIOR = (1.0, 0.1, 0.1, 0.1)
 KINDS = 4
 EACH = 3  # paths of each kind
 PATHS = KINDS * EACH
@@ -79,7 +81,7 @@ class Paths(NamedTuple):
 def begin(paths):
     """Follow one path of each kind."""
     for kind in range(KINDS):
-        paths.weight[kind * EACH] = 1.0
+        paths.weight[kind * EACH] = PRIOR[kind]
 
 
 @kernel
