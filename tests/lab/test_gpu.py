@@ -28,6 +28,7 @@ from tideproof.policies.registry import policy_names
 pytest.importorskip("numba")
 
 SPECS = [*policy_names(), "round-robin+ols", "p1+ips", "reduce:lucb", "reduce:successive-rejects"]
+SPECS += ["hidden:contrast", "hidden:reduce:lucb"]
 HALVES = [SPECS[::2], SPECS[1::2]]
 SIMULATED = """
 import sys

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -17,9 +17,10 @@ from scipy import special, stats
 
 import tideproof as tp
 from tideproof.core.cpu import cpu
-from tideproof.core.link import kernel, link, quietly
-from tideproof.kernels.world import UNIFORM, environment, noise, reward
+from tideproof.core.link import interpreted, kernel, link, quietly
+from tideproof.kernels.world import UNIFORM, drifted, environment, noise, reward
 from tideproof.worlds import SCENARIOS
+from tideproof.worlds.drifts import Drift
 from tideproof.worlds.lengths import Length
 from tideproof.worlds.part import Part
 from tideproof.worlds.rewards import Kind
@@ -45,7 +46,13 @@ KINDS = [
     tp.World([3.0, 20.0], lengths=(3, 9), shifts=tp.Weekly([0, 2]), rewards=tp.Money(2.5, zeros=0.6)),
     tp.World([-3.0, 20.0], sigma=2.0, **DAYS),
 ]
-WORLDS += KINDS
+DRIFTS = [
+    tp.World([0, 1], drift=tp.Sinusoid(3.0, 50), announced=False),
+    tp.World([0, 1], lengths=None, drift=tp.Wander(0.3)),
+    tp.World([0, 1], shifts=tp.NoShift(), drift=tp.Trend(-0.02)),
+    tp.World([0, 1], drift=tp.Curve([1.0, 4.0, -2.0], 24, anywhere=True)),
+]
+WORLDS += KINDS + DRIFTS
 
 
 @kernel
@@ -288,6 +295,18 @@ BAD = [
     (lambda: tp.World([0, 1], lengths=7), "lengths must be a pair, .* not 7"),
     (lambda: tp.World([0, 1], shifts=20), r"shifts must be Uniform\(...\), .* or NoShift\(...\), not 20"),
     (lambda: tp.World([0, 1], noise="cauchy"), "noise must be 'normal' or .* not 'cauchy'"),
+    (lambda: tp.World([0, 1], drift=0.1), r"drift must be Sinusoid\(...\), .* or None, not 0.1"),
+    (lambda: tp.World([0, 1], announced="no"), "announced must be True or False, not 'no'"),
+    (lambda: tp.Sinusoid(-1, 50), "amplitude must be .* at least 0, not -1"),
+    (lambda: tp.Sinusoid(1, 0), "period must be above 0, not 0"),
+    (lambda: tp.Wander(math.nan), "sd must be .* not nan"),
+    (lambda: tp.Trend("up"), "slope must be .* not 'up'"),
+    (lambda: tp.Curve([], 9), "values must not be empty"),
+    (lambda: tp.Curve([1], -9), "period must be above 0, not -9"),
+    (
+        lambda: tp.World([0.2, 0.3], shifts=tp.NoShift(), drift=tp.Curve([0, 0.9], 9), rewards="conversions"),
+        "0.2 and a shift of 0.9 that adds make 1.1",
+    ),
     (lambda: tp.Lengths([3, 0]), "a length must be a whole number of at least 1, not 0"),
     (lambda: tp.Lengths([]), "lengths must not be empty"),
     (lambda: tp.Geometric(0.5), "mean length must be .* at least 1, not 0.5"),
@@ -383,7 +402,8 @@ def test_a_kind_is_known_once_it_is_defined():
 
 def test_public_kinds_are_all_kinds():
     shifts = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift"}
-    kinds = shifts | {"Geometric", "Lengths", "StudentT", "Money"}
+    drifts = {"Sinusoid", "Wander", "Trend", "Curve"}
+    kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money"}
     assert set(Part.kinds()) == kinds
     assert kinds < set(tp.__all__)
     assert all(getattr(tp, name) is kind for name, kind in Part.kinds().items())
@@ -400,6 +420,78 @@ def test_each_kind_has_a_number_of_its_own():
         tp.World([0, 1], lengths=w).numbers().length for w in (None, (2, 3), tp.Geometric(2), tp.Lengths([1]))
     ]
     assert len(set(lengths)) == len(Length.kinds()) + 2
+
+
+def test_each_kind_of_drift_has_a_number_of_its_own():
+    found = {world.numbers().drift for world in DRIFTS}
+    assert len(found | {tp.mdm(2).numbers().drift}) == len(Drift.kinds()) + 1
+
+
+@kernel
+def draw_drift(world, seed, replication, out):
+    drift = 0.0
+    for t in range(out.size):
+        drift = drifted(world, seed, replication, t, drift)
+        out[t] = drift
+
+
+def drift_of(drift, replication=0, n=400):
+    out, world = np.zeros(n), tp.World([0.0, 1.0], drift=drift)
+    quietly(link(draw_drift, interpreted))(world.numbers(), np.uint64(5), np.uint64(replication), out)
+    return out
+
+
+def test_waves_have_their_amplitude_and_period_and_begin_anywhere():
+    waves = [drift_of(tp.Sinusoid(3.0, 50), replication) for replication in range(200)]
+    for wave in waves[:5]:
+        np.testing.assert_allclose(wave[50:], wave[:-50], atol=1e-12)
+        np.testing.assert_allclose(wave[25:], -wave[:-25], atol=1e-12)
+        assert np.square(wave).mean() == pytest.approx(4.5)
+    # at a random phase it is below x with probability 1/2 + asin(x/3)/pi
+    starts = [wave[0] for wave in waves]
+    assert (
+        stats.kstest(starts, lambda x: 0.5 + np.arcsin(np.clip(np.array(x) / 3.0, -1, 1)) / np.pi).pvalue
+        > ALARM
+    )
+
+
+def test_steps_of_a_walk_are_independent_and_normal():
+    steps = np.diff(drift_of(tp.Wander(0.3), n=N), prepend=0.0)
+    assert stats.kstest(steps, "norm", (0.0, 0.3)).pvalue > ALARM
+    assert stats.pearsonr(steps[1:], steps[:-1]).pvalue > ALARM
+    assert (drift_of(tp.Wander(0.3), 1) != drift_of(tp.Wander(0.3), 2)).all()
+
+
+def test_trends_and_curves_are_what_is_written():
+    np.testing.assert_allclose(drift_of(tp.Trend(0.25)), 0.25 * np.arange(400))
+    curve = drift_of(tp.Curve([1.0, 4.0, -2.0], 6))
+    np.testing.assert_allclose(curve[:12], [1, 2.5, 4, 1, -2, -0.5] * 2, atol=1e-12)
+    anywhere = drift_of(tp.Curve([1.0, 4.0, -2.0], 6, anywhere=True), 3)
+    assert anywhere[0] != 1.0
+    np.testing.assert_allclose(anywhere[6:], anywhere[:-6], atol=1e-12)
+
+
+@pytest.mark.parametrize("world", DRIFTS)
+def test_a_drift_is_added_to_the_shift_and_compiled_to_the_same_bits(world):
+    still = replace(world, drift=None)
+    moved, shifts = (tp.replay(w, "round-robin", seed=5, budget=90) for w in (world, still))
+    out = np.zeros(90)
+    link(draw_drift, cpu)(world.numbers(), np.uint64(5), np.uint64(0), out)
+    assert out.tolist() == drift_of(world.drift, n=90).tolist()
+    np.testing.assert_allclose(moved.shift, shifts.shift + out, atol=1e-12)
+    np.testing.assert_allclose(moved.reward - moved.shift, shifts.reward - shifts.shift, atol=1e-12)
+
+
+def test_an_environment_that_is_not_announced_goes_on():
+    hidden = replace(tp.mdm(3, "worst-case"), announced=False)
+    told, blind = (
+        tp.replay(world, "linlucb", seed=4, budget=60) for world in (tp.mdm(3, "worst-case"), hidden)
+    )
+    np.testing.assert_array_equal(told.shift, blind.shift)  # the same world
+    labels = tp.replay(
+        tp.World(hidden.means, lengths=None, shifts=tp.NoShift()), "linlucb", seed=4, budget=60
+    )
+    assert blind.arm[:18].tolist() == labels.arm[:18].tolist() != told.arm[:18].tolist()  # one environment
 
 
 def test_each_kind_of_rewards_has_a_number_of_its_own():

@@ -52,10 +52,10 @@ def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, 
         for i in range(ints.size):
             ints[i] = 0
         replication = first + np.uint64(r)
-        t, j, left, shift, stopped = 0, -1, 0, 0.0, False
+        t, j, left, shift, drift, stopped = 0, -1, 0, 0.0, 0.0, False
         for b in range(budgets.size):
-            t, j, left, shift, stopped = play_until(
-                params, run, world, seed, replication, budgets[b], t, j, left, shift, stopped, None
+            t, j, left, shift, drift, stopped = play_until(
+                params, run, world, seed, replication, budgets[b], t, j, left, shift, drift, stopped, None
             )
             chosen = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
             fit = data.fit

@@ -152,6 +152,17 @@ def variance_to(P, i, own, row, k):
 
 
 @kernel
+def pull_here(fit, slot, here):
+    """Make ready what a pull in the environment of `slot`, which has some, would tell.
+
+    Sets here = P n_j/m_j and returns 1 + 1/m_j + n_j'P n_j/m_j^2. A pull of arm a then reduces the variance
+    of muhat_i - muhat_k by (P_ai - P_ak - here_i + here_k)^2 over that number + P_aa - 2 here_a.
+    """
+    each = slot.each[0]
+    return 1.0 + each + times(fit.P, slot.counts, each, here)
+
+
+@kernel
 def anchor(fit):
     """Prepare the read-out in the paper's gauge s_1 = 0: work = P n_1/m_1, and return the base.
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tideproof.core.arrays import Int1, IntK
 from tideproof.core.link import kernel
-from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.random import below
+from tideproof.kernels.statistics import connected
 
 _NO_LIMIT = 2**62
 

@@ -22,8 +22,8 @@ import numpy as np
 from tideproof.core.access import at, diagonal, fetch, fetched
 from tideproof.core.arrays import Float1, FloatK, FloatKK, IntK
 from tideproof.core.link import kernel
-from tideproof.kernels.fixed_effects import variance_to
 from tideproof.kernels.random import LANE_BITS, normal_quantile, threefry, unit
+from tideproof.kernels.statistics import variance_to
 
 _REACH2 = 6.5**2
 

@@ -23,6 +23,7 @@ ENVIRONMENT = np.uint64(1)
 ASK = np.uint64(2)
 TELL = np.uint64(3)
 SELECT = np.uint64(4)
+DRIFT = np.uint64(5)
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _64 = np.uint64(64)

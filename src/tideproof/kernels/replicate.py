@@ -12,10 +12,11 @@ from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import take
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import clear
-from tideproof.kernels.world import environment, reward
+from tideproof.kernels.world import drifted, environment, reward
 
 ask = hole("ask")
 select = hole("select")
+LABELS = hole("LABELS")
 identified = hole("identified")
 FIT = hole("FIT")
 TRACE = hole("TRACE")
@@ -78,10 +79,10 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
     state, data = run.state, run.data
     K = data.pulls.size
     replication = first + np.uint64(r)
-    t, j, left, shift, stopped = 0, -1, 0, 0.0, False
+    t, j, left, shift, drift, stopped = 0, -1, 0, 0.0, 0.0, False
     for b in range(budgets.size):
-        t, j, left, shift, stopped = play_until(
-            params, run, world, seed, replication, budgets[b], t, j, left, shift, stopped, trace
+        t, j, left, shift, drift, stopped = play_until(
+            params, run, world, seed, replication, budgets[b], t, j, left, shift, drift, stopped, trace
         )
         # a policy that stopped keeps its selection at later checkpoints
         arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
@@ -99,35 +100,37 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
 
 
 @kernel
-def play_until(params, run, world, seed, replication, budget, t, j, left, shift, stopped, trace):
+def play_until(params, run, world, seed, replication, budget, t, j, left, shift, drift, stopped, trace):
     """Play on from step t to a budget, or until the policy stops.
 
-    The environment j has `left` pulls left, and that shift. Return t, j, left, shift and stopped as they are
-    then.
+    The environment j has `left` pulls left, and that shift; `drift` is that of the last pull. Return t, j,
+    left, shift, drift and stopped as they are then.
     """
     state, data, slot = run.state, run.data, run.slot
     while t < budget and not stopped:
         if left == 0:
             j += 1
             left, shift = environment(world, seed, replication, j, shift)
-            clear(slot)
+            if LABELS and world.announced == 1:
+                clear(slot)
         step = np.uint64(t)
         arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
         if arm < 0:
             stopped = True
             break
-        told = reward(world, seed, replication, t, arm, shift)
+        drift = drifted(world, seed, replication, t, drift)
+        told = reward(world, seed, replication, t, arm, shift + drift)
         take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
         if TRACE:
             trace.arm[t] = arm
             trace.environment[t] = j
-            trace.shift[t] = shift
+            trace.shift[t] = shift + drift
             trace.reward[t] = told
             for i in range(data.pulls.size):
                 trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
         left -= 1
         t += 1
-    return t, j, left, shift, stopped
+    return t, j, left, shift, drift, stopped
 
 
 @kernel

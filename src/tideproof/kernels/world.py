@@ -13,10 +13,11 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.core.link import kernel
-from tideproof.kernels.random import ENVIRONMENT, LANE_BITS, NOISE, normal_quantile, threefry, unit
+from tideproof.kernels.random import DRIFT, ENVIRONMENT, LANE_BITS, NOISE, normal_quantile, threefry, unit
 
 NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of length
 NONE, UNIFORM, NORMAL, WALK, WEEKLY = 0, 1, 2, 3, 4  # kinds of shift
+STEADY, SINUSOID, WANDER, TREND, CURVE = 0, 1, 2, 3, 4  # kinds of drift inside environments
 NOISY, CONVERSIONS, COUNTS, MONEY = 0, 1, 2, 3  # kinds of rewards; the first are mean plus noise
 
 _FOREVER = 2**62
@@ -36,6 +37,8 @@ class Numbers(NamedTuple):
     length : kind of environment length, with its two parameters or its list.
     shift : kind of shift process, with its two parameters or its weekly pattern; one that needs more has
         a field of its own here and in `World.numbers`.
+    announced : 1 if policies see where an environment begins.
+    drift : kind of drift inside environments, with its two parameters or its curve.
     """
 
     means: Floats
@@ -54,6 +57,11 @@ class Numbers(NamedTuple):
     shift_a: float
     shift_b: float
     pattern: Floats
+    announced: int
+    drift: int
+    drift_a: float
+    drift_b: float
+    curve: Floats
 
 
 @kernel
@@ -80,6 +88,28 @@ def environment(world, seed, replication, j, shift):
     if world.shift == WEEKLY:
         return length, world.pattern[j % world.pattern.size] + world.shift_b * z
     return length, math.nan  # a kind that nobody wrote a branch for
+
+
+@kernel
+def drifted(world, seed, replication, t, before):
+    """Return how far the tide of step t is from the environment's shift, given how far it was before."""
+    if world.drift == STEADY:
+        return 0.0
+    if world.drift == TREND:
+        return world.drift_a * t
+    first = np.uint64(t if world.drift == WANDER else 0)  # a phase is drawn once
+    u = unit(threefry(first, DRIFT << LANE_BITS, seed, replication)[0])
+    if world.drift == WANDER:
+        return before + world.drift_a * normal_quantile(u)
+    if world.drift == SINUSOID:
+        return world.drift_a * math.sin(2.0 * math.pi * (t / world.drift_b + u))
+    if world.drift == CURVE:
+        points = world.curve.size
+        place = (t / world.drift_b + u * world.drift_a) % 1.0 * points
+        here = min(int(place), points - 1)
+        part = place - here
+        return (1.0 - part) * world.curve[here] + part * world.curve[(here + 1) % points]
+    return math.nan  # a kind that nobody wrote a branch for
 
 
 @kernel

@@ -37,12 +37,12 @@ import math
 from typing import NamedTuple
 
 from tideproof.checks import finite, whole
-from tideproof.core.access import at, diagonal, entry, fetch, fetched, square_rows, times, weighted_squares
+from tideproof.core.access import at, diagonal, entry, fetch, fetched, square_rows, weighted_squares
 from tideproof.core.arrays import Float1, FloatK, Int1, Scratch
 from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
-from tideproof.kernels.fixed_effects import freedom, variance_to
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
+from tideproof.kernels.statistics import freedom, pull_here, variance_to
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 
@@ -179,17 +179,16 @@ def _weigh(params, state, fit, pulls, n):
 @kernel
 def _most_telling(state, data, slot):
     """Return the leader or the rival whose pull here most reduces the weighted variances."""
-    P, pulls, counts, weights = data.fit.P, data.pulls, slot.counts, state.weights
+    P, pulls, weights = data.fit.P, data.pulls, state.weights
     row, here, leader = state.work.first, state.work.second, state.leader[0]
-    size, each = slot.size[0], slot.each[0]
-    K = counts.size
+    size, K = slot.size[0], pulls.size
     fetch(P, leader, row)
     if size == 0.0:  # as if the leader had been pulled
         common = 2.0 + diagonal(P, leader)
         for i in range(K):
             here[i] = fetched(P, leader, row, i)
-    else:  # here = P n_j/m_j
-        common = 1.0 + each + times(P, counts, each, here)  # 1 + 1/m_j + n_j'P n_j/m_j^2
+    else:
+        common = pull_here(data.fit, slot, here)
     offset = at(here, leader)
     rows = square_rows(P, leader, here, weights)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing

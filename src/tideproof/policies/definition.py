@@ -69,6 +69,7 @@ class Policy:
     on_ratios : options that do better where arms are compared by ratios, unless they are given.
     reads_with_rule : statistics its kernels read only if the selection rule in use declares them, which
         `configure` knows by its name.
+    tide : the kind of statistics that it reads as "fit" (`policies.tides`); leave it as it is.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Policy:
     reads_with_rule: frozenset[str] = frozenset()
     merges: Callable[[Any], bool] | None = None
     on_ratios: Mapping[str, Any] = field(default_factory=dict)
+    tide: str = "labels"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or "+" in self.name or not self.name:

@@ -12,7 +12,7 @@ from tideproof.words import listed
 
 # What the loop, the statistics and a GPU leave open.
 OUR_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
-OUR_HOLES |= {"MOMENTS", "FIT", "SUMS", "PERIOD", "CONTROL", "CELLS", "TRACE"}
+OUR_HOLES |= {"MOMENTS", "FIT", "SUMS", "PERIOD", "CONTROL", "CELLS", "LABELS", "TRACE"}
 
 
 def check_holes(who: str, holes: Mapping[str, Any]) -> None:

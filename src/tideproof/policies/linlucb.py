@@ -24,8 +24,8 @@ from tideproof.core.arrays import FloatK, Int1
 from tideproof.core.link import kernel
 from tideproof.errors import InputError
 from tideproof.kernels.choose import LOWEST, argmax, argmax_in_lane, least_pulled
-from tideproof.kernels.fixed_effects import anchor, freedom, sigma2
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
+from tideproof.kernels.statistics import anchor, freedom, sigma2
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 

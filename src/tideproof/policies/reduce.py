@@ -28,10 +28,10 @@ from tideproof.core.link import hole, kernel
 from tideproof.errors import InputError, KernelError
 from tideproof.kernels.choose import contend
 from tideproof.kernels.data import Data
-from tideproof.kernels.fixed_effects import connected
 from tideproof.kernels.initialise import start_arm, start_tell
 from tideproof.kernels.reduce import Reduction, adjust, flatten
 from tideproof.kernels.slot import enter
+from tideproof.kernels.statistics import connected
 from tideproof.policies.definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
 from tideproof.policies.holes import refuse_use_of_holes
 from tideproof.policies.selections import OLS, Selection

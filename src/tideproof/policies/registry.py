@@ -18,6 +18,7 @@ from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.reduce import reduced
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.sure import RULES, rule_prefix, watched
+from tideproof.policies.tides import HIDDEN, tide_prefix, without_labels
 
 GROUP = "tideproof.policies"
 
@@ -42,6 +43,8 @@ def policy_names() -> list[str]:
 def _load(name: str) -> Policy:
     if name.startswith(PREFIX):
         return reduced(_load(name.removeprefix(PREFIX)))
+    if name.startswith(HIDDEN):
+        return without_labels(_load(name.removeprefix(HIDDEN)))
     for prefix in RULES.values():
         if name.startswith(prefix):
             return watched(_load(name.removeprefix(prefix)), prefix)
@@ -80,7 +83,8 @@ def policy(
         The selection rule, instead of a suffix.
     **options
         Options of the policy, such as `n0=3`. With `confidence=0.95` it stops when it is sure, by
-        `rule="calibrated"`, the default, or `"proven"`: `sure:linlucb` and `proven:linlucb` for short.
+        `rule="calibrated"`, the default, or `"proven"`: `sure:linlucb` and `proven:linlucb` for short. With
+        `tide="hidden"` it gets no labels and finds the tide itself: `hidden:linlucb` for short.
 
     Examples
     --------
@@ -97,6 +101,8 @@ def policy(
         raise InputError(f"tp.policy(...) takes a registered name or a Policy, not {reprlib.repr(name)}")
     else:
         full, plus, suffix = name.partition("+")
+        prefix = tide_prefix(options.pop("tide", "labels"))
+        full = full if full.startswith(HIDDEN) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):
             full = rule_prefix(options.pop("rule", "calibrated")) + full
         found = _load(full)

@@ -9,7 +9,7 @@ from typing import Any
 from tideproof.core.link import check_kernel, kernel
 from tideproof.kernels.choose import LOWEST, argmax, contend
 from tideproof.kernels.eliminate import front_runner
-from tideproof.kernels.fixed_effects import connected, together
+from tideproof.kernels.statistics import connected, together
 from tideproof.policies.holes import check_holes
 from tideproof.policies.protocols import Identified, Select
 from tideproof.policies.reads import known_words

@@ -20,6 +20,7 @@ from tideproof.policies.definition import Policy
 from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
 from tideproof.policies.reads import check_reads
 from tideproof.policies.selections import Selection
+from tideproof.policies.tides import TIDES
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class PolicySpec:
 
     def plain_program(self) -> Program | None:
         """Return the one that runs on `core.plain` numbers, if all of its kernels are known to bear that."""
+        if not TIDES[self.policy.tide].labels:
+            raise InputError(f"{self.label} knows no labels: an Experiment does, so it runs in the lab only")
         holes = (*self.policy.holes.values(), *self.selection.holes.values())
         kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
         ours = all(
@@ -94,7 +97,7 @@ class PolicySpec:
         """Return the type of (state, data, slot)."""
         return _run_type(self.policy, self.selection)
 
-    def fill(self, trace: bool = False) -> Mapping[str, Any]:
+    def fill(self, trace: bool = False) -> Mapping[Any, Any]:
         """Return what fills the holes of its kernels and of the replication loop."""
         return _fill(self.policy, self.selection, trace)
 
@@ -116,7 +119,7 @@ class Program(NamedTuple):
 _INTERPRETED = (take, expect, notice, reserve, enter_out, ask_many, replicate)
 
 
-def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any]:
+def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
     _check(policy, selection)
     reads = policy.reads | selection.reads
     return {
@@ -133,8 +136,10 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[str, Any
         "PERIOD": "period" in reads,
         "CONTROL": "control" in reads,
         "CELLS": bool(reads & {"cells", "period", "control"}),
+        "LABELS": TIDES[policy.tide].labels,
         "TRACE": trace,
         "add_to_count": add_alone,
+        **TIDES[policy.tide].kernels,
     }
 
 
@@ -171,6 +176,8 @@ def _run_type(policy: Policy, selection: Selection) -> Any:
     statistics = get_type_hints(Data, include_extras=True)
     if "fit" in reads and not reads & {"means", "moments", "sums"}:
         statistics["moments"] = Unused
+    if "fit" in reads:
+        statistics["fit"] = TIDES[policy.tide].fit
     if not reads & {"period", "control"}:
         statistics["periods"] = Unused
     return compose("Run", state=policy.State, data=compose("Data", **statistics), slot=Slot)

@@ -120,6 +120,8 @@ def watched(inner: Policy, prefix: str) -> Policy:
     """Return the policy with a rule that stops it."""
     if inner.stops:
         raise InputError(f"{inner.name} stops by itself: it cannot be given a confidence")
+    if inner.tide != "labels":
+        raise InputError(f"{inner.name} has no labels: with tide='hidden' no rule that stops is calibrated")
     if not inner.shift_aware:
         raise InputError(
             f"{inner.name} does not know of shifts: a confidence needs a policy that does, such as "

@@ -24,10 +24,10 @@ from tideproof.core.arrays import FloatK, Int1
 from tideproof.core.link import kernel
 from tideproof.errors import InputError
 from tideproof.kernels.choose import LOWEST, argmax, least_pulled
-from tideproof.kernels.fixed_effects import freedom, sigma2, variance_to
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.posterior import Posterior, best_of_draw, find_contenders
 from tideproof.kernels.random import uniform
+from tideproof.kernels.statistics import freedom, sigma2, variance_to
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 

@@ -15,6 +15,7 @@ from tideproof.worlds.world import World as World
 from tideproof.worlds.world import as_world as as_world
 
 if TYPE_CHECKING:
+    from tideproof.worlds.drifts import *  # noqa: F403
     from tideproof.worlds.lengths import *  # noqa: F403
     from tideproof.worlds.noise import *  # noqa: F403
     from tideproof.worlds.rewards import *  # noqa: F403

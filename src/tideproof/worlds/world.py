@@ -15,6 +15,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.kernels import world as kernel
 from tideproof.kernels.world import Numbers
 from tideproof.words import listed
+from tideproof.worlds.drifts import Drift
 from tideproof.worlds.lengths import Length
 from tideproof.worlds.noise import Noise
 from tideproof.worlds.part import Part, as_tuple, set_fields
@@ -49,6 +50,11 @@ class World:
         such as `Normal`, are clipped to it where they do.
     tide
         `"adds"`: a shift is added to all means; `"multiplies"`: a shift s multiplies them by e^s.
+    drift
+        How the tide moves inside environments, on top of their shift: `Sinusoid`, `Wander`, `Trend`, `Curve`
+        or None.
+    announced
+        Whether policies are told where an environment begins. If not, all is one environment to them.
 
     Examples
     --------
@@ -72,6 +78,8 @@ class World:
     noise: Literal["normal"] | Noise = "normal"
     rewards: Kind | Rewards = "normal"
     tide: Literal["adds", "multiplies"] = "adds"
+    drift: Drift | None = None
+    announced: bool = True
 
     def __post_init__(self) -> None:
         means = tuple(finite("a mean", mean) for mean in as_tuple("means", self.means))
@@ -83,6 +91,10 @@ class World:
             raise InputError(f"noise must be {_either(Noise, before=repr('normal'))}, not {self.noise!r}")
         if self.tide not in ("adds", "multiplies"):
             raise InputError(f"tide must be 'adds' or 'multiplies', not {self.tide!r}")
+        if self.drift is not None and not isinstance(self.drift, Drift):
+            raise InputError(f"drift must be {_either(Drift, after='None')}, not {self.drift!r}")
+        if not isinstance(self.announced, bool):
+            raise InputError(f"announced must be True or False, not {self.announced!r}")
         set_fields(
             self,
             means=means,
@@ -101,7 +113,9 @@ class World:
                 given = f"{name}={getattr(self, name)!r}"
                 raise InputError(f"{given} is for normal rewards; {kind} spread as their mean says")
         numbers = self.numbers()
-        for shift in (0.0, *filter(math.isfinite, self.shifts._bounds())):
+        more = (0.0, 0.0) if self.drift is None else self.drift._bounds()
+        bounds = [a + b for a, b in zip(self.shifts._bounds(), more, strict=True)]
+        for shift in (0.0, *filter(math.isfinite, bounds)):
             for arm in range(self.arms):
                 mean = kernel.level(numbers, arm, shift)
                 if not 0.0 <= mean <= numbers.most:
@@ -147,8 +161,15 @@ class World:
             shift_a=0.0,
             shift_b=0.0,
             pattern=np.zeros(0),
+            announced=int(self.announced),
+            drift=kernel.STEADY,
+            drift_a=0.0,
+            drift_b=0.0,
+            curve=np.zeros(0),
         )
         chosen = self.shifts._numbers()
+        if self.drift is not None:
+            chosen |= self.drift._numbers()
         if isinstance(self.lengths, tuple):
             low, high = map(float, self.lengths)
             chosen |= {"length": kernel.BETWEEN, "length_a": low, "length_b": high}
@@ -162,7 +183,7 @@ class World:
     def to_dict(self) -> dict[str, Any]:
         """Return the world as numbers, strings, lists and dicts.
 
-        What came to worlds later, `rewards` and `tide`, is left out where it is as ever, so that a world
+        What came to worlds later, from `rewards` on, is left out where it is as ever, so that a world
         is written, and its studies are known, as by older versions.
 
         >>> world = World([1.0, 2.0], shifts=Uniform(0, 3))
@@ -172,7 +193,7 @@ class World:
         True
         """
         shown = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        later = {"rewards": "normal", "tide": "adds"}
+        later = {"rewards": "normal", "tide": "adds", "drift": None, "announced": True}
         return {name: value for name, value in shown.items() if later.get(name, ...) != value}
 
     @classmethod
