@@ -47,6 +47,7 @@ def session(database: str = ":memory:") -> Iterator[Query]:
     with phrased(database):
         connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    connection.execute("SET parquet_metadata_cache = true")  # a file is asked for types, a sample, and all
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
         with _reported(connection, progress):
