@@ -13,6 +13,9 @@ from pathlib import Path
 import psutil
 import psycopg
 
+# Durable as usual; a crash is over soon, for files that no crash has touched are not synchronised one by one
+SETTINGS = ["-c", "recovery_init_sync_method=syncfs", "-c", "io_method=sync"]
+
 
 class Server:
     """Started when it is made; `stop` leaves nothing behind."""
@@ -44,7 +47,7 @@ class Server:
         """Start it, and wait until it answers."""
         with open(self._folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [self._made.bin_path / "postgres", "-D", self._made.pgdata, "-k", self._folder, "-h", ""],
+                [self._made.bin_path / "postgres", "-D", self._made.pgdata, "-k", self._folder, "-h", "", *SETTINGS],
                 stdout=log, stderr=log, user=self._made.system_user, cwd=self._folder,
             )  # fmt: skip
         end = time.monotonic() + 60.0

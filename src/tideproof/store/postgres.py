@@ -24,41 +24,41 @@ def opened(url: str) -> PostgresPlace:
 class PostgresPlace:
     """A database with experiments."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, database: Server) -> None:
+        self._database = database
 
     def log(self, name: str) -> PostgresLog | None:
         """Return the log of an experiment, None if there is none of that name."""
-        found = self._server.run("SELECT id FROM tideproof.experiments WHERE name = %s", (name,))
-        return PostgresLog(self._server, found[0][0]) if found else None
+        found = self._database.run("SELECT id FROM tideproof.experiments WHERE name = %s", (name,))
+        return PostgresLog(self._database, found[0][0]) if found else None
 
     def create(self, name: str, about: str, first: Entry, writer: Writer) -> PostgresLog:
         """Return the log of a new experiment that has this entry; or that of the same name."""
 
         def work() -> None:
             try:
-                self._server.begin("SELECT")
-                made = self._server.send(
+                self._database.begin("SELECT")
+                made = self._database.send(
                     "INSERT INTO tideproof.experiments (name, about) VALUES (%s, %s) "
                     "ON CONFLICT DO NOTHING RETURNING id",
                     (name, about),
                 )
                 if made:
-                    log = PostgresLog(self._server, made[0][0])
+                    log = PostgresLog(self._database, made[0][0])
                     log.sign(writer)
                     log.append([first], [], None)
                     log.commit()
             finally:
-                self._server.roll_back()
+                self._database.roll_back()
 
-        self._server.again(work)
+        self._database.again(work)
         log = self.log(name)
         assert log is not None
         return log
 
     def listed(self) -> list[Listed]:
         """Return all experiments, by name."""
-        rows = self._server.run(
+        rows = self._database.run(
             'SELECT name, about, e.seq, e.pulls, e.at FROM tideproof.experiments, LATERAL (SELECT * FROM '
             'tideproof.events WHERE experiment = id ORDER BY seq DESC LIMIT 1) AS e ORDER BY name COLLATE "C"'
         )
@@ -66,14 +66,14 @@ class PostgresPlace:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._server.close()
+        self._database.close()
 
 
 class PostgresLog:
     """The events of one experiment in a database."""
 
-    def __init__(self, server: Server, experiment: int) -> None:
-        self.server, self._id = server, experiment
+    def __init__(self, database: Server, experiment: int) -> None:
+        self.database, self._id = database, experiment
         self._seen: int | None = None  # number of the last event that was read or written
         self._fetched: tuple[int, list[Entry]] | None = None  # in this transaction: all behind a number
         self._end: int | None = None  # number of the last event that was appended in this transaction
@@ -119,9 +119,9 @@ class PostgresLog:
         self.roll_back()
         lock = f"SELECT FROM tideproof.experiments WHERE id = {self._id:d} FOR UPDATE"
         if self._seen is None:
-            self.server.begin(lock)
+            self.database.begin(lock)
             return
-        rows = self.server.begin(
+        rows = self.database.begin(
             lock,
             f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = {self._id:d} AND seq > {self._seen:d} "
             f"ORDER BY seq",
@@ -158,14 +158,14 @@ class PostgresLog:
 
     def commit(self) -> None:
         """Make the transaction last."""
-        self.server.commit("; ".join(self._sql), self._values)
+        self.database.commit("; ".join(self._sql), self._values)
         self._seen = self._end or self._seen
         self._forget()
 
     def roll_back(self) -> None:
         """Forget the transaction, if there is one."""
         self._forget()
-        self.server.roll_back()
+        self.database.roll_back()
 
     def snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:
         """Return the newest whole snapshot of that mark."""
@@ -215,12 +215,12 @@ class PostgresLog:
     def close(self) -> None:
         """Let go of the database."""
         self._forget()
-        self.server.close()
+        self.database.close()
 
     def _run(self, sql: str, values: Any) -> list[Any]:
         """Return the rows of a statement, which sees what the transaction has added so far."""
         self._flush()
-        return self.server.run(sql, values)
+        return self.database.run(sql, values)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
         for first in range(0, len(rows), _MANY):
@@ -239,7 +239,7 @@ class PostgresLog:
         if self._sql:
             sql, values = "; ".join(self._sql), self._values
             self._sql, self._values = [], []
-            self.server.send(sql, values)
+            self.database.send(sql, values)
 
     def _forget(self) -> None:
         self._fetched, self._end, self._sql, self._values = None, None, [], []

@@ -51,6 +51,13 @@ Rows = list[Any]
 _inherited: list[Any] = []  # of another process: to close them here would end its sessions
 
 
+class _Connection(psycopg.Connection[Any]):
+    """One that is closed without a warning when nobody has its experiment any more."""
+
+    def __del__(self) -> None:
+        pass
+
+
 class Server:
     """One database, and a connection to it that does not outlive a fork.
 
@@ -196,7 +203,7 @@ class Server:
                 time.sleep(min(_PAUSES[0] * 2**each, _PAUSES[1]) * random.uniform(0.5, 1.0))
             connection = None
             try:
-                connection = psycopg.connect(self._where, autocommit=True)
+                connection = _Connection.connect(self._where, autocommit=True)
                 self._prepare(connection)
                 self._tries = TRIES
                 return connection
