@@ -17,7 +17,7 @@ def own_ctrl_c():
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """A real PostgreSQL, for databases that a test makes for itself; nobody kills it."""
+    """A real PostgreSQL, for databases that a test makes for itself; who kills it starts it again."""
     server = Server()
     yield server
     server.stop()

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 import warnings
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -43,11 +44,13 @@ class Server:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
-    def start(self):
-        """Start it, and wait until it answers."""
+    def start(self, *settings):
+        """Start it, with settings such as "fsync=off", and wait until it answers."""
+        added = [word for setting in settings for word in ("-c", setting)]
         with open(self._folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [self._made.bin_path / "postgres", "-D", self._made.pgdata, "-k", self._folder, "-h", "", *SETTINGS],
+                [self._made.bin_path / "postgres", "-D", self._made.pgdata, "-k", self._folder, "-h", "",
+                 *SETTINGS, *added],
                 stdout=log, stderr=log, user=self._made.system_user, cwd=self._folder,
             )  # fmt: skip
         end = time.monotonic() + 60.0
@@ -67,6 +70,19 @@ class Server:
         self._process.wait(20)
         _, alive = psutil.wait_procs(family, timeout=20)
         assert not alive, alive
+
+    @contextmanager
+    def first_rule(self, rule):
+        """Let a line of pg_hba.conf decide first who may connect."""
+        path = self._made.pgdata / "pg_hba.conf"
+        before = path.read_text()
+        for text in (f"{rule}\n{before}", before):
+            path.write_text(text)
+            with psycopg.connect(self.url()) as connection:
+                connection.execute("SELECT pg_reload_conf()")
+            time.sleep(0.1)
+            if text != before:
+                yield
 
     def stop(self):
         self.kill(signal.SIGQUIT)

@@ -24,8 +24,8 @@ except ImportError:
     raise MissingExtra.of("psycopg", "postgres", "an experiment in PostgreSQL") from None
 
 PATIENCE = 60  # seconds that others may write before nobody waits any longer, and that a writer may be silent
-TRIES = 12  # to connect again after a loss: half a minute in all
-_PAUSES = 0.05, 5.0  # seconds: half the first of them, twice as many each time, and at most
+TRIES = 80  # to connect again after a loss: half a minute in all
+_PAUSES = 0.025, 0.5  # seconds between two tries: at first, twice as many each time, and at most
 LOSSES = 5  # of a connection, after which a statement is given up
 CALLER: dict[str, str | int] = {  # what the URL may say otherwise: an end that is gone is noticed within half a minute
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
@@ -200,7 +200,7 @@ class Server:
         failed: Exception | None = None
         for each in range(self._tries):
             if each:
-                time.sleep(min(_PAUSES[0] * 2**each, _PAUSES[1]) * random.uniform(0.5, 1.0))
+                time.sleep(min(_PAUSES[0] * 2.0**each, _PAUSES[1]) * random.uniform(0.5, 1.0))
             connection = None
             try:
                 connection = _Connection.connect(self._where, autocommit=True)
