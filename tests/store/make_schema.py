@@ -34,8 +34,8 @@ def check(url):
 
 def dump(url):
     """Return a PostgreSQL store as SQL."""
-    with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
-        cursor = connection.cursor()
+    with psycopg.connect(url) as connection:
+        cursor = psycopg.ClientCursor(connection)
         lines = [*postgres_schema.STEPS, "DELETE FROM tideproof.store_version;"]
         for table in ("store_version", "experiments", "events", "answers", "salts", "writers", "snapshots"):
             rows = cursor.execute(f"SELECT * FROM tideproof.{table} ORDER BY 1, 2" if table == "events"

@@ -39,7 +39,9 @@ def open_experiment(
         if log is None:
             if arms is None:
                 known = [each.name for each in place.listed()]
-                raise UnknownName.among("experiment", name, known, f"in {public(url)!r}; arms=[...] begins it")
+                raise UnknownName.among(
+                    "experiment", name, known, f"in {public(url)!r}; arms=[...] begins it"
+                )
             made = cls(arms, clock=clock, **options)
             log = create(place, name, made)
         return _joined(cls, url, name, log, arms, clock, options)

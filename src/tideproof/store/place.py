@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol
 
 from tideproof.errors import StoreError
 
+LOSSES = 5  # of a connection, in one call, after which it is given up
+
 
 class Lost(StoreError):
     """A connection was lost in a transaction: unless that was kept, which can be looked up, do it again."""
