@@ -11,3 +11,13 @@ def own_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A real PostgreSQL, for databases that a test makes for itself; who kills it starts it again."""
+    from store.servers import Server
+
+    server = Server()
+    yield server
+    server.stop()
