@@ -18,6 +18,7 @@ from tideproof.store.seen import known, listed, read_all
 from tideproof.store.shared import about
 
 Show = Callable[[float, str], None]
+_OFTEN = 256  # events between two steps of a bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,9 @@ class _Check:
         answers = log.answers()
         said, entries = read_all(place, name)
         self.events = len(entries)
-        self.faults += kept.faults(entries)
-        self.faults += self._beside(snapshots, answers)
-        if self.faults:  # what they add up to is not known
+        broken = [*kept.faults(entries)]
+        self.faults += [*broken, *self._beside(snapshots, answers)]
+        if broken:  # nobody knows what they add up to
             return
         found = self._folded(log, entries, [whole for _, whole in snapshots if whole is not None])
         self.asked, self.trusted = found.asked, found.trusted
@@ -144,7 +145,8 @@ class _Check:
         self.others = len(snapshots) - len(ours)
 
         def each(seq: int, state: State) -> None:
-            self._show(seq)
+            if seq % _OFTEN == 0:
+                self._show(seq)
             entry, pulls = entries[seq - 1], len(state.book.pulls)
             last = seq == len(entries)
             if entry.at != state.events[-1].at or entry.pulls < pulls or (last and entry.pulls != pulls):

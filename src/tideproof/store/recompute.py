@@ -62,6 +62,7 @@ def _recompute(
 ) -> Recomputed:
     asked = trusted = 0
     other: int | None = None
+    each(1, state)
     for entry, event in zip(found[1:], happened[1:], strict=True):
         if isinstance(event, e.Asked):
             if event.unit is None and entry.writer in same:
