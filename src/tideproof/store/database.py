@@ -23,7 +23,7 @@ except ImportError:
 
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
-_PAUSE = 0.001  # seconds at most between two tries
+_PAUSE = 0.002  # seconds at most between two tries
 _PAGES = 1000  # that are copied between two looks at a clock
 PRAGMAS = {
     "journal_mode": "wal",
