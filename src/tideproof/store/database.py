@@ -13,6 +13,7 @@ from typing import Any
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
 from tideproof.files import check_folder
+from tideproof.store.place import OLDER
 from tideproof.store.schema import APPLICATION, STEPS
 from tideproof.store.urls import warn_of_network
 
@@ -163,11 +164,7 @@ class Database:
             connection.set_busy_timeout(int(PATIENCE * 1000))
             version = _version(connection, self.path)
             if version < len(STEPS):
-                what = f"schema {version}" if version else "no experiments yet"
-                raise InputError(
-                    f"{self.path!r} has {what}: Experiment.open(url, name) brings it up to date, and then it "
-                    f"can be read"
-                )
+                raise InputError(OLDER.format(self.path, version))
             connection.execute("PRAGMA query_only = 1")
             connection.execute("PRAGMA trusted_schema = 0")
             return connection

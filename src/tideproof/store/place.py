@@ -10,6 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 
+OLDER = (
+    "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"  # for who reads
+)
+
+
 class Entry(NamedTuple):
     """One event as it is kept.
 
