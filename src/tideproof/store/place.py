@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-
 OLDER = (
     "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"  # for who reads
 )
