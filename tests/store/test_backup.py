@@ -8,25 +8,28 @@ from pathlib import Path
 import pytest
 
 import tideproof as tp
-from store.stores import bytes_of, check_refold, in_threads, opened, play, url_of
+from store.stores import bytes_of, check_refold, in_threads, opened, play, run_sql, url_of
 from tideproof.store.backup import backup
 from tideproof.store.loading import load
 
 CLIENT = Path(__file__).parent / "client.py"
 
 
-def test_restored_it_goes_on_where_it_was(tmp_path):
-    run = opened(tmp_path)
+def test_restored_it_goes_on_where_it_was(place, tmp_path):
+    run = opened(place)
     play(run, 40)
     out = run.ask(environment="x", n=3)
-    found = backup(url_of(tmp_path), str(tmp_path / "b.db"))
+    found = backup(url_of(place), str(tmp_path / "b.db"))
     assert [(each.name, each.asked) for each in found.experiments] == [("prices", 41)]
     state = bytes_of(run._state)
     lost = run.ask(environment="x")  # what comes later is not in it
     run.close()
-    os.remove(tmp_path / "shop.db")
-    backup(url_of(tmp_path, "b.db"), url_of(tmp_path))
-    again = tp.Experiment.open(url_of(tmp_path), "prices")
+    if place == tmp_path:
+        os.remove(tmp_path / "shop.db")
+    else:
+        run_sql(place, "DROP SCHEMA tideproof CASCADE")
+    backup(url_of(tmp_path, "b.db"), url_of(place))
+    again = tp.Experiment.open(url_of(place), "prices")
     assert again.pulls_out() == out
     assert again._state.numbers.buffers() == state[1]
     pull = again.ask(environment="x")

@@ -10,6 +10,7 @@ import tideproof as tp
 from store.stores import ARMS, bytes_of, check_refold, opened, play, url_of
 from tideproof.live import events as e
 from tideproof.store import carrying, loading
+from tideproof.store.place import Whole
 from tideproof.store.urls import place_of
 
 OLD = Path(__file__).parent.parent / "live" / "format_2.json"  # of tideproof 0.1.0
@@ -37,21 +38,21 @@ def busy(folder, **options):
     return run
 
 
-def test_the_file_is_the_one_that_save_writes(tmp_path):
-    run = busy(tmp_path)
+def test_the_file_is_the_one_that_save_writes(place, tmp_path):
+    run = busy(place)
     run.save(tmp_path / "saved.json")
-    events = carrying.export(url_of(tmp_path), "prices", tmp_path / "exported.json")
+    events = carrying.export(url_of(place), "prices", tmp_path / "exported.json")
     assert events == len(run.events())
     assert (tmp_path / "exported.json").read_bytes() == (tmp_path / "saved.json").read_bytes()
 
 
-def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(tmp_path):
-    run = busy(tmp_path)
+def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
+    run = busy(place)
     run.save(tmp_path / "a.json")
     out = run.pulls_out()
     for name in ("copy", "twin"):
-        assert carrying.take_in(tmp_path / "a.json", url_of(tmp_path), name) == len(run.events()) + 1
-    copy, twin = (tp.Experiment.open(url_of(tmp_path), name) for name in ("copy", "twin"))
+        assert carrying.take_in(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
+    copy, twin = (tp.Experiment.open(url_of(place), name) for name in ("copy", "twin"))
     assert copy.pulls_out() == out
     assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
     assert copy.recommend() == run.recommend()
@@ -89,21 +90,33 @@ def test_what_cannot_be_imported_leaves_nothing(tmp_path):
         with pytest.raises(tp.InputError, match=said):
             carrying.take_in(path, url_of(tmp_path), "prices")
     assert not (tmp_path / "shop.db").exists()
-    run = opened(tmp_path)
+
+
+def test_a_name_twice(place, tmp_path):
+    run = opened(place)
     run.save(tmp_path / "a.json")
     with pytest.raises(tp.InputError, match="there is an experiment 'prices' already"):
-        carrying.take_in(tmp_path / "a.json", url_of(tmp_path), "prices")
+        carrying.take_in(tmp_path / "a.json", url_of(place), "prices")
     with pytest.raises(tp.InputError, match="name must be a string"):
-        carrying.take_in(tmp_path / "a.json", url_of(tmp_path), "")
+        carrying.take_in(tmp_path / "a.json", url_of(place), "")
     assert len(run.events()) == 1
-    assert tp.experiments(url_of(tmp_path))["name"] == ["prices"]
+    assert tp.experiments(url_of(place))["name"] == ["prices"]
 
 
-def test_a_copy_in_another_store_has_everything(tmp_path):
+def test_a_copy_in_another_store_has_everything(place, tmp_path):
+    run = busy(place)
+    tp.Experiment.open(url_of(place), "colours", ["red", "blue"]).close()
+    check_copy(run, url_of(place), url_of(tmp_path, "other.db"))
+
+
+def test_a_file_becomes_a_database(tmp_path, postgres):
     run = busy(tmp_path)
-    opened_too = tp.Experiment.open(url_of(tmp_path), "colours", ["red", "blue"])
-    other = url_of(tmp_path, "other.db")
-    assert copied(url_of(tmp_path), other) == ["colours", "prices"]
+    tp.Experiment.open(url_of(tmp_path), "colours", ["red", "blue"]).close()
+    check_copy(run, url_of(tmp_path), postgres)
+
+
+def check_copy(run, url, other):
+    assert copied(url, other) == ["colours", "prices"]
     copy = tp.Experiment.open(other, "prices")
     assert copy.events()[:-1] == run.events()
     assert isinstance(copy.events()[-1], e.Opened)
@@ -115,15 +128,14 @@ def test_a_copy_in_another_store_has_everything(tmp_path):
     assert mine.id != theirs.id
     check_refold(copy)
     with pytest.raises(tp.InputError, match="'colours' already: nothing was copied"):
-        copied(url_of(tmp_path), other)
-    opened_too.close()
+        copied(url, other)
 
 
-def test_snapshots_go_along(tmp_path, monkeypatch):
+def test_snapshots_go_along(place, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "FEWEST", 200)
-    run = opened(tmp_path)
+    run = opened(place)
     play(run, 150)
-    copied(url_of(tmp_path), url_of(tmp_path, "other.db"))
+    copied(url_of(place), url_of(tmp_path, "other.db"))
     copy = tp.Experiment.open(url_of(tmp_path, "other.db"), "prices")
     assert loading.load(copy._shared.log).snapshot == loading.load(run._shared.log).snapshot > 0
     check_refold(copy)
@@ -151,3 +163,11 @@ def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path):
     with pytest.raises(tp.InputError, match=r"has schema 0 of a store: Experiment\.open"):
         tp.experiments(url_of(tmp_path))
     assert (tmp_path / "shop.db").stat().st_size == 0
+
+
+def test_nor_are_tables_made_by_reading(postgres):
+    with pytest.raises(tp.InputError, match=r"has schema 0 of a store: Experiment\.open"):
+        tp.experiments(postgres)
+    opened(postgres).close()
+    with pytest.raises(tp.StoreError, match="cannot be written"):
+        place_of(postgres, read_only=True).put("other", Whole("", [], [], []))

@@ -8,9 +8,10 @@ import shutil
 import pytest
 
 import tideproof as tp
-from store.stores import bytes_of, in_threads, opened, play, url_of
+from store.stores import bytes_of, in_threads, opened, play, run_sql, url_of
 from tideproof.live import snapshot as packing
 from tideproof.store import loading
+from tideproof.store.backup import backup
 from tideproof.store.fsck import fsck
 from tideproof.store.place import Snapshot
 from tideproof.store.urls import place_of
@@ -115,6 +116,28 @@ def test_damage_to_the_whole(tmp_path, run, statement, said):
 def test_an_experiment_without_events(tmp_path, run):
     damage(run, "DELETE FROM events")
     assert checked(url_of(tmp_path)).faults == ("the experiment 'prices' has lost all its events",)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4",
+            "event 4 is not what was",
+        ),
+        ("DELETE FROM events WHERE seq BETWEEN 9 AND 11", "events 9 to 11 are missing"),
+        ("UPDATE snapshots SET contents = '\\x00'", "the snapshot of 200 events is damaged"),
+        ("DELETE FROM events", "the experiment 'prices' has lost all its events"),
+        ("DROP TRIGGER events_stay ON events", "'events_stay' is missing"),
+    ],
+)
+def test_planted_damage_in_postgresql(made, postgres, statement, said):
+    backup(f"sqlite:///{made}", postgres)
+    assert checked(postgres).all_faults == []
+    run_sql(postgres, f"SET session_replication_role = replica; {statement}")  # no triggers, for once
+    found = checked(postgres).all_faults
+    assert len(found) == 1
+    assert said in found[0]
 
 
 def test_a_snapshot_that_is_whole_but_wrong(tmp_path, run):

@@ -117,7 +117,7 @@ class _Check:
         said, entries = read_all(place, name)
         self.events = len(entries)
         broken = [*kept.faults(entries)]
-        self.faults += [*broken, *self._beside(snapshots, answers)]
+        self.faults += [*broken, *_beside(snapshots, answers, entries[-1].seq if entries else 0)]
         if broken:  # nobody knows what they add up to
             return
         found = self._folded(log, entries, [whole for _, whole in snapshots if whole is not None])
@@ -126,17 +126,6 @@ class _Check:
             self.faults.append(f"event {found.other} asks for other arms than the same code chooses now")
         if said != about(found.state):
             self.faults.append("what the list of experiments says of it is not what its events say")
-
-    def _beside(self, snapshots: list[tuple[int, Snapshot | None]], answers: list[Answer]) -> Iterator[str]:
-        """Say which snapshots and answers are damaged, or of events that are not there."""
-        for seq, whole in snapshots:
-            if seq > self.events:
-                yield f"a snapshot is of {seq:,} events: those at the end are missing"
-            elif whole is None or whole.seq < seq:
-                yield f"the snapshot of {seq:,} events is damaged"
-        for answer in answers:
-            if not 0 < answer.seq <= self.events:
-                yield f"the key {answer.key!r} is that of event {answer.seq}, which is missing"
 
     def _folded(self, log: Log, entries: list[Entry], snapshots: list[Snapshot]) -> Recomputed:
         """Fold everything, and compare what stands beside the events with it on the way."""
@@ -163,3 +152,15 @@ class _Check:
         same = resume(other, past, snapshot.contents)
         if not same or packed_whole(copied_whole(other)) != packed_whole(copied_whole(state)):
             self.faults.append(f"the snapshot of {snapshot.seq:,} events is not what they add up to")
+
+
+def _beside(snapshots: list[tuple[int, Snapshot | None]], answers: list[Answer], end: int) -> Iterator[str]:
+    """Say which snapshots and answers are damaged, or of events behind the last one."""
+    for seq, whole in snapshots:
+        if seq > end:
+            yield f"a snapshot is of {seq:,} events: those at the end are missing"
+        elif whole is None or whole.seq < seq:
+            yield f"the snapshot of {seq:,} events is damaged"
+    for answer in answers:
+        if not 0 < answer.seq <= end:
+            yield f"the key {answer.key!r} is that of event {answer.seq}, which is missing"

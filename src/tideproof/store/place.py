@@ -6,12 +6,18 @@ full disk or a lost connection, raises `StoreError`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-OLDER = (
-    "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"  # for who reads
-)
+from tideproof.errors import StoreError
+
+# What somebody is told who only reads
+OLDER = "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"
+
+
+class Lost(StoreError):
+    """A connection was lost in a transaction: unless that was kept, which can be looked up, do it again."""
 
 
 class Entry(NamedTuple):
@@ -53,6 +59,14 @@ class Snapshot(NamedTuple):
     mark: str
     hash: bytes
     contents: bytes
+
+
+MARKS = 2  # kinds of code whose snapshots are kept
+
+
+def digest(snapshot: Snapshot) -> bytes:
+    """Return what is kept beside a snapshot, so that one that is not whole is not believed."""
+    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash).digest()
 
 
 class Writer(NamedTuple):
