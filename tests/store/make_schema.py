@@ -22,8 +22,8 @@ def fill(url):
 
 def check(url):
     """Check that a store is what `fill` made, and goes on."""
-    assert tp.experiments(url)["name"] == ["prices"]
     run = tp.Experiment.open(url, "prices", ["A", "B", "C"], budget=100)
+    assert tp.experiments(url)["name"] == ["prices"]
     assert run.history()["reward"][:3] == [0.5, -0.25, 2.0]
     assert (run.remaining, len(run.pulls_out())) == (96, 1)
     assert run.once("first", run.ask, environment="tuesday") == run.pulls_out()[0]
@@ -34,8 +34,8 @@ def check(url):
 
 def dump(url):
     """Return a PostgreSQL store as SQL."""
-    with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
-        cursor = connection.cursor()
+    with psycopg.connect(url) as connection:
+        cursor = psycopg.ClientCursor(connection)
         lines = [*postgres_schema.STEPS, "DELETE FROM tideproof.store_version;"]
         for table in ("store_version", "experiments", "events", "answers", "salts", "writers", "snapshots"):
             rows = cursor.execute(f"SELECT * FROM tideproof.{table} ORDER BY 1, 2" if table == "events"

@@ -1,6 +1,7 @@
 """The server itself: how it is used, what it refuses, old stores, and what happens when it fails."""
 
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -46,8 +47,14 @@ def test_what_is_acknowledged_survives_whatever_the_database_says(postgres):
         ("UPDATE events SET record = '[]' WHERE seq = 2", "cannot be changed or deleted"),
         ("DELETE FROM events WHERE seq = 2", "cannot be changed or deleted"),
         ("TRUNCATE events", "cannot be changed or deleted"),
-        ("INSERT INTO events SELECT experiment, 9, at, pulls, '', writer, hash FROM events WHERE seq = 1", "follow"),
-        ("INSERT INTO events SELECT experiment, 2, at, pulls, '', writer, hash FROM events WHERE seq = 1", "follow"),
+        (
+            "INSERT INTO events SELECT experiment, 9, at, pulls, '', writer, hash FROM events WHERE seq = 1",
+            "follow",
+        ),
+        (
+            "INSERT INTO events SELECT experiment, 2, at, pulls, '', writer, hash FROM events WHERE seq = 1",
+            "follow",
+        ),
     ],
 )
 def test_events_can_only_be_added_at_the_end(postgres, statement, said):
@@ -94,7 +101,7 @@ def test_who_waits_too_long_is_told_so(postgres):
     run, other = opened(postgres), opened(postgres)
     database_of(run).connection.execute("SET lock_timeout = '50ms'")
     other._shared.log.begin(lambda: None)
-    with pytest.raises(tp.StoreError, match="others have been writing to 'postgresql:///.*nothing was kept"):
+    with pytest.raises(tp.StoreError, match=r"others have been writing to 'postgresql:///.*nothing was kept"):
         run.ask(environment=1)
     other._shared.log.roll_back()
     play(run, 2)
@@ -107,7 +114,11 @@ def test_who_waits_too_long_is_told_so(postgres):
 @pytest.mark.parametrize(
     ("url", "error", "said"),
     [
-        ("postgresql://me:secret@127.0.0.1:1/shop", tp.StoreError, "cannot connect to 'postgresql://127.0.0.1:1/shop'"),
+        (
+            "postgresql://me:secret@127.0.0.1:1/shop",
+            tp.StoreError,
+            "cannot connect to 'postgresql://127.0.0.1:1/shop'",
+        ),
         ("postgres://me:secret@host/shop?colour=red", tp.InputError, "is not the URL of .*colour"),
         ("mysql://me:secret@host/shop", tp.UnknownName, "unknown scheme 'mysql'"),
     ],
@@ -121,7 +132,9 @@ def test_a_url_that_leads_nowhere(url, error, said):
 
 def test_a_user_or_a_database_that_is_not_there(postgres_server):
     for url in (postgres_server.url("nowhere"), postgres_server.url().replace("postgres@", "nobody:secret@")):
-        with pytest.raises(tp.StoreError, match=r"cannot connect to .*(nowhere|nobody).* does not exist$") as caught:
+        with pytest.raises(
+            tp.StoreError, match=r"cannot connect to .*(nowhere|nobody).* does not exist$"
+        ) as caught:
             tp.experiments(url)
         assert "\n" not in str(caught.value)
 
@@ -130,20 +143,28 @@ def test_a_wrong_password(postgres, postgres_server):
     run_sql(postgres, "CREATE ROLE guest LOGIN PASSWORD 'right'")
     with postgres_server.first_rule("local all guest scram-sha-256"):
         url = postgres.replace("postgres@", "guest:wrong@")
-        with pytest.raises(tp.StoreError, match='password authentication failed for user "guest"$') as caught:
+        with pytest.raises(
+            tp.StoreError, match=r'password authentication failed for user "guest"$'
+        ) as caught:
             tp.experiments(url)
         assert "wrong" not in str(caught.value)
-        with pytest.raises(tp.StoreError, match="cannot be used: permission denied for database"):
-            tp.experiments(url.replace("wrong", "right"))
+        with pytest.raises(
+            tp.StoreError, match="could not be read or written: permission denied for database"
+        ):
+            tp.Experiment.open(url.replace("wrong", "right"), "prices", ARMS)
     run_sql(postgres, "DROP ROLE guest")
 
 
 def test_a_schema_of_something_else_is_left_alone(postgres):
     run_sql(postgres, "CREATE SCHEMA tideproof")
     run_sql(postgres, "CREATE TABLE tideproof.tides (height real)")
-    with pytest.raises(tp.InputError, match="is not a tideproof store: its schema 'tideproof' is something else's"):
+    with pytest.raises(
+        tp.InputError, match=r"is not a tideproof store: its schema 'tideproof' is something else's"
+    ):
         tp.Experiment.open(postgres, "prices", ARMS)
-    assert run_sql(postgres, "SELECT relname FROM pg_class WHERE relnamespace = 'tideproof'::regnamespace") == [("tides",)]
+    assert run_sql(
+        postgres, "SELECT relname FROM pg_class WHERE relnamespace = 'tideproof'::regnamespace"
+    ) == [("tides",)]
 
 
 def test_a_newer_schema_is_refused(postgres):
@@ -170,6 +191,16 @@ def test_a_server_that_only_reads(postgres):
     with pytest.raises(tp.StoreError, match="cannot be written: the server or the user is read-only"):
         run.ask(environment=1)
     assert len(run.history()["pull"]) == 2
+
+
+def test_without_the_driver(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name in ("server", "postgres"):
+        monkeypatch.delitem(sys.modules, f"tideproof.store.{name}")
+    with pytest.raises(
+        tp.MissingExtra, match=r"in PostgreSQL needs psycopg: pip install 'tideproof\[postgres\]'"
+    ):
+        tp.experiments("postgresql://localhost/x")
 
 
 # -- old stores

@@ -17,6 +17,7 @@ import tideproof as tp
 from store.clients import check_acknowledged, lines_of, start
 from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, url_of
 
+
 def test_processes_that_ask_and_tell_lose_nothing(place):
     run = opened(place)
     clients = [start(place, 25) for _ in range(3)]
@@ -112,7 +113,9 @@ def test_no_connection_is_inherited(place):
         try:
             files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if int(fd) > 2
                      and os.path.islink(f"/proc/self/fd/{fd}")]  # fmt: skip
-            os.write(writer, repr((database._connection, [f for f in files if f"{place}/shop.db" in f])).encode())
+            os.write(
+                writer, repr((database._connection, [f for f in files if f"{place}/shop.db" in f])).encode()
+            )
         finally:
             os._exit(0)
     os.close(writer)

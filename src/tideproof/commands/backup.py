@@ -29,12 +29,13 @@ def backup_command(
     """
     from tideproof.progress import PATIENCE, progress_bar
     from tideproof.store.backup import backup
+    from tideproof.store.urls import public
 
     with progress_bar("copying", 1.0, after=PATIENCE) as show_progress:
         found = backup(url, target, show_progress)
     events = sum(each.events for each in found.experiments)
     names = counted(len(found.experiments), "experiment")
-    typer.echo(f"{target}: {names}, {counted(events, 'event')}, checked")
+    typer.echo(f"{public(target)}: {names}, {counted(events, 'event')}, checked")
 
 
 COMMAND = Command("backup", backup_command)

@@ -13,7 +13,7 @@ from tideproof.files import check_folder
 from tideproof.store.carrying import copy_all, open_anew
 from tideproof.store.fsck import Found, fsck
 from tideproof.store.place import Place
-from tideproof.store.urls import place_of, sqlite_path
+from tideproof.store.urls import place_of, public, sqlite_path
 
 Show = Callable[[float, str], None]
 
@@ -44,7 +44,7 @@ def _carried(source: Place, url: str, show: Show) -> Found:
         tuple(experiment for each in checked for experiment in each.experiments),
     )
     if found.all_faults:
-        raise StoreError(f"the copy in {url!r} is not whole: {found.all_faults[0]}")
+        raise StoreError(f"the copy in {public(url)!r} is not whole: {found.all_faults[0]}")
     return found
 
 

@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol
 
 from tideproof.errors import StoreError
 
+LOSSES = 5  # of a connection, in one call, after which it is given up
+
 # What somebody is told who only reads
 OLDER = "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"
 

@@ -1,7 +1,7 @@
 """Experiments in a PostgreSQL database.
 
-Who writes holds the lock on the experiment's row. A command takes two round trips: one begins the transaction,
-locks and fetches what others appended; one appends and commits.
+Who writes holds the lock on the experiment's row. A command takes two round trips: one begins the
+transaction, locks and fetches what others appended; one appends and commits.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PostgresPlace:
     def listed(self) -> list[Listed]:
         """Return all experiments, by name."""
         rows = self._database.run(
-            'SELECT name, about, e.seq, e.pulls, e.at FROM tideproof.experiments, LATERAL (SELECT * FROM '
+            "SELECT name, about, e.seq, e.pulls, e.at FROM tideproof.experiments, LATERAL (SELECT * FROM "
             'tideproof.events WHERE experiment = id ORDER BY seq DESC LIMIT 1) AS e ORDER BY name COLLATE "C"'
         )
         return [Listed(*row) for row in rows]
@@ -115,7 +115,8 @@ class PostgresLog:
         last = "" if upto is None else f"AND seq <= {upto:d} "
         found = self._filled(
             self._run(
-                f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = %s AND seq > %s {last}ORDER BY seq",
+                f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = %s AND seq > %s {last}"
+                f"ORDER BY seq",
                 (self._id, after),
             )
         )
@@ -151,8 +152,8 @@ class PostgresLog:
             return
         rows = self.database.begin(
             lock,
-            f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = {self._id:d} AND seq > {self._seen:d} "
-            f"ORDER BY seq",
+            f"SELECT {_COLUMNS} FROM tideproof.events WHERE experiment = {self._id:d} "
+            f"AND seq > {self._seen:d} ORDER BY seq",
         )
         found = self._filled(rows)
         self._fetched = self._seen, found

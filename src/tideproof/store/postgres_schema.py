@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL store, as numbered steps: one that was made is never changed, only another added.
+"""The tables of a PostgreSQL store, as numbered steps, none of which is ever changed.
 
 They are in a schema of their own, `tideproof`, so that a store can live in a database with other tables.
 """

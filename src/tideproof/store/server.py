@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: opened as it must be, by the process that uses it, and again when it is lost."""
+"""A connection to PostgreSQL: opened as it must be, by who uses it, and again when it is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, StoreError, TideproofError
-from tideproof.store.place import OLDER, Lost
+from tideproof.store.place import LOSSES, OLDER, Lost
 from tideproof.store.postgres_schema import LOCK, STEPS
 from tideproof.store.urls import public
 
@@ -26,8 +26,8 @@ except ImportError:
 PATIENCE = 60  # seconds that others may write before nobody waits any longer, and that a writer may be silent
 TRIES = 80  # to connect again after a loss: half a minute in all
 _PAUSES = 0.025, 0.5  # seconds between two tries: at first, twice as many each time, and at most
-LOSSES = 5  # of a connection, after which a statement is given up
-CALLER: dict[str, str | int] = {  # what the URL may say otherwise: an end that is gone is noticed within half a minute
+# What a connection is asked for unless the URL says otherwise: half a minute until an end is known to be gone
+CALLER: dict[str, str | int] = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "application_name": "tideproof",
 }  # fmt: skip
@@ -54,23 +54,27 @@ _inherited: list[Any] = []  # of another process: to close them here would end i
 class _Connection(psycopg.Connection[Any]):
     """One that is closed without a warning when nobody has its experiment any more."""
 
-    def __del__(self) -> None:
+    def __del__(self, *_: Any) -> None:
         pass
 
 
 class Server:
     """One database, and a connection to it that does not outlive a fork.
 
-    In a transaction a lost connection raises `Lost`. Otherwise it is opened again, and what was asked is asked
-    again, which is right for what only reads.
+    In a transaction a lost connection raises `Lost`. Otherwise it is opened again, and what was asked is
+    asked again, which is right for what only reads.
     """
 
     def __init__(self, url: str, read_only: bool = False) -> None:
         self.name, self._read_only = public(url), read_only
         try:
-            self._where = make_conninfo(url, **{k: v for k, v in CALLER.items() if k not in conninfo_to_dict(url)})
+            self._where = make_conninfo(
+                url, **{k: v for k, v in CALLER.items() if k not in conninfo_to_dict(url)}
+            )
         except psycopg.Error as error:
-            raise InputError(f"{self.name!r} is not the URL of a PostgreSQL database: {_line(error)}") from None
+            raise InputError(
+                f"{self.name!r} is not the URL of a PostgreSQL database: {_line(error)}"
+            ) from None
         self._connection: psycopg.Connection[Any] | None = None
         self._process = 0
         self._tries, self._warned = 1, False
@@ -105,7 +109,7 @@ class Server:
     # -- statements
 
     def again(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns, done again if the connection is lost, unless that ends a transaction."""
+        """Return what `work` returns, done again if the connection is lost outside a transaction."""
         losses = 0
         while True:
             try:
@@ -174,10 +178,13 @@ class Server:
 
     def _said(self, error: Exception) -> TideproofError:
         """Return an error of PostgreSQL in words; after the loss of a connection, let go of it."""
-        name, code = repr(self.name), getattr(error, "sqlstate", None) or ""
-        if self._connection is None or self._connection.closed or code.startswith(_GONE):
+        if self._connection is None or self._connection.closed or _code(error).startswith(_GONE):
             self._let_go()
-            return Lost(f"the connection to {name} was lost: {_line(error)}")
+            return Lost(f"the connection to {self.name!r} was lost: {_line(error)}")
+        return self._in_words(error)
+
+    def _in_words(self, error: Exception) -> TideproofError:
+        name, code = repr(self.name), _code(error)
         if isinstance(error, (psycopg.DataError, UnicodeEncodeError)):
             return InputError(f"{name} cannot keep this: {_line(error)}")
         if code == "55P03":
@@ -207,14 +214,13 @@ class Server:
                 self._prepare(connection)
                 self._tries = TRIES
                 return connection
-            except psycopg.OperationalError as error:
-                _close(connection)
-                failed = error
             except BaseException as error:
                 _close(connection)
-                if isinstance(error, psycopg.Error):
-                    raise StoreError(f"{self.name!r} cannot be used: {_line(error)}") from None
-                raise
+                if not isinstance(error, psycopg.Error):
+                    raise
+                if not _is_loss(error):
+                    raise self._in_words(error) from None
+                failed = error
         self._tries = 1  # who comes next waits no longer
         raise StoreError(f"cannot connect to {self.name!r}: {_line(failed)}") from None
 
@@ -272,6 +278,18 @@ def _close(connection: psycopg.Connection[Any] | None) -> None:
     if connection is not None:
         with contextlib.suppress(psycopg.Error):
             connection.close()
+
+
+def _code(error: Exception) -> str:
+    """Return the code of an error that the server raised, empty for others."""
+    return getattr(error, "sqlstate", None) or ""
+
+
+def _is_loss(error: Exception) -> bool:
+    """Tell whether another connection may do better."""
+    return isinstance(error, psycopg.OperationalError) and (
+        not _code(error) or _code(error).startswith(_GONE)
+    )
 
 
 def _line(error: object) -> str:

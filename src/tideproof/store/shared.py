@@ -24,13 +24,12 @@ from tideproof.live.sure import Looks
 from tideproof.store import forks, keys, loading
 from tideproof.store.group import MOST, Group
 from tideproof.store.loading import Loaded
-from tideproof.store.place import Log, Lost, Writer
+from tideproof.store.place import LOSSES, Log, Lost, Writer
 
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
 _LOST = 0.1  # seconds after which a thread looks whether anybody commits for it
-LOSSES = 5  # of a connection, after which a command is given up
 
 
 def about(state: State) -> str:
