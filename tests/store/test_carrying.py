@@ -10,6 +10,7 @@ import tideproof as tp
 from store.stores import ARMS, bytes_of, check_refold, opened, play, url_of
 from tideproof.live import events as e
 from tideproof.store import carrying, loading
+from tideproof.store.backup import backup
 from tideproof.store.place import Whole
 from tideproof.store.urls import place_of
 
@@ -74,6 +75,8 @@ def test_a_long_file_brings_its_snapshot(tmp_path, monkeypatch):
     run = tp.Experiment.open(url_of(tmp_path), "prices")
     assert loading.load(run._shared.log).snapshot == len(alone.events()) + 1
     check_refold(run)
+    (found,) = backup(url_of(tmp_path), str(tmp_path / "b.db")).experiments
+    assert (found.faults, found.snapshots) == ((), 1)
 
 
 def test_a_file_of_an_older_version(tmp_path):

@@ -21,23 +21,23 @@ from tideproof.table import plain
 
 def overview(place: Place, each: Listed) -> dict[str, Any]:
     """Return one experiment of a list; one that cannot be read says why instead of a verdict."""
-    said = json.loads(each.about)
-    row = {
+    row: dict[str, Any] = {
         "name": each.name,
-        "arms": said["arms"],
-        "policy": said["policy"],
+        "arms": [],
+        "policy": None,
         "pulls": each.pulls,
         "out": None,
         "told": None,
-        "budget": said["budget"],
+        "budget": None,
         "verdict": "",
         "last": each.at,
     }
     try:
+        row |= json.loads(each.about)
         run = seen(known(place, each.name))
         verdict = " ".join(_short(run, run._judged()[0]))
         found = facts(run._state)
-    except TideproofError as error:
+    except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
     return row | {"out": found.out, "told": found.told, "verdict": verdict}
 

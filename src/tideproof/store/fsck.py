@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tideproof.errors import TideproofError
+from tideproof.live import shelved
 from tideproof.live.happened import Happened
 from tideproof.live.saving import chosen
 from tideproof.live.snapshot import copied_whole, mark_of, packed_whole, resume
@@ -147,11 +148,17 @@ class _Check:
 
     def _compare(self, snapshot: Snapshot, state: State) -> None:
         self.compared += 1
-        other = State(state.created, state.spec)
-        past = Happened([], snapshot.seq, lambda: list(state.events))
-        same = resume(other, past, snapshot.contents)
-        if not same or packed_whole(copied_whole(other)) != packed_whole(copied_whole(state)):
+        if _restored(state, snapshot.contents) != _restored(state, packed_whole(copied_whole(state))):
             self.faults.append(f"the snapshot of {snapshot.seq:,} events is not what they add up to")
+
+
+def _restored(state: State, contents: bytes) -> tuple[bytes, list[bytes]] | None:
+    """Return book and numbers of a copy of that state, made of the contents of a snapshot."""
+    copy = State(state.created, state.spec)
+    past = Happened([], len(state.events), lambda: list(state.events))
+    if not resume(copy, past, contents):
+        return None
+    return packed_whole(shelved.contents(copy.book)), copy.numbers.buffers()
 
 
 def _beside(snapshots: list[tuple[int, Snapshot | None]], answers: list[Answer], end: int) -> Iterator[str]:
