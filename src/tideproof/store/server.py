@@ -19,7 +19,7 @@ from tideproof.store.urls import public
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
-    from psycopg.pq import TransactionStatus
+    from psycopg.pq import ExecStatus, TransactionStatus
 except ImportError:
     raise MissingExtra.of("psycopg", "postgres", "an experiment in PostgreSQL") from None
 
@@ -168,7 +168,7 @@ class Server:
             cursor = kind(connection)
             cursor.execute(sql.encode(), values, **how)
             while True:
-                if cursor.description is not None:
+                if cursor.pgresult.status == ExecStatus.TUPLES_OK:
                     found = cursor.fetchall()
                 self._status = cursor.statusmessage
                 if not cursor.nextset():

@@ -1,4 +1,7 @@
-"""Where a store is: `sqlite:///shop.db` beside the program, `sqlite:////var/lib/shop.db` from the root."""
+"""Where a store is: `sqlite:///shop.db` beside the program, `sqlite:////var/lib/shop.db` from the root.
+
+Or `postgresql://user@host/database`.
+"""
 
 from __future__ import annotations
 
