@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import tideproof as tp
 from store.stores import bytes_of, check_refold, in_threads, opened, play, run_sql, url_of
+from tideproof.cli import app
 from tideproof.store.backup import backup
 from tideproof.store.loading import load
 
@@ -131,3 +133,27 @@ def test_of_a_file_that_cannot_be_written(tmp_path):
     copy = tp.Experiment.open(url_of(tmp_path, "b.db"), "prices")
     assert copy._state.numbers.buffers() == state.numbers.buffers()
     copy.tell(copy.ask(environment="x"), 1.0)
+
+
+def test_from_the_command_line_a_server_is_shown_without_its_user(postgres, tmp_path):
+    run = opened(tmp_path)
+    play(run, 5)
+
+    def tideproof(*words):
+        done = CliRunner().invoke(app, words, env={"COLUMNS": "300"})
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    said = tideproof("backup", url_of(tmp_path), postgres)
+    assert said.startswith("postgresql:///")
+    assert said.endswith(": 1 experiment, 12 events, checked\n")
+    assert tideproof("experiments", postgres).splitlines()[1].split()[:6] == [
+        "prices",
+        "3",
+        "5",
+        "0",
+        "5",
+        "5,000",
+    ]
+    assert str(run.recommend()) in tideproof("show", postgres, "prices")
+    assert tideproof("fsck", postgres).endswith("nothing is wrong\n")

@@ -159,6 +159,19 @@ def test_who_only_reads_changes_nothing(tmp_path):
         tmp_path.chmod(0o755)
 
 
+def test_who_cannot_write_sees_what_others_have_just_written(tmp_path):
+    run = opened(tmp_path)
+    play(run, 5)
+    tmp_path.chmod(0o555)
+    try:
+        assert tp.experiments(url_of(tmp_path))["pulls"] == [5]
+        run.ask(environment="x")
+        assert tp.experiments(url_of(tmp_path))["pulls"] == [6]
+    finally:
+        tmp_path.chmod(0o755)
+    check_refold(run)
+
+
 def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path):
     with pytest.raises(tp.MissingFile, match="no such file"):
         tp.experiments(url_of(tmp_path))

@@ -17,7 +17,6 @@ from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.pull import new_session
 from tideproof.live.snapshot import copied, packed
-from tideproof.policies.registry import Chosen
 from tideproof.store import entries as kept
 from tideproof.store import loading
 from tideproof.store.loading import Position
@@ -27,12 +26,12 @@ from tideproof.store.shared import about
 from tideproof.store.urls import place_of
 
 
-def export(url: str, name: str, path: str | os.PathLike[str], policy: Chosen | None = None) -> int:
+def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
     """Write the JSON file that `Experiment.save` writes, and return how many events it has."""
     check_folder(path)
     place = place_of(url, read_only=True)
     try:
-        state = loading.load(known(place, name), policy).state
+        state = loading.load(known(place, name)).state
         happened = e.without_old_salts(state.events)
         saving.write(happened, packed(state.spec, copied(state)), path)
         return len(happened)
@@ -40,12 +39,12 @@ def export(url: str, name: str, path: str | os.PathLike[str], policy: Chosen | N
         place.close()
 
 
-def take_in(path: str | os.PathLike[str], url: str, name: str, policy: Chosen | None = None) -> int:
+def take_in(path: str | os.PathLike[str], url: str, name: str) -> int:
     """Begin an experiment in a store that goes on where such a file ends; return its events."""
     if not name:
         raise InputError(f"an experiment's name must be a string, not {shown(name)}")
     happened, snapshot = saving.read(path)
-    state = saving.refold(happened, policy, snapshot)
+    state = saving.refold(happened, None, snapshot)
     state.events.append(_opened())
     state.fold()
     writer = Writer(secrets.token_bytes(8), "", __version__)  # no mark: other code may have asked

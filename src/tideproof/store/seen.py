@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from tideproof.errors import UnknownName
 from tideproof.live.experiment import Experiment
-from tideproof.policies.registry import Chosen
 from tideproof.store.loading import load
 from tideproof.store.place import Entry, Listed, Log, Place
 
@@ -39,8 +37,8 @@ def read_all(place: Place, name: str) -> tuple[str, list[Entry]]:
             return before, entries
 
 
-def seen(log: Log, policy: Chosen | None = None, clock: Callable[[], float] = time.time) -> Experiment:
+def seen(log: Log) -> Experiment:
     """Return a copy in memory: what happens to it, such as the end of a lease, happens to no other."""
     run = Experiment.__new__(Experiment)
-    run._begin(load(log, policy).state, clock)
+    run._begin(load(log).state, time.time)
     return run
