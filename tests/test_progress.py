@@ -1,5 +1,7 @@
 """The progress bar: seen on a terminal, gone at its end, silent elsewhere."""
 
+import time
+
 import pytest
 
 from tideproof.progress import is_watched, progress_bar
@@ -46,3 +48,15 @@ def test_nobody_looks(capsys, monkeypatch):
     with progress_bar("simulating", 10) as show:
         show(10)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_that_waits(terminal, capsys):
+    with progress_bar("reading", 2, after=60.0) as show:
+        show(1)
+    assert capsys.readouterr() == ("", "")
+    with progress_bar("reading", 2, after=0.01) as show:
+        time.sleep(0.2)
+        show(1)
+    said = capsys.readouterr().err
+    assert "reading" in said
+    assert said.endswith(ERASE_LINE)

@@ -97,7 +97,9 @@ def test_a_screen_that_knows_ascii_only():
 
 def test_every_command_file_is_registered():
     folder = ROOT / "src" / "tideproof" / "commands"
-    files = {path.stem for path in folder.glob("*.py") if "COMMAND = Command(" in path.read_text()}
+    files = {
+        path.stem.rstrip("_") for path in folder.glob("*.py") if "COMMAND = Command(" in path.read_text()
+    }
     assert files == {command.name for command in COMMANDS}
 
 

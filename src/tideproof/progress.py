@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from typing import Protocol
+
+PATIENCE = 2.0  # seconds of what may be over soon, before a bar is shown
 
 
 class Show(Protocol):
@@ -23,7 +26,9 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def progress_bar(doing: str, total: float, unit: str = "", first: str | None = None) -> Iterator[Show]:
+def progress_bar(
+    doing: str, total: float, unit: str = "", first: str | None = None, after: float = 0.0
+) -> Iterator[Show]:
     """Show a bar and the time left, if somebody looks.
 
     Parameters
@@ -36,6 +41,8 @@ def progress_bar(doing: str, total: float, unit: str = "", first: str | None = N
         Of what: the bar then says how many of how many, else the percentage.
     first
         What the bar says until something is done.
+    after
+        Seconds without a bar.
     """
     from rich.console import Console
     from rich.progress import (
@@ -61,10 +68,22 @@ def progress_bar(doing: str, total: float, unit: str = "", first: str | None = N
         disable=not is_watched(),
         speed_estimate_period=300,  # parts of one run may be of very different speed
     )
-    with bar:
-        task = bar.add_task(doing if first is None else first, total=total)
+    task = bar.add_task(doing if first is None else first, total=total)
 
-        def show(done: float, now: str | None = None, /) -> None:
-            bar.update(task, completed=min(done, total), description=doing if now is None else now)
+    def show(done: float, now: str | None = None, /) -> None:
+        bar.update(task, completed=min(done, total), description=doing if now is None else now)
 
+    timer = Timer(after, bar.start)
+    timer.daemon = True
+    try:
+        if after:
+            timer.start()
+        else:
+            bar.start()
         yield show
+    finally:
+        if after:
+            timer.cancel()
+            timer.join()
+        if bar.live.is_started:
+            bar.stop()

@@ -22,8 +22,8 @@ def fill(url):
 
 def check(url):
     """Check that a store is what `fill` made, and goes on."""
-    assert tp.experiments(url)["name"] == ["prices"]
     run = tp.Experiment.open(url, "prices", ["A", "B", "C"], budget=100)
+    assert tp.experiments(url)["name"] == ["prices"]
     assert run.history()["reward"][:3] == [0.5, -0.25, 2.0]
     assert (run.remaining, len(run.pulls_out())) == (96, 1)
     assert run.once("first", run.ask, environment="tuesday") == run.pulls_out()[0]

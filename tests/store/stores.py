@@ -14,9 +14,9 @@ from tideproof.store.loading import load
 ARMS = ["A", "B", "C"]
 
 
-def url_of(place):
+def url_of(place, name="shop.db"):
     """Return the URL of a store: a folder stands for a file in it."""
-    return place if isinstance(place, str) else f"sqlite:///{place}/shop.db"
+    return place if isinstance(place, str) else f"sqlite:///{place}/{name}"
 
 
 def run_sql(place, sql):

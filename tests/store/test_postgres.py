@@ -194,7 +194,7 @@ def test_a_wrong_password(postgres, postgres_server):
         with pytest.raises(
             tp.StoreError, match="could not be read or written: permission denied for database"
         ):
-            tp.experiments(url.replace("wrong", "right"))
+            tp.Experiment.open(url.replace("wrong", "right"), "prices", ARMS)
     run_sql(postgres, "DROP ROLE guest")
 
 

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from tideproof.commands import analyze, calibrate, demo, plan, policies, reproduce, simulate
+from tideproof.commands import (
+    analyze,
+    backup,
+    calibrate,
+    demo,
+    experiments,
+    export,
+    fsck,
+    import_,
+    plan,
+    policies,
+    reproduce,
+    show,
+    simulate,
+)
 
 COMMANDS = (
     demo.COMMAND,
     analyze.COMMAND,
     plan.COMMAND,
+    experiments.COMMAND,
+    show.COMMAND,
+    export.COMMAND,
+    import_.COMMAND,
+    backup.COMMAND,
+    fsck.COMMAND,
     simulate.COMMAND,
     reproduce.COMMAND,
     policies.COMMAND,

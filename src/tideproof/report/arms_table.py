@@ -41,7 +41,7 @@ def arm_columns(analysis: Analysis) -> list[Column]:
         columns.append(column("group", lambda row: str(row["group"])))
     else:
         columns.append(column("can be best", lambda row: row["can be best"], left=True))
-        columns.append(column("chance to be best", lambda row: _chance(row["p_best"])))
+        columns.append(column("chance to be best", lambda row: chance(row["p_best"])))
     return [
         *columns,
         column("raw mean", mean("raw_mean")),
@@ -55,7 +55,8 @@ def arm_columns(analysis: Analysis) -> list[Column]:
     ]
 
 
-def _chance(p: float | None) -> str:
+def chance(p: float | None) -> str:
+    """Return a probability as a table has it."""
     if p is None:
         return MISSING
     return "> 0.999" if p > 0.9995 else "< 0.001" if p < 0.0005 else f"{p:.3f}"  # never a certainty

@@ -26,6 +26,9 @@ class Column(NamedTuple):
         return max(map(cell_len, (*headers, *self.cells)), default=0)
 
 
+PLAIN: dict[str, Any] = {"box": None, "pad_edge": False, "header_style": "bold", "caption_justify": "left"}
+
+
 def tables(
     first: Column,
     others: Sequence[Column],

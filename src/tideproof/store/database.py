@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from tideproof._version import __version__
-from tideproof.errors import InputError, MissingExtra, StoreError, TideproofError
+from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
 from tideproof.files import check_folder
+from tideproof.store.place import OLDER
 from tideproof.store.schema import APPLICATION, STEPS
 from tideproof.store.urls import warn_of_network
 
@@ -22,6 +25,7 @@ except ImportError:
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
 _PAUSE = 0.002  # seconds at most between two tries
+_PAGES = 1000  # that are copied between two looks at a clock
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,  # FULL: what is acknowledged survives a power failure
@@ -37,9 +41,9 @@ _inherited: list[Any] = []  # of another process: to close them here would drop 
 class Database:
     """One file, and a connection to it that does not outlive a fork."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, read_only: bool = False) -> None:
         _check_version(apsw.sqlite_lib_version())
-        self.path = os.path.abspath(path)
+        self.path, self._read_only = os.path.abspath(path), read_only
         warn_of_network(self.path)
         self._connection: apsw.Connection | None = None
         self._process = 0
@@ -70,6 +74,8 @@ class Database:
             return self.connection.execute(sql, values).fetchall()
         except apsw.Error as error:
             raise self._said(error) from error
+        except UnicodeDecodeError as error:
+            raise StoreError(f"{self.path!r} is damaged: {error}") from error
 
     def many(self, sql: str, rows: Any) -> None:
         """Run a statement for each row."""
@@ -101,7 +107,33 @@ class Database:
         if self._connection is not None and self._connection.in_transaction:
             self.run("ROLLBACK")
 
+    def faults(self) -> list[str]:
+        """Return what is wrong with the file, a sentence each."""
+        try:
+            return [*_faults(self.connection)]
+        except (apsw.Error, UnicodeDecodeError) as error:
+            return [f"{self.path!r} is damaged: {error}"]
+
+    def copy_to(self, path: str, show: Callable[[float], None]) -> None:
+        """Write what is in it now to another file; `show` is told which share is done."""
+        source = self.connection
+        try:
+            with closing(apsw.Connection(path)) as target:
+                source.execute("BEGIN")
+                try:
+                    source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from now on: one moment
+                    with target.backup("main", source, "main") as copy:
+                        while not copy.done:
+                            copy.step(_PAGES)
+                            show(1.0 - copy.remaining / max(1, copy.page_count))
+                finally:
+                    source.execute("ROLLBACK")
+        except apsw.Error as error:
+            raise self._said(error) from error
+
     def _opened(self) -> apsw.Connection:
+        if self._read_only:
+            return self._opened_to_read()
         check_folder(self.path)
         end = time.monotonic() + PATIENCE
         while True:
@@ -122,6 +154,23 @@ class Database:
             except BaseException as error:
                 _close(connection)
                 raise (self._said(error) if isinstance(error, apsw.Error) else error) from None
+
+    def _opened_to_read(self) -> apsw.Connection:
+        """Open it so that nothing in it is changed, also where it cannot be."""
+        flags, uri = _to_read(self.path)
+        connection = None
+        try:
+            connection = apsw.Connection(uri, flags | apsw.SQLITE_OPEN_URI)
+            connection.set_busy_timeout(int(PATIENCE * 1000))
+            version = _version(connection, self.path)
+            if version < len(STEPS):
+                raise InputError(OLDER.format(self.path, version))
+            connection.execute("PRAGMA query_only = 1")
+            connection.execute("PRAGMA trusted_schema = 0")
+            return connection
+        except BaseException as error:
+            _close(connection)
+            raise (self._said(error) if isinstance(error, apsw.Error) else error) from None
 
     def _said(self, error: apsw.Error) -> TideproofError:
         """Return an error of SQLite in words."""
@@ -178,3 +227,36 @@ def _version(connection: apsw.Connection, path: str) -> int:
             f"a newer version made it"
         )
     return int(version)
+
+
+def _to_read(path: str) -> tuple[int, str]:
+    """Return with which flags, and under which address, a file is opened that is only read."""
+    if not os.path.exists(path):
+        raise MissingFile(f"cannot read {path!r}: there is no such file")
+    uri = Path(path).as_uri()
+    try:
+        check_folder(path)
+    except InputError:  # SQLite can lay nothing beside it, and nobody who writes has
+        return apsw.SQLITE_OPEN_READONLY, uri if os.path.exists(f"{path}-wal") else f"{uri}?immutable=1"
+    return apsw.SQLITE_OPEN_READWRITE, uri  # who closes it last takes away what SQLite laid beside it
+
+
+def _faults(connection: apsw.Connection) -> Iterator[str]:
+    for (said,) in connection.execute("PRAGMA integrity_check"):
+        if said != "ok":
+            yield f"SQLite: {said}"
+    for table, *_ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"a row of {table} belongs to no experiment"
+    for (name,) in connection.execute(
+        "SELECT name FROM experiments WHERE id NOT IN (SELECT experiment FROM events)"
+    ):
+        yield f"the experiment {name!r} has lost all its events"
+    with closing(apsw.Connection(":memory:")) as model:
+        for step in STEPS:
+            model.execute(step)
+        sql = "SELECT name, sql FROM sqlite_schema"
+        meant, found = dict(model.execute(sql)), dict(connection.execute(sql))
+    for name in sorted(meant.keys() | found.keys()):
+        if meant.get(name) != found.get(name):
+            what = "is missing" if name not in found else "is not that of the schema"
+            yield f"{name!r} {what}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tideproof.errors import InputError
 from tideproof.live import events as e
@@ -36,6 +36,20 @@ def check(entries: Sequence[Entry], after: int, before: bytes) -> None:
                 f"says more, and a backup may have it"
             )
         before = each.hash
+
+
+def faults(entries: Iterable[Entry]) -> Iterator[str]:
+    """Say what is wrong wherever an entry does not follow the one before."""
+    seq, before = 0, START
+    for each in entries:
+        if each.seq != seq + 1:
+            lost = f"event {seq + 1} is" if each.seq == seq + 2 else f"events {seq + 1} to {each.seq - 1} are"
+            yield f"{lost} missing"
+        elif _hash(before, each.seq, each.record, each.writer) != each.hash:
+            yield f"event {each.seq} is not what was written"
+        seq, before = each.seq, each.hash
+    if seq == 0:
+        yield "all events are missing"
 
 
 def events(entries: Iterable[Entry]) -> list[e.Event]:

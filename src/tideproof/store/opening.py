@@ -82,7 +82,7 @@ def experiments(url: str) -> Table:
     url
         Where they are, such as `"sqlite:///shop.db"` or `"postgresql://host/db"`.
     """
-    place = place_of(url)
+    place = place_of(url, read_only=True)
     try:
         found = [(each, json.loads(each.about)) for each in place.listed()]
     finally:

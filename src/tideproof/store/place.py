@@ -14,6 +14,9 @@ from tideproof.errors import StoreError
 
 LOSSES = 5  # of a connection, in one call, after which it is given up
 
+# What somebody is told who only reads
+OLDER = "{!r} has schema {} of a store: Experiment.open(url, name, arms) brings it up to date"
+
 
 class Lost(StoreError):
     """A connection was lost in a transaction: unless that was kept, which can be looked up, do it again."""
@@ -74,6 +77,15 @@ class Writer(NamedTuple):
     writer: bytes
     mark: str
     version: str
+
+
+class Whole(NamedTuple):
+    """All of an experiment: what it says of itself, its entries, answers, and who wrote them."""
+
+    about: str
+    entries: Sequence[Entry]
+    answers: Sequence[Answer]
+    writers: Sequence[Writer]
 
 
 class Listed(NamedTuple):
@@ -137,6 +149,14 @@ class Log(Protocol):
         """Return all who wrote."""
         ...
 
+    def answers(self) -> list[Answer]:
+        """Return what was answered under all keys, by key."""
+        ...
+
+    def marks(self) -> list[str]:
+        """Return the marks of all snapshots, whole or not."""
+        ...
+
     def close(self) -> None:
         """Let go of the database; it is opened again when it is needed."""
         ...
@@ -153,8 +173,16 @@ class Place(Protocol):
         """Return the log of a new experiment that has this entry, or that of the same name."""
         ...
 
+    def put(self, name: str, whole: Whole) -> None:
+        """Begin an experiment with all of this, or nothing of it; a name that is there is an InputError."""
+        ...
+
     def listed(self) -> list[Listed]:
         """Return all experiments, by name."""
+        ...
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with the database itself, a sentence each."""
         ...
 
     def close(self) -> None:

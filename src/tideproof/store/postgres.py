@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tideproof.store.place import MARKS, Answer, Entry, Listed, Snapshot, Writer, digest
+from tideproof.errors import InputError
+from tideproof.store.place import MARKS, Answer, Entry, Listed, Snapshot, Whole, Writer, digest
+from tideproof.store.postgres_schema import TRIGGERS
 from tideproof.store.server import Server
 
 _MANY = 1000  # rows in one statement
 _COLUMNS = "seq, at, pulls, record, '', writer, hash"
 
 
-def opened(url: str) -> PostgresPlace:
+def opened(url: str, read_only: bool = False) -> PostgresPlace:
     """Return the store in a database."""
-    return PostgresPlace(Server(url))
+    return PostgresPlace(Server(url, read_only))
 
 
 class PostgresPlace:
@@ -34,6 +36,17 @@ class PostgresPlace:
 
     def create(self, name: str, about: str, first: Entry, writer: Writer) -> PostgresLog:
         """Return the log of a new experiment that has this entry; or that of the same name."""
+        return self._begun(name, Whole(about, [first], [], [writer]))
+
+    def put(self, name: str, whole: Whole) -> None:
+        """Begin an experiment with all of this, or nothing of it."""
+        log, last = self._begun(name, whole), whole.entries[-1]
+        there = log.read(last.seq - 1, last.seq)
+        if not there or there[0].hash != last.hash:  # the same if a commit was kept whose answer was lost
+            raise InputError(f"there is an experiment {name!r} already: choose another name")
+
+    def _begun(self, name: str, whole: Whole) -> PostgresLog:
+        """Write a new experiment, unless there is one of that name, and return what is there."""
 
         def work() -> None:
             try:
@@ -41,12 +54,13 @@ class PostgresPlace:
                 made = self._database.send(
                     "INSERT INTO tideproof.experiments (name, about) VALUES (%s, %s) "
                     "ON CONFLICT DO NOTHING RETURNING id",
-                    (name, about),
+                    (name, whole.about),
                 )
                 if made:
                     log = PostgresLog(self._database, made[0][0])
-                    log.sign(writer)
-                    log.append([first], [], None)
+                    for writer in whole.writers:
+                        log.sign(writer)
+                    log.append(whole.entries, whole.answers, None)
                     log.commit()
             finally:
                 self._database.roll_back()
@@ -63,6 +77,20 @@ class PostgresPlace:
             'tideproof.events WHERE experiment = id ORDER BY seq DESC LIMIT 1) AS e ORDER BY name COLLATE "C"'
         )
         return [Listed(*row) for row in rows]
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with the tables; of the rest the server takes care."""
+        lost = self._database.run(
+            "SELECT name FROM tideproof.experiments WHERE NOT EXISTS "
+            "(SELECT FROM tideproof.events WHERE experiment = id) ORDER BY name"
+        )
+        there = self._database.run(
+            "SELECT tgname FROM pg_trigger WHERE tgrelid = 'tideproof.events'::regclass AND tgenabled <> 'D'"
+        )
+        return [
+            *(f"the experiment {name!r} has lost all its events" for (name,) in lost),
+            *(f"{name!r} is missing" for name in TRIGGERS if (name,) not in there),
+        ]
 
     def close(self) -> None:
         """Let go of the database."""
@@ -212,6 +240,22 @@ class PostgresLog:
             "SELECT writer, mark, version FROM tideproof.writers WHERE experiment = %s", (self._id,)
         )
         return [Writer(*row) for row in rows]
+
+    def answers(self) -> list[Answer]:
+        """Return what was answered under all keys."""
+        rows = self._run(
+            "SELECT key, seq, command, answer FROM tideproof.answers WHERE experiment = %s "
+            'ORDER BY key COLLATE "C"',
+            (self._id,),
+        )
+        return [Answer(*row) for row in rows]
+
+    def marks(self) -> list[str]:
+        """Return the marks of all snapshots."""
+        rows = self._run(
+            "SELECT DISTINCT mark FROM tideproof.snapshots WHERE experiment = %s ORDER BY mark", (self._id,)
+        )
+        return [mark for (mark,) in rows]
 
     def close(self) -> None:
         """Let go of the database."""

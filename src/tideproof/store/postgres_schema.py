@@ -4,6 +4,7 @@ They are in a schema of their own, `tideproof`, so that a store can live in a da
 """
 
 LOCK = 0x54494445  # "TIDE": who holds it may make tables
+TRIGGERS = ("events_stay", "events_are_kept", "events_follow")  # without which events are not safe
 
 STEPS = (
     """

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, StoreError, TideproofError
-from tideproof.store.place import LOSSES, Lost
+from tideproof.store.place import LOSSES, OLDER, Lost
 from tideproof.store.postgres_schema import LOCK, STEPS
 from tideproof.store.urls import public
 
@@ -65,8 +65,8 @@ class Server:
     asked again, which is right for what only reads.
     """
 
-    def __init__(self, url: str) -> None:
-        self.name = public(url)
+    def __init__(self, url: str, read_only: bool = False) -> None:
+        self.name, self._read_only = public(url), read_only
         try:
             self._where = make_conninfo(
                 url, **{k: v for k, v in CALLER.items() if k not in conninfo_to_dict(url)}
@@ -237,8 +237,13 @@ class Server:
                 f"acknowledged, and may be damaged",
                 stacklevel=2,
             )
-        if _version(connection, self.name) != len(STEPS):
+        version = _version(connection, self.name)
+        if version != len(STEPS):
+            if self._read_only:
+                raise InputError(OLDER.format(self.name, version))
             _migrate(connection, self.name)
+        if self._read_only:
+            connection.execute(b"SET default_transaction_read_only = on")
         if self._doubt:  # wait until the server has ended, in one way or the other, what was lost
             connection.execute(f"BEGIN; {self._doubt}; ROLLBACK".encode())
             self._doubt = ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tideproof.errors import InputError
 from tideproof.store.database import Database
-from tideproof.store.place import MARKS, Answer, Entry, Listed, Snapshot, Writer, digest
+from tideproof.store.place import MARKS, Answer, Entry, Listed, Snapshot, Whole, Writer, digest
 from tideproof.store.urls import sqlite_path
 
 _READ = (
@@ -15,16 +16,16 @@ _READ = (
 _END = 2**62
 
 
-def opened(url: str) -> SqlitePlace:
+def opened(url: str, read_only: bool = False) -> SqlitePlace:
     """Return the store in a file."""
-    return SqlitePlace(sqlite_path(url))
+    return SqlitePlace(sqlite_path(url), read_only)
 
 
 class SqlitePlace:
     """A file with experiments."""
 
-    def __init__(self, path: str) -> None:
-        self._database = Database(path)
+    def __init__(self, path: str, read_only: bool = False) -> None:
+        self._database = Database(path, read_only)
 
     def log(self, name: str) -> SqliteLog | None:
         """Return the log of an experiment, None if there is none of that name."""
@@ -33,19 +34,31 @@ class SqlitePlace:
 
     def create(self, name: str, about: str, first: Entry, writer: Writer) -> SqliteLog:
         """Return the log of a new experiment that has this entry; or that of the same name."""
-        database = self._database
-        database.begin()
+        self._database.begin()
         try:
-            log = self.log(name)
-            if log is None:
-                database.run("INSERT INTO experiments (name, about) VALUES (?, ?)", (name, about))
-                log = self.log(name)
-                assert log is not None
-                log.sign(writer)
-                log.append([first], [], None)
-                log.commit()
+            return self.log(name) or self._begun(name, Whole(about, [first], [], [writer]))
         finally:
-            database.roll_back()
+            self._database.roll_back()
+
+    def put(self, name: str, whole: Whole) -> None:
+        """Begin an experiment with all of this, or nothing of it."""
+        self._database.begin()
+        try:
+            if self.log(name) is not None:
+                raise InputError(f"there is an experiment {name!r} already: choose another name")
+            self._begun(name, whole)
+        finally:
+            self._database.roll_back()
+
+    def _begun(self, name: str, whole: Whole) -> SqliteLog:
+        """Write a new experiment, and commit."""
+        self._database.run("INSERT INTO experiments (name, about) VALUES (?, ?)", (name, whole.about))
+        log = self.log(name)
+        assert log is not None
+        for writer in whole.writers:
+            log.sign(writer)
+        log.append(whole.entries, whole.answers, None)
+        log.commit()
         return log
 
     def listed(self) -> list[Listed]:
@@ -55,6 +68,14 @@ class SqlitePlace:
             "AND e.seq = (SELECT max(seq) FROM events WHERE experiment = id) ORDER BY name"
         )
         return [Listed(*row) for row in rows]
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with the file itself."""
+        return self._database.faults()
+
+    def copy_to(self, path: str, show: Callable[[float], None]) -> None:
+        """Write all of it to a file that is not there, as it is at one moment, while others go on."""
+        self._database.copy_to(path, show)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -183,6 +204,20 @@ class SqliteLog:
             "SELECT writer, mark, version FROM writers WHERE experiment = ?", (self._id,)
         )
         return [Writer(*row) for row in rows]
+
+    def answers(self) -> list[Answer]:
+        """Return what was answered under all keys."""
+        rows = self.database.run(
+            "SELECT key, seq, command, answer FROM answers WHERE experiment = ? ORDER BY key", (self._id,)
+        )
+        return [Answer(*row) for row in rows]
+
+    def marks(self) -> list[str]:
+        """Return the marks of all snapshots."""
+        rows = self.database.run(
+            "SELECT DISTINCT mark FROM snapshots WHERE experiment = ? ORDER BY mark", (self._id,)
+        )
+        return [mark for (mark,) in rows]
 
     def close(self) -> None:
         """Let go of the file."""

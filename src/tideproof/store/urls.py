@@ -28,15 +28,15 @@ _SHARED_DRIVES = {
 }  # fmt: skip
 
 
-def place_of(url: str) -> Place:
-    """Return the store at a URL, or say what a URL is."""
+def place_of(url: str, read_only: bool = False) -> Place:
+    """Return the store at a URL, or say what a URL is; to read, it must be there and nothing is changed."""
     if not isinstance(url, str) or "://" not in url:
         raise InputError(f"a store is a URL such as 'sqlite:///shop.db', not {shown(url)}")
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
         raise UnknownName.among("scheme", scheme, SCHEMES, f"in the URL {public(url)!r}")
-    opened: Callable[[str], Place] = import_module(SCHEMES[scheme]).opened
-    return opened(url)
+    opened: Callable[[str, bool], Place] = import_module(SCHEMES[scheme]).opened
+    return opened(url, read_only)
 
 
 def public(url: str) -> str:

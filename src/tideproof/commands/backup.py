@@ -1,0 +1,41 @@
+"""`tideproof backup`: a copy of a store that was looked through."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.commands.experiments import Url
+from tideproof.words import counted
+
+
+def backup_command(
+    url: Url,
+    target: Annotated[
+        str, typer.Argument(metavar="FILE", help="A new SQLite file, or the URL of a store that gets copies.")
+    ],
+) -> None:
+    """Copy all experiments of a store to a new file, while others write, and check the copy.
+
+    The file is a store itself; the way back is the same command. Nothing is ever overwritten. For example
+
+    tideproof backup sqlite:///shop.db shop-monday.db
+
+    tideproof backup sqlite:///shop-monday.db sqlite:///shop.db
+
+    tideproof backup sqlite:///shop.db postgresql://user@host/shop
+    """
+    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.store.backup import backup
+    from tideproof.store.urls import public
+
+    with progress_bar("copying", 1.0, after=PATIENCE) as show_progress:
+        found = backup(url, target, show_progress)
+    events = sum(each.events for each in found.experiments)
+    names = counted(len(found.experiments), "experiment")
+    typer.echo(f"{public(target)}: {names}, {counted(events, 'event')}, checked")
+
+
+COMMAND = Command("backup", backup_command)

@@ -1,0 +1,74 @@
+"""`tideproof experiments`: what is in a store."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.words import counted, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Url = Annotated[str, typer.Argument(metavar="URL", help="Where the store is, such as sqlite:///shop.db")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+def experiments_command(url: Url, as_json: AsJson = False) -> None:
+    """List the experiments in a store: pulls, rewards, what each would select now.
+
+    Nothing is written; programs that have it open go on. For example
+
+    tideproof experiments sqlite:///shop.db
+    """
+    from rich.console import Console
+
+    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.report.experiments import overview
+    from tideproof.store.urls import place_of
+
+    place = place_of(url, read_only=True)
+    try:
+        found = place.listed()
+        rows = []
+        with progress_bar("reading", len(found), "experiments", after=PATIENCE) as show_progress:
+            for done, each in enumerate(found):
+                show_progress(done, f"reading {each.name}")
+                rows.append(overview(place, each))
+    finally:
+        place.close()
+    if as_json:
+        typer.echo(json.dumps(rows))
+    else:
+        show(Console(), rows)
+
+
+COMMAND = Command("experiments", experiments_command)
+
+
+def show(console: Console, rows: list[dict[str, Any]]) -> None:
+    """Print the table."""
+    from tideproof.report.screen import PLAIN, Column, tables
+    from tideproof.report.story import age
+
+    def numbers(name: str) -> list[str]:
+        return ["\N{EN DASH}" if row[name] is None else f"{row[name]:,}" for row in rows]
+
+    if not rows:
+        console.print("no experiments")
+        return
+    columns = [
+        Column("arms", [f"{len(row['arms'])}" for row in rows]),
+        *(Column(name, numbers(name)) for name in ("pulls", "out", "told", "budget")),
+        Column("verdict", [printable(row["verdict"]) for row in rows], left=True),
+        Column("last event", [age(time.time() - row["last"]) for row in rows]),
+    ]
+    names = Column("name", [printable(row["name"]) for row in rows], left=True)
+    for table in tables(names, columns, console.width, space=2, **PLAIN):
+        console.print(table)
+    said = "verdict: the arm it would select now (probability that it is the best); last event: how long ago"
+    console.print(f"{counted(len(rows), 'experiment')}; {said}", style="dim", highlight=False)

@@ -1,0 +1,33 @@
+"""`tideproof export`: an experiment of a store as a JSON file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.commands.experiments import Url
+from tideproof.commands.show import Name
+from tideproof.words import counted
+
+File = Annotated[Path, typer.Argument(metavar="FILE.json", help="As Experiment.save writes it.")]
+
+
+def export_command(url: Url, name: Name, file: File) -> None:
+    """Write an experiment of a store to a JSON file, which Experiment.load and import read.
+
+    The store goes on as it is. Idempotency keys stay there; the rest is in the file. For example
+
+    tideproof export sqlite:///shop.db prices prices.json
+    """
+    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.store.carrying import export
+
+    with progress_bar(f"reading {name}", 1, after=PATIENCE):
+        events = export(url, name, file)
+    typer.echo(f"{file}: {counted(events, 'event')}")
+
+
+COMMAND = Command("export", export_command)

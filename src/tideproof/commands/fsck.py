@@ -1,0 +1,79 @@
+"""`tideproof fsck`: whether a store is what was written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.commands.experiments import AsJson, Url
+from tideproof.words import counted, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tideproof.store.fsck import Found
+
+
+def fsck_command(
+    url: Url,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of one experiment; else all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a store: hashes, order, every event folded again, snapshots and asked arms compared.
+
+    Nothing is written or repaired; programs that have it open go on. For example
+
+    tideproof fsck sqlite:///shop.db
+    """
+    from rich.console import Console
+
+    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.store.fsck import fsck
+    from tideproof.store.urls import place_of
+    from tideproof.table import plain
+
+    place = place_of(url, read_only=True)
+    try:
+        with progress_bar("checking", 1.0, after=PATIENCE) as show_progress:
+            found = fsck(place, name, show_progress)
+    finally:
+        place.close()
+    if as_json:
+        typer.echo(json.dumps(plain(found)))
+    else:
+        show(Console(), found)
+    if found.all_faults:
+        raise typer.Exit(1)
+
+
+COMMAND = Command("fsck", fsck_command, {1: "something is wrong"})
+
+
+def show(console: Console, found: Found) -> None:
+    """Print what was checked, and below it what is wrong."""
+    from rich.text import Text
+
+    from tideproof.report.screen import PLAIN, Column, tables
+
+    rows = found.experiments
+    if rows:
+        columns = [
+            Column("events", [f"{row.events:,}" for row in rows]),
+            Column("asks computed again", [f"{row.asked:,}" for row in rows]),
+            Column("asks trusted", [f"{row.trusted:,}" for row in rows]),
+            Column("snapshots compared", [f"{row.snapshots:,}" for row in rows]),
+            Column("of other code", [f"{row.others:,}" for row in rows]),
+            Column("faults", [f"{len(row.faults):,}" for row in rows]),
+        ]
+        names = Column("experiment", [printable(row.name) for row in rows], left=True)
+        for table in tables(names, columns, console.width, space=2, **PLAIN):
+            console.print(table)
+        console.print()
+    faults = found.all_faults
+    for fault in faults:
+        console.print(Text(printable(fault), style="red"))
+    said = f"{counted(len(faults), 'fault')}: a backup may help" if faults else "nothing is wrong"
+    console.print(Text(said, style="bold red" if faults else "bold green"))

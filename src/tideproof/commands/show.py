@@ -1,0 +1,144 @@
+"""`tideproof show`: one experiment of a store, as it is now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tideproof.commands.command import Command
+from tideproof.commands.experiments import AsJson, Url
+from tideproof.commands.numbers import whole_option
+from tideproof.words import PERCENT, PLAIN, Figures, counted, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the experiment.")]
+
+_MISSING = "\N{EN DASH}"
+OLDEST = 10  # pulls out that are shown
+
+
+def show_command(
+    url: Url,
+    name: Name,
+    events: Annotated[int, whole_option("How many of the last events are shown.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show an experiment of a store: what it would select, its arms, pulls that are out, the last events.
+
+    Nothing is written; programs that have it open go on. For example
+
+    tideproof show sqlite:///shop.db prices
+
+    tideproof show sqlite:///shop.db prices --events 100
+    """
+    from rich.console import Console
+
+    from tideproof.checks import whole
+    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.report.experiments import page
+    from tideproof.store.seen import known, seen
+    from tideproof.store.urls import place_of
+
+    wanted = whole("--events", events, 0)
+    place = place_of(url, read_only=True)
+    try:
+        with progress_bar(f"reading {name}", 2, "steps", after=PATIENCE) as show_progress:
+            run = seen(known(place, name))
+            show_progress(1)
+            found = page(run, name, wanted)
+    finally:
+        place.close()
+    if as_json:
+        typer.echo(json.dumps(found))
+    else:
+        show(Console(), found)
+
+
+COMMAND = Command("show", show_command)
+
+
+def show(console: Console, found: dict[str, Any]) -> None:
+    """Print the page."""
+    from rich.text import Text
+
+    budget = "no budget" if found["budget"] is None else f"budget {found['budget']:,}"
+    facts = [found["policy"], budget, counted(found["pulls"], "pull"), f"{found['told']:,} told"]
+    facts += [f"{len(found['out']):,} out", f"{found['lost']:,} lost", found["standing"]]
+    console.print(
+        Text(printable(found["name"]), style="bold"), Text(printable(", ".join(facts)), style="dim")
+    )
+    console.print(Text(printable(found["sentence"])))
+    _print(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
+    if found["out"]:
+        _print(console, _out_columns(found["out"][:OLDEST]))
+        if len(found["out"]) > OLDEST:
+            console.print(f"the oldest {OLDEST} of {len(found['out']):,}", style="dim", highlight=False)
+    if found["last_events"]:
+        _print_events(console, found["last_events"])
+        said = f"{counted(found['events'], 'event')} in all, times in UTC"
+        console.print(said, style="dim", highlight=False)
+
+
+def _print(console: Console, columns: Sequence[Any]) -> None:
+    from tideproof.report import screen
+
+    first, *others = columns
+    console.print()
+    for table in screen.tables(first, others, console.width, space=2, **screen.PLAIN):
+        console.print(table)
+
+
+def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
+    """Print number, time and what happened, which takes as many lines as it needs."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    from tideproof.report.screen import PLAIN
+    from tideproof.report.story import time_of
+
+    table = RichTable(**PLAIN)
+    table.add_column("event", justify="right", no_wrap=True)
+    table.add_column("when", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for event in events:
+        said = event["said"] + (f" (by {event['by']})" if event["by"] else "")
+        table.add_row(f"{event['number']:,}", time_of(event["at"]), Text(printable(said)))
+    console.print()
+    console.print(table)
+
+
+def _arm_columns(rows: list[dict[str, Any]], means: Figures) -> list[Any]:
+    from tideproof.report.screen import Column
+
+    def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
+        return Column(header, [write(row) for row in rows], left)
+
+    def mean(name: str) -> Callable[[dict[str, Any]], str]:
+        return lambda row: _MISSING if row[name] is None else means.within(row[name], row["low"], row["high"])
+
+    return [
+        column(
+            "arm", lambda row: printable(row["arm"]) + (" (retired)" if row["retired"] else ""), left=True
+        ),
+        column("adjusted mean", mean("mean")),
+        column("95 % interval", lambda row: means.interval(row["low"], row["high"]) or _MISSING),
+        column("raw mean", mean("raw_mean")),
+        *(Column(name, [f"{row[name]:,}" for row in rows]) for name in ("rewards", "pulls", "out")),
+    ]
+
+
+def _out_columns(out: list[dict[str, Any]]) -> list[Any]:
+    from tideproof.report.screen import Column
+    from tideproof.report.story import age
+
+    return [
+        Column("pull out", [pull["id"] for pull in out], left=True),
+        Column("arm", [printable(pull["arm"]) for pull in out], left=True),
+        Column("environment", [printable(str(pull["environment"])) for pull in out], left=True),
+        Column("for", [age(pull["age"]) for pull in out]),
+    ]

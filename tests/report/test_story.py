@@ -1,0 +1,91 @@
+"""Events in words: every kind, with the pulls that they mean."""
+
+from typing import get_args
+
+import pytest
+
+import tideproof as tp
+from tideproof.live import events as e
+from tideproof.report import story
+from tideproof.report.story import age
+
+
+@pytest.fixture
+def run():
+    now = [1.7e9]
+    run = tp.Experiment(["A", "B"], budget=60, lease=100.0, seed=1, clock=lambda: now[0])
+    run.tell(run.ask(environment="monday"), 1.5)
+    run.tell_many(run.ask(environment="monday", n=3), [1.0, 2.0, 3.0])
+    run.tell_many(run.ask(environment="monday", n=4), [1.0, 2.0, 3.0, 2.0])
+    run.cancel(run.ask(environment=2, by="ann"))
+    run.ask(environment=2)
+    now[0] += 200.0
+    run.correct(run.history()["pull"][0], 1.25)
+    run.tell_summary(arm="A", environment=2, n=10, mean=2.0, variance=1.0, key="night")
+    run.ask(unit="visitor", environment=2)
+    run.forget_units()
+    run.add_arm("C")
+    run.retire_arm("B")
+    run.extend(100)
+    run.extend(None)
+    run.pause("rain"), run.resume(), run.note("sun", by="bob"), run.stop("enough")
+    return run
+
+
+def test_all_that_happened(run):
+    ids = run.history()["pull"]
+    arms = run.history()["arm"]
+    told = story.story(run._state, 1000)
+    lines = [row["said"] for row in told]
+    assert [row["number"] for row in told] == list(range(1, len(run.events()) + 1))
+    assert lines[0] == "began: arms A and B; budget 60; policy contrast"
+    assert lines[1] == f"asked for {ids[0]} ({arms[0]}, 'monday')"
+    assert lines[2] == f"told 1.5 for {ids[0]} ({arms[0]}, 'monday')"
+    assert lines[3].startswith(f"asked for {ids[1]}, {ids[2]} and {ids[3]} in 'monday': ")
+    assert lines[4] == f"told 1, 2 and 3 for {ids[1]}, {ids[2]} and {ids[3]}"
+    assert lines[5] == "asked for 4 pulls in 'monday': 2 of A and 2 of B"
+    assert lines[6] == "told 4 rewards, 2 on average"
+    assert (told[7]["by"], told[8]["said"]) == ("ann", f"cancelled {ids[8]} ({arms[8]}, 2)")
+    assert f"expired: {ids[9]} ({arms[9]}, 2)" in lines
+    assert f"corrected to 1.25: {ids[0]} ({arms[0]}, 'monday')" in lines
+    assert "told 10 rewards of A in 2 at once: mean 2, variance 1 (key 'night')" in lines
+    assert any(line.startswith("shares of the next ") and line.endswith(" %") for line in lines)
+    assert f"asked for {ids[10]} ({arms[10]}, 2) for a unit" in lines
+    assert lines[-9:] == [
+        "the salt of units: deleted", "a new arm: C", "retired: B", "the budget is 100", "the budget is open",
+        "paused: rain", "resumed", "note: sun", "stopped: enough",
+    ]  # fmt: skip
+
+
+def test_the_last_ones_name_the_same_pulls(run):
+    everything = story.story(run._state, 1000)
+    for count in range(len(everything) + 1):
+        assert story.story(run._state, count) == everything[len(everything) - count :]
+
+
+def test_the_others():
+    run = tp.Experiment(["A", "B"], confidence=0.9, budget=50, seed=1)
+    book = run._state.book
+    for event, said in (
+        (e.Opened(0.0, None, "ab"), "goes on, with ids that begin with ab"),
+        (e.Sure(0.0, None, 1, "proven", 0.9), "sure at 90 % (proven): B"),
+        (e.Warmed(0.0, None, ((0, 1, 3, 1.0, 2.0), (1, 1, 2, 1.0, 2.0))), "5 rewards from before"),
+        (e.Carried(0.0, None, {}), "taken over from the file of an older version"),
+        (e.Salted(0.0, None, "ab"), "the salt of units: set"),
+        (e.Expired(0.0, None, (0, 1, 2, 3), 0.5), "expired: 4 pulls, with the reward 0.5"),
+    ):
+        assert "".join(story._SAID[type(event)](event, book, 0)) == said
+
+
+def test_no_kind_is_forgotten():
+    assert set(story._SAID) == set(get_args(e.Event))
+
+
+def test_ages():
+    assert [age(x) for x in (-5.0, 89.0, 91.0, 5399.0, 129_601.0)] == [
+        "0 s",
+        "89 s",
+        "1.5 min",
+        "90.0 min",
+        "1.5 d",
+    ]

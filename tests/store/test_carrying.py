@@ -1,0 +1,189 @@
+"""Experiments from place to place: they go on exactly, and no id is given out twice."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tideproof as tp
+from store.stores import ARMS, bytes_of, check_refold, opened, play, url_of
+from tideproof.live import events as e
+from tideproof.store import carrying, loading
+from tideproof.store.backup import backup
+from tideproof.store.place import Whole
+from tideproof.store.urls import place_of
+
+OLD = Path(__file__).parent.parent / "live" / "format_2.json"  # of tideproof 0.1.0
+
+
+def copied(source, target):
+    """Copy all experiments of a store into another one."""
+    places = place_of(source, read_only=True), place_of(target)
+    try:
+        return carrying.copy_all(*places, lambda share: None)
+    finally:
+        for place in places:
+            place.close()
+
+
+def busy(folder, **options):
+    """Return an experiment to which much has happened."""
+    run = opened(folder, **options)
+    play(run, 30)
+    run.ask(unit="visitor", environment="x")
+    run.ask(environment="x", n=3)
+    run.add_arm("D")
+    run.extend(6000, by="ann")
+    run.once("job", run.ask, environment="y")
+    return run
+
+
+def test_the_file_is_the_one_that_save_writes(place, tmp_path):
+    run = busy(place)
+    run.save(tmp_path / "saved.json")
+    events = carrying.export(url_of(place), "prices", tmp_path / "exported.json")
+    assert events == len(run.events())
+    assert (tmp_path / "exported.json").read_bytes() == (tmp_path / "saved.json").read_bytes()
+
+
+def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
+    run = busy(place)
+    run.save(tmp_path / "a.json")
+    out = run.pulls_out()
+    for name in ("copy", "twin"):
+        assert carrying.take_in(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
+    copy, twin = (tp.Experiment.open(url_of(place), name) for name in ("copy", "twin"))
+    assert copy.pulls_out() == out
+    assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
+    assert copy.recommend() == run.recommend()
+    asked = [each.ask(environment="z") for each in (run, copy, twin, tp.Experiment.load(tmp_path / "a.json"))]
+    assert len({pull.arm for pull in asked}) == 1
+    assert len({pull.id for pull in asked}) == 4
+    copy.tell(out[0].id, 3.0)
+    assert copy.history()["reward"].count(3.0) == 1
+    check_refold(copy)
+    assert copy.events()[: len(run.events()) - 1] == run.events()[:-1]
+
+
+def test_a_long_file_brings_its_snapshot(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "FEWEST", 200)
+    alone = tp.Experiment(ARMS, budget=5000, seed=3)
+    play(alone, 150)
+    alone.save(tmp_path / "a.json")
+    carrying.take_in(tmp_path / "a.json", url_of(tmp_path), "prices")
+    run = tp.Experiment.open(url_of(tmp_path), "prices")
+    assert loading.load(run._shared.log).snapshot == len(alone.events()) + 1
+    check_refold(run)
+    (found,) = backup(url_of(tmp_path), str(tmp_path / "b.db")).experiments
+    assert (found.faults, found.snapshots) == ((), 1)
+
+
+def test_a_file_of_an_older_version(tmp_path):
+    carrying.take_in(OLD, url_of(tmp_path), "prices")
+    run, before = tp.Experiment.open(url_of(tmp_path), "prices"), tp.Experiment.load(OLD)
+    assert tp.experiments(url_of(tmp_path))["pulls"] == [len(before._state.book.pulls)]
+    assert [run.ask().arm for _ in range(4)] == [before.ask().arm for _ in range(4)]
+    check_refold(run)
+
+
+def test_what_cannot_be_imported_leaves_nothing(tmp_path):
+    (tmp_path / "no.json").write_text(json.dumps({"some": "thing"}))
+    for path, said in ((tmp_path / "no.json", "is not a saved"), (tmp_path / "none.json", "no such file")):
+        with pytest.raises(tp.InputError, match=said):
+            carrying.take_in(path, url_of(tmp_path), "prices")
+    assert not (tmp_path / "shop.db").exists()
+
+
+def test_a_name_twice(place, tmp_path):
+    run = opened(place)
+    run.save(tmp_path / "a.json")
+    with pytest.raises(tp.InputError, match="there is an experiment 'prices' already"):
+        carrying.take_in(tmp_path / "a.json", url_of(place), "prices")
+    with pytest.raises(tp.InputError, match="name must be a string"):
+        carrying.take_in(tmp_path / "a.json", url_of(place), "")
+    assert len(run.events()) == 1
+    assert tp.experiments(url_of(place))["name"] == ["prices"]
+
+
+def test_a_copy_in_another_store_has_everything(place, tmp_path):
+    run = busy(place)
+    tp.Experiment.open(url_of(place), "colours", ["red", "blue"]).close()
+    check_copy(run, url_of(place), url_of(tmp_path, "other.db"))
+
+
+def test_a_file_becomes_a_database(tmp_path, postgres):
+    run = busy(tmp_path)
+    tp.Experiment.open(url_of(tmp_path), "colours", ["red", "blue"]).close()
+    check_copy(run, url_of(tmp_path), postgres)
+
+
+def check_copy(run, url, other):
+    assert copied(url, other) == ["colours", "prices"]
+    copy = tp.Experiment.open(other, "prices")
+    assert copy.events()[:-1] == run.events()
+    assert isinstance(copy.events()[-1], e.Opened)
+    assert copy.once("job", copy.ask, environment="y") == run.once("job", run.ask, environment="y")
+    assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
+    assert bytes_of(copy._state)[1:] == bytes_of(run._state)[1:]
+    mine, theirs = run.ask(environment="z"), copy.ask(environment="z")
+    assert mine.arm == theirs.arm
+    assert mine.id != theirs.id
+    check_refold(copy)
+    with pytest.raises(tp.InputError, match="'colours' already: nothing was copied"):
+        copied(url, other)
+
+
+def test_snapshots_go_along(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "FEWEST", 200)
+    run = opened(place)
+    play(run, 150)
+    copied(url_of(place), url_of(tmp_path, "other.db"))
+    copy = tp.Experiment.open(url_of(tmp_path, "other.db"), "prices")
+    assert loading.load(copy._shared.log).snapshot == loading.load(run._shared.log).snapshot > 0
+    check_refold(copy)
+
+
+def test_who_only_reads_changes_nothing(tmp_path):
+    shutil.copy(Path(__file__).parent / "schema_1.db", tmp_path / "shop.db")
+    (tmp_path / "shop.db").chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        before = (tmp_path / "shop.db").read_bytes()
+        assert tp.experiments(url_of(tmp_path))["pulls"] == [4]
+        with pytest.raises(tp.StoreError, match="cannot be written"):
+            place_of(url_of(tmp_path), read_only=True).log("prices").begin(lambda: None)
+        assert [path.name for path in tmp_path.iterdir()] == ["shop.db"]
+        assert (tmp_path / "shop.db").read_bytes() == before
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_who_cannot_write_sees_what_others_have_just_written(tmp_path):
+    run = opened(tmp_path)
+    play(run, 5)
+    tmp_path.chmod(0o555)
+    try:
+        assert tp.experiments(url_of(tmp_path))["pulls"] == [5]
+        run.ask(environment="x")
+        assert tp.experiments(url_of(tmp_path))["pulls"] == [6]
+    finally:
+        tmp_path.chmod(0o755)
+    check_refold(run)
+
+
+def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path):
+    with pytest.raises(tp.MissingFile, match="no such file"):
+        tp.experiments(url_of(tmp_path))
+    (tmp_path / "shop.db").touch()
+    with pytest.raises(tp.InputError, match=r"has schema 0 of a store: Experiment\.open"):
+        tp.experiments(url_of(tmp_path))
+    assert (tmp_path / "shop.db").stat().st_size == 0
+
+
+def test_nor_are_tables_made_by_reading(postgres):
+    with pytest.raises(tp.InputError, match=r"has schema 0 of a store: Experiment\.open"):
+        tp.experiments(postgres)
+    opened(postgres).close()
+    with pytest.raises(tp.StoreError, match="cannot be written"):
+        place_of(postgres, read_only=True).put("other", Whole("", [], [], []))

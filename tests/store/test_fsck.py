@@ -1,0 +1,213 @@
+"""fsck finds damage of every kind, and nothing where there is none."""
+
+import json
+import random
+import shutil
+
+import pytest
+
+import tideproof as tp
+from store.stores import bytes_of, in_threads, opened, play, run_sql, url_of
+from tideproof.live import snapshot as packing
+from tideproof.store import loading
+from tideproof.store.backup import backup
+from tideproof.store.fsck import fsck
+from tideproof.store.place import Snapshot
+from tideproof.store.urls import place_of
+
+
+def checked(url, name=None):
+    place = place_of(url, read_only=True)
+    try:
+        return fsck(place, name)
+    finally:
+        place.close()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a store with 302 events and a snapshot of 200 of them."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "FEWEST", 200)
+        run = opened(folder)
+        play(run, 150)
+        run.once("job", run.ask, environment="x")
+        run.close()
+    return folder / "shop.db"
+
+
+@pytest.fixture
+def run(tmp_path, made):
+    shutil.copy(made, tmp_path / "shop.db")
+    return tp.Experiment.open(url_of(tmp_path), "prices")
+
+
+def damage(run, *statements):
+    """Change a store behind the back of its triggers, which are as they were afterwards."""
+    connection = run._shared.log.database.connection
+    triggers = list(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
+    with connection:
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+        for _, sql in triggers:
+            connection.execute(sql)
+
+
+def test_nothing_is_wrong(tmp_path, run):
+    tp.Experiment.open(url_of(tmp_path), "colours", ["red", "blue"]).ask(unit="visitor", environment=1)
+    found = checked(url_of(tmp_path))
+    assert found.all_faults == []
+    colours, prices = found.experiments
+    assert (prices.events, prices.asked, prices.trusted, prices.snapshots) == (302, 151, 0, 1)
+    assert (colours.asked, colours.trusted, colours.snapshots) == (0, 1, 0)
+    assert [each.name for each in checked(url_of(tmp_path), "prices").experiments] == ["prices"]
+    with pytest.raises(tp.UnknownName, match="unknown experiment 'price'"):
+        checked(url_of(tmp_path), "price")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4",
+            "event 4 is not what was",
+        ),
+        ("UPDATE events SET hash = zeroblob(16) WHERE seq = 302", "event 302 is not what was written"),
+        ("UPDATE events SET writer = zeroblob(8) WHERE seq = 7", "event 7 is not what was written"),
+        ("DELETE FROM events WHERE seq = 9", "event 9 is missing"),
+        ("DELETE FROM events WHERE seq BETWEEN 9 AND 11", "events 9 to 11 are missing"),
+        ("DELETE FROM events WHERE seq = 1", "event 1 is missing"),
+        ("DELETE FROM events WHERE seq > 290", "the key 'job' is that of event 302, which is missing"),
+        ("DELETE FROM events WHERE seq > 190", "a snapshot is of 200 events: those at the end are missing"),
+        ("UPDATE events SET at = at + 1 WHERE seq = 5", "beside event 5 is not that of the event"),
+        ("UPDATE events SET pulls = 9 WHERE seq = 302", "beside event 302 is not that of the event"),
+        ("UPDATE snapshots SET contents = x'00'", "the snapshot of 200 events is damaged"),
+        ("UPDATE snapshots SET hash = zeroblob(16)", "the snapshot of 200 events is damaged"),
+        ("UPDATE experiments SET about = replace(about, '5000', '60')", "what the list of experiments says"),
+        ("UPDATE events SET record = x'00ff' WHERE seq = 6", "cannot be read"),
+    ],
+)
+def test_planted_damage(tmp_path, run, statement, said):
+    damage(run, statement)
+    found = checked(url_of(tmp_path))
+    assert found.faults == ()
+    assert any(said in fault for fault in found.experiments[0].faults), found
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("DROP TRIGGER events_stay", "'events_stay' is missing"),
+        ("CREATE TABLE more (x)", "'more' is not that of the schema"),
+        ("DELETE FROM experiments", "a row of events belongs to no experiment"),
+    ],
+)
+def test_damage_to_the_whole(tmp_path, run, statement, said):
+    connection = run._shared.log.database.connection
+    connection.execute("PRAGMA foreign_keys = 0")
+    connection.execute(statement)
+    assert said in checked(url_of(tmp_path)).faults
+
+
+def test_an_experiment_without_events(tmp_path, run):
+    damage(run, "DELETE FROM events")
+    assert checked(url_of(tmp_path)).faults == ("the experiment 'prices' has lost all its events",)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 4",
+            "event 4 is not what was",
+        ),
+        ("DELETE FROM events WHERE seq BETWEEN 9 AND 11", "events 9 to 11 are missing"),
+        ("UPDATE snapshots SET contents = '\\x00'", "the snapshot of 200 events is damaged"),
+        ("DELETE FROM events", "the experiment 'prices' has lost all its events"),
+        ("DROP TRIGGER events_stay ON events", "'events_stay' is missing"),
+    ],
+)
+def test_planted_damage_in_postgresql(made, postgres, statement, said):
+    backup(f"sqlite:///{made}", postgres)
+    assert checked(postgres).all_faults == []
+    run_sql(postgres, f"SET session_replication_role = replica; {statement}")  # no triggers, for once
+    found = checked(postgres).all_faults
+    assert len(found) == 1
+    assert said in found[0]
+
+
+def test_a_snapshot_that_is_whole_but_wrong(tmp_path, run):
+    log = run._shared.log
+    good = log.snapshot(packing.mark_of(run.policy))
+    book, numbers = packing._unpacked(json.loads(good.contents))
+    book[3][3][0] += 1.0  # the first reward
+    log.database.run("DELETE FROM snapshots")
+    log.keep(Snapshot(good.seq, good.mark, good.hash, packing.packed_whole([book, numbers])))
+    (found,) = checked(url_of(tmp_path)).experiments
+    assert found.faults == ("the snapshot of 200 events is not what they add up to",)
+    assert found.asked == 151
+
+
+def test_snapshots_of_other_code_are_checked_for_being_whole(tmp_path, run):
+    log = run._shared.log
+    good = log.snapshot(packing.mark_of(run.policy))
+    log.keep(good._replace(mark="older code", contents=b"something else"))
+    (found,) = checked(url_of(tmp_path)).experiments
+    assert (found.faults, found.snapshots, found.others) == ((), 1, 1)
+
+
+def test_an_arm_that_this_code_would_not_ask_for(tmp_path):
+    """Somebody with the same mark wrote another arm, with all hashes right."""
+    run = opened(tmp_path)
+    play(run, 10)
+    state = run._state
+    ask = state.numbers.ask
+    state.numbers.ask = lambda *args: [(arm + 1) % 3 for arm in ask(*args)]
+    run.ask(environment="x")
+    (found,) = checked(url_of(tmp_path)).experiments
+    assert found.faults == ("event 22 asks for other arms than the same code chooses now",)
+
+
+def test_a_policy_that_nobody_knows_here(tmp_path, monkeypatch):
+    opened(tmp_path).close()
+    monkeypatch.setattr("tideproof.live.saving.policy_names", lambda: [])
+    (found,) = checked(url_of(tmp_path)).experiments
+    assert "which is not registered here" in found.faults[0]
+
+
+def test_while_others_write_nothing_seems_wrong(tmp_path, run):
+    more = tp.Experiment.open(url_of(tmp_path), "prices")
+    found = in_threads(
+        lambda: play(more, 120), lambda: [checked(url_of(tmp_path)).all_faults for _ in range(3)]
+    )
+    assert found[1] == [[], [], []]
+
+
+def test_a_flipped_bit_of_an_event_is_found_and_no_other_changes_anything(tmp_path, run):
+    """What is not found is not read: free bytes of SQLite's pages, or the mark of some code."""
+    before = bytes_of(loading.load(run._shared.log, snapshots=False).state)
+    events = [each.record.encode() for each in run._shared.log.read(0)]
+    run.close()
+    whole, rng = (tmp_path / "shop.db").read_bytes(), random.Random(5)
+
+    def flipped(text, place):
+        return text[:place] + bytes([text[place] ^ 1 << rng.randrange(8)]) + text[place + 1 :]
+
+    def faults(damaged):
+        (tmp_path / "flipped.db").write_bytes(damaged)
+        try:
+            return checked(url_of(tmp_path, "flipped.db")).all_faults
+        except tp.TideproofError as error:
+            return [str(error)]
+
+    for record in rng.sample(events, 20):
+        assert whole.count(record) > 0  # pages keep old copies in their free bytes
+        assert faults(whole.replace(record, flipped(record, rng.randrange(len(record)))))
+    for _ in range(30):
+        if not faults(flipped(whole, rng.randrange(100, len(whole)))):
+            again = tp.Experiment.open(url_of(tmp_path, "flipped.db"), "prices")
+            assert bytes_of(loading.load(again._shared.log, snapshots=False).state) == before
+            again.close()
