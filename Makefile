@@ -26,7 +26,8 @@ hooks: $(READY)
 	$(BIN)/pre-commit install
 
 faults: $(READY)
-	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/live/test_interruptions.py tests/live/test_damage.py
+	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/live/test_interruptions.py tests/live/test_damage.py \
+		tests/live/test_experiment.py::test_updates_do_not_drift
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants $(MUTANTS)

@@ -176,7 +176,7 @@ def test_additivity_keeps_its_size():
 @pytest.mark.parametrize("by", ["arm", "environment"])
 def test_additivity_keeps_its_size_under_unequal_noise_and_the_common_test_does_not(by):
     """Cells of 4 to 9 rewards."""
-    logs, level, rejected, common = 2000, 0.05, 0, 0
+    logs, level, rejected, common = 1000, 0.05, 0, 0
     random = np.random.default_rng(22)
     cells = [(i, j) for i in range(4) for j in range(6) if (i + j) % 3]
     counts = random.integers(4, 10, size=len(cells))
@@ -197,7 +197,7 @@ def test_additivity_keeps_its_size_under_unequal_noise_and_the_common_test_does_
 
 def test_additivity_keeps_its_size_where_few_variances_serve_many_cells():
     """Three arms on twenty days, three rewards each; the test before this one rejected one log in 1,500."""
-    logs, level, rejected = 2000, 0.05, 0
+    logs, level, rejected = 1000, 0.05, 0
     random = np.random.default_rng(23)
     arm, day = np.tile(np.repeat(np.arange(3), 3), 20), np.repeat(np.arange(20), 9)
     for _ in range(logs):
