@@ -154,7 +154,10 @@ def _check_version(version: str) -> None:
 
 def _prepare(connection: apsw.Connection, path: str) -> None:
     """Make the tables that are missing, or say that the file is none of ours."""
-    if _version(connection, path) == len(STEPS):
+    connection.execute("BEGIN")  # others may be making them
+    known = _version(connection, path)
+    connection.execute("COMMIT")
+    if known == len(STEPS):
         return
     connection.execute("BEGIN IMMEDIATE")
     with_ours = _version(connection, path)
