@@ -4,6 +4,7 @@ import pytest
 
 import tideproof as tp
 from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, url_of
+from tideproof.live.happened import Happened
 from tideproof.store import loading
 from tideproof.store.recompute import recompute
 from tideproof.store.sqlite import SqliteLog
@@ -242,7 +243,9 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(tmp_path,
     assert log.database.run("SELECT seq FROM snapshots") == [(200,)]
     fresh = tp.Experiment.open(url_of(tmp_path), "prices", ARMS)
     assert fresh._shared._snapshot == 200
-    assert fresh._state.events._before is None  # the events before were not read
+    happened = fresh._state.events
+    assert isinstance(happened, Happened)
+    assert happened._before is None  # the events before were not read
     assert bytes_of(fresh._state) == bytes_of(run._state)
     assert fresh.history() is not None
     assert fresh.events() == run.events()

@@ -40,7 +40,7 @@ def test_what_is_given_must_be_what_it_has(tmp_path):
         with pytest.raises(tp.InputError, match="linlucb" if name == "policy" else f"has {name}="):
             tp.Experiment.open(url, "prices", **{name: value})
     with pytest.raises(tp.UnknownName, match="unknown option 'budgets'"):
-        tp.Experiment.open(url, "prices", budgets=5)
+        tp.Experiment.open(url, "prices", **{"budgets": 5})
     run.add_arm("D")
     run.extend(6000)
     tp.Experiment.open(url, "prices", ARMS, budget=5000).close()  # as it began

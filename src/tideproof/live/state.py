@@ -79,6 +79,21 @@ class State(Effects):
             self._apply(event)
             self._done += 1
 
+    def follow(self, happened: Sequence[e.Event]) -> None:
+        """Take in events of others, which were checked when they happened.
+
+        Where that is interrupted, half of it is taken in: the log must be read again. Copies to go back to
+        would be a quarter of the work.
+        """
+        self.fold()
+        for event in happened:
+            self.events.append(event)
+            self.apply(event, self.touched(event))
+            self.numbers.finish()
+            self._done += 1
+        self._before = None
+        self.numbers.save(())  # forgets the steps since the last copy
+
     def skip_to_end(self, contents: Any, check: Check) -> None:
         """Take in all events at once, their arithmetic done by who saved `contents`."""
         numbers, self.numbers = self.numbers, cast(Numbers, Silent())

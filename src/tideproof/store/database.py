@@ -21,7 +21,7 @@ except ImportError:
 
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
-_PAUSE = 0.001  # seconds at most between two tries
+_PAUSE = 0.002  # seconds at most between two tries
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,  # FULL: what is acknowledged survives a power failure

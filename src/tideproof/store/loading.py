@@ -63,9 +63,7 @@ def catch_up(log: Log, state: State, position: Position) -> Position:
     if not new:
         return position
     happened = kept.events(new)
-    for event in happened:
-        state.events.append(event)
-    state.fold()
+    state.follow(happened)
     if any(isinstance(event, e.Salted) for event in happened):
         state.events[:] = e.without_old_salts(state.events)
     return Position(new[-1].seq, new[-1].hash)
