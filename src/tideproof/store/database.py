@@ -21,7 +21,8 @@ except ImportError:
 
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
-_PAUSE = 0.002  # seconds at most between two tries
+_PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: first, and in the end
+_FOLLOW = 0.02  # seconds between two looks at what others do: to look at every change keeps all awake
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,  # FULL: what is acknowledged survives a power failure
@@ -80,21 +81,25 @@ class Database:
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
         """Lock out all other writers; `waiting` is called while they write."""
-        connection, end = self.connection, time.monotonic() + PATIENCE
+        connection, begun = self.connection, time.monotonic()
+        follow, pause = begun + _FOLLOW, _PAUSE
         while True:
             connection.set_busy_timeout(0)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return
             except apsw.BusyError as error:
-                if time.monotonic() > end:
+                if time.monotonic() > begun + PATIENCE:
                     raise self._said(error) from error
             except apsw.Error as error:
                 raise self._said(error) from error
             finally:
                 connection.set_busy_timeout(int(PATIENCE * 1000))
-            waiting()
-            time.sleep(random.random() * _PAUSE)
+            if time.monotonic() > follow:
+                waiting()
+                follow = time.monotonic() + _FOLLOW
+            time.sleep(random.random() * pause)
+            pause = min(1.5 * pause, _LONGEST)
 
     def roll_back(self) -> None:
         """End a transaction without a trace, if there is one."""
