@@ -4,6 +4,8 @@ import signal
 
 import pytest
 
+from store.servers import Server
+
 
 @pytest.fixture
 def own_ctrl_c():
@@ -11,3 +13,11 @@ def own_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A real PostgreSQL, for databases that a test makes for itself; who kills it starts it again."""
+    server = Server()
+    yield server
+    server.stop()

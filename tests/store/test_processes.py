@@ -1,4 +1,4 @@
-"""Several processes on one file: nothing is lost, nothing is done twice; forks; kills."""
+"""Several processes on one store: nothing is lost, nothing is done twice; forks; kills."""
 
 import contextlib
 import json
@@ -10,47 +10,17 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import tideproof as tp
+from store.clients import check_acknowledged, lines_of, start
 from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, url_of
 
-CLIENT = Path(__file__).parent / "client.py"
 
-
-def start(folder, steps):
-    return subprocess.Popen(
-        [sys.executable, str(CLIENT), url_of(folder), str(steps)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-    )
-
-
-def lines_of(output):
-    """Return what a client said, without a line that it did not finish."""
-    whole = output[: output.rfind(b"\n") + 1]
-    return [json.loads(line) for line in whole.splitlines()]
-
-
-def check_acknowledged(run, said):
-    """Check that everything that was acknowledged is there, once."""
-    table = run.history().to_dicts()
-    rows = {row["pull"]: row for row in table}
-    assert len(rows) == len(table)
-    for kind, id, value in said:
-        row = rows[id]
-        assert row["arm" if kind == "asked" else "reward"] == value
-    asked = [id for kind, id, _ in said if kind == "asked"]
-    assert len(set(asked)) == len(asked)  # nobody got another's pull
-    return rows
-
-
-def test_processes_that_ask_and_tell_lose_nothing(tmp_path):
-    run = opened(tmp_path)
-    clients = [start(tmp_path, 25) for _ in range(3)]
+def test_processes_that_ask_and_tell_lose_nothing(place):
+    run = opened(place)
+    clients = [start(place, 25) for _ in range(3)]
     play(run, 10)
     said = []
     for client in clients:
@@ -63,11 +33,11 @@ def test_processes_that_ask_and_tell_lose_nothing(tmp_path):
     check_refold(run)
 
 
-def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
-    run = opened(tmp_path, budget=100_000)
+def test_killed_processes_lose_nothing_that_was_acknowledged(place):
+    run = opened(place, budget=100_000)
     random_ = random.Random(1)
     said = []
-    clients = [start(tmp_path, 10_000) for _ in range(3)]
+    clients = [start(place, 10_000) for _ in range(3)]
     for client in clients:
         assert json.loads(client.stdout.readline()) == ["open"]
     for client in clients:
@@ -85,19 +55,19 @@ def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
     check_refold(run)
 
 
-def test_processes_that_begin_at_once_make_one_experiment(tmp_path):
+def test_processes_that_begin_at_once_make_one_experiment(place):
     code = (
         "import sys, tideproof as tp\n"
         "run = tp.Experiment.open(sys.argv[1], 'prices', ['A', 'B', 'C'], budget=100)\n"
         "run.tell(run.ask(environment=1), 1.0)\n"
     )
     clients = [
-        subprocess.Popen([sys.executable, "-c", code, url_of(tmp_path)], stderr=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", code, url_of(place)], stderr=subprocess.PIPE)
         for _ in range(5)
     ]
     for client in clients:
         assert client.communicate(timeout=60)[1] == b""
-    assert tp.experiments(url_of(tmp_path))["pulls"] == [5]
+    assert tp.experiments(url_of(place))["pulls"] == [5]
 
 
 def child(run, place, results):
@@ -105,8 +75,8 @@ def child(run, place, results):
     results.put((place, len(run.history()["pull"])))
 
 
-def test_a_fork_goes_on_with_a_connection_of_its_own(tmp_path):
-    run = opened(tmp_path)
+def test_a_fork_goes_on_with_a_connection_of_its_own(place):
+    run = opened(place)
     play(run, 5)
     fork = multiprocessing.get_context("fork")
     results = fork.Queue()
@@ -134,8 +104,8 @@ def test_a_fork_goes_on_with_a_connection_of_its_own(tmp_path):
     check_refold(run)
 
 
-def test_no_connection_is_inherited(tmp_path):
-    run = opened(tmp_path)
+def test_no_connection_is_inherited(place):
+    run = opened(place)
     database = run._shared.log.database
     reader, writer = os.pipe()
     process = os.fork()
@@ -143,7 +113,9 @@ def test_no_connection_is_inherited(tmp_path):
         try:
             files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if int(fd) > 2
                      and os.path.islink(f"/proc/self/fd/{fd}")]  # fmt: skip
-            os.write(writer, repr((database._connection, [f for f in files if "shop.db" in f])).encode())
+            os.write(
+                writer, repr((database._connection, [f for f in files if f"{place}/shop.db" in f])).encode()
+            )
         finally:
             os._exit(0)
     os.close(writer)
@@ -159,9 +131,9 @@ def test_no_connection_is_inherited(tmp_path):
     check_refold(run)
 
 
-def test_threads_and_a_signal(tmp_path):
+def test_threads_and_a_signal(place):
     """What a signal interrupts is whole or gone, and the other threads do not notice."""
-    run = opened(tmp_path)
+    run = opened(place)
     play(run, 5)
     stop = threading.Event()
 
@@ -216,8 +188,8 @@ def test_threads_and_a_signal(tmp_path):
     check_refold(run)
 
 
-def test_two_handles_and_threads_in_one_process(tmp_path):
-    one, other = opened(tmp_path), opened(tmp_path)
+def test_two_handles_and_threads_in_one_process(place):
+    one, other = opened(place), opened(place)
     in_threads(*[lambda run=run, seed=seed: play(run, 10, seed) for seed, run in enumerate([one, other] * 2)])
     assert len(one.history()["pull"]) == 40
     assert bytes_of(one._state) == bytes_of(load_other(other))
@@ -229,8 +201,8 @@ def load_other(run):
     return run._state
 
 
-def test_arms_added_elsewhere_are_asked_here(tmp_path):
-    one, other = opened(tmp_path), opened(tmp_path)
+def test_arms_added_elsewhere_are_asked_here(place):
+    one, other = opened(place), opened(place)
     play(one, 10)
     other.add_arm("D")
     other.retire_arm("A")

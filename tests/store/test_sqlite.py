@@ -7,6 +7,7 @@ import apsw
 import pytest
 
 import tideproof as tp
+from store.make_schema import check
 from store.stores import check_refold, opened, play, url_of
 from tideproof.store import schema
 
@@ -65,10 +66,4 @@ def test_a_salt_is_gone_from_the_file_once_it_is_forgotten(tmp_path):
 @pytest.mark.parametrize("version", range(1, len(schema.STEPS) + 1))
 def test_a_stored_file_of_every_schema_opens(tmp_path, version):
     shutil.copy(Path(__file__).parent / f"schema_{version}.db", tmp_path / "shop.db")
-    assert tp.experiments(url_of(tmp_path))["name"] == ["prices"]
-    run = tp.Experiment.open(url_of(tmp_path), "prices", ["A", "B", "C"], budget=100)
-    assert run.history()["reward"][:3] == [0.5, -0.25, 2.0]
-    assert (run.remaining, len(run.pulls_out())) == (96, 1)
-    assert run.once("first", run.ask, environment="tuesday") == run.pulls_out()[0]
-    run.tell(run.pulls_out()[0], 1.0)
-    check_refold(run)
+    check(url_of(tmp_path))

@@ -15,6 +15,7 @@ from tideproof.commands.command import Command
 from tideproof.commands.numbers import number_option
 from tideproof.errors import InputError
 from tideproof.progress import is_watched, progress_bar
+from tideproof.store.urls import public
 from tideproof.words import counted, printable
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def analyze_command(
         show(console, analysis)
     if html is not None:
         with _busy(messages, "writing the report", progress):
-            replace_text(html, html_report(analysis, _public(place), columns))
+            replace_text(html, html_report(analysis, public(place), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)
@@ -286,17 +287,3 @@ def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable
     more = len(analysis.arms) - most
     caption = f"{more:,} more arms: --html shows and --json lists all" if more > 0 else None
     return tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
-
-
-def _public(source: str) -> str:
-    """Return the source without what is secret in a URL.
-
-    >>> _public("postgresql://me:secret@host/db?password=x"), _public("log.csv")
-    ('postgresql://host/db', 'log.csv')
-    """
-    from urllib.parse import urlsplit
-
-    if "://" not in source:
-        return source
-    parts = urlsplit(source)
-    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

@@ -174,7 +174,8 @@ class Experiment(Asking, Telling, Steering):
         Parameters
         ----------
         url
-            Where it is: `"sqlite:///shop.db"`, a file beside the program, or `"sqlite:////data/shop.db"`.
+            Where it is: `"sqlite:///shop.db"`, a file beside the program, or `"sqlite:////data/shop.db"`;
+            or `"postgresql://user@host/database"`.
         name
             Of the experiment.
         arms

@@ -18,7 +18,7 @@ from tideproof.store.joining import check_same
 from tideproof.store.loading import load
 from tideproof.store.place import Log, Place, Writer
 from tideproof.store.shared import SharedLog, about
-from tideproof.store.urls import place_of
+from tideproof.store.urls import place_of, public
 from tideproof.table import Table
 
 
@@ -39,7 +39,9 @@ def open_experiment(
         if log is None:
             if arms is None:
                 known = [each.name for each in place.listed()]
-                raise UnknownName.among("experiment", name, known, f"in {url!r}; arms=[...] begins it")
+                raise UnknownName.among(
+                    "experiment", name, known, f"in {public(url)!r}; arms=[...] begins it"
+                )
             made = cls(arms, clock=clock, **options)
             log = create(place, name, made)
         return _joined(cls, url, name, log, arms, clock, options)
@@ -78,7 +80,7 @@ def experiments(url: str) -> Table:
     Parameters
     ----------
     url
-        Where they are, such as `"sqlite:///shop.db"`.
+        Where they are, such as `"sqlite:///shop.db"` or `"postgresql://host/db"`.
     """
     place = place_of(url)
     try:

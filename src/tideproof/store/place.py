@@ -6,8 +6,17 @@ full disk or a lost connection, raises `StoreError`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
+
+from tideproof.errors import StoreError
+
+LOSSES = 5  # of a connection, in one call, after which it is given up
+
+
+class Lost(StoreError):
+    """A connection was lost in a transaction: unless that was kept, which can be looked up, do it again."""
 
 
 class Entry(NamedTuple):
@@ -49,6 +58,14 @@ class Snapshot(NamedTuple):
     mark: str
     hash: bytes
     contents: bytes
+
+
+MARKS = 2  # kinds of code whose snapshots are kept
+
+
+def digest(snapshot: Snapshot) -> bytes:
+    """Return what is kept beside a snapshot, so that one that is not whole is not believed."""
+    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash).digest()
 
 
 class Writer(NamedTuple):

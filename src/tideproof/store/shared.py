@@ -24,7 +24,7 @@ from tideproof.live.sure import Looks
 from tideproof.store import forks, keys, loading
 from tideproof.store.group import MOST, Group
 from tideproof.store.loading import Loaded
-from tideproof.store.place import Log, Writer
+from tideproof.store.place import LOSSES, Log, Lost, Writer
 
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
@@ -90,16 +90,22 @@ class SharedLog:
         """Return what a method of the experiment says, once what it did is kept."""
         if self._is_inside():
             return method(self._run, *args, **kwargs)
+        losses = 0
         while True:
-            group, found, failed = self._work(method, args, kwargs)
-            kept = self._is_kept(group)
-            if failed is not None:
-                raise failed
-            if kept:
-                self._keep_snapshot()
-                return found
-            if group.error is not None:
-                raise group.error
+            try:
+                group, found, failed = self._work(method, args, kwargs)
+                kept = self._is_kept(group)
+                if failed is not None:
+                    raise failed
+                if kept:
+                    self._keep_snapshot()
+                    return found
+                if group.error is not None:
+                    raise group.error
+            except Lost:  # and nothing was kept
+                losses += 1
+                if losses == LOSSES:
+                    raise
 
     def _work(
         self, method: Callable[..., Any], args: Any, kwargs: Any
@@ -254,7 +260,8 @@ class SharedLog:
             else:
                 group.kept = all(self.log.answer(key) for key in group.answers)
         except TideproofError as error:  # nobody knows
-            group.error = group.error or StoreError(f"it is not known whether this was kept: {error}")
+            if group.error is None or isinstance(group.error, Lost):
+                group.error = StoreError(f"it is not known whether this was kept: {error}")
 
     def _go_back(self, group: Group) -> None:
         """Let the state be that of the log again, if that is quickly done; else the next call sees to it."""

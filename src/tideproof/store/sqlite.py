@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 from tideproof.store.database import Database
-from tideproof.store.place import Answer, Entry, Listed, Snapshot, Writer
+from tideproof.store.place import MARKS, Answer, Entry, Listed, Snapshot, Writer, digest
 from tideproof.store.urls import sqlite_path
-
-MARKS = 2  # kinds of code whose snapshots are kept
 
 _READ = (
     "SELECT seq, at, pulls, record, '', writer, hash FROM events "
@@ -144,8 +141,8 @@ class SqliteLog:
             "WHERE s.experiment = ? AND s.mark = ? AND s.seq <= ? ORDER BY s.seq DESC",
             (self._id, mark, _END if upto is None else upto),
         )
-        for *found, digest in rows:
-            if _digest(snapshot := Snapshot(*found)) == digest:
+        for *found, known in rows:
+            if digest(snapshot := Snapshot(*found)) == known:
                 return snapshot
         return None
 
@@ -169,7 +166,7 @@ class SqliteLog:
             self.database.run("DELETE FROM snapshots WHERE experiment = ? AND mark = ?", own)
             self.database.run(
                 "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)",
-                (*own, snapshot.seq, snapshot.hash, _digest(snapshot), snapshot.contents),
+                (*own, snapshot.seq, snapshot.hash, digest(snapshot), snapshot.contents),
             )
             self.database.run(
                 "DELETE FROM snapshots WHERE experiment = ? AND mark NOT IN (SELECT mark FROM snapshots "
@@ -190,7 +187,3 @@ class SqliteLog:
     def close(self) -> None:
         """Let go of the file."""
         self.database.close()
-
-
-def _digest(snapshot: Snapshot) -> bytes:
-    return hashlib.blake2b(snapshot.contents, digest_size=16, key=snapshot.hash).digest()

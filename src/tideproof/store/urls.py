@@ -1,4 +1,7 @@
-"""Where a store is: `sqlite:///shop.db` beside the program, `sqlite:////var/lib/shop.db` from the root."""
+"""Where a store is: `sqlite:///shop.db` beside the program, `sqlite:////var/lib/shop.db` from the root.
+
+Or `postgresql://user@host/database`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ from tideproof.errors import InputError, UnknownName, shown
 from tideproof.store.place import Place
 
 # What opens a store, by the scheme of its URL
-SCHEMES = {"sqlite": "tideproof.store.sqlite"}
+SCHEMES = {
+    "sqlite": "tideproof.store.sqlite",
+    "postgresql": "tideproof.store.postgres",
+    "postgres": "tideproof.store.postgres",
+}
 
 _SHARED_DRIVES = {
     "nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "fuse.sshfs", "afs", "9p", "glusterfs", "ceph",
@@ -27,9 +34,21 @@ def place_of(url: str) -> Place:
         raise InputError(f"a store is a URL such as 'sqlite:///shop.db', not {shown(url)}")
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
-        raise UnknownName.among("scheme", scheme, SCHEMES, f"in the URL {url!r}")
+        raise UnknownName.among("scheme", scheme, SCHEMES, f"in the URL {public(url)!r}")
     opened: Callable[[str], Place] = import_module(SCHEMES[scheme]).opened
     return opened(url)
+
+
+def public(url: str) -> str:
+    """Return a URL without what may be secret: user, password and options.
+
+    >>> public("postgresql://me:secret@host/db?password=x"), public("sqlite:///shop.db"), public("log.csv")
+    ('postgresql://host/db', 'sqlite:///shop.db', 'log.csv')
+    """
+    scheme, mark, rest = url.partition("://")
+    if not mark or scheme in ("sqlite", "duckdb"):
+        return url
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def sqlite_path(url: str) -> str:
