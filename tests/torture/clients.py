@@ -34,6 +34,15 @@ def open_run(url: str) -> tp.Experiment:
     return tp.Experiment.open(url, "torture", ARMS, budget=BUDGET, seed=21)
 
 
+def patient(url: str) -> tp.Experiment:
+    """Open an experiment, again and again while the store says that it cannot be reached."""
+    while True:
+        try:
+            return open_run(url)
+        except tp.StoreError:
+            time.sleep(PAUSE)
+
+
 class Client:
     """One thread of a client process."""
 
@@ -137,7 +146,7 @@ def work(
     plant(fault)
     while not (folder / "go").exists():
         time.sleep(0.01)
-    run = open_run(url)
+    run = patient(url)
     names = [f"{name}.{thread}" for thread in range(threads)]
     clients = [
         Client(run, each, folder, folder / f"{before}.{thread}.calls" if before else None)
@@ -203,6 +212,14 @@ class Herd:
 
     def _name(self, place: int) -> str:
         return f"{place}-{self.lives[place]}"
+
+    def ready(self, patience: float = 60.0) -> None:
+        """Wait until each has called something."""
+        end = time.monotonic() + patience
+        files = [self.folder / f"{self._name(place)}.0.calls" for place in range(len(self.lives))]
+        while not all(path.exists() for path in files):
+            assert time.monotonic() < end, self.bad
+            time.sleep(0.02)
 
     def kill(self, *places: int) -> None:
         """Kill some, and begin them again."""

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from store.stores import url_of
-from torture.checks import check
+from torture.checks import check, counted, said
 from torture.clients import Herd, open_run
 from torture.order import faults
 
@@ -19,17 +19,11 @@ MOST = 0.3  # seconds between two kills
 PATIENCE = 1.0  # seconds after which somebody else must have gone on
 
 
-def said(name, values):
-    values = sorted(values)
-    rank = values[int(0.99 * len(values))]
-    return f"{name}: median {values[len(values) // 2]:.3f} s, 99 % {rank:.3f} s, longest {values[-1]:.3f} s"
-
-
 def test_sigkills(tmp_path):
     herd = Herd(url_of(tmp_path), tmp_path / "calls", 8, fewest=1000 if LONG else 100)
     chance = random.Random(21)
     try:
-        time.sleep(1.0)
+        herd.ready()
         while len(herd.kills) < KILLS:
             time.sleep(MOST * chance.random())
             places = [chance.randrange(8)] if chance.random() < 0.97 or not LONG else range(8)
@@ -41,11 +35,8 @@ def test_sigkills(tmp_path):
     assert herd.bad == []
     happened = check(herd.url, calls)
     assert [call for call in calls if call.error] == []
-    done = {event.by for event in happened}
-    open_ = [call for call in calls if call.kind not in ("look", "has") and not call.acknowledged]
     some, every = herd.gaps(calls)
-    print(f"\n{len(herd.kills)} kills, {len(calls)} calls, {len(happened)} events; {len(open_)} calls never "
-          f"acknowledged, of which {sum(call.id in done for call in open_)} were kept")  # fmt: skip
+    print(f"\n{counted(herd, calls, happened)}")
     print(said("until somebody else was acknowledged", some))
     print(said("until each of the others was", every))
     assert len(herd.kills) >= KILLS

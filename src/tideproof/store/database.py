@@ -21,7 +21,8 @@ except ImportError:
 
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
-_PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: first, and in the end
+_PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: at first, and later
+_TURN = 0.2  # seconds after which one who waits tries as often as at first: nobody waits for ever
 _FOLLOW = 0.02  # seconds between two looks at what others do: to look at every change keeps all awake
 PRAGMAS = {
     "journal_mode": "wal",
@@ -99,7 +100,7 @@ class Database:
                 waiting()
                 follow = time.monotonic() + _FOLLOW
             time.sleep(random.random() * pause)
-            pause = min(1.5 * pause, _LONGEST)
+            pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
 
     def roll_back(self) -> None:
         """End a transaction without a trace, if there is one."""
