@@ -124,12 +124,20 @@ def one_process(folder: Path) -> Iterator[list[str]]:
     path = folder / "one.db"
     found = times({"both": asked_and_told(run), "bare": commits(path)})
     yield ["two bare commits", middle(found["bare"]), ""]
-    yield ["ask + tell, 1,000 pulls told", middle(found["both"]), f"{ratio(found['both'], found['bare']):.2f} (at most 2)"]
+    yield [
+        "ask + tell, 1,000 pulls told",
+        middle(found["both"]),
+        f"{ratio(found['both'], found['bare']):.2f} (at most 2)",
+    ]
     run.close()
     few, many = filled(folder / "few.db", 1_000), filled(folder / "many.db", 100_000)
     found = times({"few": asked_and_told(few), "many": asked_and_told(many)})
     yield ["ask + tell, 1,000 pulls told, again", middle(found["few"]), ""]
-    yield ["ask + tell, 100,000 pulls told", middle(found["many"]), f"{ratio(found['many'], found['few']):.2f} (at most 1.2)"]
+    yield [
+        "ask + tell, 100,000 pulls told",
+        middle(found["many"]),
+        f"{ratio(found['many'], found['few']):.2f} (at most 1.2)",
+    ]
     few.close()
     many.close()
 
@@ -137,35 +145,43 @@ def one_process(folder: Path) -> Iterator[list[str]]:
 Maker = Callable[[Path], Callable[[], Any]]
 
 
-def _contender(path: Path, makers: dict[str, Maker], seconds: float, rounds: int, gate: Any, results: Any) -> None:
+def _contender(
+    path: Path, makers: dict[str, Maker], seconds: float, rounds: int, gate: Any, results: Any
+) -> None:
     works = {name: make(path) for name, make in makers.items()}
     for turn in range(rounds):
         for name in list(works) if turn % 2 else reversed(list(works)):
             works[name]()
             gate.wait()
-            count, end = 0, time.monotonic() + seconds
+            count, errors, end = 0, 0, time.monotonic() + seconds
             while time.monotonic() < end:
-                works[name]()
-                count += 1
-            results.put((name, turn, count))
+                try:
+                    works[name]()
+                    count += 1
+                except Exception:
+                    errors += 1
+            results.put((name, turn, count, errors))
             gate.wait()
 
 
-def together(path: Path, makers: dict[str, Maker], seconds: float = SECONDS, rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Return how often a second each work is done by all processes, in rounds that take turns."""
+def together(
+    path: Path, makers: dict[str, Maker], rounds: int = ROUNDS
+) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """Return how often a second each work is done by all processes, in rounds that take turns, and its errors."""
     fork = multiprocessing.get_context("spawn")
     gate, results = fork.Barrier(PROCESSES), fork.SimpleQueue()
-    args = (path, makers, seconds, rounds, gate, results)
+    args = (path, makers, SECONDS, rounds, gate, results)
     processes = [fork.Process(target=_contender, args=args) for _ in range(PROCESSES)]
     for process in processes:
         process.start()
-    found = {name: [0.0] * rounds for name in makers}
+    found, failed = {name: [0.0] * rounds for name in makers}, dict.fromkeys(makers, 0)
     for _ in range(PROCESSES * rounds * len(makers)):
-        name, turn, count = results.get()
-        found[name][turn] += count / seconds
+        name, turn, count, errors = results.get()
+        found[name][turn] += count / SECONDS
+        failed[name] += errors
     for process in processes:
         process.join()
-    return found
+    return found, failed
 
 
 def one_commit(path: Path) -> Callable[[], None]:
@@ -179,7 +195,9 @@ def opened_and_asked(path: Path) -> Callable[[], None]:
 def eight_processes(folder: Path) -> Iterator[list[str]]:
     path = folder / "eight.db"
     filled(path, 1000, OUT).close()
-    found = together(path, {"bare": one_commit, "both": opened_and_asked})
+    found, failed = together(path, {"bare": one_commit, "both": opened_and_asked})
+    if any(failed.values()):
+        raise SystemExit(f"calls failed: {failed}")
     bare, both = (statistics.median(found[name]) for name in ("bare", "both"))
     reached = statistics.median(2.0 * x / y for x, y in zip(found["both"], found["bare"], strict=True))
     yield ["bare commits", f"{bare:,.0f} a second", ""]
@@ -225,7 +243,14 @@ def opening(folder: Path, pulls: int) -> Iterator[list[str]]:
             seconds, size = (statistics.median(values) for values in zip(*done, strict=True))
             bar = f"under {bars[path]}" if how == "snapshot" else ""
             disk = f"{path.stat().st_size / 2**20:.0f} MB"
-            yield [f"{count:,} pulls told, {2 * count:,} events", disk, words, f"{seconds:.2f} s", f"{size:.0f} MB", bar]
+            yield [
+                f"{count:,} pulls told, {2 * count:,} events",
+                disk,
+                words,
+                f"{seconds:.2f} s",
+                f"{size:.0f} MB",
+                bar,
+            ]
 
 
 def machine() -> str:
@@ -241,9 +266,13 @@ def report(pulls: int = 500_000) -> Iterator[str]:
         header = ["K = 5", "median", "relative to the line above"]
         yield table("One process, in turns.", header, list(one_process(folder)))
         title = f"{PROCESSES} processes at once, in turns of {SECONDS:g} s. An ask + tell is two commits."
-        yield table(title, [header[0], "median", "commits, relative to the line above"], list(eight_processes(folder)))
+        yield table(
+            title, [header[0], "median", "commits, relative to the line above"], list(eight_processes(folder))
+        )
         header = ["log", "file", "how", "seconds", "memory", "bar"]
-        yield table("Opening, in a process that has opened another before.", header, list(opening(folder, pulls)))
+        yield table(
+            "Opening, in a process that has opened another before.", header, list(opening(folder, pulls))
+        )
 
 
 if __name__ == "__main__":

@@ -263,10 +263,8 @@ class Herd:
                 ends.setdefault(name, []).append(call.end)
         some, every = [], []
         for at, _ in self.kills:
-            waits = []
-            for times in ends.values():
-                if times[0] < at < times[-1]:
-                    waits.append(times[bisect.bisect(times, at)] - at)
+            others = (times for times in ends.values() if times[0] < at < times[-1])
+            waits = [times[bisect.bisect(times, at)] - at for times in others]
             if waits:
                 some.append(min(waits))
                 every += waits

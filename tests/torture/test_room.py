@@ -15,7 +15,9 @@ ALONE = ["unshare", "-rm"]  # in a name space of its own, where everybody may mo
 
 
 def may_mount():
-    return shutil.which("unshare") is not None and subprocess.run([*ALONE, "true"], check=False).returncode == 0
+    return (
+        shutil.which("unshare") is not None and subprocess.run([*ALONE, "true"], check=False).returncode == 0
+    )
 
 
 needs_mounts = pytest.mark.skipif(not may_mount(), reason="no file systems may be mounted here")
