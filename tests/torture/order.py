@@ -29,8 +29,8 @@ def faults(happened: Sequence[e.Event], calls: Iterable[Call]) -> list[str]:
         if event.by is not None:
             places[event.by].append(seq)
     said = _said(happened)
-    found = [f"event {seqs[0]} by {by}, who never called" for by, seqs in places.items()
-             if by not in {call.id for call in changes}]  # fmt: skip
+    known = {call.id for call in changes}
+    found = [f"event {seqs[0]} by {by}, who never called" for by, seqs in places.items() if by not in known]
     for call in changes:
         found += _fault_of(call, places.get(call.id, []), said)
     there = [(places[call.id][0], call) for call in changes if call.id in places]
