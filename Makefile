@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check hooks faults mutants phrases bench docs format clean
+.PHONY: demo test test-gpu check hooks faults torture mutants phrases bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -28,6 +28,9 @@ hooks: $(READY)
 faults: $(READY)
 	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/live/test_interruptions.py tests/live/test_damage.py \
 		tests/live/test_experiment.py::test_updates_do_not_drift
+
+torture: $(READY)
+	TIDEPROOF_KILLS=$(or $(KILLS),1000) TIDEPROOF_RESTARTS=$(or $(RESTARTS),50) $(BIN)/pytest -s tests/torture
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants $(MUTANTS)

@@ -24,7 +24,9 @@ except ImportError:
 
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
-_PAUSE = 0.002  # seconds at most between two tries
+_PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: at first, and later
+_TURN = 0.2  # seconds after which one who waits tries as often as at first: nobody waits for ever
+_FOLLOW = 0.02  # seconds between two looks at what others do: to look at every change keeps all awake
 _PAGES = 1000  # that are copied between two looks at a clock
 PRAGMAS = {
     "journal_mode": "wal",
@@ -86,21 +88,25 @@ class Database:
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
         """Lock out all other writers; `waiting` is called while they write."""
-        connection, end = self.connection, time.monotonic() + PATIENCE
+        connection, begun = self.connection, time.monotonic()
+        follow, pause = begun + _FOLLOW, _PAUSE
         while True:
             connection.set_busy_timeout(0)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return
             except apsw.BusyError as error:
-                if time.monotonic() > end:
+                if time.monotonic() > begun + PATIENCE:
                     raise self._said(error) from error
             except apsw.Error as error:
                 raise self._said(error) from error
             finally:
                 connection.set_busy_timeout(int(PATIENCE * 1000))
-            waiting()
-            time.sleep(random.random() * _PAUSE)
+            if time.monotonic() > follow:
+                waiting()
+                follow = time.monotonic() + _FOLLOW
+            time.sleep(random.random() * pause)
+            pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
 
     def roll_back(self) -> None:
         """End a transaction without a trace, if there is one."""
@@ -203,7 +209,10 @@ def _check_version(version: str) -> None:
 
 def _prepare(connection: apsw.Connection, path: str) -> None:
     """Make the tables that are missing, or say that the file is none of ours."""
-    if _version(connection, path) == len(STEPS):
+    connection.execute("BEGIN")  # others may be making them
+    known = _version(connection, path)
+    connection.execute("COMMIT")
+    if known == len(STEPS):
         return
     connection.execute("BEGIN IMMEDIATE")
     with_ours = _version(connection, path)

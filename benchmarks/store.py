@@ -1,0 +1,281 @@
+"""An experiment in a SQLite file: what durable calls cost beside bare commits, and how long opening takes.
+
+    python benchmarks/store.py [pulls of the largest log]
+
+takes some minutes with 500,000, which is a million events.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tideproof as tp
+from lab import processor, table
+from tideproof.live import events as e
+from tideproof.store import entries, loading
+from tideproof.store.database import Database
+from tideproof.store.opening import create
+from tideproof.store.place import Entry, Log
+from tideproof.store.urls import place_of
+
+ARMS = ["A", "B", "C", "D", "E"]
+PROCESSES, SECONDS, OUT, ROUNDS = 8, 1.0, 10_000, 6
+DAY = 50  # pulls of an environment
+
+
+def open_run(path: Path) -> tp.Experiment:
+    return tp.Experiment.open(f"sqlite:///{path}", "bench", ARMS, budget=10**7)
+
+
+def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experiment:
+    """Return an experiment with pulls that were told and pulls that are out, one event each.
+
+    It has a snapshot of all but the last `behind` events. They are written in one transaction: to play them
+    would take as long as durable calls do.
+    """
+    place = place_of(f"sqlite:///{path}")
+    run = tp.Experiment(ARMS, budget=10**7)
+    log, made = create(place, "bench", run), run._state.created
+    rewards = np.random.default_rng(21).standard_normal(told).tolist()
+    asks = (e.Asked(made.at + i, None, f"day {i // DAY}", (i % 5,), None) for i in range(told + out))
+    tells = (e.Told(made.at + i, None, (i,), (rewards[i],)) for i in range(told))
+    both = itertools.chain.from_iterable(itertools.zip_longest(asks, tells))
+    first = log.read(0)[0]
+    position, pulls, rows = loading.Position(1, first.hash), 0, []
+    for event in both:
+        if event is not None:
+            pulls += isinstance(event, e.Asked)
+            rows.append(entries.entry(event, position.seq + 1, pulls, first.writer, position.hash))
+            position = loading.Position(rows[-1].seq, rows[-1].hash)
+    last = len(rows) - behind
+    _append(log, rows[:last])
+    loaded = loading.load(log)
+    copy = loading.snapshot_of(loaded.state, loaded.position)
+    if copy is not None:
+        log.keep(loading.packed(copy))
+    _append(log, rows[last:])
+    place.close()
+    return open_run(path)
+
+
+def _append(log: Log, rows: list[Entry]) -> None:
+    log.begin(lambda: None)
+    log.append(rows, [], None)
+    log.commit()
+
+
+def asked_and_told(run: tp.Experiment) -> Callable[[], None]:
+    day = itertools.count()
+    return lambda: run.tell(run.ask(environment=f"now {next(day) // DAY}"), 0.5)
+
+
+def commits(path: Path, count: int = 2) -> Callable[[], None]:
+    """Return what commits rows that are as large as events, each in a transaction that locks others out."""
+    database = Database(str(path))
+    database.run("CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, record TEXT, hash BLOB)")
+    record, mark = json.dumps(["Told", time.time(), None, [12345], [0.12345678901234567]]), os.urandom(24)
+
+    def work() -> None:
+        for _ in range(count):
+            database.begin()
+            database.run("INSERT INTO bare (record, hash) VALUES (?, ?)", (record, mark))
+            database.run("COMMIT")
+
+    return work
+
+
+def times(works: dict[str, Callable[[], Any]], rounds: int = 40, each: int = 10) -> dict[str, list[float]]:
+    """Return the seconds of one call of each, median by rounds in which they take turns."""
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds):
+        for name in list(works) if turn % 2 else reversed(list(works)):
+            start = time.perf_counter()
+            for _ in range(each):
+                works[name]()
+            found[name].append((time.perf_counter() - start) / each)
+    return found
+
+
+def ratio(a: list[float], b: list[float]) -> float:
+    """Return the median of the ratios of rounds that were neighbours."""
+    return statistics.median(x / y for x, y in zip(a, b, strict=True))
+
+
+def middle(values: list[float]) -> str:
+    return f"{1000.0 * statistics.median(values):.2f} ms"
+
+
+def one_process(folder: Path) -> Iterator[list[str]]:
+    run = filled(folder / "one.db", 1000)
+    path = folder / "one.db"
+    found = times({"both": asked_and_told(run), "bare": commits(path)})
+    yield ["two bare commits", middle(found["bare"]), ""]
+    yield [
+        "ask + tell, 1,000 pulls told",
+        middle(found["both"]),
+        f"{ratio(found['both'], found['bare']):.2f} (at most 2)",
+    ]
+    run.close()
+    few, many = filled(folder / "few.db", 1_000), filled(folder / "many.db", 100_000)
+    found = times({"few": asked_and_told(few), "many": asked_and_told(many)})
+    yield ["ask + tell, 1,000 pulls told, again", middle(found["few"]), ""]
+    yield [
+        "ask + tell, 100,000 pulls told",
+        middle(found["many"]),
+        f"{ratio(found['many'], found['few']):.2f} (at most 1.2)",
+    ]
+    few.close()
+    many.close()
+
+
+Maker = Callable[[Path], Callable[[], Any]]
+
+
+def _contender(
+    path: Path, makers: dict[str, Maker], seconds: float, rounds: int, gate: Any, results: Any
+) -> None:
+    works = {name: make(path) for name, make in makers.items()}
+    for turn in range(rounds):
+        for name in list(works) if turn % 2 else reversed(list(works)):
+            works[name]()
+            gate.wait()
+            count, errors, end = 0, 0, time.monotonic() + seconds
+            while time.monotonic() < end:
+                try:
+                    works[name]()
+                    count += 1
+                except Exception:
+                    errors += 1
+            results.put((name, turn, count, errors))
+            gate.wait()
+
+
+def together(
+    path: Path, makers: dict[str, Maker], rounds: int = ROUNDS
+) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """Return how often a second each work is done by all processes, in rounds that take turns, and its errors."""
+    fork = multiprocessing.get_context("spawn")
+    gate, results = fork.Barrier(PROCESSES), fork.SimpleQueue()
+    args = (path, makers, SECONDS, rounds, gate, results)
+    processes = [fork.Process(target=_contender, args=args) for _ in range(PROCESSES)]
+    for process in processes:
+        process.start()
+    found, failed = {name: [0.0] * rounds for name in makers}, dict.fromkeys(makers, 0)
+    for _ in range(PROCESSES * rounds * len(makers)):
+        name, turn, count, errors = results.get()
+        found[name][turn] += count / SECONDS
+        failed[name] += errors
+    for process in processes:
+        process.join()
+    return found, failed
+
+
+def one_commit(path: Path) -> Callable[[], None]:
+    return commits(path, 1)
+
+
+def opened_and_asked(path: Path) -> Callable[[], None]:
+    return asked_and_told(open_run(path))
+
+
+def eight_processes(folder: Path) -> Iterator[list[str]]:
+    path = folder / "eight.db"
+    filled(path, 1000, OUT).close()
+    found, failed = together(path, {"bare": one_commit, "both": opened_and_asked})
+    if any(failed.values()):
+        raise SystemExit(f"calls failed: {failed}")
+    bare, both = (statistics.median(found[name]) for name in ("bare", "both"))
+    reached = statistics.median(2.0 * x / y for x, y in zip(found["both"], found["bare"], strict=True))
+    yield ["bare commits", f"{bare:,.0f} a second", ""]
+    yield [f"ask + tell, {OUT:,} pulls out", f"{both:,.0f} a second", f"{reached:.2f} (at least 0.4)"]
+
+
+# Opening, in a process of its own: seconds and megabytes above those of an empty experiment
+_OPEN = """
+import json, sys, time
+import tideproof as tp
+from tideproof.store import loading
+def opened(url):
+    start = time.perf_counter()
+    run = tp.Experiment.open(url, "bench", ["A", "B", "C", "D", "E"])
+    return run, time.perf_counter() - start
+def size():
+    lines = open("/proc/self/status").read().splitlines()  # getrusage would begin with the parent's
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+small, _ = opened(sys.argv[1])
+before = size()
+run, seconds = opened(sys.argv[2])
+if sys.argv[3] == "refold":
+    start = time.perf_counter()
+    before = size()
+    loading.load(run._shared.log, snapshots=False)
+    seconds = time.perf_counter() - start
+elif not run._shared._snapshot:
+    raise SystemExit("there was no snapshot")
+print(json.dumps([seconds, size() - before]))
+"""
+
+
+def opening(folder: Path, pulls: int) -> Iterator[list[str]]:
+    small, usual, large = (folder / f"{name}.db" for name in ("small", "usual", "large"))
+    filled(small, 10).close()
+    filled(usual, 28_000, behind=900).close()
+    filled(large, pulls, behind=900).close()
+    bars = {usual: "0.25 s", large: "10 s"}
+    for path, count in ((usual, 28_000), (large, pulls)):
+        for how, words in (("snapshot", "by its snapshot and 900 events"), ("refold", "refolded")):
+            args = [f"sqlite:///{small}", f"sqlite:///{path}", how]
+            done = [json.loads(subprocess.run([sys.executable, "-c", _OPEN, *args], check=True, capture_output=True).stdout)
+                    for _ in range(3 if how == "snapshot" else 1)]  # fmt: skip
+            seconds, size = (statistics.median(values) for values in zip(*done, strict=True))
+            bar = f"under {bars[path]}" if how == "snapshot" else ""
+            disk = f"{path.stat().st_size / 2**20:.0f} MB"
+            yield [
+                f"{count:,} pulls told, {2 * count:,} events",
+                disk,
+                words,
+                f"{seconds:.2f} s",
+                f"{size:.0f} MB",
+                bar,
+            ]
+
+
+def machine() -> str:
+    return (f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; load of the machine "
+            f"{os.getloadavg()[0]:.1f} when this began")  # fmt: skip
+
+
+def report(pulls: int = 500_000) -> Iterator[str]:
+    """Yield the tables."""
+    yield f"## The store\n\n{machine()}."
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        header = ["K = 5", "median", "relative to the line above"]
+        yield table("One process, in turns.", header, list(one_process(folder)))
+        title = f"{PROCESSES} processes at once, in turns of {SECONDS:g} s. An ask + tell is two commits."
+        yield table(
+            title, [header[0], "median", "commits, relative to the line above"], list(eight_processes(folder))
+        )
+        header = ["log", "file", "how", "seconds", "memory", "bar"]
+        yield table(
+            "Opening, in a process that has opened another before.", header, list(opening(folder, pulls))
+        )
+
+
+if __name__ == "__main__":
+    for part in report(int(float(sys.argv[1])) if len(sys.argv) > 1 else 500_000):
+        print(part, end="\n\n", flush=True)
