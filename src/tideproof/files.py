@@ -10,10 +10,14 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tideproof.errors import InputError, MissingExtra, MissingFile, shown
 
 FORMATS = (".png", ".svg", ".pdf")  # of pictures
+
+# what has a store open in this process, and the file's device and number
+_holders: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
 
 
 def checked_path(path: Any) -> str:
@@ -22,6 +26,32 @@ def checked_path(path: Any) -> str:
     if not isinstance(text, str) or "\0" in text:
         raise InputError(f"a path must be a string or a pathlib.Path, not {shown(path)}")
     return text
+
+
+def hold(owner: Any, path: str) -> None:
+    """Note that `owner` has a store open, until it says otherwise or is gone."""
+    _holders[owner] = _number(path)
+
+
+def let_go(owner: Any) -> None:
+    """Note that it was closed."""
+    _holders.pop(owner, None)
+
+
+def is_held(path: str) -> bool:
+    """Tell whether this process has the store at a path open.
+
+    Whoever opens it otherwise and closes it again drops all locks that the process has on it.
+    """
+    try:
+        return _number(path) in set(_holders.values())
+    except (OSError, ValueError):
+        return False
+
+
+def _number(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

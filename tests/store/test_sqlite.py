@@ -67,3 +67,18 @@ def test_a_salt_is_gone_from_the_file_once_it_is_forgotten(tmp_path):
 def test_a_stored_file_of_every_schema_opens(tmp_path, version):
     shutil.copy(Path(__file__).parent / f"schema_{version}.db", tmp_path / "shop.db")
     check(url_of(tmp_path))
+
+
+@pytest.mark.parametrize("where", ["{}", "sqlite:///{}", "duckdb:///{}"])
+def test_a_store_is_no_log(tmp_path, monkeypatch, where):
+    """Whoever has it open may not open it in another way: not even to look what it is."""
+    path = str(tmp_path / "shop.db")
+    run = tp.Experiment.open(f"sqlite:///{path}", "x", ["A", "B"])
+    names = {"arm": "arm", "environment": "environment", "reward": "reward"}
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", None)
+        with pytest.raises(tp.InputError, match="is a store of experiments, not a log"):
+            tp.fit(where.format(path), **names)
+    run.close()
+    with pytest.raises(tp.InputError, match="is a store of experiments, not a log"):
+        tp.fit(where.format(path), **names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tideproof.files import is_held
+
 _SIGNS = {
     b"SQLite format 3\x00": ".sqlite",
     b"PAR1": ".parquet",
@@ -20,6 +22,8 @@ def kind_of(first: bytes) -> str:
     """
     if first[8:12] == b"DUCK":
         return ".duckdb"
+    if first.startswith(b"SQLite") and first[68:72] == b"TIDE":
+        return ".store"
     for sign, ending in _SIGNS.items():
         if first.startswith(sign):
             return ending
@@ -29,6 +33,8 @@ def kind_of(first: bytes) -> str:
 
 def kind_at(path: str) -> str:
     """Return the ending that the file at a path should have; "" if there is none that can be read."""
+    if is_held(path):
+        return ".store"
     try:
         with open(path, "rb") as file:
             return kind_of(file.read(_LENGTH))

@@ -57,7 +57,13 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
             f"or a DuckDB relation of your own connection for what lies elsewhere"
         )
     path = _path(place) if scheme else place
-    kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _kind(path)
+    found = kind_at(path)
+    if found == ".store":
+        raise InputError(
+            f"{place!r} is a store of experiments, not a log: tideproof show says how they stand, and "
+            f"tp.Experiment.open(url, name).fit() fits one"
+        )
+    kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _kind(path, found)
     if kind in _SQLITE:
         from tideproof.frames.sqlite import open_sqlite
 
@@ -77,9 +83,8 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
     return open_files(path)
 
 
-def _kind(path: str) -> str:
+def _kind(path: str, found: str) -> str:
     """Return the kind of a file: of a database by its first bytes, of others by the ending of the name."""
-    found = kind_at(path)
     return found if found in (".sqlite", ".duckdb") else Path(path).suffix.lower()
 
 

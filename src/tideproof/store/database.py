@@ -12,7 +12,7 @@ from typing import Any
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
-from tideproof.files import check_folder
+from tideproof.files import check_folder, hold, let_go
 from tideproof.store.place import OLDER
 from tideproof.store.schema import APPLICATION, STEPS
 from tideproof.store.urls import warn_of_network
@@ -62,6 +62,7 @@ class Database:
         if self._connection is None:
             self._process = os.getpid()
             self._connection = self._opened()
+            hold(self, self.path)
         return self._connection
 
     def close(self) -> None:
@@ -69,6 +70,7 @@ class Database:
         if self._connection is not None and self._process == os.getpid():
             connection, self._connection = self._connection, None
             connection.close()
+            let_go(self)
 
     def run(self, sql: str, values: Any = ()) -> Any:
         """Return the rows of a statement."""
