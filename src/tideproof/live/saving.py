@@ -29,6 +29,11 @@ def write(
     happened: list[events.Event], snapshot: dict[str, Any] | None, path: str | os.PathLike[str]
 ) -> None:
     """Write the events and a snapshot of what they add up to to a file in one step."""
+    replace_text(path, text(happened, snapshot))
+
+
+def text(happened: list[events.Event], snapshot: dict[str, Any] | None) -> str:
+    """Return the contents of such a file."""
     plain = [events.plain(event) for event in happened]
     document = {
         "tideproof_experiment": FORMAT,
@@ -36,7 +41,7 @@ def write(
         "events": plain,
         "snapshot": None if snapshot is None else snapshot | {"sha256": _digest([plain, snapshot])},
     }
-    replace_text(path, json.dumps(document | {"sha256": _digest(document)}, allow_nan=False))
+    return json.dumps(document | {"sha256": _digest(document)}, allow_nan=False)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:

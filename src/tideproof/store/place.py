@@ -7,7 +7,7 @@ full disk or a lost connection, raises `StoreError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class Entry(NamedTuple):
@@ -138,6 +138,13 @@ class Place(Protocol):
 
     def listed(self) -> list[Listed]:
         """Return all experiments, by name."""
+        ...
+
+    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one statement by itself, and return its rows: for tables beside the experiments.
+
+        Values are `?`, and a `~` stands before the name of each table.
+        """
         ...
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tideproof.store.database import Database
 from tideproof.store.place import Answer, Entry, Listed, Snapshot, Writer
@@ -58,6 +59,11 @@ class SqlitePlace:
             "AND e.seq = (SELECT max(seq) FROM events WHERE experiment = id) ORDER BY name"
         )
         return [Listed(*row) for row in rows]
+
+    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one statement by itself, and return its rows."""
+        rows: list[Any] = self._database.run(sql.replace("~", ""), values)
+        return rows
 
     def close(self) -> None:
         """Let go of the file."""

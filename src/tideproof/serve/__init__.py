@@ -1,0 +1,1 @@
+"""`tideproof serve`: experiments of a store behind HTTP."""
