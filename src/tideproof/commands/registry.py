@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tideproof.commands import analyze, calibrate, demo, plan, policies, reproduce, simulate
+from tideproof.commands import analyze, calibrate, demo, plan, policies, reproduce, serve, simulate
 
 COMMANDS = (
     demo.COMMAND,
     analyze.COMMAND,
     plan.COMMAND,
+    serve.COMMAND,
     simulate.COMMAND,
     reproduce.COMMAND,
     policies.COMMAND,

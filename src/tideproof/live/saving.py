@@ -48,11 +48,18 @@ def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
     """Return the events in the file, and the snapshot, once it is known to be whole."""
     name = repr(checked_path(path))
     try:
-        document = json.loads(read_text(path))
+        text = read_text(path)
+    except UnicodeDecodeError:
+        raise InputError(f"{name} is not a saved tideproof experiment") from None
+    return parsed(text, name)
+
+
+def parsed(text: str, name: str) -> tuple[list[events.Event], Any]:
+    """Do the same for the contents of a file, which errors call `name`."""
+    try:
+        document = json.loads(text)
         version = document["tideproof_experiment"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, InputError):  # it cannot be read
-            raise
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{name} is not a saved tideproof experiment") from None
     if version == format_2.FORMAT:
         return format_2.as_events(document, name), None
