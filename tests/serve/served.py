@@ -26,14 +26,18 @@ def bearer(secret):
 class Here:
     """A client of an app in this process; `here.post(...)` blocks."""
 
-    def __init__(self, app, secret=ADMIN, **how):
-        self.app = app
-        self._loop = asyncio.new_event_loop()
+    def __init__(self, app, secret=ADMIN, loop=None):
+        self.app, self._own = app, loop is None
+        self._loop = loop or asyncio.new_event_loop()
         self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app, raise_app_exceptions=False, **how),
+            transport=httpx.ASGITransport(app, raise_app_exceptions=False),
             base_url="http://test",
             headers=bearer(secret) if secret else {},
         )
+
+    def other(self, secret):
+        """Return another client of the same app, to be closed before this one."""
+        return Here(self.app, secret, self._loop)
 
     def request(self, method, path, **how):
         return self._loop.run_until_complete(self._client.request(method, path, **how))
@@ -46,6 +50,8 @@ class Here:
 
     def close(self):
         self._loop.run_until_complete(self._client.aclose())
+        if not self._own:
+            return
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
         self.app.state.service.close()

@@ -211,7 +211,7 @@ class Experiment(Asking, Telling, Steering):
             self._shared.close()
 
     @changing
-    def once(self, key: str, command: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Do a command of an experiment in a database once, however often it is repeated.
 
         `run.once("job-7", run.ask, environment="monday")` asks when it is called first. A repeat with the

@@ -183,7 +183,7 @@ class RemoteExperiment:
         """Ask for nothing ever again."""
         self._post("stop", why=why, by=by)
 
-    def once(self, key: str, command: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Do a command once, however often it is repeated; as `Experiment.once`."""
         if not isinstance(key, str) or not key:
             raise InputError(f"a key must be a string, not {shown(key)}")

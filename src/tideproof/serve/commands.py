@@ -31,7 +31,7 @@ def signed(key: Key, by: str | None) -> str:
 
 
 async def command(
-    service: Service, key: Key, name: str, once: str | None, method: str, *args: Any, **kwargs: Any
+    service: Service, key: Key, name: str, once: str | None, method: str, /, *args: Any, **kwargs: Any
 ) -> Any:
     """Return what a method of an experiment returns, once what it did is kept; wake who follows it."""
 
@@ -44,7 +44,7 @@ async def command(
     return found
 
 
-def do(run: Experiment, key: Key, once: str | None, method: str, *args: Any, **kwargs: Any) -> Any:
+def do(run: Experiment, key: Key, once: str | None, method: str, /, *args: Any, **kwargs: Any) -> Any:
     """Return what a method of an experiment returns; blocking."""
     vars(run._here).pop("label", None)  # where another caller was, whom this thread served
     called = getattr(run, method)

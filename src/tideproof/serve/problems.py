@@ -58,14 +58,14 @@ class ProblemDetails(BaseModel):
     error: str = Field(description="The name of the error in Python.")
 
 
-class Problem(Exception):
-    """An error that the service itself raises."""
+class Problem(HTTPException):
+    """An error that the service itself raises; FastAPI lets this kind pass where it reads a body."""
 
     def __init__(
         self, status: int, detail: str, error: str = "InputError", headers: dict[str, str] | None = None
     ) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.error, self.headers = status, detail, error, headers
+        super().__init__(status, detail, headers)
+        self.status, self.error = status, error
 
 
 def response(problem: Problem) -> JSONResponse:

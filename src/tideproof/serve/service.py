@@ -44,12 +44,14 @@ class Service:
         self.metrics = Metrics(lambda: len(self.experiments))
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None
+        self._commands = 0
 
     async def call(self, work: Callable[..., T], *args: Any) -> T:
         """Return what a blocking call returns, done in a thread while others are served."""
         limiter = self._limiter = self._limiter or anyio.CapacityLimiter(self.settings.threads)
-        if limiter.statistics().tasks_waiting >= self.settings.waiting:
+        if self._commands >= self.settings.threads + self.settings.waiting:
             raise Problem(503, "too many commands wait already: come again", "StoreError")
+        self._commands += 1
         try:
             with anyio.fail_after(self.settings.seconds):
                 return await anyio.to_thread.run_sync(work, *args, limiter=limiter, abandon_on_cancel=True)
@@ -60,6 +62,8 @@ class Service:
                 f"Idempotency-Key",
                 "StoreError",
             ) from None
+        finally:
+            self._commands -= 1
 
     def stop(self) -> None:
         """Let streams end, so that the service can; may be called by a signal."""
