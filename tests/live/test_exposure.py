@@ -104,7 +104,13 @@ def test_saved_and_stored_it_goes_on_the_same(tmp_path):
     """Random exposures and hours: memory, a saved file and a database agree, also by a snapshot."""
     clocks = Clock(), Clock()
     kept = tp.Experiment.open(
-        f"sqlite:///{tmp_path}/a.db", "p", ["A", "B"], clock=clocks[0], budget=5000, lease=24 * HOUR, reserve=HOUR
+        f"sqlite:///{tmp_path}/a.db",
+        "p",
+        ["A", "B"],
+        clock=clocks[0],
+        budget=5000,
+        lease=24 * HOUR,
+        reserve=HOUR,
     )
     rng = random.Random(3)
     pulls = []
@@ -117,7 +123,11 @@ def test_saved_and_stored_it_goes_on_the_same(tmp_path):
     kept.save(tmp_path / "a.json")
     loaded = tp.Experiment.load(tmp_path / "a.json", clock=clocks[0])
     assert kept.pulls_out() == other.pulls_out() == loaded.pulls_out()
-    assert list(kept._state.book.reserved) == list(other._state.book.reserved) == list(loaded._state.book.reserved)
+    assert (
+        list(kept._state.book.reserved)
+        == list(other._state.book.reserved)
+        == list(loaded._state.book.reserved)
+    )
     assert kept.reservations > 0
     assert len(kept.pulls_out()) < 400
     kept.close(), other.close()

@@ -63,7 +63,16 @@ class Served:
     def __init__(self, folder, *arguments, **environment):
         self._log = open(f"{folder}/log", "a+")  # noqa: SIM115  a pipe that nobody reads would fill up
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tideproof", "serve", f"sqlite:///{folder}/shop.db", "--port", "0", *arguments],
+            [
+                sys.executable,
+                "-m",
+                "tideproof",
+                "serve",
+                f"sqlite:///{folder}/shop.db",
+                "--port",
+                "0",
+                *arguments,
+            ],
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,

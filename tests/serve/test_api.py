@@ -131,7 +131,9 @@ def test_a_tell_changes_the_next_ask_at_once(shop):
         mine = alone.ask(environment=step // 10)
         assert pull["arm"] == mine.arm
         reward = step % 7 / 7 + ord(pull["arm"])
-        assert shop.post(at("/tell"), {"rewards": [{"pull": pull["id"], "reward": reward}]}).status_code == 204
+        assert (
+            shop.post(at("/tell"), {"rewards": [{"pull": pull["id"], "reward": reward}]}).status_code == 204
+        )
         alone.tell(mine, reward)
     said, meant = shop.get(at("/recommendation")).json(), alone.recommend()
     assert (said["arm"], said["margin"], said["p_best"]) == (meant.arm, meant.margin, meant.p_best)
@@ -151,7 +153,9 @@ def test_rewards_are_all_told_or_none(shop):
     assert "unknown pull" in refused(shop.post(at("/tell"), {"rewards": rewards}), 404, "UnknownName")
     assert shop.get(at()).json()["told"] == 0
     shop.post(at("/tell"), {"rewards": [{"pull": one["id"], "reward": 1.0}]})
-    refused(shop.post(at("/tell"), {"rewards": [{"pull": one["id"], "reward": 2.0}]}), 409, "ConflictingReward")
+    refused(
+        shop.post(at("/tell"), {"rewards": [{"pull": one["id"], "reward": 2.0}]}), 409, "ConflictingReward"
+    )
     assert shop.post(at("/correct"), {"pull": one["id"], "reward": 2.0}).status_code == 204
     assert shop.post(at("/cancel"), {"pulls": [two["id"]]}).status_code == 204
     assert "told already" in refused(shop.post(at("/cancel"), {"pulls": [one["id"]]}), 400)
@@ -163,9 +167,13 @@ def test_numbers_that_json_should_not_have(shop):
     text = '{"rewards": [{"pull": "%s", "reward": %s}]}'
     for reward in ("NaN", "Infinity", "1e400", "true", '"1"', "[1]"):
         body = (text % (pull["id"], reward)).encode()
-        refused(shop.request("POST", at("/tell"), content=body, headers={"Content-Type": "application/json"}), 400)
+        refused(
+            shop.request("POST", at("/tell"), content=body, headers={"Content-Type": "application/json"}), 400
+        )
     for body in (b"", b"{", b"[]", b"null", b'{"rewards": "\xff"}'):
-        refused(shop.request("POST", at("/tell"), content=body, headers={"Content-Type": "application/json"}), 400)
+        refused(
+            shop.request("POST", at("/tell"), content=body, headers={"Content-Type": "application/json"}), 400
+        )
     assert shop.get(at()).json()["told"] == 0
 
 
@@ -203,7 +211,14 @@ def test_the_same_key_again_does_nothing(shop):
 
 
 def test_from_evaluation_to_outcome(here, tmp_path):
-    made = {"name": "shop", "arms": ["A", "B"], "rewards": "money", "lease": 3600, "default": 0, "reserve": 600}
+    made = {
+        "name": "shop",
+        "arms": ["A", "B"],
+        "rewards": "money",
+        "lease": 3600,
+        "default": 0,
+        "reserve": 600,
+    }
     here.post("/v1/experiments", made)
     first, again = (here.post(at("/evaluations"), {"unit": "ann", "environment": "monday"}) for _ in range(2))
     assert first.status_code == 200
@@ -241,7 +256,8 @@ def test_public_clients_cannot_reserve_without_end(begin):
     here.post("/v1/experiments", {"name": "shop", "arms": ["A", "B"], "lease": 60, "reserve": 60})
     secret = here.post("/v1/keys", {"name": "front", "role": "evaluator"}).json()["secret"]
     statuses = [
-        here.post(at("/evaluations"), {"unit": unit}, headers=bearer(secret)).status_code for unit in (1, 2, 3, 4, 1)
+        here.post(at("/evaluations"), {"unit": unit}, headers=bearer(secret)).status_code
+        for unit in (1, 2, 3, 4, 1)
     ]
     assert statuses == [200, 200, 200, 429, 200]
     assert here.post(at("/evaluations"), {"unit": 4}).status_code == 200  # who may report may do more

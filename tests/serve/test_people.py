@@ -147,7 +147,11 @@ def test_another_site_cannot_log_somebody_in(visitor):
 def test_only_listed_sites_may_call_with_a_key(begin):
     here = begin(origins="https://shop.example, https://b.example/")
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
-    for origin, allowed in {"https://shop.example": True, "https://b.example": True, "https://evil": False}.items():
+    for origin, allowed in {
+        "https://shop.example": True,
+        "https://b.example": True,
+        "https://evil": False,
+    }.items():
         found = here.get("/v1/experiments", headers={"Origin": origin})
         assert (found.headers.get("access-control-allow-origin") == origin) == allowed
         assert "access-control-allow-credentials" not in found.headers
@@ -182,7 +186,9 @@ def test_a_body_may_not_be_too_long(begin):
         for start in range(0, len(long), 100):
             yield long[start : start + 100]
 
-    found = here.request("POST", "/v1/experiments", content=parts(), headers={"Content-Type": "application/json"})
+    found = here.request(
+        "POST", "/v1/experiments", content=parts(), headers={"Content-Type": "application/json"}
+    )
     assert found.status_code == 413  # its length was not said
 
 
@@ -239,7 +245,9 @@ def test_too_many_that_wait(begin, monkeypatch):
 
 
 def test_settings_come_from_the_environment():
-    found = from_environment({"TIDEPROOF_RATE": "7", "TIDEPROOF_BODY": "5", "TIDEPROOF_LOG": "text", "PATH": "x"})
+    found = from_environment(
+        {"TIDEPROOF_RATE": "7", "TIDEPROOF_BODY": "5", "TIDEPROOF_LOG": "text", "PATH": "x"}
+    )
     assert found == Settings(rate=7.0, body=5, log="text")
 
 

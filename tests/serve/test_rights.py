@@ -27,7 +27,9 @@ def team(tmp_path_factory):
     for name in ("mine", "other"):
         here.post("/v1/experiments", {"name": name, "arms": ["A", "B"]})
     keys = {
-        (role, only): here.post("/v1/keys", {"name": role, "role": role, "experiments": ["mine"] if only else None})
+        (role, only): here.post(
+            "/v1/keys", {"name": role, "role": role, "experiments": ["mine"] if only else None}
+        )
         for role in ROLES
         for only in (False, True)
     }
@@ -89,7 +91,9 @@ def test_nobody_gets_in_where_they_do_not_belong(team, route):
     team.app.state.service.failures._left.clear()
 
 
-@pytest.mark.parametrize("route", [each for each in routes() if "{name}" in each[1]], ids=lambda route: route[1])
+@pytest.mark.parametrize(
+    "route", [each for each in routes() if "{name}" in each[1]], ids=lambda route: route[1]
+)
 @pytest.mark.parametrize("name", ["other", "none"])
 def test_a_restricted_key_reaches_its_experiments_only(team, route, name):
     for role in ROLES:

@@ -16,7 +16,9 @@ def serve_command(
     host: Annotated[
         str, typer.Option(envvar="TIDEPROOF_HOST", help="Where to listen; 0.0.0.0 for everybody, with keys.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="TIDEPROOF_PORT", help="0 for any that is free.", min=0, max=65535)] = 8080,
+    port: Annotated[
+        int, typer.Option(envvar="TIDEPROOF_PORT", help="0 for any that is free.", min=0, max=65535)
+    ] = 8080,
 ) -> None:
     """Serve the experiments of a store: an HTTP API under /v1, with keys.
 

@@ -20,7 +20,18 @@ from tideproof.live.sure import check_rule, rule_of
 from tideproof.policies.sure import RULES
 from tideproof.stats.wrong_scale import Scale
 
-OPTIONS = {"limits", "floors", "caps", "lease", "default", "reserve", "rewards", "scale", "confidence", "rule"}
+OPTIONS = {
+    "limits",
+    "floors",
+    "caps",
+    "lease",
+    "default",
+    "reserve",
+    "rewards",
+    "scale",
+    "confidence",
+    "rule",
+}
 
 
 def checked_created(created: e.Created) -> e.Created:

@@ -67,5 +67,7 @@ def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dic
     if reserve is not None:
         found["reserve"] = finite("reserve", reserve, 0.0)
         if not 0.0 < found["reserve"] <= seconds:
-            raise InputError(f"reserve must be seconds above 0 and at most the lease, {seconds:g}, not {reserve!r}")
+            raise InputError(
+                f"reserve must be seconds above 0 and at most the lease, {seconds:g}, not {reserve!r}"
+            )
     return found

@@ -35,7 +35,9 @@ class Calls:
     def __init__(self, url: str, key: str | None, transport: Any = None) -> None:
         key = os.environ.get("TIDEPROOF_KEY") if key is None else key
         if not isinstance(key, str) or not key.isascii() or not key:
-            raise InputError("a key is needed: tp.connect(url, key), or the environment variable TIDEPROOF_KEY")
+            raise InputError(
+                "a key is needed: tp.connect(url, key), or the environment variable TIDEPROOF_KEY"
+            )
         self.url = url
         self._client = httpx.Client(
             base_url=url,
@@ -52,7 +54,9 @@ class Calls:
     def post(self, path: str, body: dict[str, Any], once: str | None = None) -> Any:
         """Let a service do something, once, however often the connection is lost."""
         headers = {"Idempotency-Key": once or uuid.uuid4().hex}
-        given = {name: None if value is NOTHING else value for name, value in body.items() if value is not None}
+        given = {
+            name: None if value is NOTHING else value for name, value in body.items() if value is not None
+        }
         return self._answer("POST", path, {"json": given, "headers": headers})
 
     def text(self, path: str) -> str:
@@ -63,7 +67,9 @@ class Calls:
         """Let go of the connections."""
         self._client.close()
 
-    def _answer(self, method: str, path: str, how: dict[str, Any], read: Callable[[httpx.Response], Any] = _contents) -> Any:
+    def _answer(
+        self, method: str, path: str, how: dict[str, Any], read: Callable[[httpx.Response], Any] = _contents
+    ) -> Any:
         end, tries = time.monotonic() + PATIENCE, 0
         while True:
             wait = min(_PAUSES[0] * 2**tries, _PAUSES[1]) * random.uniform(0.5, 1.0)

@@ -15,7 +15,11 @@ from tideproof.remote.experiment import RemoteExperiment
 
 
 def connect(
-    url: str, key: str | None = None, name: str | None = None, arms: Iterable[str] | None = None, **options: Any
+    url: str,
+    key: str | None = None,
+    name: str | None = None,
+    arms: Iterable[str] | None = None,
+    **options: Any,
 ) -> RemoteExperiment:
     """Create an experiment of a service, or join the one of that name: as `Experiment.open`, over HTTP.
 
@@ -61,5 +65,7 @@ def _plain(options: dict[str, Any]) -> dict[str, Any]:
         return options
     said = described(as_policy(policy))
     if said.get("own"):
-        raise InputError(f"the policy {said['name']!r} is your own: a service has only those registered there")
+        raise InputError(
+            f"the policy {said['name']!r} is your own: a service has only those registered there"
+        )
     return options | {"policy": said["name"], "policy_options": said["options"]}

@@ -115,7 +115,9 @@ class RemoteExperiment:
         if not len(ids) == len(values) == len(names):
             raise InputError(f"{len(ids)} pulls but {len(values)} rewards and {len(names)} keys")
         rows = zip(ids, values, names, strict=True)
-        self._post("tell", rewards=[{"pull": id, "reward": value, "key": key} for id, value, key in rows], by=by)
+        self._post(
+            "tell", rewards=[{"pull": id, "reward": value, "key": key} for id, value, key in rows], by=by
+        )
 
     def tell_summary(
         self,

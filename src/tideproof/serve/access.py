@@ -32,7 +32,11 @@ class Needs:
         request.scope.setdefault("state", {})["key"] = key.id
         wait = service.rates.take(key.id)
         if wait:
-            raise Problem(429, f"this key comes more than {service.settings.rate:g} times a second", headers=seconds(wait))
+            raise Problem(
+                429,
+                f"this key comes more than {service.settings.rate:g} times a second",
+                headers=seconds(wait),
+            )
         if not key.may(self.right):
             roles = ", ".join(role for role, rights in ROLES.items() if self.right in rights)
             raise Problem(403, f"a key of the role {key.role!r} may not do this; it needs one of: {roles}")
@@ -85,7 +89,10 @@ def check_origin(request: Request) -> None:
         own = site in ("same-origin", "none")
     else:  # an old browser
         origin = urlsplit(request.headers.get("origin", ""))
-        own = bool(origin.netloc) and (origin.scheme, origin.netloc) == (request.url.scheme, request.url.netloc)
+        own = bool(origin.netloc) and (origin.scheme, origin.netloc) == (
+            request.url.scheme,
+            request.url.netloc,
+        )
     if not own:
         raise Problem(403, "a request with a cookie must come from this service's own pages")
 
@@ -100,9 +107,11 @@ def routes_and_rights(app: Any) -> list[tuple[str, str, Right | None]]:
     found: list[tuple[str, str, Right | None]] = []
     for route in app.routes:
         dependant = getattr(route, "dependant", None)
-        needed = [each.call.right for each in dependant.dependencies if isinstance(each.call, Needs)] if dependant else []
+        needed = (
+            [each.call.right for each in dependant.dependencies if isinstance(each.call, Needs)]
+            if dependant
+            else []
+        )
         for method in sorted(getattr(route, "methods", None) or {"MOUNT"}):
             found.append((method, route.path, needed[0] if needed else None))
     return found
-
-

@@ -19,7 +19,13 @@ from tideproof.serve.routes import experiments, health, people, pulls, reading
 from tideproof.serve.service import Service
 from tideproof.serve.settings import Settings
 
-ROUTERS: tuple[APIRouter, ...] = (experiments.router, pulls.router, reading.router, people.router, health.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    experiments.router,
+    pulls.router,
+    reading.router,
+    people.router,
+    health.router,
+)
 HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
 
 
@@ -38,6 +44,7 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
+        service.stopping = False
         yield
         service.stop()
         service.close()
@@ -55,7 +62,9 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
     app.state.service = service
     problems.install(app)
     for router in ROUTERS:
-        app.router.routes.extend(router.routes)  # as they are: include_router hides them behind another object
+        app.router.routes.extend(
+            router.routes
+        )  # as they are: include_router hides them behind another object
 
     @app.get("/v1/openapi.json", include_in_schema=False, dependencies=[needs(Right.OPEN)])
     async def described(request: Request) -> dict[str, Any]:

@@ -51,7 +51,8 @@ def recommendation(found: Recommendation) -> dict[str, Any]:
     """Return what would be selected; numbers that JSON does not know are null."""
     said = found.to_dict() | {"promise": found.promise, "sentence": str(found)}
     return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in said.items()
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in said.items()
     }
 
 

@@ -112,7 +112,9 @@ class _Limited:
         return message
 
     def _too_long(self) -> Problem:
-        return Problem(413, f"a request may have {self._settings.body:,} bytes at most", headers={"Connection": "close"})
+        return Problem(
+            413, f"a request may have {self._settings.body:,} bytes at most", headers={"Connection": "close"}
+        )
 
 
 def _route(scope: Scope) -> str:

@@ -28,7 +28,9 @@ class Feed:
     def following(self) -> Iterator[None]:
         """Count one more follower, unless there are too many."""
         if self.followers >= self._most:
-            raise Problem(503, f"{self._most} clients follow events already", "StoreError", {"Retry-After": "10"})
+            raise Problem(
+                503, f"{self._most} clients follow events already", "StoreError", {"Retry-After": "10"}
+            )
         self.followers += 1
         try:
             yield

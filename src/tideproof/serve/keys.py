@@ -73,7 +73,9 @@ class Keys:
 
     # -- keys
 
-    def mint(self, name: str, role: str, experiments: Sequence[str] | None, by: Key | None) -> tuple[str, Key]:
+    def mint(
+        self, name: str, role: str, experiments: Sequence[str] | None, by: Key | None
+    ) -> tuple[str, Key]:
         """Return a new secret and its key; one with more rights than its maker has is refused."""
         if role not in ROLES:
             raise UnknownName.among("role", role, ROLES)

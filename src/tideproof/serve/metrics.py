@@ -26,7 +26,9 @@ class Metrics:
             buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30),
             registry=self._registry,
         )
-        Gauge("tideproof_open_experiments", "Experiments held open.", registry=self._registry).set_function(opened)
+        Gauge("tideproof_open_experiments", "Experiments held open.", registry=self._registry).set_function(
+            opened
+        )
         about = Gauge("tideproof_info", "The version.", ["version"], registry=self._registry)
         about.labels(__version__).set(1)
 

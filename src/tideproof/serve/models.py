@@ -51,7 +51,9 @@ class NewExperiment(Body):
     caps: Annotated[dict[Short, Number] | None, Field(max_length=ARMS)] = None
     lease: Annotated[Number | None, Field(description="Seconds until a pull expires.")] = None
     default: Annotated[Number | None, Field(description="Reward of a pull that expired.")] = None
-    reserve: Annotated[Number | None, Field(description="Seconds in which a unit's pull must be exposed.")] = None
+    reserve: Annotated[
+        Number | None, Field(description="Seconds in which a unit's pull must be exposed.")
+    ] = None
 
 
 class ExperimentInfo(BaseModel):
@@ -153,9 +155,7 @@ class ForgetUnits(Body):
     by: By = None
 
 
-Change = Annotated[
-    AddArm | RetireArm | SetBudget | Pause | Note | ForgetUnits, Field(discriminator="change")
-]
+Change = Annotated[AddArm | RetireArm | SetBudget | Pause | Note | ForgetUnits, Field(discriminator="change")]
 
 
 class Stop(Body):

@@ -109,7 +109,9 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         kind = "UnknownName" if error.status_code == 404 else "InputError"
         headers = dict(error.headers) if error.headers else None
-        return response(Problem(error.status_code, f"{error.detail}: {request.method} {request.url.path}", kind, headers))
+        return response(
+            Problem(error.status_code, f"{error.detail}: {request.method} {request.url.path}", kind, headers)
+        )
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
@@ -124,6 +126,9 @@ def _said(error: Any) -> str:
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"description": _TITLES[status], "content": {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    status: {
+        "description": _TITLES[status],
+        "content": {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
     for status in (400, 401, 403, 404, 405, 408, 409, 413, 429, 503)
 }

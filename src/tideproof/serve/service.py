@@ -77,5 +77,3 @@ class Service:
 def service_of(request: Request) -> Service:
     """Return the service that a request came to."""
     return cast(Service, request.app.state.service)
-
-

@@ -78,7 +78,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         text = environment.get(PREFIX + each.name.upper(), "")
         if not text:
             continue
-        kind = type(each.default)
+        kind: Any = type(each.default)
         try:
             found[each.name] = kind(text)
         except ValueError:

@@ -30,10 +30,12 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
     try:
         secret = first_key(service, host)
         with listening(host, port) as found:
+            server = _server(app, settings)
+            _heed_signals(server)
             say(f"tideproof {__version__} serves {public(url)} at {address(host, found)}")
             if secret:
                 say(f"admin key, shown this once: {secret}")
-            _run(_server(app, settings), found)
+            server.run(sockets=[found])
     finally:
         service.close()
 
@@ -52,6 +54,7 @@ def first_key(service: Service, host: str) -> str | None:
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or say why that cannot be."""
+    found = None
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -61,6 +64,8 @@ def listening(host: str, port: int) -> socket.socket:
         found.bind(where)
         found.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
+        if found is not None:
+            found.close()
         raise InputError(f"cannot listen on {host}, port {port}: {error}") from None
     return found
 
@@ -106,8 +111,8 @@ def _server(app: Any, settings: Settings) -> _Server:
     )
 
 
-def _run(server: _Server, found: socket.socket) -> None:
+def _heed_signals(server: _Server) -> None:
+    """Let signals stop it already before it runs, and do nothing when uvicorn raises them again after it has."""
     if threading.current_thread() is threading.main_thread():
-        for each in (signal.SIGINT, signal.SIGTERM):  # which uvicorn raises again once it has stopped
-            signal.signal(each, lambda *_: None)
-    server.run(sockets=[found])
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, server.handle_exit)

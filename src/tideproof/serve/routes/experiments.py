@@ -24,7 +24,9 @@ Reader = Annotated[Key, needs(Right.READ)]
 Editor = Annotated[Key, needs(Right.EDIT)]
 
 
-@router.post("", status_code=201, summary="Begin an experiment", responses={200: {"description": "It was there"}})
+@router.post(
+    "", status_code=201, summary="Begin an experiment", responses={200: {"description": "It was there"}}
+)
 async def begin(
     body: m.NewExperiment, request: Request, response: Response, key: Editor, once: Once = None
 ) -> m.ExperimentInfo:
@@ -63,7 +65,9 @@ async def listed(
     """List the experiments that the key is for, by name."""
     service = service_of(request)
     found = [
-        each for each in await service.call(service.experiments.listed) if each.name > after and key.reaches(each.name)
+        each
+        for each in await service.call(service.experiments.listed)
+        if each.name > after and key.reaches(each.name)
     ]
     page = [
         m.ListedExperiment(
@@ -81,7 +85,9 @@ async def look(name: str, request: Request, key: Reader) -> m.ExperimentInfo:
 
 
 @router.post("/{name}/changes", summary="Change an experiment")
-async def change(name: str, body: m.Change, request: Request, key: Editor, once: Once = None) -> m.ExperimentInfo:
+async def change(
+    name: str, body: m.Change, request: Request, key: Editor, once: Once = None
+) -> m.ExperimentInfo:
     """Change one thing: add or retire an arm, set the budget, pause, resume, note, forget units."""
     method, args = _METHODS[body.change]
     given = [getattr(body, each) for each in args]

@@ -94,7 +94,9 @@ async def end_session(request: Request, response: Response, service: Service) ->
     name = cookie_name(request)
     if secret := request.cookies.get(name):
         await service.call(service.keys.end_session, secret)
-    response.delete_cookie(name, path="/", secure=request.url.scheme == "https", httponly=True, samesite="lax")
+    response.delete_cookie(
+        name, path="/", secure=request.url.scheme == "https", httponly=True, samesite="lax"
+    )
 
 
 def check_origin_if_said(request: Request) -> None:

@@ -43,7 +43,9 @@ async def tell(name: str, body: m.Tell, request: Request, key: Reporter, once: O
 
 
 @router.post("/tell-summary", summary="Tell many rewards as one summary", status_code=204)
-async def tell_summary(name: str, body: m.TellSummary, request: Request, key: Reporter, once: Once = None) -> None:
+async def tell_summary(
+    name: str, body: m.TellSummary, request: Request, key: Reporter, once: Once = None
+) -> None:
     """Tell the results of `n` pulls of one arm in one environment; settles the oldest pulls out there."""
     given = body.model_dump(exclude={"by"}, exclude_none=True)
     await command(service_of(request), key, name, once, "tell_summary", by=signed(key, body.by), **given)
@@ -60,9 +62,7 @@ async def correct(name: str, body: m.Correct, request: Request, key: Reporter, o
 @router.post("/cancel", summary="Take pulls back", status_code=204)
 async def cancel(name: str, body: m.Cancel, request: Request, key: Reporter, once: Once = None) -> None:
     """Take back pulls whose rewards will never come: all or none; they return to the budget."""
-    await command(
-        service_of(request), key, name, once, "cancel_many", body.pulls, by=signed(key, body.by)
-    )
+    await command(service_of(request), key, name, once, "cancel_many", body.pulls, by=signed(key, body.by))
 
 
 @router.get("/pulls", summary="List the pulls that are out")
@@ -103,7 +103,9 @@ async def evaluate(name: str, body: m.Evaluation, request: Request, key: Evaluat
 def check_reservations(run: Experiment, key: Key, unit: Any, most: int) -> None:
     """Refuse a public client one more reservation where too many pulls await an exposure; blocking."""
     if not key.may(Right.REPORT) and run.reservations >= most and run.pull_of(unit) is None:
-        raise Problem(429, f"{most:,} pulls await an exposure: no more are given out", headers={"Retry-After": "60"})
+        raise Problem(
+            429, f"{most:,} pulls await an exposure: no more are given out", headers={"Retry-After": "60"}
+        )
 
 
 @router.post("/exposures", summary="Say who saw what they were given", status_code=204)

@@ -50,7 +50,9 @@ async def shares(
     request: Request,
     key: Reader,
     environment: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
-    number: Annotated[int | None, Query(ge=-m.WHOLE, le=m.WHOLE, description="An environment that is a number.")] = None,
+    number: Annotated[
+        int | None, Query(ge=-m.WHOLE, le=m.WHOLE, description="An environment that is a number.")
+    ] = None,
     n: Annotated[int | None, Query(ge=1, le=100_000)] = None,
 ) -> m.Shares:
     """Return the share of each arm in the next pulls, without asking for them."""
@@ -64,13 +66,18 @@ async def shares(
 
 @router.get("/events", summary="List what happened")
 async def events(
-    name: str, request: Request, key: Reader, after: After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    name: str,
+    request: Request,
+    key: Reader,
+    after: After = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> m.EventList:
     """List events behind a number, in order."""
     service = service_of(request)
     found = await service.call(service.experiments.entries, name, after, limit)
     return m.EventList(
-        events=[m.EventInfo(**described.event(each)) for each in found], next=found[-1].seq if found else after
+        events=[m.EventInfo(**described.event(each)) for each in found],
+        next=found[-1].seq if found else after,
     )
 
 
