@@ -28,6 +28,7 @@ class Here:
 
     def __init__(self, app, secret=ADMIN, loop=None):
         self.app, self._own = app, loop is None
+        self.keys = {}
         self._loop = loop or asyncio.new_event_loop()
         self._client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app, raise_app_exceptions=False),

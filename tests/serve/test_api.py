@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,6 +81,15 @@ def test_an_experiment_that_cannot_be(here, body, status, message):
     assert found.status_code == status
     assert message in found.json()["detail"]
     assert here.get("/v1/experiments").json()["experiments"] == []
+
+
+@pytest.mark.parametrize("name", ["Preise für Čapek", "50 % \N{ROCKET}", "a?b#c", "%2e%2e", "é" * 200])
+def test_names_of_all_kinds(here, name):
+    found = here.post("/v1/experiments", {"name": name, "arms": ["A", "B"]})
+    assert found.status_code == 201
+    assert here.get(found.headers["location"]).json()["name"] == name
+    saved = here.get(found.headers["location"] + "/export")
+    assert saved.status_code == 200
 
 
 def test_lists_have_pages(here):
@@ -286,11 +296,7 @@ def test_a_stream_goes_on_where_it_was(begin):
     async def follow():
         from tideproof.serve.routes.reading import stream
 
-        class Asked:
-            pass
-
-        request = Asked()
-        request.app = app
+        request = SimpleNamespace(app=app)
         with pytest.raises(tp.UnknownName):
             await stream("none", request, None)
         answer = await stream("shop", request, None, 0, "1")

@@ -109,9 +109,9 @@ def test_with_keys_it_may_be_seen(app):
 
 
 def test_a_port_that_is_taken():
-    with starting.listening("127.0.0.1", 0) as taken:
-        with pytest.raises(tp.InputError, match="cannot listen on"):
-            starting.listening("127.0.0.1", taken.getsockname()[1])
+    taken = starting.listening("127.0.0.1", 0)
+    with taken, pytest.raises(tp.InputError, match="cannot listen on"):
+        starting.listening("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(tp.InputError, match="cannot listen on"):
         starting.listening("no.such.host.invalid", 0)
 

@@ -58,7 +58,7 @@ def script(run):
         lambda: run.tell(two, float("nan")),
         lambda: run.cancel(one),
         lambda: run.ask(n=0),
-        lambda: run.ask(n=100_000),
+        lambda: run.ask(n=5_000),
         lambda: run.ask(environment=1.5),
         lambda: run.retire_arm("Z"),
         lambda: run.tell_summary(arm="A", environment="x", n=5, mean=1.0),

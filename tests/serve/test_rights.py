@@ -97,7 +97,7 @@ def test_nobody_gets_in_where_they_do_not_belong(team, route):
 @pytest.mark.parametrize("name", ["other", "none"])
 def test_a_restricted_key_reaches_its_experiments_only(team, route, name):
     for role in ROLES:
-        assert call(team, *route[:2], team.keys[role, True], name).status_code == 403
+        assert call(team, route[0], route[1], team.keys[role, True], name).status_code == 403
 
 
 def test_a_restricted_key_sees_its_experiments_only(team):

@@ -22,8 +22,8 @@ def serve_command(
 ) -> None:
     """Serve the experiments of a store: an HTTP API under /v1, with keys.
 
-    Prints the address and, at the first start, an admin key. TIDEPROOF_ADMIN_KEY sets one for scripts; docs/serve.md
-    lists the other variables.
+    Prints the address and, at the first start, an admin key. TIDEPROOF_ADMIN_KEY sets one for scripts;
+    docs/serve.md lists the other variables.
     """
     from tideproof.serve.settings import from_environment
     from tideproof.serve.starting import start

@@ -60,8 +60,8 @@ class Book:
     keyed : places of the summaries that had a key, by it.
     units : number of the pull of each unit, by the hash of its name.
     of_units : numbers of all pulls that units got.
-    reserves, reserved : whether a unit must see its pull before it counts; those out that none saw, the oldest
-        first.
+    reserves, reserved : whether a unit must see its pull before it counts; those out that none saw, the
+        oldest first.
     plans : shares that units are drawn from, by environment.
     added : rewards of units that were told with a key, by pull and key.
     budget, current, session, salt : as the events left them.

@@ -90,8 +90,8 @@ class Experiment(Asking, Telling, Steering):
         late and does not count. Successes come at once and failures when the window closes: to count them
         as they come would inflate the rates of new pulls, to count late ones those of old pulls.
     reserve
-        Seconds, at most the lease, in which a unit must have seen what `ask(unit=...)` gave it: `expose(pull)`
-        says so. One that did not is taken back, and counts for nothing.
+        Seconds, at most the lease, in which a unit must have seen what `ask(unit=...)` gave it, which
+        `expose(pull)` says. A pull that was not seen is taken back, and counts for nothing.
     clock
         What says the time, in seconds.
 

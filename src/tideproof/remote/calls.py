@@ -6,6 +6,7 @@ import os
 import random
 import time
 import uuid
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 from urllib.parse import unquote
@@ -45,6 +46,7 @@ class Calls:
             timeout=httpx.Timeout(TIMEOUT, connect=5.0),
             transport=transport,
         )
+        weakref.finalize(self, self._client.close)
 
     def get(self, path: str, **params: Any) -> Any:
         """Return what a service says."""

@@ -27,8 +27,10 @@ PAGE = 10_000
 class RemoteExperiment:
     """An experiment of a service, with the methods of `Experiment`.
 
-    Safe to call from several threads. Where a connection is lost, a call is repeated under a key of its own, and
-    done once. `fit`, `history`, `diagnostics`, `report`, `save` and `events` fetch all events, and work here.
+    Safe to call from several threads. Where a connection is lost, a call is repeated under a key of its own,
+    and done once.
+
+    `fit`, `history`, `diagnostics`, `report`, `save` and `events` fetch all events, and work here.
     """
 
     def __init__(self, calls: Calls, name: str, again: tuple[Any, ...] = ()) -> None:
@@ -132,7 +134,7 @@ class RemoteExperiment:
         key: str | None = None,
         by: str | None = None,
     ) -> None:
-        """Tell the results of `n` pulls of one arm in one environment at once; as `Experiment.tell_summary`."""
+        """Tell the results of `n` pulls of one arm in one environment at once."""
         self._post(
             "tell-summary",
             arm=arm,
@@ -257,7 +259,7 @@ class RemoteExperiment:
         return Recommendation(**said, chance=lambda: chance)
 
     def copy(self) -> Experiment:
-        """Return everything that happened so far as an experiment in memory; without what units are hashed with."""
+        """Return everything that happened as an experiment in memory; without what units are hashed with."""
         text = self._calls.text(f"{self._path}/export")
         happened, _ = parsed(text, repr(self.name))
         return Experiment._folded(happened)

@@ -112,6 +112,6 @@ def routes_and_rights(app: Any) -> list[tuple[str, str, Right | None]]:
             if dependant
             else []
         )
-        for method in sorted(getattr(route, "methods", None) or {"MOUNT"}):
-            found.append((method, route.path, needed[0] if needed else None))
+        methods = sorted(getattr(route, "methods", None) or {"MOUNT"})
+        found += [(method, route.path, needed[0] if needed else None) for method in methods]
     return found

@@ -1,4 +1,4 @@
-"""What every request passes: its size and time, a number of its own, a line in the log, headers that protect."""
+"""What every request passes: limits of size and time, a line in the log, headers that protect."""
 
 from __future__ import annotations
 

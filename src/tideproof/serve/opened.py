@@ -17,7 +17,9 @@ from tideproof.store.urls import place_of
 
 
 class Opened:
-    """Experiments of one store, opened when they are first wanted; its calls may block, and are safe from threads.
+    """Experiments of one store, opened when they are first wanted.
+
+    Its calls may block, and are safe from threads.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class Opened:
     def create(
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
-        """Begin an experiment; return it, and whether it is new. One that is there may be joined if it is the same."""
+        """Begin an experiment; return it, and whether it is new. The same one may be joined."""
         made = Experiment(arms, **options)
         with self.reading:
             new = self.place.log(name) is None

@@ -58,8 +58,8 @@ class Service:
         except TimeoutError:
             raise Problem(
                 503,
-                f"it took longer than {self.settings.seconds:g} s and may still be done: repeat it with the same "
-                f"Idempotency-Key",
+                f"it took longer than {self.settings.seconds:g} s and may still be done: repeat it with the "
+                f"same Idempotency-Key",
                 "StoreError",
             ) from None
         finally:

@@ -46,8 +46,8 @@ def first_key(service: Service, host: str) -> str | None:
         return None
     if host not in LOCAL and not service.keys.exist():
         raise InputError(
-            f"--host {host} can be reached from elsewhere, and there are no keys: start it once on 127.0.0.1, which "
-            f"shows one, or set TIDEPROOF_ADMIN_KEY"
+            f"--host {host} can be reached from elsewhere, and there are no keys: start it once on "
+            f"127.0.0.1, which shows one, or set TIDEPROOF_ADMIN_KEY"
         )
     return service.keys.mint("admin", "admin", None, None)[0]
 
@@ -112,7 +112,7 @@ def _server(app: Any, settings: Settings) -> _Server:
 
 
 def _heed_signals(server: _Server) -> None:
-    """Let signals stop it already before it runs, and do nothing when uvicorn raises them again after it has."""
+    """Let signals stop it before it runs, too; and do nothing when uvicorn raises them again after it."""
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, server.handle_exit)

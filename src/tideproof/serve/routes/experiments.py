@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -30,7 +31,7 @@ Editor = Annotated[Key, needs(Right.EDIT)]
 async def begin(
     body: m.NewExperiment, request: Request, response: Response, key: Editor, once: Once = None
 ) -> m.ExperimentInfo:
-    """Begin an experiment. One of that name is a conflict; with an `Idempotency-Key`, the same one is a repeat."""
+    """Begin an experiment. A name twice is a conflict; the same with an `Idempotency-Key` a repeat."""
     service = service_of(request)
     if not key.reaches(body.name):
         raise Problem(403, "this key is for other experiments")
@@ -51,7 +52,7 @@ async def begin(
 
     found, new = await service.call(work)
     response.status_code = 201 if new else 200
-    response.headers["Location"] = str(request.url_for("look", name=name).path)
+    response.headers["Location"] = f"{router.prefix}/{quote(name, safe='')}"
     return m.ExperimentInfo(**found)
 
 
@@ -78,7 +79,7 @@ async def listed(
     return m.ExperimentList(experiments=page, next=page[-1].name if len(found) > limit else None)
 
 
-@router.get("/{name}", summary="Look at an experiment", name="look")
+@router.get("/{name}", summary="Look at an experiment")
 async def look(name: str, request: Request, key: Reader) -> m.ExperimentInfo:
     """Say what an experiment is, and how far it has come."""
     return await _info(service_of(request), name)

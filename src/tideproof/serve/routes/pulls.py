@@ -123,7 +123,7 @@ async def expose(name: str, body: m.Exposures, request: Request, key: Evaluator,
 
 @router.post("/outcomes", summary="Say what units brought", status_code=204)
 async def outcomes(name: str, body: m.Outcomes, request: Request, key: Reporter, once: Once = None) -> None:
-    """Tell what units, or pulls, brought: all or nothing. What a unit brings is added up, once for each key."""
+    """Tell what units, or pulls, brought: all or nothing. A unit's rewards are added, once for each key."""
     service = service_of(request)
 
     def work() -> None:
