@@ -13,8 +13,9 @@ from tideproof.live.pull import Pull
 from tideproof.serve import models as m
 from tideproof.serve.access import needs
 from tideproof.serve.commands import Once, command, do, signed
+from tideproof.serve.evaluating import evaluated
 from tideproof.serve.keys import Key
-from tideproof.serve.problems import RESPONSES, Problem
+from tideproof.serve.problems import RESPONSES
 from tideproof.serve.rights import Right
 from tideproof.serve.service import service_of
 
@@ -87,25 +88,14 @@ async def evaluate(name: str, body: m.Evaluation, request: Request, key: Evaluat
     """Say which arm a unit gets, the same each time. It is reserved: an exposure makes it count."""
     service = service_of(request)
 
-    def work() -> Pull:
+    def work() -> tuple[Pull, bool]:
         run = service.experiments.get(name)
-        check_reservations(run, key, body.unit, service.settings.reservations)
-        found: Pull = do(
-            run, key, None, "ask", unit=body.unit, environment=body.environment, by=signed(key, None)
-        )
-        return found
+        return evaluated(run, key, body.unit, body.environment, service.settings.reservations)
 
-    found = await service.call(work)
-    service.feed.news(name)
+    found, new = await service.call(work)
+    if new:
+        service.feed.news(name)
     return _info(found)
-
-
-def check_reservations(run: Experiment, key: Key, unit: Any, most: int) -> None:
-    """Refuse a public client one more reservation where too many pulls await an exposure; blocking."""
-    if not key.may(Right.REPORT) and run.reservations >= most and run.pull_of(unit) is None:
-        raise Problem(
-            429, f"{most:,} pulls await an exposure: no more are given out", headers={"Retry-After": "60"}
-        )
 
 
 @router.post("/exposures", summary="Say who saw what they were given", status_code=204)
