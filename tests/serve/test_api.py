@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import tideproof as tp
-from serve.served import bearer
+from serve.served import ADMIN, bearer
 
 SHOP = {"name": "shop", "arms": ["A", "B", "C"], "budget": 100, "seed": 3}
 
@@ -296,10 +296,10 @@ def test_a_stream_goes_on_where_it_was(begin):
     async def follow():
         from tideproof.serve.routes.reading import stream
 
-        request = SimpleNamespace(app=app)
+        request, key = SimpleNamespace(app=app), SimpleNamespace(id="environment")
         with pytest.raises(tp.UnknownName):
-            await stream("none", request, None)
-        answer = await stream("shop", request, None, 0, "1")
+            await stream("none", request, key)
+        answer = await stream("shop", request, key, 0, "1")
         parts = answer.body_iterator
         found = [await anext(parts) for _ in range(2)]
         waiting = asyncio.ensure_future(anext(parts))
@@ -312,6 +312,12 @@ def test_a_stream_goes_on_where_it_was(begin):
         found.append(await waiting)
         run.note("of another process")  # nobody says so: it is found by looking
         found.append(await asyncio.wait_for(anext(parts), 20))
+        _, other = service.keys.mint("other", "viewer", None, None)
+        others = (await stream("shop", request, other, 3)).body_iterator
+        assert [await anext(others), await anext(others)][1].startswith("id: 4")
+        service.keys.revoke(other.id, service.keys.known(ADMIN))
+        assert [part async for part in others] == []
+        assert service.feed.followers == 1
         service.stop()
         assert [part async for part in parts] == []
         return found

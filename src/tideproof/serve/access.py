@@ -52,32 +52,42 @@ def needs(right: Right) -> Any:
 
 
 async def caller(request: Request, service: Service) -> Key:
-    """Return the key of a request: in its Authorization header, or that of its session."""
-    address = request.client.host if request.client else "nowhere"
-    if service.failures.is_empty(address):
-        raise Problem(429, "too many requests without a valid key", headers={"Retry-After": "10"})
+    """Return the key of a request: in its Authorization header, or that of its session.
+
+    Who has a valid one is let in, whatever others at the same address try.
+    """
     if not service.keys.fresh:
         await service.call(service.keys.read)
     given = request.headers.get("authorization")
-    found: Key | None = None
     if given is not None:
         scheme, _, secret = given.partition(" ")
-        if scheme.lower() == "bearer":
-            found = service.keys.known(secret.strip())
-            if found is None and secret:
-                await service.call(service.keys.read)  # another process may just have made it
-                found = service.keys.known(secret.strip())
-    elif session := request.cookies.get(cookie_name(request)):
-        check_origin(request)
-        found = await service.call(service.keys.of_session, session)
+        secret = secret.strip() if scheme.lower() == "bearer" else ""
+        found = service.keys.known(secret) if secret else None
+        if found is None:
+            _count_failure(request, service)
+            await service.call(service.keys.read)  # another process may just have made it
+            found = service.keys.known(secret) if secret else None
+    else:
+        session = request.cookies.get(cookie_name(request))
+        found = await service.call(service.keys.of_session, session) if session else None
+        if found is None:
+            _count_failure(request, service)
+        else:
+            check_origin(request)
     if found is None:
-        service.failures.take(address)
         raise Problem(
             401,
             "a valid key is needed: Authorization: Bearer KEY",
             headers={"WWW-Authenticate": 'Bearer realm="tideproof"'},
         )
     return found
+
+
+def _count_failure(request: Request, service: Service) -> None:
+    """Let who comes without a valid key come so often only."""
+    wait = service.failures.take(request.client.host if request.client else "nowhere")
+    if wait:
+        raise Problem(429, "too many requests without a valid key", headers=seconds(wait))
 
 
 def check_origin(request: Request) -> None:

@@ -24,13 +24,16 @@ class Feed:
         for each in self._waiting.get(name, ()):
             each.set()
 
-    @contextlib.contextmanager
-    def following(self) -> Iterator[None]:
-        """Count one more follower, unless there are too many."""
+    def check(self) -> None:
+        """Raise if there are too many followers."""
         if self.followers >= self._most:
             raise Problem(
                 503, f"{self._most} clients follow events already", "StoreError", {"Retry-After": "10"}
             )
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        """Count one more follower."""
         self.followers += 1
         try:
             yield

@@ -137,6 +137,10 @@ class Keys:
         """Return the key of a secret, as far as it is known without reading; never blocks."""
         return self._known.get(hashed(secret))
 
+    def is_valid(self, id: str) -> bool:
+        """Tell whether a key has not been taken back, as far as is known; never blocks."""
+        return any(key.id == id for key in list(self._known.values()))
+
     def read(self) -> None:
         """Read what other processes changed."""
         with self._lock:

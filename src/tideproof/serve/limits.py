@@ -27,11 +27,6 @@ class Buckets:
             self._left.popitem(last=False)
         return wait
 
-    def is_empty(self, who: str) -> bool:
-        """Tell whether somebody has no token left."""
-        left, at = self._left.get(who, (self._burst, 0.0))
-        return left + (time.monotonic() - at) * self._rate < 1.0
-
 
 def seconds(wait: float) -> dict[str, str]:
     """Return the header that says when to come again."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -99,20 +98,23 @@ async def stream(
     await service.call(service.experiments.log, name)
     if last is not None and last.isascii() and last.isdigit():
         after = int(last[:15])
-    following = ExitStack()
-    following.enter_context(service.feed.following())
+    service.feed.check()
     return StreamingResponse(
-        _followed(service, name, after, following),
+        _followed(service, key, name, after),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
 
 
-async def _followed(service: Service, name: str, after: int, following: ExitStack) -> AsyncIterator[str]:
-    with following:
+async def _followed(service: Service, key: Key, name: str, after: int) -> AsyncIterator[str]:
+    with service.feed.following():
         yield ": here\n\n"
         beat = time.monotonic()
         while not service.stopping:
+            if not service.keys.fresh:
+                await service.call(service.keys.read)
+            if not service.keys.is_valid(key.id):
+                return
             found = await service.call(service.experiments.entries, name, after, PAGE)
             for entry in found:
                 said = described.event(entry)
