@@ -5,6 +5,7 @@ import random
 import pytest
 
 import tideproof as tp
+from faults import interrupted_at
 from tideproof.live import events as e
 from tideproof.live.saving import refold
 
@@ -114,9 +115,9 @@ def test_saved_and_stored_it_goes_on_the_same(tmp_path):
     )
     rng = random.Random(3)
     pulls = []
-    for step in range(400):
+    for step in range(200):
         clocks[0].now += 300.0
-        pulls.append(kept.ask(unit=step, environment=step // 100))
+        pulls.append(kept.ask(unit=step, environment=step // 50))
         if rng.random() < 0.5:
             kept.expose(pulls[-1 - rng.randrange(min(3, len(pulls)))])
     other = tp.Experiment.open(f"sqlite:///{tmp_path}/a.db", "p", clock=clocks[0])
@@ -129,8 +130,24 @@ def test_saved_and_stored_it_goes_on_the_same(tmp_path):
         == list(loaded._state.book.reserved)
     )
     assert kept.reservations > 0
-    assert len(kept.pulls_out()) < 400
+    assert len(kept.pulls_out()) < 200
     kept.close(), other.close()
+
+
+def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
+    line, outcomes = 0, set()
+    while True:
+        line += 1
+        run = begun(Clock())
+        pulls = [run.ask(unit=name) for name in "abc"]
+        if not interrupted_at(line, lambda run=run, pulls=pulls: run.expose(pulls[:2])):
+            break
+        outcomes.add(run.reservations)
+        again = refold(run.events(), None)
+        assert list(run._state.book.reserved) == list(again.book.reserved)
+    assert line > 20
+    assert outcomes <= {1, 3}
+    assert 3 in outcomes
 
 
 def test_an_exposure_that_is_interrupted_is_undone():

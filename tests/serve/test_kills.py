@@ -14,7 +14,7 @@ from serve.served import ADMIN, Served
 from tideproof.store import entries
 from tideproof.store.urls import place_of
 
-KILLS = int(os.environ.get("TIDEPROOF_KILLS", "2"))
+KILLS = int(os.environ.get("TIDEPROOF_KILLS", "1"))
 
 
 def test_killed_under_load_it_loses_and_doubles_nothing(tmp_path):

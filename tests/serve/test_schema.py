@@ -15,7 +15,7 @@ from serve.served import ADMIN, Here, app_of, bearer
 from tideproof.serve.access import routes_and_rights
 from tideproof.serve.app import ROUTERS
 
-EXAMPLES = int(os.environ.get("TIDEPROOF_FUZZ", "4"))
+EXAMPLES = int(os.environ.get("TIDEPROOF_FUZZ", "3"))
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,10 @@ class Reading(Handle):
     @property
     def reservations(self) -> int:
         """How many pulls that are out no unit has seen yet, if it must."""
+        return self._reserved()
+
+    @locked
+    def _reserved(self) -> int:
         return len(self._state.book.reserved)
 
     def fit(

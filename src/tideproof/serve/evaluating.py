@@ -20,7 +20,7 @@ def evaluated(
     known = run.pull_of(unit)
     if known is not None:
         return known, False
-    if run.reservations >= most and not key.may(Right.REPORT):
+    if not key.may(Right.REPORT) and run.reservations >= most:
         raise Problem(
             429, f"{most:,} pulls await an exposure: no more are given out", headers={"Retry-After": "60"}
         )
