@@ -1,19 +1,18 @@
 """A real service: how it starts, how it stops, and that nothing acknowledged is lost."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 import tideproof as tp
 from serve.served import ADMIN, Served, bearer
+from tideproof.cli import app as cli
 from tideproof.serve import logs, starting
 from tideproof.serve.app import make
 from tideproof.serve.settings import Settings
@@ -83,14 +82,12 @@ def test_a_graceful_stop_loses_nothing_acknowledged(tmp_path):
     run.close()
 
 
-def test_it_refuses_to_be_seen_without_keys(tmp_path):
-    command = [sys.executable, "-m", "tideproof", "serve", f"sqlite:///{tmp_path}/a.db", "--host", "0.0.0.0"]
-    found = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=os.environ | {"TIDEPROOF_ADMIN_KEY": ""}
-    )
-    assert found.returncode == 2
-    assert "there are no keys" in found.stderr
-    assert found.stdout == ""
+def test_it_refuses_to_be_seen_without_keys(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEPROOF_ADMIN_KEY", "")
+    monkeypatch.setenv("TIDEPROOF_LOG", "off")
+    found = CliRunner().invoke(cli, ["serve", f"sqlite:///{tmp_path}/a.db", "--host", "0.0.0.0"])
+    assert "there are no keys" in str(found.exception)
+    assert found.output == ""
 
 
 @pytest.fixture
