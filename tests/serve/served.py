@@ -62,6 +62,7 @@ class Served:
     """A service in a process of its own."""
 
     def __init__(self, folder, *arguments, **environment):
+        self.store = f"sqlite:///{folder}/shop.db"
         self._log = open(f"{folder}/log", "a+")  # noqa: SIM115  a pipe that nobody reads would fill up
         self.process = subprocess.Popen(
             [

@@ -258,6 +258,20 @@ def test_something_else_than_a_service():
         answering(httpx.Response(400, json={"detail": "what", "error": "SystemExit"})).get("/")
 
 
+def test_the_service_and_another_process_share_a_store(remote, served):
+    """By turns: each knows what the other was told before it chooses."""
+    here, there = tp.Experiment(ARMS, seed=2), remote("shared", ARMS, seed=2)
+    beside = tp.Experiment.open(served.store, "shared")
+    for step in range(40):
+        run = (there, beside)[step % 2]
+        pull, meant = run.ask(environment=step // 10), here.ask(environment=step // 10)
+        assert pull.arm == meant.arm
+        run.tell(pull, step % 7 + ord(pull.arm) / 50)
+        here.tell(meant, step % 7 + ord(pull.arm) / 50)
+    assert there.recommend().margin == beside.recommend().margin == here.recommend().margin
+    beside.close()
+
+
 def test_roles_over_http(remote, served):
     run = remote("roles", ARMS)
     key = httpx.post(
