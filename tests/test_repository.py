@@ -15,7 +15,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tideproof"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-IMPORTED_AS = {"numba-cuda": "numba.cuda", "python-calamine": "python_calamine"}
+IMPORTED_AS = {
+    "numba-cuda": "numba.cuda",
+    "python-calamine": "python_calamine",
+    "prometheus-client": "prometheus_client",
+}
 GROUPS = {"dependencies": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tideproof.policies.registry import policy as policy
     from tideproof.policies.registry import policy_names as policy_names
     from tideproof.policies.spec import PolicySpec as PolicySpec
+    from tideproof.remote.connecting import connect as connect
     from tideproof.store.opening import experiments as experiments
     from tideproof.table import Table as Table
     from tideproof.worlds import *  # noqa: F403
@@ -60,6 +61,7 @@ _HOME = {
     "policies.definition": "Policy",
     "policies.spec": "PolicySpec",
     "policies.registry": "policy policy_names",
+    "remote.connecting": "connect",
     "store.opening": "experiments",
     "table": "Table",
 }

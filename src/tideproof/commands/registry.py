@@ -14,6 +14,7 @@ from tideproof.commands import (
     plan,
     policies,
     reproduce,
+    serve,
     show,
     simulate,
 )
@@ -28,6 +29,7 @@ COMMANDS = (
     import_.COMMAND,
     backup.COMMAND,
     fsck.COMMAND,
+    serve.COMMAND,
     simulate.COMMAND,
     reproduce.COMMAND,
     policies.COMMAND,

@@ -179,6 +179,22 @@ class Asking(Reading):
             self._state.add(e.Opened(self._now(), None, new_session()))
             self._opened = True
 
+    @changing
+    def expose(self, pulls: Pull | str | Iterable[Pull | str], by: str | None = None) -> None:
+        """Say that units saw their pulls: with `reserve`, only these count. A repeat is harmless.
+
+        Several are noted all or, if one was taken back, none.
+        """
+        book = self._state.book
+        given = [pulls] if isinstance(pulls, (Pull, str)) else several("pulls", pulls)
+        numbers = dict.fromkeys(self._known(pull) for pull in given)
+        for number in numbers:
+            if book.status[number] == CANCELLED:
+                raise InputError(f"pull {book.pulls[number].id} was taken back: ask for its unit again")
+        new = tuple(number for number in numbers if number in book.reserved)
+        if new:
+            self._state.add(e.Exposed(self._now(), by, new))
+
     def cancel(self, pull: Pull | str, by: str | None = None) -> None:
         """Take back a pull whose reward will never come; it returns to the budget."""
         self.cancel_many([pull], by)

@@ -44,6 +44,7 @@ class Mark(NamedTuple):
     unit: tuple[str | None, int | None]
     plan: tuple[Label | None, Plan | None]
     values: tuple[Any, ...]
+    reserved: list[int]
 
 
 class Book:
@@ -59,6 +60,8 @@ class Book:
     keyed : places of the summaries that had a key, by it.
     units : number of the pull of each unit, by the hash of its name.
     of_units : numbers of all pulls that units got.
+    reserves, reserved : whether a unit must see its pull before it counts; those out that none saw, the
+        oldest first.
     plans : shares that units are drawn from, by environment.
     added : rewards of units that were told with a key, by pull and key.
     budget, current, session, salt : as the events left them.
@@ -87,6 +90,7 @@ class Book:
         self.keyed: dict[str, int] = {}
         self.units: dict[str, int] = {}
         self.of_units: set[int] = set()
+        self.reserves, self.reserved = False, dict[int, None]()
         self.plans: dict[Label, Plan] = {}
         self.added: dict[tuple[int, str], float] = {}
         self.budget, self.session, self.salt = budget, session, salt
@@ -109,6 +113,7 @@ class Book:
             (unit, None if unit is None else self.units.get(unit)),
             (label, None if label is None else self.plans.get(label)),
             tuple(getattr(self, name) for name in self.VALUES),
+            [number for number in touched if number in self.reserved],
         )
 
     def restore(self, mark: Mark) -> None:
@@ -135,6 +140,8 @@ class Book:
                 self.plans[label] = plan
         self.keyed = {key: place for key, place in self.keyed.items() if place < mark.summaries}
         self.out = dict.fromkeys(n for n, status in enumerate(self.status) if status == OUT)
+        unseen = {*mark.reserved, *(n for n in self.reserved if n < mark.pulls)}
+        self.reserved = dict.fromkeys(sorted(unseen))
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
         """Note pulls of these arms."""
@@ -149,6 +156,8 @@ class Book:
             self.asked_at.append(at)
             self.number[pull.id] = number
             self.out[number] = None
+            if self.reserves and unit is not None:
+                self.reserved[number] = None
             self.asked[arm] += 1
         self.current = label
 
@@ -171,6 +180,7 @@ class Book:
             self.settled += 1
         self.status[number], self.rewards[number] = status, reward
         self.out.pop(number, None)
+        self.reserved.pop(number, None)
         return 1 if was == OUT else 0
 
     def _lose(self, number: int, pulls: int) -> None:

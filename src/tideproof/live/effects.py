@@ -54,7 +54,7 @@ class Effects:
 
     def touched(self, event: e.Event) -> Sequence[int]:
         """Return the numbers of the pulls that an event speaks of or settles."""
-        if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired)):
+        if isinstance(event, (e.Told, e.Added, e.Cancelled, e.Expired, e.Exposed)):
             return event.pulls
         if isinstance(event, e.Summarised):
             out = self.numbers.places.out(event.label, event.arm)
@@ -132,6 +132,10 @@ class Effects:
             else:
                 self._tell(number, DEFAULTED, event.reward)
         self._reckon()
+
+    def _exposed(self, event: e.Exposed) -> None:
+        for number in event.pulls:
+            self.book.reserved.pop(number, None)
 
     def _forget(self, number: int, status: str) -> None:
         pull = self.book.pulls[number]
@@ -232,5 +236,6 @@ _EFFECTS: dict[type[Any], Callable[[Effects, Any], None]] = {
     e.Noted: Effects._noted,
     e.Warmed: Effects._warmed,
     e.Salted: Effects._salted,
+    e.Exposed: Effects._exposed,
     e.Carried: Effects._carried,
 }

@@ -196,6 +196,14 @@ class Salted(NamedTuple):
     salt: str
 
 
+class Exposed(NamedTuple):
+    """Pulls that units have seen: they count from now on."""
+
+    at: float
+    by: str | None
+    pulls: tuple[int, ...]
+
+
 class Carried(NamedTuple):
     """An experiment that an older version saved, as it saved it."""
 
@@ -206,7 +214,8 @@ class Carried(NamedTuple):
 
 Event = (
     Created | Opened | Asked | Told | Added | Shared | Summarised | Cancelled | Expired | Corrected | ArmAdded
-    | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed | Salted | Carried
+    | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed | Salted | Exposed
+    | Carried
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

@@ -47,6 +47,7 @@ class Options(TypedDict, total=False):
     caps: Mapping[str, float] | None
     lease: float | None
     default: float | None
+    reserve: float | None
 
 
 class Experiment(Asking, Telling, Steering):
@@ -88,6 +89,9 @@ class Experiment(Asking, Telling, Steering):
         is their window: what is told before its end counts from its end on, what is told later is noted as
         late and does not count. Successes come at once and failures when the window closes: to count them
         as they come would inflate the rates of new pulls, to count late ones those of old pulls.
+    reserve
+        Seconds, at most the lease, in which a unit must have seen what `ask(unit=...)` gave it, which
+        `expose(pull)` says. A pull that was not seen is taken back, and counts for nothing.
     clock
         What says the time, in seconds.
 
@@ -119,6 +123,7 @@ class Experiment(Asking, Telling, Steering):
         caps: Mapping[str, float] | None = None,
         lease: float | None = None,
         default: float | None = None,
+        reserve: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
@@ -142,7 +147,7 @@ class Experiment(Asking, Telling, Steering):
             }
         if default is not None:
             default = within(options, "default", default)
-        options |= checked_lease(lease, default)
+        options |= checked_lease(lease, default, reserve)
         created = e.Created(
             now(clock),
             None,
@@ -207,7 +212,7 @@ class Experiment(Asking, Telling, Steering):
             self._shared.close()
 
     @changing
-    def once(self, key: str, command: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Do a command of an experiment in a database once, however often it is repeated.
 
         `run.once("job-7", run.ask, environment="monday")` asks when it is called first. A repeat with the

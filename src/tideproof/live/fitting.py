@@ -20,7 +20,18 @@ from tideproof.live.sure import check_rule, rule_of
 from tideproof.policies.sure import RULES
 from tideproof.stats.wrong_scale import Scale
 
-OPTIONS = {"limits", "floors", "caps", "lease", "default", "rewards", "scale", "confidence", "rule"}
+OPTIONS = {
+    "limits",
+    "floors",
+    "caps",
+    "lease",
+    "default",
+    "reserve",
+    "rewards",
+    "scale",
+    "confidence",
+    "rule",
+}
 
 
 def checked_created(created: e.Created) -> e.Created:
@@ -79,6 +90,7 @@ def _told(state: State, event: e.Told) -> None:
     _need(len(event.pulls) == len(event.rewards), event)
     _pulls(state, event, event.pulls, (OUT, EXPIRED, DEFAULTED))
     _need(not any(_held(state, pull) for pull in event.pulls), event)
+    _need(state.book.reserved.keys().isdisjoint(event.pulls), event)
     _rewards(event, event.rewards)
 
 
@@ -86,6 +98,7 @@ def _added(state: State, event: e.Added) -> None:
     _need(len(event.pulls) == len(event.rewards) == len(event.keys) > 0, event)
     for pull in dict.fromkeys(event.pulls):
         _pulls(state, event, (pull,), (OUT, EXPIRED, DEFAULTED, LATE, TOLD))
+    _need(state.book.reserved.keys().isdisjoint(event.pulls), event)
     _rewards(event, event.rewards)
 
 
@@ -98,6 +111,11 @@ def _summarised(state: State, event: e.Summarised) -> None:
 
 def _cancelled(state: State, event: e.Cancelled) -> None:
     _pulls(state, event, event.pulls, (OUT,))
+
+
+def _exposed(state: State, event: e.Exposed) -> None:
+    _pulls(state, event, event.pulls, (OUT,))
+    _need(all(pull in state.book.reserved for pull in event.pulls), event)
 
 
 def _expired(state: State, event: e.Expired) -> None:
@@ -178,4 +196,5 @@ _CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Extended: _extended,
     e.Warmed: _warmed,
     e.Salted: _salted,
+    e.Exposed: _exposed,
 }

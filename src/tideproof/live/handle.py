@@ -103,10 +103,13 @@ class Handle:
         """Bring everything up to date: the events, and the pulls whose time is over."""
         self._state.fold()
         if self._lease.seconds < math.inf and (now := self._now()) >= self._due:
+            unseen, first = self._lease.unseen(self._state.book, now)
+            if unseen:
+                self._state.add(e.Cancelled(now, None, unseen))
             over, due = self._lease.overdue(self._state.book, now)
             if over:
                 self._state.add(e.Expired(now, None, over, self._lease.default))
-            self._due = due
+            self._due = min(first, due)
 
     def _now(self) -> float:
         return now(self._clock)

@@ -18,9 +18,10 @@ from tideproof.live.diagnostics import Diagnostics, diagnose
 from tideproof.live.handle import Handle, locked
 from tideproof.live.history import Record
 from tideproof.live.judgement import judge
-from tideproof.live.pull import Pull
+from tideproof.live.pull import CANCELLED, Pull
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, facts
+from tideproof.live.units import checked_unit, hashed
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.noise import Variance
 from tideproof.stats.prior import Prior, checked_prior
@@ -66,6 +67,22 @@ class Reading(Handle):
     def pulls_out(self) -> list[Pull]:
         """Return the pulls whose rewards are awaited, the oldest first."""
         return [self._state.book.pulls[number] for number in self._state.book.out]
+
+    @locked
+    def pull_of(self, unit: str | int) -> Pull | None:
+        """Return the pull of a unit, None if it has none."""
+        name, book = checked_unit(unit), self._state.book
+        number = book.units.get(hashed(name, book.salt)) if book.salt else None
+        return None if number is None or book.status[number] == CANCELLED else book.pulls[number]
+
+    @property
+    def reservations(self) -> int:
+        """How many pulls that are out no unit has seen yet, if it must."""
+        return self._reserved()
+
+    @locked
+    def _reserved(self) -> int:
+        return len(self._state.book.reserved)
 
     def fit(
         self,

@@ -29,6 +29,11 @@ def write(
     happened: list[events.Event], snapshot: dict[str, Any] | None, path: str | os.PathLike[str]
 ) -> None:
     """Write the events and a snapshot of what they add up to to a file in one step."""
+    replace_text(path, text(happened, snapshot))
+
+
+def text(happened: list[events.Event], snapshot: dict[str, Any] | None) -> str:
+    """Return the contents of such a file."""
     plain = [events.plain(event) for event in happened]
     document = {
         "tideproof_experiment": FORMAT,
@@ -36,18 +41,25 @@ def write(
         "events": plain,
         "snapshot": None if snapshot is None else snapshot | {"sha256": _digest([plain, snapshot])},
     }
-    replace_text(path, json.dumps(document | {"sha256": _digest(document)}, allow_nan=False))
+    return json.dumps(document | {"sha256": _digest(document)}, allow_nan=False)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[events.Event], Any]:
     """Return the events in the file, and the snapshot, once it is known to be whole."""
     name = repr(checked_path(path))
     try:
-        document = json.loads(read_text(path))
+        text = read_text(path)
+    except UnicodeDecodeError:
+        raise InputError(f"{name} is not a saved tideproof experiment") from None
+    return parsed(text, name)
+
+
+def parsed(text: str, name: str) -> tuple[list[events.Event], Any]:
+    """Do the same for the contents of a file, which errors call `name`."""
+    try:
+        document = json.loads(text)
         version = document["tideproof_experiment"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, InputError):  # it cannot be read
-            raise
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{name} is not a saved tideproof experiment") from None
     if version == format_2.FORMAT:
         return format_2.as_events(document, name), None

@@ -37,7 +37,7 @@ def contents(book: Book) -> list[Any]:
         columns,
         [list(labels), _sessions(book)],
         [[key, list(told), at] for key, told, at in book.summaries],
-        [list(book.units), list(book.units.values()), sorted(book.of_units)],
+        [list(book.units), list(book.units.values()), sorted(book.of_units), list(book.reserved)],
         [[label, list(plan.shares), plan.left] for label, plan in book.plans.items()],
         [[number, key, reward] for (number, key), reward in book.added.items()],
     ]
@@ -79,7 +79,8 @@ def refill(book: Book, contents: Any) -> None:
     book.out = dict.fromkeys(np.flatnonzero(columns[2] == _CODES[OUT]).tolist())
     book.summaries = [(key, Summary(*told), at) for key, told, at in summaries]
     book.keyed = {key: place for place, (key, _, _) in enumerate(book.summaries) if key is not None}
-    names, numbers, of_units = units
+    names, numbers, of_units, reserved = units
     book.units, book.of_units = dict(zip(names, numbers, strict=True)), set(of_units)
+    book.reserved = dict.fromkeys(reserved)
     book.plans = {label: Plan(tuple(shares), left) for label, shares, left in plans}
     book.added = {(number, key): reward for number, key, reward in added}

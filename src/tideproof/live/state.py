@@ -61,6 +61,7 @@ class State(Effects):
         made, self.carried = self.created, False
         sign = 1.0 if made.direction == "maximize" else -1.0
         self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
+        self.book.reserves = "reserve" in made.options
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
         scale = made.options.get("scale", "difference")
         horizon = None if self.open_ended else made.budget

@@ -26,6 +26,10 @@ def new_rewards(
         name, status = book.pulls[number].id, book.status[number]
         if status in (SUMMARISED, CANCELLED):
             raise InputError(f"pull {name} is {status}; it cannot be told any more")
+        if number in book.reserved:
+            raise InputError(
+                f"pull {name} is reserved: expose(pull) says that its unit saw it, and lets it count"
+            )
         of_unit = number in book.of_units
         if key is not None and not of_unit:
             raise InputError(

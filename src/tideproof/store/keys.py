@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
 
+class UsedKey(InputError):
+    """A key that was used for another command."""
+
+
 def command(run: Experiment, key: Any, method: Callable[..., Any], args: Any, kwargs: Any) -> str:
     """Return a command as text, or say that it is none."""
     if not isinstance(key, str) or not key:
@@ -43,7 +47,7 @@ def answer(run: Experiment, key: str, said: str, found: Any) -> Answer:
 def same(run: Experiment, known: Answer, said: str) -> Any:
     """Return what was answered, if it was the same command."""
     if known.command != said:
-        raise InputError(f"the key {known.key!r} was used for {known.command}, not for {said}")
+        raise UsedKey(f"the key {known.key!r} was used for {known.command}, not for {said}")
     found, pulls = json.loads(known.answer), run._state.book.pulls
     if found is None:
         return None

@@ -50,10 +50,10 @@ def open_experiment(
         raise
 
 
-def create(place: Place, name: str, run: Experiment) -> Log:
+def create(place: Place, name: str, run: Experiment, by: str | None = None) -> Log:
     """Begin an experiment in a store as `run` began; the log of that name if there is one."""
     state, writer = run._state, secrets.token_bytes(8)
-    first = entries.entry(state.created, 1, 0, writer, entries.START)
+    first = entries.entry(state.created._replace(by=by), 1, 0, writer, entries.START)
     signed = Writer(writer, mark_of(state.spec) or "", __version__)
     return place.create(name, about(state), first, signed)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tideproof.errors import StoreError
 
@@ -183,6 +183,13 @@ class Place(Protocol):
 
     def faults(self) -> list[str]:
         """Return what is wrong with the database itself, a sentence each."""
+        ...
+
+    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one statement by itself, and return its rows: for tables beside the experiments.
+
+        Values are `?`, and a `~` stands before the name of each table.
+        """
         ...
 
     def close(self) -> None:

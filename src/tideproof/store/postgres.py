@@ -78,6 +78,11 @@ class PostgresPlace:
         )
         return [Listed(*row) for row in rows]
 
+    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one statement by itself, and return its rows."""
+        rows: list[Any] = self._database.run(sql.replace("~", "tideproof.").replace("?", "%s"), values)
+        return rows
+
     def faults(self) -> list[str]:
         """Return what is wrong with the tables; of the rest the server takes care."""
         lost = self._database.run(

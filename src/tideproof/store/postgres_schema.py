@@ -3,6 +3,8 @@
 They are in a schema of their own, `tideproof`, so that a store can live in a database with other tables.
 """
 
+from tideproof.store.service_tables import SERVICE
+
 LOCK = 0x54494445  # "TIDE": who holds it may make tables
 TRIGGERS = ("events_stay", "events_are_kept", "events_follow")  # without which events are not safe
 
@@ -51,4 +53,5 @@ STEPS = (
     );
     ALTER TABLE tideproof.snapshots ALTER COLUMN contents SET STORAGE EXTERNAL;
     """,
+    SERVICE.replace("~", "tideproof."),
 )

@@ -1,5 +1,7 @@
 """The tables of a SQLite store, as numbered steps: one that was made is never changed, only another added."""
 
+from tideproof.store.service_tables import SERVICE
+
 APPLICATION = 0x54494445  # "TIDE": how a file says that it is ours
 
 STEPS = (
@@ -35,4 +37,5 @@ STEPS = (
         digest BLOB NOT NULL, contents BLOB NOT NULL, PRIMARY KEY (experiment, mark, seq)
     );
     """,
+    SERVICE.replace("~", ""),
 )

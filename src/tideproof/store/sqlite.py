@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tideproof.errors import InputError
 from tideproof.store.database import Database
@@ -76,6 +77,11 @@ class SqlitePlace:
     def copy_to(self, path: str, show: Callable[[float], None]) -> None:
         """Write all of it to a file that is not there, as it is at one moment, while others go on."""
         self._database.copy_to(path, show)
+
+    def statement(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run one statement by itself, and return its rows."""
+        rows: list[Any] = self._database.run(sql.replace("~", ""), values)
+        return rows
 
     def close(self) -> None:
         """Let go of the file."""

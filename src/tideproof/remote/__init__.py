@@ -1,0 +1,1 @@
+"""An experiment behind HTTP: what `tideproof serve` serves, as if it were here."""

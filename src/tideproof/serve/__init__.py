@@ -1,0 +1,11 @@
+"""`tideproof serve`: experiments of a store behind HTTP."""
+
+from tideproof.errors import MissingExtra
+
+try:
+    import anyio  # noqa: F401
+    import fastapi  # noqa: F401
+    import prometheus_client  # noqa: F401
+    import uvicorn  # noqa: F401
+except ImportError:
+    raise MissingExtra.of("fastapi", "serve", "tideproof serve") from None

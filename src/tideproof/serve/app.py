@@ -1,0 +1,108 @@
+"""The app: routes, who may call them, and what every request passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware.cors import CORSMiddleware
+
+from tideproof._version import __version__
+from tideproof.serve import problems
+from tideproof.serve.access import needs, routes_and_rights
+from tideproof.serve.edge import Edge
+from tideproof.serve.rights import ROLES, Right
+from tideproof.serve.routes import experiments, health, people, pulls, reading
+from tideproof.serve.service import Service
+from tideproof.serve.settings import Settings
+
+ROUTERS: tuple[APIRouter, ...] = (
+    experiments.router,
+    pulls.router,
+    reading.router,
+    people.router,
+    health.router,
+)
+HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
+
+
+def make(store: str, settings: Settings | None = None) -> FastAPI:
+    """Return the app that serves a store; its `state.service` is what routes share.
+
+    Parameters
+    ----------
+    store
+        Its URL, such as `"sqlite:///shop.db"`.
+    settings
+        As they are by default, if none are given.
+    """
+    settings = settings or Settings()
+    service = Service(store, settings)
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        service.stopping = False
+        yield
+        service.stop()
+        service.close()
+
+    app = FastAPI(
+        title="tideproof",
+        version=__version__,
+        description="Which of K alternatives is the best, while the whole world moves.",
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    problems.install(app)
+    for router in ROUTERS:
+        app.router.routes.extend(
+            router.routes
+        )  # as they are: include_router hides them behind another object
+
+    @app.get("/v1/openapi.json", include_in_schema=False, dependencies=[needs(Right.OPEN)])
+    async def described(request: Request) -> dict[str, Any]:
+        return app.openapi()
+
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    if settings.allowed_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=HEADERS,
+            expose_headers=["ETag", "Location", "Retry-After", "X-Request-Id"],
+        )
+    app.add_middleware(Edge, service=service)
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """Return the description of the app, with problems instead of FastAPI's errors, and who may do what."""
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        schemas = found["components"]["schemas"]
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        schemas["Problem"] = problems.ProblemDetails.model_json_schema()
+        found["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        rights = {(path, method.lower()): right for method, path, right in routes_and_rights(app)}
+        for path, methods in found["paths"].items():
+            for method, operation in methods.items():
+                operation["responses"].pop("422", None)
+                right = rights[path, method] or Right.OPEN
+                operation["x-right"] = right.value
+                if right is not Right.OPEN:
+                    operation["security"] = [{"key": []}]
+                    roles = [role for role, had in ROLES.items() if right in had]
+                    operation["description"] += f"\n\nRoles: {', '.join(roles)}."
+        app.openapi_schema = found
+    return app.openapi_schema

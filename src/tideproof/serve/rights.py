@@ -1,0 +1,26 @@
+"""Who may do what: a role is a set of rights, and every route names the one that it needs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Right(StrEnum):
+    """What a route asks for."""
+
+    OPEN = "open"  # nothing: no key is needed
+    ANY = "any"  # a valid key
+    READ = "read"
+    EVALUATE = "evaluate"
+    REPORT = "report"
+    EDIT = "edit"
+    ADMIN = "admin"
+
+
+ROLES: dict[str, frozenset[Right]] = {
+    "viewer": frozenset({Right.ANY, Right.READ}),
+    "evaluator": frozenset({Right.ANY, Right.EVALUATE}),
+    "reporter": frozenset({Right.ANY, Right.READ, Right.EVALUATE, Right.REPORT}),
+    "editor": frozenset({Right.ANY, Right.READ, Right.EVALUATE, Right.REPORT, Right.EDIT}),
+    "admin": frozenset({Right.ANY, Right.READ, Right.EVALUATE, Right.REPORT, Right.EDIT, Right.ADMIN}),
+}

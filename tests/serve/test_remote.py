@@ -1,0 +1,284 @@
+"""`tp.connect`: the same script in memory, in a file and over HTTP; lost connections; errors."""
+
+import datetime
+import pickle
+import threading
+
+import httpx
+import numpy as np
+import pytest
+
+import tideproof as tp
+from serve.served import ADMIN, Served, bearer
+from tideproof.remote import calls
+from tideproof.remote.calls import Calls, checked_url
+from tideproof.remote.experiment import RemoteExperiment
+
+ARMS = ["A", "B", "C"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with Served(tmp_path_factory.mktemp("served")) as found:
+        yield found
+
+
+@pytest.fixture
+def remote(served, request):
+    """What begins an experiment of the service, named for the test."""
+    begun = []
+
+    def begin(name=None, arms=None, key=ADMIN, **options):
+        name = name or request.node.name
+        begun.append(tp.connect(served.url, key, name, arms, **options))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        each.close()
+
+
+def script(run):
+    """Everything that experiments have in common; returns what they say."""
+    said = []
+    for step in range(40):
+        pull = run.ask(environment=f"day {step // 10}")
+        said.append(pull.arm)
+        run.tell(pull, step % 7 / 7 + ord(pull.arm))
+        run.tell(pull.id, step % 7 / 7 + ord(pull.arm))
+    said.append(run.ask().environment)
+    one, two, three = run.ask(n=3, environment=datetime.date(2026, 11, 16))
+    run.tell_many([one, two], np.array([66.5, 65.25]))
+    run.correct(one, 66.25)
+    run.cancel(three)
+    for refused in (
+        lambda: run.tell(two, 1.0),
+        lambda: run.tell("no-1", 1.0),
+        lambda: run.tell(7, 1.0),
+        lambda: run.tell(two, float("nan")),
+        lambda: run.cancel(one),
+        lambda: run.ask(n=0),
+        lambda: run.ask(n=5_000),
+        lambda: run.ask(environment=1.5),
+        lambda: run.retire_arm("Z"),
+        lambda: run.tell_summary(arm="A", environment="x", n=5, mean=1.0),
+        lambda: run.tell_many([one], []),
+        lambda: run.extend(1),
+    ):
+        with pytest.raises(tp.TideproofError) as error:
+            refused()
+        said.append(error.type)
+    run.tell_summary(arm="A", environment="day 9", n=np.int64(5), mean=65.0, variance=0.5, key="k", by="job")
+    run.add_arm("D")
+    run.retire_arm("B", by="ann")
+    run.extend(None)
+    run.extend(500)
+    run.pause("night")
+    with pytest.raises(tp.Finished, match="paused"):
+        run.ask()
+    run.resume()
+    run.note("a sale")
+    unit = run.ask(unit="visitor 1", environment="day 10")
+    said += [unit == run.ask(unit="visitor 1"), unit.environment]
+    run.expose(unit)
+    run.tell(unit, 60.0, key="order 7")
+    run.tell(unit, 60.0, key="order 7")
+    run.forget_units()
+    said.append(run.shares(environment="day 11", n=20))
+    said.append(run.shares(environment=11, n=20))
+    found = run.recommend(prior="flat")
+    said += [
+        found.to_dict(),
+        str(found),
+        run.arms,
+        run.budget,
+        run.remaining,
+        run.done,
+        run.direction,
+        run.scale,
+    ]
+    said += [run.seed, len(run.pulls_out()), run.history()["reward"], run.fit(level=0.9).groups]
+    said.append(str(run.diagnostics()).splitlines()[1])
+    run.stop("enough")
+    said.append(run.done)
+    said.append([type(event).__name__ for event in run.events()])
+    return said
+
+
+def test_one_script_in_memory_in_a_file_and_over_http(remote, tmp_path):
+    options = {"budget": 400, "seed": 3}
+    memory = tp.Experiment(ARMS, **options)
+    stored = tp.Experiment.open(f"sqlite:///{tmp_path}/a.db", "x", ARMS, **options)
+    run = remote("one script", ARMS, **options)
+    assert isinstance(run, RemoteExperiment)
+    meant = script(memory)
+    assert script(stored) == meant
+    assert script(run) == meant
+    stored.close()
+    run.save(tmp_path / "run.json")
+    assert tp.Experiment.load(tmp_path / "run.json").history()["reward"] == meant[-5]
+    run.report(tmp_path / "run.html")
+    assert (tmp_path / "run.html").stat().st_size > 1000
+
+
+def test_every_method_is_there_or_left_out_on_purpose():
+    ours = {name for name in dir(RemoteExperiment) if not name.startswith("_")}
+    theirs = {name for name in dir(tp.Experiment) if not name.startswith("_")}
+    assert theirs - ours == {"load", "open", "warm_start", "policy", "pull_of", "reservations"}
+    assert ours - theirs == {"copy"}
+
+
+def test_joining_and_beginning(remote, served):
+    run = remote("joined", ARMS, budget=50, policy=tp.policy("linlucb", n0=3))
+    assert remote("joined").arms == run.arms == tuple(ARMS)
+    assert remote("joined", ARMS, budget=50).budget == 50
+    with pytest.raises(tp.InputError, match="has budget=50, not 60"):
+        remote("joined", ARMS, budget=60)
+    with pytest.raises(tp.UnknownName, match="no experiment 'nobody'"):
+        remote("nobody")
+    with pytest.raises(tp.InputError, match="needs arms, too"):
+        remote("nobody", budget=5)
+    with pytest.raises(tp.InputError, match="the service says the time"):
+        remote("nobody", ARMS, clock=lambda: 0.0)
+    with pytest.raises(tp.InputError, match="valid key"):
+        remote("joined", key="tp_wrong")
+    with pytest.raises(tp.InputError, match="which experiment"):
+        tp.connect(served.url, ADMIN)
+    itself = tp.connect(f"{served.url}/v1/experiments/joined", ADMIN)
+    assert itself.budget == 50
+    assert "joined" in repr(itself)
+    itself.close()
+
+
+def test_a_key_from_the_environment(remote, served, monkeypatch):
+    remote("keyed", ARMS)
+    with pytest.raises(tp.InputError, match="TIDEPROOF_KEY"):
+        tp.connect(served.url, name="keyed")
+    monkeypatch.setenv("TIDEPROOF_KEY", ADMIN)
+    run = tp.connect(served.url, name="keyed")
+    copy = pickle.loads(pickle.dumps(run))
+    assert copy.arms == run.arms
+    run.close(), copy.close()
+
+
+def test_once(remote):
+    run = remote("once", ARMS)
+    first = run.once("job 7", run.ask, environment="monday")
+    assert run.once("job 7", run.ask, environment="monday") == first
+    assert run.ask(environment="monday") != first
+    with pytest.raises(tp.InputError, match="was used for"):
+        run.once("job 7", run.ask, environment="tuesday")
+    with pytest.raises(tp.InputError, match="a method of this experiment"):
+        run.once("job 8", print)
+    with pytest.raises(tp.InputError, match="must be a string"):
+        run.once(8, run.ask)
+
+
+def test_threads_have_places_of_their_own(remote):
+    run = remote("threads", ARMS)
+    run.ask(environment="here")
+    there = threading.Thread(target=lambda: run.ask(environment="there"))
+    there.start()
+    there.join()
+    assert run.ask().environment == "here"
+
+
+@pytest.mark.parametrize("url", [8080, "localhost:8080", "ftp://x", "sqlite:///shop.db"])
+def test_a_url_that_is_none(url):
+    with pytest.raises(tp.InputError, match="a service is a URL"):
+        tp.connect(url, "key", "x")
+    assert checked_url("https://a/b/") == ("https://a/b", None)
+
+
+# -- lost connections
+
+
+class Lossy(httpx.BaseTransport):
+    """Loses every second request before it is sent, or its answer."""
+
+    def __init__(self):
+        self.inner, self.count = httpx.HTTPTransport(), 0
+
+    def handle_request(self, request):
+        self.count += 1
+        if self.count % 4 == 1:
+            raise httpx.ConnectError("lost on the way there")
+        answer = self.inner.handle_request(request)
+        if self.count % 4 == 3:
+            answer.read()
+            answer.close()
+            raise httpx.ReadError("lost on the way back")
+        return answer
+
+    def close(self):
+        self.inner.close()
+
+
+def test_what_is_lost_is_repeated_and_done_once(remote, served):
+    whole = remote("lossy", ARMS, budget=1000)
+    transport = Lossy()
+    run = RemoteExperiment(Calls(served.url, ADMIN, transport), "lossy")
+    pulls = [run.ask(environment="monday") for _ in range(10)]
+    for pull in pulls:
+        run.tell(pull, 1.0)
+    visitor = run.ask(unit="ann")
+    for _ in range(4):
+        run.tell(visitor, 1.0)  # a unit's rewards are added up: done twice it would show
+    assert transport.count > 30
+    assert whole.history()["reward"] == [1.0] * 10 + [4.0]
+    run.close()
+
+
+def test_a_service_that_is_away(monkeypatch):
+    monkeypatch.setattr(calls, "PATIENCE", 0.2)
+    with pytest.raises(tp.StoreError, match="cannot be reached"):
+        tp.connect("http://127.0.0.1:9", "key", "x")
+
+
+def answering(*answers):
+    """Return calls of a service that answers like this."""
+    left = list(answers)
+    return Calls("http://x", "key", httpx.MockTransport(lambda request: left.pop(0)))
+
+
+def test_a_service_that_is_busy_is_asked_again(monkeypatch):
+    slept = []
+    monkeypatch.setattr(calls.time, "sleep", slept.append)
+    busy = httpx.Response(503, headers={"Retry-After": "1"})
+    found = answering(busy, httpx.Response(429), httpx.Response(200, json={"a": 1}))
+    assert found.get("/") == {"a": 1}
+    assert slept[0] >= 1.0
+    assert len(slept) == 2
+
+
+def test_something_else_than_a_service():
+    with pytest.raises(tp.StoreError, match="no tideproof service"):
+        answering(httpx.Response(404, text="<html>")).get("/")
+    with pytest.raises(tp.InputError, match="what"):
+        answering(httpx.Response(400, json={"detail": "what", "error": "SystemExit"})).get("/")
+
+
+def test_the_service_and_another_process_share_a_store(remote, served):
+    """By turns: each knows what the other was told before it chooses."""
+    here, there = tp.Experiment(ARMS, seed=2), remote("shared", ARMS, seed=2)
+    beside = tp.Experiment.open(served.store, "shared")
+    for step in range(40):
+        run = (there, beside)[step % 2]
+        pull, meant = run.ask(environment=step // 10), here.ask(environment=step // 10)
+        assert pull.arm == meant.arm
+        run.tell(pull, step % 7 + ord(pull.arm) / 50)
+        here.tell(meant, step % 7 + ord(pull.arm) / 50)
+    assert there.recommend().margin == beside.recommend().margin == here.recommend().margin
+    beside.close()
+
+
+def test_roles_over_http(remote, served):
+    run = remote("roles", ARMS)
+    key = httpx.post(
+        f"{served.url}/v1/keys", json={"name": "shop", "role": "reporter"}, headers=bearer(ADMIN)
+    ).json()["secret"]
+    reporter = remote("roles", key=key)
+    reporter.tell(reporter.ask(environment="monday"), 1.0, by="ann")
+    with pytest.raises(tp.InputError, match="'reporter' may not"):
+        reporter.stop()
+    assert run.events()[-1].by.endswith(" shop: ann")
