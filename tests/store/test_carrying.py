@@ -9,7 +9,7 @@ import pytest
 import tideproof as tp
 from store.stores import ARMS, bytes_of, check_refold, opened, play, url_of
 from tideproof.live import events as e
-from tideproof.store import carrying, loading
+from tideproof.store import carrying, loading, schema
 from tideproof.store.backup import backup
 from tideproof.store.place import Whole
 from tideproof.store.urls import place_of
@@ -145,7 +145,7 @@ def test_snapshots_go_along(place, tmp_path, monkeypatch):
 
 
 def test_who_only_reads_changes_nothing(tmp_path):
-    shutil.copy(Path(__file__).parent / "schema_1.db", tmp_path / "shop.db")
+    shutil.copy(Path(__file__).parent / f"schema_{len(schema.STEPS)}.db", tmp_path / "shop.db")
     (tmp_path / "shop.db").chmod(0o444)
     tmp_path.chmod(0o555)
     try:
