@@ -72,6 +72,17 @@ class HiddenTide(NamedTuple):
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
     """Take in `n` told rewards of `arm`, whatever the environment."""
+    _observe(fit, slot, arm, n, mean, squares, False)
+
+
+@kernel
+def observe_labelled(fit, slot, arm, n, mean, squares):
+    """Do the same where labels are told, too: before the first reward of an environment the tide jumped."""
+    _observe(fit, slot, arm, n, mean, squares, slot.size[0] == 0.0)
+
+
+@kernel
+def _observe(fit, slot, arm, n, mean, squares, jumped):
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
@@ -86,9 +97,9 @@ def observe(fit, slot, arm, n, mean, squares):
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
                 drift, chance, size = look_ahead(paths, f, nu)
-                look_first(paths, f, arm, n, mean, drift + chance * size)
+                look_first(paths, f, arm, n, mean, drift + (size if jumped else chance * size))
     else:
-        _judge_all(paths, arm, n, mean, nu)
+        _judge_all(paths, arm, n, mean, nu, jumped)
         for kind in range(KINDS):
             _split(paths, kind)
         for f in range(PATHS):
@@ -133,14 +144,14 @@ def pull_here(fit, slot, here):
 
 
 @kernel
-def _judge_all(paths, arm, n, mean, nu):
-    """Judge the rewards on every path, and weigh the paths by them."""
+def _judge_all(paths, arm, n, mean, nu, jumped):
+    """Judge the rewards on every path, and weigh the paths by them; `jumped`: a jump before them is certain."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
         if weight[f] > 0.0:
             drift, chance, size = look_ahead(paths, f, nu)
-            judge(paths, f, arm, n, mean, nu, drift, chance, size)
+            judge(paths, f, arm, n, mean, nu, drift, 1.0 if jumped else chance, size)
             most = max(most, evidence[f])
     if nu > 0:
         for f in range(PATHS):

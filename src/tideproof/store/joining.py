@@ -13,7 +13,7 @@ from tideproof.live.steering import checked_arms
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
-OPTIONS = ("budget", "policy", "confidence", "rule", "seed", "direction", "rewards", "scale", "limits",
+OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale", "limits",
            "floors", "caps", "lease", "default")  # fmt: skip
 
 
