@@ -16,6 +16,7 @@ SPECS = [
     "hidden:top-two-thompson",
     "hidden:reduce:successive-rejects",
     "hidden:reduce:ocba",
+    "both:contrast",
 ]
 CHECKS = [contract.reads_what_it_declares, contract.compiled_equals_interpreted, contract.integers_are_small]
 
@@ -38,7 +39,8 @@ def test_it_is_an_option_and_a_prefix():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("contrast", {"tide": "both"}, "unknown tide 'both'"),
+        ("contrast", {"tide": "none"}, "unknown tide 'none'"),
+        ("hidden:contrast", {"tide": "both"}, "hidden:contrast has its tide already"),
         ("lucb", {"tide": "hidden"}, "lucb does not know of shifts"),
         ("round-robin+mean", {"tide": "hidden"}, "unknown selection 'mean'"),
         ("contrast", {"tide": "hidden", "confidence": 0.9}, "no rule that stops is calibrated"),

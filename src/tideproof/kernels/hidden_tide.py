@@ -145,7 +145,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def _judge_all(paths, arm, n, mean, nu, jumped):
-    """Judge the rewards on every path, and weigh the paths by them; `jumped`: a jump before them is certain."""
+    """Judge the rewards on every path, and weigh the paths by them; `jumped`: a jump before is certain."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):

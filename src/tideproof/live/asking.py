@@ -120,7 +120,7 @@ class Asking(Reading):
         book = self._state.book
         label = self._place(environment)
         n = batch_size(len(book.active), len(book.pulls) - book.lost, book.remaining)
-        return *self._trial(label, n), label
+        return *self._trial(environment, n), label
 
     @changing
     def _share(self, label: Label, n: int, shares: tuple[float, ...], active: list[int]) -> None:

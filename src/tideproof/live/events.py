@@ -212,8 +212,9 @@ class Carried(NamedTuple):
 
 
 Event = (
-    Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired | Corrected
-    | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed | Salted | Carried
+    Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
+    | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
+    | Salted | Carried
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

@@ -16,8 +16,8 @@ from tideproof.files import check_folder, checked_path, replace_text
 from tideproof.live import events as e
 from tideproof.live.always import always_apart
 from tideproof.live.diagnostics import Diagnostics, diagnose
-from tideproof.live.handle import Handle, locked
 from tideproof.live.followed import Followed
+from tideproof.live.handle import Handle, locked
 from tideproof.live.history import Record
 from tideproof.live.judgement import judge
 from tideproof.live.pull import Pull
@@ -81,15 +81,13 @@ class Reading(Handle):
         """Return the fit of everything told so far, as `tp.fit` would make it.
 
         Where the tide is followed (`tide`) it is what the filter knows, of the arms that are played, and
-        `level` the only choice. Else it is on the scale of the experiment, unless another is given; by differences while rewards say nothing on
-        it, all of them being 0, and where another `variance` than "auto" needs it. Its limits are for one
-        look at the end of a budget; with `anytime` for all looks.
+        `level` the only choice. Else it is on the scale of the experiment, unless another is given; by
+        differences while rewards say nothing on it, all of them being 0, and where another `variance` than
+        "auto" needs it. Its limits are for one look at the end of a budget; with `anytime` for all looks.
         """
         if self._follows:
             if (variance, scale, anytime) != ("auto", None, False):
-                raise InputError(
-                    f"with tide={self.tide!r} a fit has a level, and neither variance, scale nor anytime"
-                )
+                raise InputError(f"variance, scale and anytime need labels: tide={self.tide!r} takes a level")
             return self._followed(checks.level(level))
         return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level, anytime=anytime)
 

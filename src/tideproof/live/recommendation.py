@@ -12,7 +12,6 @@ from tideproof.stats.prior import SAID, Prior
 from tideproof.stats.scale import Compared
 from tideproof.words import listed_groups
 
-
 _HIDDEN = "no labels were given: the tide is followed by the rewards alone"
 
 
@@ -40,8 +39,8 @@ class Recommendation:
     confidence, rule : what the experiment was given to stop by, None without; the rule that holds now.
     sure : whether, by that rule, `arm` is the best with that confidence.
     promise : the rule in words.
-    tide : `"labels"`; `"hidden"` where there are none and the tide is followed by the rewards alone, `"both"` where
-        it is followed between labels. The interval is then the filter's, and not calibrated after adaptive runs.
+    tide : `"labels"`; `"hidden"` where there are none and the tide is followed by the rewards alone, `"both"`
+        where it is followed between labels, too.
     """
 
     arm: str | None

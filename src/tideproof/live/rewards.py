@@ -14,8 +14,8 @@ from tideproof.live import events as e
 from tideproof.live.book import Summary
 from tideproof.live.handle import Handle, changing
 from tideproof.live.pull import Label, Pull, checked_label
-from tideproof.live.tides import check_labelled
 from tideproof.live.telling import as_event, new_rewards
+from tideproof.live.tides import check_labelled
 from tideproof.live.warm import cells_before
 from tideproof.words import listed
 

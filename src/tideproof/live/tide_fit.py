@@ -1,4 +1,4 @@
-"""What an experiment that follows its tide knows of its arms: the filter's estimates, and how sure they are."""
+"""What an experiment that follows its tide knows of its arms: what the filter says, and how sure it is."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from tideproof.stats.wald import Wald
 from tideproof.table import Table
 from tideproof.words import counted, rounded
 
+ROUNDING = 1e-13  # of rewards
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TideFit:
@@ -38,8 +40,8 @@ class TideFit:
     covariance : of these estimates.
     freedom : degrees of freedom of the noise; with 0 nothing is known of it.
     noise : standard deviation of a reward.
-    jumps, drift : jumps of the tide so far, as expected; standard deviation of what it drifts from one pull to
-        the next, in units of the noise.
+    jumps, drift : jumps of the tide so far, as expected; standard deviation of its drift from one pull to the
+        next, in units of the noise.
     tide : `"hidden"` or `"both"`.
     """
 
@@ -61,7 +63,7 @@ class TideFit:
     @property
     def exact(self) -> bool:
         """Whether rewards do not vary at all, so that no probability can be given."""
-        return bool(self.freedom > 0 and self.noise == 0.0)
+        return bool(self.freedom > 0 and self.noise <= ROUNDING * np.abs(self.now).max())
 
     @property
     def best(self) -> str:

@@ -13,8 +13,8 @@ from tideproof.live.steering import checked_arms
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
-OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale", "limits",
-           "floors", "caps", "lease", "default")  # fmt: skip
+OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale",
+           "limits", "floors", "caps", "lease", "default")  # fmt: skip
 
 
 def check_same(cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]) -> None:
