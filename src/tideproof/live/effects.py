@@ -62,7 +62,7 @@ class Effects:
         return (event.pull,) if isinstance(event, e.Corrected) else ()
 
     def _asked(self, event: e.Asked) -> None:
-        self.numbers.look_ahead()
+        self.numbers.make_ready()
         row = self.numbers.places.row(event.label)
         for arm in event.arms:
             self.numbers.expect(row, arm)

@@ -129,6 +129,9 @@ class Followed(Numbers):
             self.program.expect(self.params, run.state, run.data, run.slot, place, out[place], draw)
         self._ready = True
 
+    def make_ready(self) -> None:
+        """Do nothing: the design ahead is made anew after every ask."""
+
     def ask(self, label: Label, n: int, first: int, play: Callable[[int], int] | None = None) -> list[int]:
         """Return the next arms, which are then out; fewer than `n` if the policy stops."""
         self.look_ahead()

@@ -41,6 +41,10 @@ class Numbers(Ahead):
     def catch_up(self) -> None:
         """Take in what was told since."""
 
+    def make_ready(self) -> None:
+        """Bring the design ahead to where an ask had it that is now repeated."""
+        self.look_ahead()
+
     # -- what events change
 
     def take(

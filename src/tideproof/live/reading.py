@@ -77,11 +77,11 @@ class Reading(Handle):
         scale: ScaleChoice | None = None,
         level: float = 0.95,
         anytime: bool = False,
-    ) -> Fit | TideFit:
+    ) -> Fit | Any:
         """Return the fit of everything told so far, as `tp.fit` would make it.
 
-        Where the tide is followed (`tide`) it is what the filter knows, of the arms that are played, and
-        `level` the only choice. Else it is on the scale of the experiment, unless another is given; by
+        Where the tide is followed (`tide`) it is a `TideFit`, what the filter knows of the arms that are
+        played, and `level` the only choice. Else it is on the scale of the experiment, unless another is given; by
         differences while rewards say nothing on it, all of them being 0, and where another `variance` than
         "auto" needs it. Its limits are for one look at the end of a budget; with `anytime` for all looks.
         """

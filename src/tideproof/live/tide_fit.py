@@ -76,7 +76,7 @@ class TideFit:
         seen = [place for place in range(len(self.names)) if self.counts[place] > 0.0]
         return [self.names[place] for place in sorted(seen, key=lambda place: -sign * self.now[place])]
 
-    def rival(self, arm: Any) -> str | None:
+    def rival(self, arm: Any) -> Any:
         """Return the best of the other arms."""
         self._place(arm)
         return next((other for other in self._ranked if other != arm), None)
@@ -108,7 +108,7 @@ class TideFit:
         )
 
     @cached_property
-    def p_best(self) -> dict[str, float | None]:
+    def p_best(self) -> dict[Any, float | None]:
         """The probability of each arm of being the best; None where it was not seen or nothing is known."""
         if not self.freedom or self.exact or not self.counts.all() or len(self.names) < 2:
             return dict.fromkeys(self.names)
