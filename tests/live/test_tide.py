@@ -282,7 +282,7 @@ def test_both_is_told_of_jumps_and_follows_drift():
     assert run.recommend().tide == "both"
     assert "no labels" not in str(run.recommend())
     assert run.history()["environment"][-1] == 19
-    assert run.fit().jumps > 19
+    assert run.fit().jumps < 20
     assert run.ask().environment == 19
     check_refold(run)
 

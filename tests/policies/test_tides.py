@@ -101,3 +101,13 @@ def test_no_tide_costs_little():
     still = tp.mdm(5, "stationary")
     hidden, told = pics(still, "hidden:contrast", "contrast", replications=3000)
     assert not differ(hidden, 1.1 * told, 3000)
+
+
+def test_both_knows_of_jumps_and_of_drift():
+    """Pairs, where the hidden tide is hardest; and a wave inside of environments, which labels do not show."""
+    both, hidden = pics(tp.mdm(5, "worst-case"), "both:contrast", "hidden:contrast")
+    assert differ(both, hidden, 1500)
+    assert both < hidden
+    both, labels = pics(replace(tp.mdm(5), drift=tp.Sinusoid(3.0, 50)), "both:contrast", "contrast")
+    assert differ(both, labels, 1500)
+    assert both < labels

@@ -20,6 +20,7 @@ from tideproof.kernels.tide_paths import (
     DRIFT,
     EACH,
     KINDS,
+    LARGEST,
     PATHS,
     TINY,
     Paths,
@@ -29,6 +30,7 @@ from tideproof.kernels.tide_paths import (
     judge,
     look_ahead,
     look_first,
+    restart,
 )
 
 DOUBT = 1e-2  # the least part of a kind's best path that is worth a path of its own
@@ -51,7 +53,7 @@ class HiddenTide(NamedTuple):
     work : (K,) scratch.
     group : (K,) 1 for an arm that was seen.
     told : (1,) rewards told, N.
-    environments : (1,) 1 from the first reward on.
+    environments : (1,) 1 from the first reward on, and one more for every label told.
     joins : (1,) arms seen, but one.
     paths : the paths.
     """
@@ -77,7 +79,10 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def observe_labelled(fit, slot, arm, n, mean, squares):
-    """Do the same where labels are told, too: before the first reward of an environment the tide jumped."""
+    """Do the same where labels are told, too: before the first reward of an environment the tide jumped.
+
+    By how much is not known at all; for an arm's first reward, hardly at all, which needs no other form.
+    """
     _observe(fit, slot, arm, n, mean, squares, slot.size[0] == 0.0)
 
 
@@ -97,9 +102,14 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
                 drift, chance, size = look_ahead(paths, f, nu)
-                look_first(paths, f, arm, n, mean, drift + (size if jumped else chance * size))
+                look_first(paths, f, arm, n, mean, drift + (LARGEST if jumped else chance * size))
+    elif jumped:
+        fit.environments[0] += 1
+        for f in range(PATHS):
+            if paths.weight[f] > 0.0:
+                restart(paths, f, arm, n, mean)
     else:
-        _judge_all(paths, arm, n, mean, nu, jumped)
+        _judge_all(paths, arm, n, mean, nu)
         for kind in range(KINDS):
             _split(paths, kind)
         for f in range(PATHS):
@@ -144,14 +154,14 @@ def pull_here(fit, slot, here):
 
 
 @kernel
-def _judge_all(paths, arm, n, mean, nu, jumped):
-    """Judge the rewards on every path, and weigh the paths by them; `jumped`: a jump before is certain."""
+def _judge_all(paths, arm, n, mean, nu):
+    """Judge the rewards on every path, and weigh the paths by them."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
         if weight[f] > 0.0:
             drift, chance, size = look_ahead(paths, f, nu)
-            judge(paths, f, arm, n, mean, nu, drift, 1.0 if jumped else chance, size)
+            judge(paths, f, arm, n, mean, nu, drift, chance, size)
             most = max(most, evidence[f])
     if nu > 0:
         for f in range(PATHS):

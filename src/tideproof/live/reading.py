@@ -81,9 +81,10 @@ class Reading(Handle):
         """Return the fit of everything told so far, as `tp.fit` would make it.
 
         Where the tide is followed (`tide`) it is a `TideFit`, what the filter knows of the arms that are
-        played, and `level` the only choice. Else it is on the scale of the experiment, unless another is given; by
-        differences while rewards say nothing on it, all of them being 0, and where another `variance` than
-        "auto" needs it. Its limits are for one look at the end of a budget; with `anytime` for all looks.
+        played, and `level` the only choice. Else it is on the scale of the experiment, unless another is
+        given; by differences while rewards say nothing on it, all of them being 0, and where another
+        `variance` than "auto" needs it. Its limits are for one look at the end of a budget; with `anytime`
+        for all looks.
         """
         if self._follows:
             if (variance, scale, anytime) != ("auto", None, False):

@@ -40,7 +40,7 @@ class TideFit:
     covariance : of these estimates.
     freedom : degrees of freedom of the noise; with 0 nothing is known of it.
     noise : standard deviation of a reward.
-    jumps, drift : jumps of the tide so far, as expected; standard deviation of its drift from one pull to the
+    jumps, drift : jumps that no label told of, as expected; standard deviation of its drift from one pull to the
         next, in units of the noise.
     tide : `"hidden"` or `"both"`.
     """
