@@ -1,5 +1,8 @@
 """Experiments that follow their tide: who says so, late rewards, pulls that are out, and what is refused."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import tideproof as tp
 from faults import interrupted_at
 from naive import check_refold, check_same
 from runs import ARMS, MEANS, experiment, number
+from tideproof.kernels.random import ASK, TELL, Draw
 from tideproof.live import events as e
 from tideproof.live.experiment import Experiment
 from tideproof.live.followed import NEAR, Followed
@@ -138,22 +142,33 @@ def test_a_policy_may_bring_its_tide():
     assert memory(named) == memory(chosen)
 
 
-def test_what_was_saved_before_keeps_one_environment():
+def test_runs_of_before_keep_one_environment(tmp_path):
     run = experiment(policy="contrast", tide="labels")
     assert "tide" not in run.events()[0].options  # as files and stores of before
-    play(run, 30)
-    assert run.tide == "labels"
-    assert run.recommend().margin == pytest.approx(run.fit().lead("C") and run.recommend().margin)
-    again = Experiment._folded(run.events())
+    again = Experiment._folded(play(run, 30).events())
     assert again.tide == "labels"
     assert again.fit().shifts["n"] == [30]
+    tests = Path(__file__).parent.parent
+    old = tp.Experiment.load(tests / "live" / "format_2.json")
+    stored = shutil.copy(tests / "store" / "schema_1.db", tmp_path)
+    shared = tp.Experiment.open(f"sqlite:///{stored}", "prices")
+    for each, label in ((old, "late"), (shared, "tuesday")):
+        assert each.tide == "labels"
+        assert each.ask().environment == label
+    shared.close()
 
 
-@pytest.mark.parametrize("event", [e.Unlabelled(1.0, None)])
-def test_only_who_has_not_begun_can_go_without(event):
-    for run in (play(experiment(), 3), experiment(tide="labels")):
+def test_events_that_do_not_fit_are_refused():
+    summary = e.Summarised(1.0, None, 0, 1, 3, 1.0, 1.0, None)
+    warmed = e.Warmed(1.0, None, ((0, 1, 3, 1.0, 1.0),))
+    unlabelled = e.Unlabelled(1.0, None)
+    begun, labelled = play(experiment(), 3), experiment(tide="labels")
+    for run, event in ((begun, unlabelled), (labelled, unlabelled), (begun, summary), (begun, warmed)):
         with pytest.raises(tp.InputError, match="does not fit the events before it"):
             Experiment._folded([*run.events(), event])
+    created = labelled.events()[0]
+    with pytest.raises(tp.InputError, match="no experiment has the tide 'ebb'"):
+        Experiment._folded([created._replace(options=created.options | {"tide": "ebb"})])
 
 
 # -- the order of rewards
@@ -165,8 +180,6 @@ def by_hand(run):
     program, own = spec.program(), spec.memory(3).view
     params, seed, zero = spec.params(3, run.budget), np.uint64(run.seed), np.uint64(0)
     arms = []
-    from tideproof.kernels.random import ASK, TELL, Draw
-
     for step, reward in enumerate(run.history()["reward"]):
         at = np.uint64(step)
         arms.append(int(program.ask(params, own.state, own.data, own.slot, Draw(seed, zero, ASK, at))))
@@ -229,7 +242,7 @@ def test_a_late_reward_costs_as_many_steps_as_it_is_late(late, monkeypatch):
     monkeypatch.setattr(Followed, "_step", lambda *args: steps.append(1) or step(*args))
     run.tell(pulls[missing], 0.5)
     run.recommend()
-    assert late <= len(steps) <= 1.25 * late + 2 * NEAR
+    assert late <= len(steps) <= 4 * late / 3 + NEAR
     assert len(run._numbers._copies) < 40
 
 

@@ -40,8 +40,8 @@ class TideFit:
     covariance : of these estimates.
     freedom : degrees of freedom of the noise; with 0 nothing is known of it.
     noise : standard deviation of a reward.
-    jumps, drift : jumps that no label told of, as expected; standard deviation of its drift from one pull to the
-        next, in units of the noise.
+    jumps, drift : jumps that no label told of, as expected; standard deviation of the drift from one pull to
+        the next, in units of the noise.
     tide : `"hidden"` or `"both"`.
     """
 
