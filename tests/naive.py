@@ -122,7 +122,7 @@ def check_numbers(run, naive):
 def check_followed(run, naive):
     """Compare what the filter knows with the kernels, driven by hand in the order of asking."""
     arms = naive.active
-    fit, slot = (allocate(kind, len(arms)).view for kind in (HiddenTide, Slot))
+    fit, slot = allocate(HiddenTide, len(arms)).view, allocate(Slot, len(arms)).view
     observe = hidden_tide.observe_labelled if naive.tide == "both" else hidden_tide.observe
     before = None
     for arm, label, _, reward in naive.pulls:

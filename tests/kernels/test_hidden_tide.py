@@ -270,7 +270,8 @@ def test_summaries_count_as_many_rewards(n):
 
 def test_jumps_that_are_told_are_certain_and_say_nothing_of_others():
     """Shifts of 50, known when: near the fixed-effects fit, which allows for no others."""
-    random, (fit, slot) = np.random.default_rng(7), (allocate(kind, ARMS).view for kind in (HiddenTide, Slot))
+    random = np.random.default_rng(7)
+    fit, slot = allocate(HiddenTide, ARMS).view, allocate(Slot, ARMS).view
     arm, day = random.integers(0, ARMS, 240), np.arange(240) // 4
     reward = 0.5 * arm + random.normal(0.0, 50.0, 60)[day] + random.standard_normal(240)
     for step in range(240):

@@ -218,15 +218,15 @@ def test_rewards_in_any_order_end_in_the_same_bytes(looks):
     check_refold(other)
 
 
-def test_a_correction_is_as_if_it_had_been_told():
-    one, other = play(hidden(), 50), play(hidden(), 50)
-    ids = [row["pull"] for row in other.history().to_dicts()]
-    reward = one.history()["reward"][7]
-    other.correct(ids[7], 99.0)
-    other.recommend()
-    other.correct(ids[7], reward)
-    assert memory(one) == memory(other)
-    check_refold(other)
+@pytest.mark.parametrize("place", [0, 7, NEAR - 1, NEAR, 49])
+def test_a_correction_is_as_if_it_had_been_told(place):
+    """Just before and after a copy, too."""
+    run = play(hidden(), 50)
+    before, reward = memory(run), run.history()["reward"][place]
+    run.correct(run.history()["pull"][place], 99.0)
+    assert memory(run) == memory(check_refold(run)) != before
+    run.correct(run.history()["pull"][place], reward)
+    assert memory(run) == before
 
 
 @pytest.mark.parametrize("late", [1, 30, 150, 390])
@@ -392,11 +392,11 @@ def test_in_a_store(tmp_path, tide):
     url = f"sqlite:///{tmp_path}/shop.db"
     run = tp.Experiment.open(url, "prices", ARMS, budget=200, tide=tide)
     play(run, 30)
-    other = tp.Experiment.open(url, "prices", tide=tide)
-    assert other.tide == "hidden"
+    other = tp.Experiment.open(url, "prices", tide="hidden")
+    assert tp.Experiment.open(url, "prices", ARMS, tide=tide).tide == other.tide == "hidden"
     assert other.ask().arm == tp.Experiment._folded(run.events()[:-1]).ask().arm
-    with pytest.raises(tp.InputError, match="has tide="):
-        tp.Experiment.open(url, "prices", tide="both")
+    with pytest.raises(tp.InputError, match="has tide='hidden', not 'labels'"):
+        tp.Experiment.open(url, "prices", tide="labels")
     run.close()
     other.close()
 

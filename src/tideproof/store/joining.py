@@ -41,9 +41,10 @@ def check_same(cls: type[Experiment], name: str, state: State, arms: Any, option
         elif option in ("budget", "seed", "direction"):
             wanted, found = getattr(meant, option), getattr(made, option)
         else:
-            wanted, found = meant.options.get(option), made.options.get(option)
-        if wanted != found and not (option == "budget" and wanted == book.budget):
-            now = book.budget if option == "budget" else found
+            default = "labels" if option == "tide" else None
+            wanted, found = (each.options.get(option, default) for each in (meant, made))
+        now = {"budget": book.budget, "tide": book.tide}.get(option, found)
+        if wanted not in (found, now):
             _refuse(name, option, now, wanted)
 
 
