@@ -7,9 +7,18 @@ from scipy import stats
 from oracles import dense
 from tideproof.core.arrays import allocate
 from tideproof.kernels.fixed_effects import connected, freedom, sigma2
-from tideproof.kernels.hidden_tide import HiddenTide, observe, place, pull_here
+from tideproof.kernels.hidden_tide import HiddenTide, observe, observe_labelled, place, pull_here
 from tideproof.kernels.slot import Slot
-from tideproof.kernels.tide_paths import PATHS, Paths, begin, follow, judge, look_first, restart
+from tideproof.kernels.tide_paths import (
+    PATHS,
+    Paths,
+    begin,
+    follow,
+    judge,
+    look_ahead,
+    look_first,
+    restart,
+)
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 ARMS = 4
@@ -257,3 +266,23 @@ def test_summaries_count_as_many_rewards(n):
     assert fit.told[0] == told + n
     assert freedom(fit) == nu + n
     assert np.isfinite(fit.P).all()
+
+
+def test_jumps_that_are_told_are_certain_and_say_nothing_of_others():
+    """Shifts of 50, known when: near the fixed-effects fit, which allows for no others."""
+    random = np.random.default_rng(7)
+    fit, slot = allocate(HiddenTide, ARMS).view, allocate(Slot, ARMS).view
+    arm, day = random.integers(0, ARMS, 240), np.arange(240) // 4
+    reward = 0.5 * arm + random.normal(0.0, 50.0, 60)[day] + random.standard_normal(240)
+    for step in range(240):
+        slot.size[0] = step % 4  # the first of its environment finds it empty
+        observe_labelled(fit, slot, arm[step], 1, reward[step], 0.0)
+    found = dense(arm, day, reward, ARMS, 60)
+    for i in range(1, ARMS):
+        c = np.zeros(len(found.beta))
+        c[i], c[0] = 1.0, -1.0
+        estimate, variance = found.combination(c)
+        assert abs(fit.mu[i] - fit.mu[0] - estimate) < 0.4 * np.sqrt(variance)
+        assert fit.P[i, i] + fit.P[0, 0] - 2 * fit.P[i, 0] == pytest.approx(variance, rel=0.15)
+    assert sigma2(fit) == pytest.approx(found.sigma**2, rel=0.3)
+    assert look_ahead(fit.paths, 0, freedom(fit))[1] < 0.01

@@ -43,7 +43,7 @@ def test_printed_it_is_a_few_lines():
 
 
 def test_remarks_are_printed():
-    run = experiment(policy="round-robin+ols")
+    run = experiment(policy="round-robin+ols", tide="labels")
     for step in range(120):
         run.tell(run.ask(), step % 7)
     [remark] = run.diagnostics().remarks
@@ -87,7 +87,7 @@ def test_looking_at_diagnostics_is_no_look_at_the_winner():
 
 
 def test_remarks_are_said():
-    run = experiment(policy="round-robin+ols")
+    run = experiment(policy="round-robin+ols", tide="labels")
     for step in range(120):
         run.tell(run.ask(), step % 7)
     assert "labels forgotten" in run.diagnostics().remarks[0]
@@ -110,7 +110,7 @@ def test_results_are_plain_for_json():
 
 
 def test_the_report_has_the_verdict_pictures_and_remarks(tmp_path):
-    run = experiment(policy="round-robin+ols")
+    run = experiment(policy="round-robin+ols", tide="labels")
     for step in range(120):
         run.tell(run.ask(), step % 7 + 10.0 * (step % 3))
     run.ask()

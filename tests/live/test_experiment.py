@@ -32,7 +32,7 @@ def test_the_best_arm_is_found_under_a_tide():
 
 
 def test_without_a_label_it_stays_where_it_was():
-    run = experiment()
+    run = experiment(tide="labels")
     assert run.ask().environment == 1
     assert run.ask(environment="tuesday").environment == "tuesday"
     assert run.ask().environment == "tuesday"

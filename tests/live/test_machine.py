@@ -15,6 +15,7 @@ from tideproof.live import asking
 
 LABELS = st.sampled_from(["mon", "tue", 3, 0, ""])
 REWARDS = st.floats(-5.0, 5.0).map(lambda x: round(x, 3))
+TIDES = ["auto", "labels", "labels", "hidden", "both"]
 POLICIES = ["linlucb", "contrast", "round-robin+ols", "round-robin+period", "ucb1-normal", "top-two-thompson"]
 
 
@@ -27,8 +28,11 @@ class Machine(RuleBasedStateMachine):
         budget=st.sampled_from([None, 60, 200]),
         seed=st.integers(0, 2**64 - 1),
         lease=st.sampled_from([(None, None), (60.0, None), (60.0, 0.25)]),
+        tide=st.sampled_from(TIDES),
     )
-    def begin(self, policy, direction, budget, seed, lease):
+    def begin(self, policy, direction, budget, seed, lease, tide):
+        tide = "labels" if policy in ("round-robin+period", "ucb1-normal") else tide
+        self.tide, self.days = tide, 0
         self.now, self.asked_at, self.lease = 1000.0, [], lease
         self.patch, salts = pytest.MonkeyPatch(), iter(range(10**6))
         self.patch.setattr(asking, "new_salt", lambda: f"{next(salts):032x}")  # the same arms every time
@@ -39,24 +43,34 @@ class Machine(RuleBasedStateMachine):
             policy=policy,
             direction=direction,
             seed=seed,
+            tide=tide,
             lease=lease[0],
             default=lease[1],
             clock=self.clock,
         )
-        self.naive = Naive(["A", "B", "C"], budget, 1.0 if direction == "maximize" else -1.0)
+        self.naive = Naive(["A", "B", "C"], budget, 1.0 if direction == "maximize" else -1.0, tide)
         self.ids, self.keys = [], {}
 
     def clock(self):
         return self.now
 
+    def where(self, label):
+        """Return where to ask: nowhere without labels, and one day after another where none comes back."""
+        if self.tide == "hidden":
+            return None
+        if self.tide == "both":
+            self.days += label == "tue"
+            return self.days
+        return label
+
     def note_asked(self, pull, label):
-        assert pull.environment == label
+        assert pull.environment == (1 if self.tide == "hidden" else label)
         assert pull.arm in self.naive.active
         assert pull.id not in self.ids
         self.ids.append(pull.id)
         self.asked_at.append(self.now)
         self.naive.pulls.append([pull.arm, label, "out", None])
-        assert self.run._label == label
+        assert self.run._label == pull.environment
 
     def pick(self, data, states, most=1):
         """Return numbers of at most that many pulls in these states."""
@@ -67,7 +81,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(label=LABELS, n=st.none() | st.integers(1, 6))
     def ask(self, label, n):
-        naive, wanted = self.naive, n or 1
+        naive, wanted, label = self.naive, n or 1, self.where(label)
         if naive.paused or (naive.remaining is not None and wanted > naive.remaining):
             with pytest.raises(tp.Finished):
                 self.run.ask(environment=label, n=n)
@@ -78,7 +92,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(label=LABELS, unit=st.sampled_from(["u", "v", "w", 7]))
     def ask_for_a_unit(self, label, unit):
-        naive, known = self.naive, self.naive.units.get(unit)
+        naive, known, label = self.naive, self.naive.units.get(unit), self.where(label)
         if known is not None and naive.pulls[known][2] != "cancelled":
             assert self.run.ask(environment=label, unit=unit).id == self.ids[known]
         elif naive.paused or naive.remaining == 0:
@@ -108,6 +122,10 @@ class Machine(RuleBasedStateMachine):
     def warm_start(self, label, rewards):
         arms = [self.naive.arms[i % len(self.naive.arms)] for i in range(len(rewards))]
         log = {"arm": arms, "day": [label] * len(rewards), "sales": rewards}
+        if self.tide in ("hidden", "both"):
+            with pytest.raises(tp.InputError, match="belongs to no moment"):
+                self.run.warm_start(log, arm="arm", environment="day", reward="sales")
+            return
         self.run.warm_start(log, arm="arm", environment="day", reward="sales")
         self.naive.warm += list(zip(arms, log["day"], rewards, strict=True))
 
@@ -151,6 +169,10 @@ class Machine(RuleBasedStateMachine):
         arm = data.draw(st.sampled_from(self.naive.arms))
         key = data.draw(st.sampled_from([None, "a", "b", "#1"]))
         told = {"arm": arm, "environment": label, "n": n, "mean": mean, "variance": variance, "key": key}
+        if self.tide in ("hidden", "both"):
+            with pytest.raises(tp.InputError, match="belongs to no moment"):
+                self.run.tell_summary(**told)
+            return
         if key in self.keys:
             self.run.tell_summary(**self.keys[key])  # a repeat
             return

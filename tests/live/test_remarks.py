@@ -40,7 +40,7 @@ def test_nothing_is_said_of_an_ordinary_run(policy):
 
 
 def test_forgotten_labels():
-    run = experiment()
+    run = experiment(tide="labels")
     for step in range(101):
         run.tell(run.ask(), step % 7)
         if step == 99:

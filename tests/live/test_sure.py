@@ -132,7 +132,7 @@ def test_moments_are_in_snapshots(tmp_path):
 
 
 def test_an_experiment_without_a_rule_is_written_as_before(tmp_path):
-    run = sure(confidence=None)
+    run = sure(confidence=None, tide="labels")
     assert set(run.events()[0].options) == {"limits"}
     assert run._numbers.then is None
 

@@ -16,6 +16,7 @@ SPECS = [
     "hidden:top-two-thompson",
     "hidden:reduce:successive-rejects",
     "hidden:reduce:ocba",
+    "both:contrast",
 ]
 CHECKS = [contract.reads_what_it_declares, contract.compiled_equals_interpreted, contract.integers_are_small]
 
@@ -38,7 +39,8 @@ def test_it_is_an_option_and_a_prefix():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("contrast", {"tide": "both"}, "unknown tide 'both'"),
+        ("contrast", {"tide": "none"}, "unknown tide 'none'"),
+        ("hidden:contrast", {"tide": "both"}, "hidden:contrast has its tide already"),
         ("lucb", {"tide": "hidden"}, "lucb does not know of shifts"),
         ("round-robin+mean", {"tide": "hidden"}, "unknown selection 'mean'"),
         ("contrast", {"tide": "hidden", "confidence": 0.9}, "no rule that stops is calibrated"),
@@ -99,3 +101,13 @@ def test_no_tide_costs_little():
     still = tp.mdm(5, "stationary")
     hidden, told = pics(still, "hidden:contrast", "contrast", replications=3000)
     assert not differ(hidden, 1.1 * told, 3000)
+
+
+def test_both_knows_of_jumps_and_of_drift():
+    """Pairs, where the hidden tide is hardest; and a wave inside of environments, which labels do not show."""
+    both, hidden = pics(tp.mdm(5, "worst-case"), "both:contrast", "hidden:contrast")
+    assert differ(both, hidden, 1500)
+    assert both < hidden
+    both, labels = pics(replace(tp.mdm(5), drift=tp.Sinusoid(3.0, 50)), "both:contrast", "contrast")
+    assert differ(both, labels, 1500)
+    assert both < labels

@@ -20,6 +20,7 @@ from tideproof.kernels.tide_paths import (
     DRIFT,
     EACH,
     KINDS,
+    LARGEST,
     PATHS,
     TINY,
     Paths,
@@ -29,6 +30,7 @@ from tideproof.kernels.tide_paths import (
     judge,
     look_ahead,
     look_first,
+    restart,
 )
 
 DOUBT = 1e-2  # the least part of a kind's best path that is worth a path of its own
@@ -51,7 +53,7 @@ class HiddenTide(NamedTuple):
     work : (K,) scratch.
     group : (K,) 1 for an arm that was seen.
     told : (1,) rewards told, N.
-    environments : (1,) 1 from the first reward on.
+    environments : (1,) 1 from the first reward on, and one more for every label told.
     joins : (1,) arms seen, but one.
     paths : the paths.
     """
@@ -72,6 +74,20 @@ class HiddenTide(NamedTuple):
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
     """Take in `n` told rewards of `arm`, whatever the environment."""
+    _observe(fit, slot, arm, n, mean, squares, False)
+
+
+@kernel
+def observe_labelled(fit, slot, arm, n, mean, squares):
+    """Do the same where labels are told, too: before the first reward of an environment the tide jumped.
+
+    By how much is not known at all; for an arm's first reward, hardly at all, which needs no other form.
+    """
+    _observe(fit, slot, arm, n, mean, squares, slot.size[0] == 0.0)
+
+
+@kernel
+def _observe(fit, slot, arm, n, mean, squares, jumped):
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
@@ -86,7 +102,12 @@ def observe(fit, slot, arm, n, mean, squares):
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
                 drift, chance, size = look_ahead(paths, f, nu)
-                look_first(paths, f, arm, n, mean, drift + chance * size)
+                look_first(paths, f, arm, n, mean, drift + (LARGEST if jumped else chance * size))
+    elif jumped:
+        fit.environments[0] += 1
+        for f in range(PATHS):
+            if paths.weight[f] > 0.0:
+                restart(paths, f, arm, n, mean)
     else:
         _judge_all(paths, arm, n, mean, nu)
         for kind in range(KINDS):

@@ -39,6 +39,7 @@ PATHS = KINDS * EACH
 JUMP = 66.0  # prior variance of a jump, in noise variances,
 WEIGHT = 3.0  # which counts as much as so many jumps
 SMALLEST, LARGEST = 4.0, 1e4
+LARGE = 1e250  # a squared residual over that sum is below: no two infinities are compared
 TINY = 1e-200  # a residual sum of squares is above: where all rewards are equal nothing is divided by 0
 
 Float_F = Annotated[Floats, np.float64, PATHS]
@@ -120,7 +121,7 @@ def judge(paths, f, arm, n, mean, nu, drift, chance, size):
     paths.chance[f], paths.evidence[f], paths.density[f] = chance, 0.0, 1.0
     if nu > 0:
         rss, after = max(paths.rss[f], TINY), S + size
-        square = e * e / rss
+        square = min(e * e / rss, LARGE)
         half, moved = 0.5 * (nu + 1.0), 1.0 + square / after
         calm = (1.0 - chance) * math.exp(-half * math.log((1.0 + square / S) / moved))
         jumped = chance * math.sqrt(S / after)

@@ -9,8 +9,9 @@ from tideproof.checks import MOST, several, whole
 from tideproof.errors import Finished, InputError
 from tideproof.live import events as e
 from tideproof.live.handle import changing, locked
-from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull, checked_label, new_session
+from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull, new_session
 from tideproof.live.reading import Reading
+from tideproof.live.tides import label_of
 from tideproof.live.units import arm_at, batch_size, checked_unit, hashed, new_salt, point
 from tideproof.words import counted
 
@@ -43,7 +44,7 @@ class Asking(Reading):
         ----------
         environment
             Where it will be played; without a label, where this thread asked last. A label that comes
-            back is the same environment.
+            back is the same environment. If the first ask has none, the experiment goes without (`tide`).
         n
             Number of pulls; the answer is then a list.
         unit
@@ -71,10 +72,11 @@ class Asking(Reading):
     @changing
     def _ask(self, environment: Label | None, n: int | None, by: str | None) -> Pull | list[Pull]:
         wanted = 1 if n is None else whole("n", n, 1, MOST)
-        label = self._label if environment is None else checked_label(environment)
+        label = self._place(environment)
         book = self._state.book
         self._check_open(wanted)
         self._open()
+        self._hide(environment)
         before = len(book.pulls)
         if self._state.ask(label, wanted, self._now(), by, None) is None:
             raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
@@ -86,11 +88,12 @@ class Asking(Reading):
     def _ask_unit(self, name: str, environment: Label | None, by: str | None) -> Pull | None:
         """Return the pull of a unit; None if there is no plan to draw its arm from."""
         book = self._state.book
-        label = self._label if environment is None else checked_label(environment)
+        label = self._place(environment)
         known = book.units.get(hashed(name, book.salt)) if book.salt else None
         if known is not None and book.status[known] != CANCELLED:
             return book.pulls[known]
         self._check_open(1)
+        self._hide(environment)
         plan = book.plans.get(label)
         if plan is None:
             return None
@@ -115,9 +118,9 @@ class Asking(Reading):
     @locked
     def _trial_for_units(self, environment: Label | None) -> Any:
         book = self._state.book
-        label = self._label if environment is None else checked_label(environment)
+        label = self._place(environment)
         n = batch_size(len(book.active), len(book.pulls) - book.lost, book.remaining)
-        return *self._trial(label, n), label
+        return *self._trial(environment, n), label
 
     @changing
     def _share(self, label: Label, n: int, shares: tuple[float, ...], active: list[int]) -> None:
@@ -150,7 +153,7 @@ class Asking(Reading):
 
     @locked
     def _trial(self, environment: Label | None, n: int | None) -> Any:
-        label = self._label if environment is None else checked_label(environment)
+        label = self._place(environment)
         remaining = self._state.book.remaining
         if n is None:
             n = 100 if remaining is None else max(1, min(100, remaining))
@@ -172,6 +175,18 @@ class Asking(Reading):
                 f"asked for {counted(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
                 f"{self._selected()}"
             )
+
+    def _place(self, environment: Label | None) -> Label:
+        """Return where the next pull is played, or say why it cannot be there."""
+        places = self._numbers.places
+        return label_of(
+            self._state.book, lambda label: places.find(label) is not None, environment, self._label
+        )
+
+    def _hide(self, environment: Label | None) -> None:
+        """Go without labels if this is the first pull, and it has none."""
+        if self._state.book.tide == "auto" and environment is None:
+            self._state.add(e.Unlabelled(self._now(), None))
 
     def _open(self) -> None:
         """Give out ids of its own if the experiment comes from a file or another process."""

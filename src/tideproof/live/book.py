@@ -71,14 +71,17 @@ class Book:
     asked : pulls of each arm, without those.
     paused, stopped : whether nothing is asked.
     sure : the event that says which arm is the best; None while none does.
+    tide : `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first pull, summary or warm start says.
     """
 
     VALUES = (
         "budget", "current", "session", "salt", "settled", "surplus", "warm", "lost", "late", "paused",
-        "stopped", "sure", "units", "plans",
+        "stopped", "sure", "units", "plans", "tide",
     )  # fmt: skip
 
-    def __init__(self, arms: Iterable[str], budget: int | None, session: str, salt: str) -> None:
+    def __init__(
+        self, arms: Iterable[str], budget: int | None, session: str, salt: str, tide: str = "labels"
+    ) -> None:
         self.arms, self.retired = list(arms), list[int]()
         self.pulls: list[Pull] = []
         self.status: list[str] = []
@@ -93,7 +96,7 @@ class Book:
         self.reserves, self.reserved = False, dict[int, None]()
         self.plans: dict[Label, Plan] = {}
         self.added: dict[tuple[int, str], float] = {}
-        self.budget, self.session, self.salt = budget, session, salt
+        self.budget, self.session, self.salt, self.tide = budget, session, salt, tide
         self.current: Label | None = None
         self.settled = self.surplus = self.warm = self.lost = self.late = 0
         self.paused = self.stopped = False
@@ -145,6 +148,7 @@ class Book:
 
     def ask(self, arms: Iterable[int], label: Label, at: float, unit: str | None) -> None:
         """Note pulls of these arms."""
+        self.take_label()
         if unit is not None:
             self._assign(unit, label)
         for arm in arms:
@@ -160,6 +164,11 @@ class Book:
                 self.reserved[number] = None
             self.asked[arm] += 1
         self.current = label
+
+    def take_label(self) -> None:
+        """Note that something happened in an environment: unless it was said otherwise, labels count."""
+        if self.tide == "auto":
+            self.tide = "labels"
 
     def _assign(self, unit: str, label: Label) -> None:
         """Note that the next pull is this unit's, which uses up one of the plan."""

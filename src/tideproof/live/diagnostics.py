@@ -36,6 +36,7 @@ class Diagnostics:
     spread : whether one noise does; None where it goes with the mean, as of 0 and 1, and on those scales.
     remarks : what looks wrong in how the experiment is used.
     scale : on which arms are compared.
+    tide : what was seen of it, where it is followed; None where labels say all.
 
     A test that needs more than was told so far is None. Printed, it is some lines; `to_dict()` has all of it.
     """
@@ -51,6 +52,7 @@ class Diagnostics:
     spread: Spread | None
     remarks: tuple[str, ...]
     scale: Compared = "difference"
+    tide: str | None = None
 
     def __repr__(self) -> str:
         waiting = f"{self.out:,} out, {self.lost:,} lost"
@@ -62,6 +64,8 @@ class Diagnostics:
 
     def _tests(self) -> Iterable[str]:
         """Say what each test that could be made found."""
+        if self.tide is not None:
+            yield f"tide followed: {self.tide}"
         if self.sample_ratio is not None:
             yield f"sample_ratio: arms got equal shares, p = {self.sample_ratio.p:.3g}"
         if self.additivity is not None:
@@ -78,7 +82,12 @@ class Diagnostics:
 
 
 def diagnose(
-    fit: Fit | None, facts: Facts, lost: int, oldest_out: float | None, remarks: tuple[str, ...]
+    fit: Fit | None,
+    facts: Facts,
+    lost: int,
+    oldest_out: float | None,
+    remarks: tuple[str, ...],
+    tide: str | None = None,
 ) -> Diagnostics:
     """Make the tests that the fit allows."""
     return Diagnostics(
@@ -93,6 +102,7 @@ def diagnose(
         spread=None if fit is None or fit.scale != "difference" or fit.cells.binary else _tested(fit.spread),
         remarks=remarks,
         scale="difference" if fit is None else fit.scale,
+        tide=tide,
     )
 
 

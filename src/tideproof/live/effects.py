@@ -62,7 +62,7 @@ class Effects:
         return (event.pull,) if isinstance(event, e.Corrected) else ()
 
     def _asked(self, event: e.Asked) -> None:
-        self.numbers.look_ahead()
+        self.numbers.make_ready()
         row = self.numbers.places.row(event.label)
         for arm in event.arms:
             self.numbers.expect(row, arm)
@@ -99,14 +99,24 @@ class Effects:
     def _shared(self, event: e.Shared) -> None:
         self.book.plans[event.label] = Plan(event.shares, event.n)
 
+    def _unlabelled(self, event: e.Unlabelled) -> None:
+        self.book.tide = "hidden"
+        self.renew()
+        self._seat()
+
+    def renew(self) -> None:
+        """Begin with numbers for the tide that the book says."""
+        raise NotImplementedError
+
     def _tell(self, number: int, status: str, reward: float) -> None:
         was_out = self.book.settle(number, status, reward)
         pull = self.book.pulls[number]
         arm = self.book.arms.index(pull.arm)
-        self.numbers.take(pull.environment, arm, 1, reward, 0.0, was_out)
+        self.numbers.take(pull.environment, arm, 1, reward, 0.0, was_out, number)
 
     def _summarised(self, event: e.Summarised, settled: Sequence[int]) -> None:
         book, arm = self.book, self.book.arms[event.arm]
+        book.take_label()
         for number in settled:
             book.settle(number, SUMMARISED)
         book.surplus += event.n - len(settled)
@@ -156,7 +166,7 @@ class Effects:
         book.late -= book.status[number] == LATE
         book.status[number], book.rewards[number] = TOLD, reward
         if reward != old:
-            self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, reward)
+            self.numbers.correct(pull.environment, self.book.arms.index(pull.arm), old, reward, number)
 
     def _arm_added(self, event: e.ArmAdded) -> None:
         self.book.arms.append(event.arm)
@@ -205,6 +215,7 @@ class Effects:
         pass
 
     def _warmed(self, event: e.Warmed) -> None:
+        self.book.take_label()
         for arm, label, n, mean, squares in event.cells:
             self.numbers.take(label, arm, n, mean, squares, 0)
             self.book.warm += n
@@ -219,6 +230,7 @@ class Effects:
 
 _EFFECTS: dict[type[Any], Callable[[Effects, Any], None]] = {
     e.Opened: Effects._opened,
+    e.Unlabelled: Effects._unlabelled,
     e.Asked: Effects._asked,
     e.Told: Effects._told,
     e.Added: Effects._added,

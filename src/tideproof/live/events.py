@@ -36,6 +36,13 @@ class Opened(NamedTuple):
     session: str
 
 
+class Unlabelled(NamedTuple):
+    """The first pull has no label: the experiment goes without, and follows the tide itself."""
+
+    at: float
+    by: str | None
+
+
 class Asked(NamedTuple):
     """Pulls of these arms, by their number, in one environment; `unit` is who got it, as a hash."""
 
@@ -213,9 +220,9 @@ class Carried(NamedTuple):
 
 
 Event = (
-    Created | Opened | Asked | Told | Added | Shared | Summarised | Cancelled | Expired | Corrected | ArmAdded
-    | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed | Salted | Exposed
-    | Carried
+    Created | Opened | Unlabelled | Asked | Told | Added | Shared | Summarised | Cancelled | Expired
+    | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted | Warmed
+    | Salted | Exposed | Carried
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

@@ -27,6 +27,7 @@ from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
 from tideproof.live.sure import Rule, checked_rule, unwrapped
+from tideproof.live.tides import Tide, checked_tide, without_tide
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.wrong_scale import Scale
 
@@ -36,6 +37,7 @@ class Options(TypedDict, total=False):
 
     budget: int | None
     policy: Chosen
+    tide: Tide
     confidence: float | None
     rule: Rule | None
     seed: int
@@ -64,6 +66,10 @@ class Experiment(Asking, Telling, Steering):
         Number of pulls; None if it is open, for policies that need not know it.
     policy
         A registered name, `tp.policy(...)` or a `Policy` itself.
+    tide
+        What moves all arms together: `"labels"`, it changes with the environment's label; `"hidden"`, nobody
+        knows when it moves, and it is followed by the rewards themselves; `"both"`, it jumps where the label
+        changes, and may move in between. `"auto"`: labels if the first ask has one, else hidden.
     confidence, rule
         With a confidence, such as 0.95, it is `done` when an arm is the best with that confidence, however
         often one looks; the budget is then a cap. The rule is `"calibrated"`, by simulation, or `"proven"`, a
@@ -112,6 +118,7 @@ class Experiment(Asking, Telling, Steering):
         *,
         budget: int | None = None,
         policy: Chosen = "contrast",
+        tide: Tide = "auto",
         confidence: float | None = None,
         rule: Rule | None = None,
         seed: int = 0,
@@ -127,7 +134,8 @@ class Experiment(Asking, Telling, Steering):
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
-        spec, promise = unwrapped(as_policy(policy), confidence, rule)
+        spec, tide = without_tide(as_policy(policy), tide)
+        spec, promise = unwrapped(spec, confidence, rule)
         budget = None if budget is None else whole("budget", budget, 1, MOST)
         kind = checked_rewards(rewards)
         compared = checked_scale(scale, kind, spec)
@@ -137,6 +145,7 @@ class Experiment(Asking, Telling, Steering):
         if kind != "normal":
             options |= {"rewards": kind, "scale": compared}
         options |= checked_rule(promise, spec, kind, len(names), budget)
+        options |= checked_tide(tide, spec, kind, promise[0])
         if kind == "conversions" and lease is not None and default is None:
             default = 0.0
         bounds = checked_bounds(floors, caps, names)

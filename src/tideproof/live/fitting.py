@@ -17,6 +17,7 @@ from tideproof.live.scaled import checked_rewards
 from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
 from tideproof.live.sure import check_rule, rule_of
+from tideproof.live.tides import checked_option
 from tideproof.policies.sure import RULES
 from tideproof.stats.wrong_scale import Scale
 
@@ -31,6 +32,7 @@ OPTIONS = {
     "scale",
     "confidence",
     "rule",
+    "tide",
 }
 
 
@@ -49,6 +51,7 @@ def checked_created(created: e.Created) -> e.Created:
     if created.options.get("scale", "difference") not in get_args(Scale):
         raise InputError(f"no experiment has the scale {created.options['scale']!r}")
     check_rule(created)
+    checked_option(created.options.get("tide", "labels"))
     limits = checked_limits(created.options.get("limits"))
     return created._replace(options=created.options | {"limits": limits})
 
@@ -73,6 +76,10 @@ def _never(state: State, event: e.Event) -> None:
 
 def _carried(state: State, event: e.Event) -> None:
     _need(len(state.book.pulls) == 0 and state.events[1] is event, event)
+
+
+def _unlabelled(state: State, event: e.Unlabelled) -> None:
+    _need(state.book.tide == "auto", event)
 
 
 def _asked(state: State, event: e.Asked) -> None:
@@ -106,6 +113,7 @@ def _summarised(state: State, event: e.Summarised) -> None:
     _need(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= MOST, event)
     _need(0.0 <= event.variance <= LARGEST, event)
     _need(event.key is None or event.key not in state.book.keyed, event)
+    _need(state.book.tide not in ("hidden", "both"), event)
     _rewards(event, (event.mean,))
 
 
@@ -154,6 +162,7 @@ def _extended(state: State, event: e.Extended) -> None:
 
 
 def _warmed(state: State, event: e.Warmed) -> None:
+    _need(state.book.tide not in ("hidden", "both"), event)
     for arm, _, n, mean, squares in event.cells:
         _need(0 <= arm < len(state.book.arms) and 1 <= n <= MOST, event)
         _need(squares >= 0.0, event)
@@ -182,6 +191,7 @@ def _rewards(event: e.Event, rewards: Sequence[float]) -> None:
 _CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.Created: _never,
     e.Carried: _carried,
+    e.Unlabelled: _unlabelled,
     e.Asked: _asked,
     e.Shared: _shared,
     e.Told: _told,

@@ -140,6 +140,11 @@ class Handle:
         return cast(Direction, self._state.created.direction)
 
     @property
+    def tide(self) -> str:
+        """What is known of it: `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first ask says."""
+        return self._state.book.tide
+
+    @property
     def scale(self) -> Scale:
         """On which the policy compares arms."""
         return self._state.numbers.scale

@@ -28,6 +28,7 @@ class Record:
         self._asked, self._times = book.pulls, book.asked_at
         self._happened, self._event_count = state.events, len(state.events)
         self._window = state.window
+        self._labels = state.book.tide != "hidden"
 
     @property
     def events(self) -> list[e.Event]:
@@ -59,7 +60,7 @@ class Record:
             (
                 pull.id,
                 pull.arm,
-                pull.environment,
+                pull.environment if self._labels else None,
                 0 if reward is None or status == OUT else 1,
                 None if status == OUT else reward,  # what is held back does not count yet
                 None,

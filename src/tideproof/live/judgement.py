@@ -8,10 +8,11 @@ from dataclasses import replace
 from tideproof.estimate.contrast import known
 from tideproof.estimate.fitted import Fit
 from tideproof.live.recommendation import Recommendation
+from tideproof.live.tide_fit import TideFit
 
 
 def judge(
-    found: Recommendation, fit: Fit, always: Callable[[str, str], tuple[float, float]] | None = None
+    found: Recommendation, fit: Fit | TideFit, always: Callable[[str, str], tuple[float, float]] | None = None
 ) -> Recommendation:
     """Add to a recommendation what the fit says of its arm: advantages are positive, whatever the direction.
 

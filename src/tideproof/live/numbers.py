@@ -33,9 +33,23 @@ class Undo(NamedTuple):
 class Numbers(Ahead):
     """Told rewards and pulls that are out, as events change them."""
 
+    @property
+    def behind(self) -> bool:
+        """Whether something was told that the policy does not know yet: never."""
+        return False
+
+    def catch_up(self) -> None:
+        """Take in what was told since."""
+
+    def make_ready(self) -> None:
+        """Bring the design ahead to where an ask had it that is now repeated."""
+        self.look_ahead()
+
     # -- what events change
 
-    def take(self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int) -> None:
+    def take(
+        self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
+    ) -> None:
         """Take in `n` told rewards of an arm, `settles` of them of pulls that are out."""
         row = self.places.row(label)
         self._record(row, arm, n, mean, squares)
@@ -46,7 +60,7 @@ class Numbers(Ahead):
                 self._design.changed.add(row)
             self._tell(row, self._place[arm], n, mean, squares)
 
-    def correct(self, label: Label, arm: int, old: float, new: float) -> None:
+    def correct(self, label: Label, arm: int, old: float, new: float, pull: int = -1) -> None:
         """Replace one told reward by another."""
         row = self.places.row(label)
         self._correct_cell(row, arm, old, new)

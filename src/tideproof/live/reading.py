@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from tideproof import checks
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.scaled import ScaleChoice
@@ -15,12 +16,14 @@ from tideproof.files import check_folder, checked_path, replace_text
 from tideproof.live import events as e
 from tideproof.live.always import always_apart
 from tideproof.live.diagnostics import Diagnostics, diagnose
+from tideproof.live.followed import Followed
 from tideproof.live.handle import Handle, locked
 from tideproof.live.history import Record
 from tideproof.live.judgement import judge
 from tideproof.live.pull import CANCELLED, Pull
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, facts
+from tideproof.live.tide_fit import TideFit, tide_fit
 from tideproof.live.units import checked_unit, hashed
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.noise import Variance
@@ -91,13 +94,19 @@ class Reading(Handle):
         scale: ScaleChoice | None = None,
         level: float = 0.95,
         anytime: bool = False,
-    ) -> Fit:
+    ) -> Fit | Any:
         """Return the fit of everything told so far, as `tp.fit` would make it.
 
-        On the scale of the experiment, unless another is given; by differences while rewards say nothing on
-        it, all of them being 0, and where another `variance` than "auto" needs it. Its limits are for one
-        look at the end of a budget; with `anytime` for all looks.
+        Where the tide is followed (`tide`) it is a `TideFit`, what the filter knows of the arms that are
+        played, and `level` the only choice. Else it is on the scale of the experiment, unless another is
+        given; by differences while rewards say nothing on it, all of them being 0, and where another
+        `variance` than "auto" needs it. Its limits are for one look at the end of a budget; with `anytime`
+        for all looks.
         """
+        if self._follows:
+            if (variance, scale, anytime) != ("auto", None, False):
+                raise InputError(f"variance, scale and anytime need labels: tide={self.tide!r} takes a level")
+            return self._followed(checks.level(level))
         return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level, anytime=anytime)
 
     def _fitted(
@@ -150,27 +159,47 @@ class Reading(Handle):
 
     def _judged(self, prior: Prior = "exchangeable") -> tuple[Recommendation, Facts]:
         checked_prior(prior)
-        found, cells, limits, known = self._evidence()
+        found, made, limits, known = self._evidence(prior)
         found = replace(found, prior=prior)
-        if found.arm is None:
-            return found, known
-        fit = self._fitted(cells(), prior=prior, anytime=found.anytime and limits is None)
-        return judge(found, fit, limits), known
+        return (found if made is None else judge(found, made(), limits)), known
 
     @locked
-    def _evidence(self) -> tuple[Recommendation, Any, Any, Facts]:
+    def _evidence(self, prior: Prior) -> tuple[Recommendation, Any, Any, Facts]:
         self._look()
         selected, state = self._selected(), self._state
         if selected.arm is None:
             return selected, None, None, facts(state)
+        if self._follows:
+            fit = self._followed(prior=prior)
+            return selected, lambda: fit, None, facts(state)
         numbers, number = state.numbers, {arm: place for place, arm in enumerate(state.book.arms)}
         ever = always_apart(numbers) if selected.anytime else None
         limits = None if ever is None else lambda arm, rival: ever(number[arm], number[rival])
-        return selected, self._cells(numbers.active), limits, facts(state)
+        cells, ever_by_fit = self._cells(numbers.active), selected.anytime and limits is None
+
+        def made() -> Fit:
+            return self._fitted(cells(), prior=prior, anytime=ever_by_fit)
+
+        return selected, made, limits, facts(state)
+
+    @property
+    def _follows(self) -> bool:
+        return isinstance(self._state.numbers, Followed)
+
+    @locked
+    def _followed(self, level: float = 0.95, prior: Prior = "exchangeable") -> TideFit:
+        """Return what the filter knows, where the tide is followed."""
+        self._state.settle()
+        numbers = self._state.numbers
+        assert isinstance(numbers, Followed)
+        if not numbers.known()[0]:
+            raise NotComparable("nothing has been told yet")
+        return tide_fit(numbers, self._state.book.arms, self.direction, level, prior)
 
     @locked
     def _selected(self) -> Recommendation:
         """Return what would be selected; nobody who is refused waits for more."""
+        self._state.settle()
         numbers, book = self._state.numbers, self._state.book
         told, component = numbers.known()
         names = [book.arms[arm] for arm in numbers.active]
@@ -182,8 +211,9 @@ class Reading(Handle):
             arm = book.arms[numbers.select(numbers.scaled())]
         adaptive = self.policy.policy.adaptive
         found = Recommendation(
-            arm, None, None, None, None, told, groups, adaptive, direction=self.direction, scale=self.scale
-        )
+            arm, None, None, None, None, told, groups, adaptive, direction=self.direction, scale=self.scale,
+            tide="labels" if book.tide == "auto" else book.tide,
+        )  # fmt: skip
         return found if self._rule is None else replace(found, **self._rule.said(book))
 
     def history(self) -> Table:
@@ -208,7 +238,10 @@ class Reading(Handle):
         lost, oldest = self._waiting()
         noticed = self._watch.remarks(self._state.events, known, found.groups, looking=False)
         fit = self.fit() if known.environments else None
-        return diagnose(fit, known, lost, oldest, found.remarks + noticed)
+        said = found.remarks + noticed
+        if fit is None or isinstance(fit, Fit):
+            return diagnose(fit, known, lost, oldest, said)
+        return diagnose(None, known, lost, oldest, said, fit.said())
 
     @locked
     def _waiting(self) -> tuple[int, float | None]:
@@ -229,6 +262,8 @@ class Reading(Handle):
 
         check_folder(checked_path(path))
         fit = self.fit(variance=variance, scale=scale, level=level)
+        if not isinstance(fit, Fit):
+            raise InputError(f"a report needs labels: with tide={self.tide!r}, recommend() and fit() say all")
         replace_text(path, live_report(fit, self.diagnostics(), self.policy.label))
 
     @locked

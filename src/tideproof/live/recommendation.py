@@ -12,6 +12,8 @@ from tideproof.stats.prior import SAID, Prior
 from tideproof.stats.scale import Compared
 from tideproof.words import listed_groups
 
+_HIDDEN = "no labels were given: the tide is followed by the rewards alone"
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -37,6 +39,8 @@ class Recommendation:
     confidence, rule : what the experiment was given to stop by, None without; the rule that holds now.
     sure : whether, by that rule, `arm` is the best with that confidence.
     promise : the rule in words.
+    tide : `"labels"`; `"hidden"` where there are none and the tide is followed by the rewards alone, `"both"`
+        where it is followed between labels, too.
     """
 
     arm: str | None
@@ -57,6 +61,7 @@ class Recommendation:
     sure: bool = False
     promise: str = ""
     anytime: bool = False
+    tide: str = "labels"
 
     @cached_property
     def p_best(self) -> float | None:
@@ -83,11 +88,13 @@ class Recommendation:
             "rule",
             "sure",
             "anytime",
+            "tide",
         )
         return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        return "; ".join([self._finding(), *self.remarks])
+        hidden = [_HIDDEN] if self.tide == "hidden" else []
+        return "; ".join([self._finding(), *hidden, *self.remarks])
 
     def _finding(self) -> str:
         if not self.told:

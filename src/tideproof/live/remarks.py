@@ -39,6 +39,7 @@ class Facts(NamedTuple):
     environments : those with a told reward.
     asked_over : seconds between the first ask and the last.
     late : pulls that were told after their window had closed.
+    tide : what is known of it.
     stops : whether it stops by a rule that allows for looks.
     done : whether nothing can be asked any more.
     """
@@ -55,6 +56,7 @@ class Facts(NamedTuple):
     environments: int
     asked_over: float
     late: int
+    tide: str
     stops: bool
     done: bool
 
@@ -76,6 +78,7 @@ def facts(state: State) -> Facts:
         environments=len(numbers.places.told),
         asked_over=times[-1] - times[0] if times and times[0] else 0.0,
         late=book.late,
+        tide=book.tide,
         stops=state.spec.policy.stops or "confidence" in state.created.options,
         done=book.remaining == 0 or book.stopped or book.sure is not None,
     )
@@ -200,7 +203,12 @@ def _said(watch: Watch, facts: Facts, groups: Groups) -> Iterable[str]:
 
 def _labels(watch: Watch, facts: Facts) -> Iterable[str]:
     days = facts.asked_over / DAY
-    if facts.labels == 1 and facts.pulls > MANY and (facts.label == 1 or days > 1.0):
+    if (
+        facts.tide != "hidden"
+        and facts.labels == 1
+        and facts.pulls > MANY
+        and (facts.label == 1 or days > 1.0)
+    ):
         over = f", asked for over {days:.0f} days," if days > 1.5 else ""
         yield (
             f"all {facts.pulls:,} pulls{over} are in one environment, {facts.label!r}: were labels "

@@ -15,6 +15,7 @@ from tideproof.live.book import Summary
 from tideproof.live.handle import Handle, changing
 from tideproof.live.pull import Label, Pull, checked_label
 from tideproof.live.telling import as_event, new_rewards
+from tideproof.live.tides import check_labelled
 from tideproof.live.warm import cells_before
 from tideproof.words import listed
 
@@ -98,6 +99,7 @@ class Telling(Handle):
             Who tells, for the record.
         """
         book = self._state.book
+        check_labelled(book, "a summary")
         number = book.arm_number(arm)
         label = checked_label(environment)
         n = whole("n", n, 1, MOST)
@@ -178,6 +180,7 @@ class Telling(Handle):
 
     @changing
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
+        check_labelled(self._state.book, "a reward from before")
         self._state.add(e.Warmed(self._now(), by, cells))
 
 

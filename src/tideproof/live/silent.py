@@ -30,7 +30,9 @@ class Silent:
         """Note a pull that is out."""
         self._out[row, arm] = self.out(row, arm) + 1
 
-    def take(self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int) -> None:
+    def take(
+        self, label: Label, arm: int, n: int, mean: float, squares: float, settles: int, pull: int = -1
+    ) -> None:
         """Note that pulls are not out any more."""
         self._out[label, arm] = self.out(label, arm) - settles
 

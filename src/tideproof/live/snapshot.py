@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.disk import fingerprint
+from tideproof.errors import InputError
 from tideproof.kernels.data import expect, take
 from tideproof.live import shelved
 from tideproof.live.happened import Happened
@@ -83,14 +84,22 @@ def mark_of(spec: PolicySpec) -> str | None:
 @cache
 def _mark(policy: Policy, selection: Selection) -> str | None:
     """Return a fingerprint of the code that folds events for a policy."""
-    filled = PolicySpec(policy, selection).fill()
+    spec = PolicySpec(policy, selection)
     try:
-        kernels = [fingerprint(f, filled) for f in (take, expect)]
+        kernels = [fingerprint(f, each.fill()) for each in (spec, *_followed(spec)) for f in (take, expect)]
     except Exception:  # a kernel that uses what cannot be told apart by value
         return None
     files = sorted(Path(__file__).parent.glob("*.py"))
     text = [*kernels, *(file.read_text(encoding="utf-8") for file in files)]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()
+
+
+def _followed(spec: PolicySpec) -> list[PolicySpec]:
+    """Return the policy where the tide is followed, if it can be."""
+    try:
+        return [spec.on_tide("hidden"), spec.on_tide("both")]
+    except InputError:
+        return []
 
 
 def _copy(value: Any) -> Any:

@@ -15,6 +15,7 @@ from tideproof.live import events as e
 from tideproof.live.book import Book, Mark
 from tideproof.live.bounds import checked_bounds
 from tideproof.live.effects import Effects
+from tideproof.live.followed import Followed
 from tideproof.live.happened import Happened
 from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import DEFAULTED, TOLD, Label
@@ -59,16 +60,36 @@ class State(Effects):
     def begin(self) -> None:
         """Start from nothing: the next `fold` takes in all events."""
         made, self.carried = self.created, False
-        sign = 1.0 if made.direction == "maximize" else -1.0
-        self.book = Book(made.arms, made.budget, made.session, made.options.get("salt", ""))
-        self.book.reserves = "reserve" in made.options
+        options = made.options
+        self.book = Book(
+            made.arms, made.budget, made.session, options.get("salt", ""), options.get("tide", "labels")
+        )
+        self.book.reserves = "reserve" in options
         self.bounds = checked_bounds(made.options.get("floors"), made.options.get("caps"), made.arms)
-        scale = made.options.get("scale", "difference")
-        horizon = None if self.open_ended else made.budget
-        proves = "confidence" in made.options and "rewards" not in made.options
-        self.numbers = Numbers(self.spec, len(made.arms), made.seed, sign, horizon, scale, proves)
+        self.numbers = self._fresh()
         self._done = 1
         self._before = None  # last: an interrupted beginning is begun again
+
+    def _fresh(self) -> Numbers:
+        """Return numbers of nothing told, for the tide that the book says."""
+        made, arms, tide = self.created, len(self.created.arms), self.book.tide
+        sign = 1.0 if made.direction == "maximize" else -1.0
+        horizon = None if self.open_ended else made.budget
+        if tide in ("hidden", "both"):
+            return Followed(self.book, self.spec.on_tide(tide), arms, made.seed, sign, horizon)
+        scale = made.options.get("scale", "difference")
+        proves = "confidence" in made.options and "rewards" not in made.options
+        return Numbers(self.spec, arms, made.seed, sign, horizon, scale, proves)
+
+    def renew(self) -> None:
+        """Begin with numbers for the tide that the book says."""
+        if not isinstance(self.numbers, Silent):
+            self.numbers = self._fresh()
+
+    def settle(self) -> None:
+        """Let the policy hear of everything told, before somebody reads what it knows."""
+        if self.numbers.behind:
+            self.look(self.numbers.catch_up)
 
     def fold(self, check: Check | None = None) -> None:
         """Take in all events, each checked first where they come from outside; undo what was interrupted."""
@@ -97,13 +118,13 @@ class State(Effects):
 
     def skip_to_end(self, contents: Any, check: Check) -> None:
         """Take in all events at once, their arithmetic done by who saved `contents`."""
-        numbers, self.numbers = self.numbers, cast(Numbers, Silent())
+        self.numbers = cast(Numbers, Silent())
         try:
             for event in self.events[1:]:
                 check(self, event)
                 self.apply(event, self.touched(event))
             book = self.book
-            params = self.params(len(book.active), book.horizon)
+            params, numbers = self.params(len(book.active), book.horizon), self._fresh()
             numbers.refill(len(book.arms), book.active, params, contents)
         except BaseException:
             self.begin()
@@ -114,6 +135,7 @@ class State(Effects):
     def resume(self, happened: Happened, book: Any, numbers: Any) -> None:
         """Take in all events at once: who folded them kept what book and numbers were."""
         refill(self.book, book)
+        self.numbers = self._fresh()
         params = self.params(len(self.book.active), self.book.horizon)
         self.numbers.refill(len(self.book.arms), self.book.active, params, numbers)
         self.events = happened
@@ -226,7 +248,15 @@ class State(Effects):
         self._before = None
 
 
-_WHOLE = (e.ArmAdded, e.ArmRetired, e.Warmed, e.Carried, e.Corrected, e.Salted)  # change much at once
+_WHOLE = (
+    e.Unlabelled,
+    e.ArmAdded,
+    e.ArmRetired,
+    e.Warmed,
+    e.Carried,
+    e.Corrected,
+    e.Salted,
+)  # change much at once
 
 
 def _check_by(by: Any) -> None:

@@ -18,7 +18,7 @@ from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.reduce import reduced
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.sure import RULES, rule_prefix, watched
-from tideproof.policies.tides import HIDDEN, tide_prefix, without_labels
+from tideproof.policies.tides import FOLLOWED, on_tide, tide_prefix
 
 GROUP = "tideproof.policies"
 
@@ -43,8 +43,9 @@ def policy_names() -> list[str]:
 def _load(name: str) -> Policy:
     if name.startswith(PREFIX):
         return reduced(_load(name.removeprefix(PREFIX)))
-    if name.startswith(HIDDEN):
-        return without_labels(_load(name.removeprefix(HIDDEN)))
+    for prefix, tide in FOLLOWED.items():
+        if name.startswith(prefix):
+            return on_tide(_load(name.removeprefix(prefix)), tide)
     for prefix in RULES.values():
         if name.startswith(prefix):
             return watched(_load(name.removeprefix(prefix)), prefix)
@@ -84,7 +85,8 @@ def policy(
     **options
         Options of the policy, such as `n0=3`. With `confidence=0.95` it stops when it is sure, by
         `rule="calibrated"`, the default, or `"proven"`: `sure:linlucb` and `proven:linlucb` for short. With
-        `tide="hidden"` it gets no labels and finds the tide itself: `hidden:linlucb` for short.
+        `tide="hidden"` it gets no labels and finds the tide itself: `hidden:linlucb` for short; with
+        `tide="both"` it gets labels, and follows what the tide does between them: `both:linlucb`.
 
     Examples
     --------
@@ -102,7 +104,7 @@ def policy(
     else:
         full, plus, suffix = name.partition("+")
         prefix = tide_prefix(options.pop("tide", "labels"))
-        full = full if full.startswith(HIDDEN) else prefix + full
+        full = full if prefix and full.startswith(prefix) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):
             full = rule_prefix(options.pop("rule", "calibrated")) + full
         found = _load(full)

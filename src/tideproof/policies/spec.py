@@ -20,7 +20,7 @@ from tideproof.policies.definition import Policy
 from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
 from tideproof.policies.reads import check_reads
 from tideproof.policies.selections import Selection
-from tideproof.policies.tides import TIDES
+from tideproof.policies.tides import TIDES, on_tide
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,18 @@ class PolicySpec:
         options = dict(self.policy.on_ratios) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
+    def on_tide(self, tide: str) -> PolicySpec:
+        """Return this policy on other statistics, or say why it cannot be."""
+        found = on_tide(self.policy, tide)
+        label = TIDES[tide].prefix + self.label
+        return replace(self, policy=found, selection=found.selection(self.selection.name), label=label)
+
     def program(self) -> Program:
         """Return the interpreted program."""
         return _interpreted(self.policy, self.selection)
 
     def plain_program(self) -> Program | None:
         """Return the one that runs on `core.plain` numbers, if all of its kernels are known to bear that."""
-        if not TIDES[self.policy.tide].labels:
-            raise InputError(f"{self.label} knows no labels: an Experiment does, so it runs in the lab only")
         holes = (*self.policy.holes.values(), *self.selection.holes.values())
         kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
         ours = all(

@@ -13,8 +13,8 @@ from tideproof.live.steering import checked_arms
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
-OPTIONS = ("budget", "policy", "confidence", "rule", "seed", "direction", "rewards", "scale", "limits",
-           "floors", "caps", "lease", "default", "reserve")  # fmt: skip
+OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale",
+           "limits", "floors", "caps", "lease", "default", "reserve")  # fmt: skip
 
 
 def check_same(cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]) -> None:
@@ -41,9 +41,10 @@ def check_same(cls: type[Experiment], name: str, state: State, arms: Any, option
         elif option in ("budget", "seed", "direction"):
             wanted, found = getattr(meant, option), getattr(made, option)
         else:
-            wanted, found = meant.options.get(option), made.options.get(option)
-        if wanted != found and not (option == "budget" and wanted == book.budget):
-            now = book.budget if option == "budget" else found
+            default = "labels" if option == "tide" else None
+            wanted, found = (each.options.get(option, default) for each in (meant, made))
+        now = {"budget": book.budget, "tide": book.tide}.get(option, found)
+        if wanted not in (found, now):
             _refuse(name, option, now, wanted)
 
 

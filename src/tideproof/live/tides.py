@@ -1,0 +1,105 @@
+"""What an experiment knows of its tide, as it is given and as it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from tideproof.errors import InputError
+from tideproof.live.book import Book
+from tideproof.live.pull import Label, checked_label
+from tideproof.policies.registry import policy
+from tideproof.policies.spec import PolicySpec
+from tideproof.policies.tides import FOLLOWED
+from tideproof.words import listed
+
+Tide = Literal["auto", "labels", "hidden", "both"]
+TIDES: tuple[Tide, ...] = ("auto", "labels", "hidden", "both")
+NOWHERE = 1  # the label of pulls where there are none
+
+
+def without_tide(spec: PolicySpec, tide: Any) -> tuple[PolicySpec, Any]:
+    """Return the policy without the tide that `tp.policy(..., tide="hidden")` gave it, and that tide."""
+    for prefix, its_own in FOLLOWED.items():
+        if spec.policy.name.startswith(prefix):
+            if tide not in ("auto", its_own):
+                raise InputError(f"{spec.label} has its tide already: tide={tide!r} contradicts it")
+            inner = spec.policy.name.removeprefix(prefix)
+            label = spec.label.removeprefix(prefix)
+            options = dict(spec.options)
+            return policy(inner, label=label, selection=spec.selection.name, **options), its_own
+    return spec, tide
+
+
+def checked_tide(tide: Any, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
+    """Return the option of an experiment, none for labels; `auto` where it may do without them."""
+    if not isinstance(tide, str) or tide not in TIDES:
+        raise InputError(f"tide must be {listed(map(repr, TIDES), 'or')}, not {tide!r}")
+    if tide == "labels":
+        return {}
+    try:
+        _check(tide if tide != "auto" else "hidden", spec, rewards, confidence)
+    except InputError:
+        if tide == "auto":  # then it cannot do without: no label is one environment
+            return {}
+        raise
+    return {"tide": tide}
+
+
+def _check(tide: str, spec: PolicySpec, rewards: str, confidence: float | None) -> None:
+    if confidence is not None:
+        raise InputError(
+            f"confidence={confidence!r} needs labels: with tide={tide!r} no rule that stops is calibrated"
+        )
+    if rewards != "normal":
+        raise InputError(
+            f"rewards={rewards!r} need labels: tide={tide!r} takes rewards for normal, and a tide that "
+            f"adds the same to all arms"
+        )
+    spec.on_tide(tide)
+
+
+def checked_option(tide: Any) -> None:
+    """Raise if a file has a tide that no experiment writes."""
+    if tide not in TIDES:
+        raise InputError(f"no experiment has the tide {tide!r}")
+
+
+def label_of(book: Book, seen: Callable[[Label], bool], environment: Any, before: Label) -> Label:
+    """Return where the next pull is played; `before` is where the last one was, if nobody says.
+
+    `seen` says whether a label was used before.
+    """
+    label = None if environment is None else checked_label(environment)
+    if book.tide == "hidden":
+        if label is not None:
+            raise InputError(
+                f"environment={label!r} cannot be said: this experiment has no labels and follows the tide "
+                f"itself (tide='hidden'); leave it out, or begin another with tide='labels' or 'both'"
+            )
+        return NOWHERE
+    if book.tide == "both":
+        return _one_after_another(book, seen, label)
+    return before if label is None else label
+
+
+def _one_after_another(book: Book, seen: Callable[[Label], bool], label: Label | None) -> Label:
+    if label is None:
+        if book.current is None:
+            raise InputError("tide='both' needs a label: ask(environment=...)")
+        return book.current
+    if label != book.current and seen(label):
+        raise InputError(
+            f"environment={label!r} was left for {book.current!r}: with tide='both' a label that comes back "
+            f"is refused, for its level is not kept; tide='labels' keeps one for each"
+        )
+    return label
+
+
+def check_labelled(book: Book, what: str) -> None:
+    """Raise if what belongs to an environment and to no pull is told where the tide is followed."""
+    if book.tide in FOLLOWED.values():
+        raise InputError(
+            f"{what} belongs to no moment: with tide={book.tide!r} rewards are told pull by pull; "
+            f"Experiment(..., tide='labels') takes it"
+        )
