@@ -38,7 +38,7 @@ from tideproof.lab.engines import cuda as gpu
 from tideproof.lab.engines.cpu import run_chunk
 from tideproof.lab.plan import Plan
 
-gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 3, 2, 40
+gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 2, 2, 40  # fewer than replications
 worlds = {
     "contrast": tp.World(means=[0, 1, 2, 2.5], lengths=tp.Geometric(4.0), shifts=tp.NoShift()),
     "linlucb": tp.mdm(2),
@@ -51,7 +51,7 @@ worlds = {
 for name in sys.argv[1:]:
     world = worlds.get(name, tp.mdm(3))
     plan = Plan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5, (30,))
-    for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 7), run_chunk(plan, 2, 7)):
+    for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 5), run_chunk(plan, 2, 5)):
         if not np.array_equal(here, there):
             print(name, field, here.tolist(), there.tolist())
 """

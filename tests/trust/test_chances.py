@@ -48,13 +48,13 @@ def test_chunks_do_not_matter(monkeypatch):
 
 
 def test_what_is_said_happens_and_a_flat_prior_says_too_much():
-    """600 runs, spreads drawn: the mean of what is said is the share of right ones, within 5 se."""
+    """300 runs, spreads drawn: the mean of what is said is the share of right ones, within 5 se."""
     cell = Cell(3, 20, None)
-    said, happened = play(cell, 0, 600, 3, "exchangeable").T
-    assert abs(said.mean() - happened.mean()) < 5.0 * np.sqrt(np.mean(said * (1.0 - said)) / 600)
+    said, happened = play(cell, 0, 300, 3, "exchangeable").T
+    assert abs(said.mean() - happened.mean()) < 5.0 * np.sqrt(np.mean(said * (1.0 - said)) / 300)
     near = Cell(5, 20, 0.05)  # negative control: arms that are all but equal
-    said, happened = play(near, 0, 300, 3, "flat").T
-    assert said.mean() - happened.mean() > 5.0 * 0.5 / np.sqrt(300)
+    said, happened = play(near, 0, 200, 3, "flat").T
+    assert said.mean() - happened.mean() > 5.0 * 0.5 / np.sqrt(200)
 
 
 def test_reliability_is_of_all_cells_of_a_spread():
