@@ -1,0 +1,151 @@
+"""The tide as a curve with jumps: what all rewards, before and after, say of each moment.
+
+Once arms are taken out the rewards of a moment show the tide alone, y = tide + noise. The tide's law is the
+same backwards. So what is known of it at a moment is what a filter knows that came from the past, and what one
+knows that came from the future, put together: on the paths of both, with a jump between the two moments or
+without. That also says how likely a jump was there, and how large.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.arrays import Floats, Ints
+from tideproof.kernels.tide_log import AFTER_PAUSE, PAUSED, Kept, Rows
+from tideproof.kernels.tide_paths import TINY
+from tideproof.stats.cells import sums
+from tideproof.stats.tide_law import FEW, Law, Weighed, follow, program_for
+
+LIKELY = 0.1  # laws less likely than this are left out of the curve
+NAMED = 0.5  # a jump is named from this probability on
+NEAR = 4  # moments on either side of the likeliest where the same jump may have been
+_BLOCK = 2**14  # moments at once
+
+
+class Curve(NamedTuple):
+    """The tide at each moment, (T,) each.
+
+    Attributes
+    ----------
+    time, n : the moment and its rewards.
+    level, variance : of the tide, arms given.
+    chance, jump : how likely it jumped just before this moment, and by how much if so.
+    first : index of the first row of the moment.
+    """
+
+    time: Floats
+    n: Floats
+    level: Floats
+    variance: Floats
+    chance: Floats
+    jump: Floats
+    first: Ints
+
+
+class Change(NamedTuple):
+    """A jump of the tide: around which moment, how likely, by how much."""
+
+    place: int
+    chance: float
+    jump: float
+
+
+def curve(rows: Rows, time: Floats, mu: Floats, noise: float, found: list[Weighed]) -> Curve:
+    """Smooth the tide, averaged over the likelier laws; `mu` are the arms, `noise` its variance."""
+    new = np.ones(time.size, bool)
+    new[1:] = np.diff(time) != 0.0
+    first, of = np.flatnonzero(new), np.cumsum(new) - 1
+    T = first.size
+    n = sums(of, rows.n, T)
+    above = rows.mean - mu[rows.arm]
+    level = sums(of, rows.n * above, T) / n
+    squares = sums(of, rows.squares + rows.n * (above - level[of]) ** 2, T)
+    flat = Rows(np.zeros(T, np.int64), n, level, squares, rows.move[first])
+    likely = [each for each in found if each.weight >= LIKELY * found[0].weight][: 4 if T <= FEW else 1]
+    total = sum(each.weight for each in likely)
+    parts = [_smooth(flat, each.law, noise) for each in likely]
+    share = np.array([each.weight / total for each in likely])
+    mean, spread, chance, jump = (np.array([part[i] for part in parts]) for i in range(4))
+    middle = share @ mean
+    variance = share @ (spread + (mean - middle) ** 2)
+    jumped = share @ chance
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by = np.where(jumped > 0.0, share @ (chance * jump) / jumped, 0.0)
+    return Curve(time[first], n, middle, variance, jumped, by, first)
+
+
+def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return level, variance, chance of a jump before each moment, and its size, under one law."""
+    T, noise = flat.arm.size, max(noise, TINY)
+    F = 6 if T <= FEW else 3
+    program = program_for(T)
+    past, future = (Kept(*(np.zeros((T, F)) for _ in range(3))) for _ in range(2))
+    follow(program, flat, 1, law, F, past)
+    move = np.concatenate([flat.move[:1], flat.move[:0:-1]])  # that between two moments, seen from behind
+    back = Rows(*(column[::-1].copy() for column in flat[:-1]), move.copy())
+    follow(program, back, 1, law, F, future)
+    level, variance, chance, jump = np.zeros(T), np.zeros(T), np.zeros(T), np.zeros(T)
+    last = past.weight[-1]
+    level[-1] = last @ past.level[-1]
+    variance[-1] = last @ (noise * past.variance[-1] + (past.level[-1] - level[-1]) ** 2)
+    for start in range(0, T - 1, _BLOCK):
+        t = np.arange(start, min(start + _BLOCK, T - 1))
+        w, m, v = (part[t][:, :, None] for part in past)
+        u, x, s = (part[T - 2 - t][:, None, :] for part in future)  # of the moment after
+        s, both = np.where(u > 0.0, s, 1.0), w * u  # a path that nobody follows
+        paused = (flat.move[t + 1] == PAUSED) & (law.chance > 0.0)
+        h = np.where(paused, max(law.chance, AFTER_PAUSE), law.chance)[:, None, None]
+        ways = [(1.0 - h, v + s + law.drift), (h, v + s + law.drift + law.size)]
+        far = [0.5 * (m - x) ** 2 / (noise * whole) for _, whole in ways]
+        least = np.where(both > 0.0, far[1], np.inf).min(axis=(1, 2), keepdims=True)
+        weight, before, inside, sizes = [], [], [], []
+        for (prior, whole), off in zip(ways, far, strict=True):
+            weight.append(prior * both * np.exp(np.minimum(least - off, 0.0)) / np.sqrt(whole))
+            before.append((m * (whole - v) + x * v) / whole)
+            inside.append(noise * v * (whole - v) / whole)
+            sizes.append((m * s + x * (whole - s)) / whole - before[-1])
+        total = sum(part.sum(axis=(1, 2)) for part in weight)
+        level[t] = sum((a * b).sum(axis=(1, 2)) for a, b in zip(weight, before, strict=True)) / total
+        off = [b - level[t][:, None, None] for b in before]
+        variance[t] = sum((a * (i + o**2)).sum(axis=(1, 2)) for a, i, o in zip(weight, inside, off, strict=True))
+        variance[t] /= total
+        jumped = weight[1].sum(axis=(1, 2))
+        chance[t + 1] = jumped / total
+        with np.errstate(invalid="ignore", divide="ignore"):
+            by = (weight[1] * sizes[1]).sum(axis=(1, 2)) / jumped
+        jump[t + 1] = np.where(jumped > 0.0, by, 0.0)
+    return level, variance, chance, jump
+
+
+def changes(found: Curve) -> list[Change]:
+    """Return the jumps that are likelier than not, in the order of time.
+
+    One jump may have been at several neighbouring moments: their probabilities are added, around the likeliest
+    of them, and each moment counts once.
+    """
+    left = found.chance.copy()
+    named = []
+    for t in np.argsort(-left, kind="stable").tolist():
+        if found.chance[t] < NAMED / (2 * NEAR + 1):
+            break
+        near = slice(max(t - NEAR, 0), t + NEAR + 1)
+        if left[t] < left[near].max():
+            continue
+        # no further than the next jump, where probabilities rise again
+        low, high = _valley(left, t, -1), _valley(left, t, 1)
+        chance = left[low : high + 1].sum()
+        if chance >= NAMED:
+            jump = float(left[low : high + 1] @ found.jump[low : high + 1] / chance)
+            named.append(Change(t, min(float(chance), 1.0), jump))
+        left[low : high + 1] = 0.0
+    return sorted(named)
+
+
+def _valley(chance: Floats, t: int, way: int) -> int:
+    """Return how far, up to NEAR moments, probabilities fall from a peak."""
+    end = t
+    while 0 <= end + way < chance.size and abs(end + way - t) <= NEAR and chance[end + way] <= chance[end]:
+        end += way
+    return end
