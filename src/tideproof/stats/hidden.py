@@ -1,7 +1,7 @@
 """A log whose tide nobody labelled: arms adjusted for it, the curve of the tide, and where it jumped.
 
-The curve is shown in pieces of equal traffic. Their labels stand where those of environments do, so that a fit
-of such a log has the tables of any other.
+Pieces of time with about the same traffic stand where environments do, so that a fit of such a log has the
+tables of any other.
 """
 
 from __future__ import annotations
@@ -20,8 +20,34 @@ from tideproof.stats.tide_curve import Change, Curve, changes, curve
 from tideproof.stats.tide_law import Law, averaged, weighed_laws
 from tideproof.stats.wald import Wald
 
-PIECES = 200  # of the curve
+PIECES = 40  # of time, in which arms are compared
+EACH = 3  # rewards of each arm in such a piece, about
+POINTS = 240  # of the curve
 LONG = 20.0  # times the mean time between two moments: a pause
+
+
+class Points(NamedTuple):
+    """The tide in pieces, (J,) each, relative to its average over traffic.
+
+    Attributes
+    ----------
+    piece : (T,) the piece that each moment of the curve belongs to.
+    start : index of the first moment of each.
+    n : rewards.
+    shift, variance : the average tide, and its variance.
+    """
+
+    piece: Ints
+    start: Ints
+    n: Floats
+    shift: Floats
+    variance: Floats
+
+    def where(self, moment: int) -> float:
+        """Return where in the pieces the start of a moment lies: 2.5 is in the middle of the third."""
+        ends = np.append(self.start, self.piece.size)
+        at = int(self.piece[moment])
+        return at + float((moment - ends[at]) / (ends[at + 1] - ends[at]))
 
 
 class Followed(NamedTuple):
@@ -38,6 +64,7 @@ class Followed(NamedTuple):
     freedom : degrees of freedom of the noise.
     changes : jumps that are likelier than not.
     curve : the tide at each moment.
+    points : the tide in pieces fine enough to be drawn.
     """
 
     cells: Cells
@@ -49,6 +76,7 @@ class Followed(NamedTuple):
     freedom: int
     changes: list[Change]
     curve: Curve
+    points: Points
 
     def noise(self) -> CellNoise:
         """Return how well the mean of each cell is known, the tide given."""
@@ -69,11 +97,14 @@ def follow_tide(
     tide = curve(rows, time, mu, noise, laws)
     share = sums(arm, n, K) / n.sum()
     gauge = float(np.average(mean, weights=n)) - centre - float(share @ mu)  # the average tide
-    piece, start = pieces(tide)
-    readout = _readout(rows, tide, piece, mu, C, noise, share, gauge, centre)
-    of = piece[np.searchsorted(tide.first, np.arange(arm.size), side="right") - 1]
-    labels = moment_labels(tide.time[start], clock)
-    still = rows.mean - (tide.level - gauge)[np.searchsorted(tide.first, np.arange(arm.size), side="right") - 1]
+    coarse = max(1, min(PIECES, int(n.sum() / (EACH * K))))
+    parts, points = (_pieces(rows, tide, count, C, noise, share, gauge) for count in (coarse, POINTS))
+    average = quadratic(C, share[None, :], np.zeros(K, np.int64))
+    mean_variance = np.maximum(noise / n.sum() + average, 0.0)
+    readout = Readout(centre + gauge + mu, mean_variance, parts.shift, parts.variance)
+    moment = np.searchsorted(tide.first, np.arange(arm.size), side="right") - 1
+    of, labels = parts.piece[moment], moment_labels(tide.time[parts.start], clock)
+    still = rows.mean - (tide.level - gauge)[moment]
     component = np.zeros(K, np.int64)
     pairs = Wald(mu, C, np.full((K, K), float(freedom)))
     return Followed(
@@ -86,6 +117,7 @@ def follow_tide(
         freedom=freedom,
         changes=changes(tide),
         curve=tide,
+        points=points,
     )
 
 
@@ -104,43 +136,28 @@ def moves(time: Floats) -> Ints:
     return found.astype(np.int64)
 
 
-def pieces(tide: Curve) -> tuple[Ints, Ints]:
-    """Cut the moments into pieces of about the same traffic: the piece of each, and the first of each piece."""
-    before = np.cumsum(tide.n) - tide.n
-    count = min(PIECES, tide.n.size)
-    _, start, piece = np.unique(np.floor(count * before / tide.n.sum()), return_index=True, return_inverse=True)
-    return piece, start
+def _pieces(
+    rows: Rows, tide: Curve, count: int, C: Floats, noise: float, share: Floats, gauge: float
+) -> Points:
+    """Cut time into pieces of about the same traffic, or moments where there are no more of them.
 
-
-def _readout(
-    rows: Rows,
-    tide: Curve,
-    piece: Ints,
-    mu: Floats,
-    C: Floats,
-    noise: float,
-    share: Floats,
-    gauge: float,
-    centre: float,
-) -> Readout:
-    """Return adjusted means and the tide of each piece, relative to its average over traffic.
-
-    The adjusted mean of arm i is the mean reward plus mu_i - share'mu; its variance, moments fixed, that of
-    the noise over N plus c'Cc, c = e_i - share. A piece's level rests on about noise/variance rewards around
-    it; what is not known of the arms among those moves it.
+    A piece's level rests on about noise/variance rewards around it; what is not known of the arms among
+    those, compared with the `share` of each in all, moves it.
     """
-    N, J, K = float(rows.n.sum()), int(piece[-1]) + 1, mu.size
-    mean = centre + gauge + mu
-    mean_variance = noise / N + quadratic(C, share[None, :], np.zeros(K, np.int64))
+    if count >= tide.n.size:
+        start = piece = np.arange(tide.n.size)
+    else:
+        before = np.floor(count * (np.cumsum(tide.n) - tide.n) / tide.n.sum())
+        _, start, piece = np.unique(before, return_index=True, return_inverse=True)
+    N, J = float(rows.n.sum()), start.size
     size = sums(piece, tide.n, J)
     shift = sums(piece, tide.n * tide.level, J) / size - gauge
     variance = sums(piece, tide.n * tide.variance, J) / size
-    told = np.zeros((rows.arm.size + 1, K))  # rewards of each arm before each row
+    told = np.zeros((rows.arm.size + 1, share.size))  # rewards of each arm before each row
     told[np.arange(1, rows.arm.size + 1), rows.arm] = rows.n
-    told = np.cumsum(told, axis=0)
+    np.cumsum(told, axis=0, out=told)
     total = told.sum(axis=1)
-    ends = np.searchsorted(piece, np.arange(J + 1))
-    row = np.append(tide.first, rows.arm.size)[ends]
+    row = np.append(tide.first[start], rows.arm.size)
     middle = 0.5 * (total[row[:-1]] + total[row[1:]])
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = 0.5 * np.nan_to_num(noise / variance, nan=N, posinf=N)
@@ -148,8 +165,8 @@ def _readout(
     high = np.maximum(np.searchsorted(total, middle + reach, side="right") - 1, row[1:])
     around = told[high] - told[low]
     h = around / around.sum(axis=1, keepdims=True) - share
-    variance = variance + np.sum(h @ C * h, axis=1)
-    return Readout(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(variance, 0.0))
+    variance = np.maximum(variance + np.sum(h @ C * h, axis=1), 0.0)
+    return Points(piece, start, size, shift, variance)
 
 
 def _cells(
@@ -162,20 +179,20 @@ def _cells(
     return Cells(arms, labels, pair % len(arms), pair // len(arms), size, centre, inside)
 
 
-def moment_labels(time: Floats, clock: bool) -> list[Any]:
-    """Return moments as people write them, with as many digits as tell them apart.
+def moment_labels(time: Floats, clock: bool, span: float | None = None) -> list[Any]:
+    """Return moments as people write them, with as many digits as tell them apart, or as a log so long needs.
 
     >>> moment_labels(np.array([1714744800.0, 1714748400.0]), True)
     ['2024-05-03 14:00', '2024-05-03 15:00']
-    >>> moment_labels(np.array([3.0, 17.5]), False)
-    [3, 17.5]
+    >>> moment_labels(np.array([1714744800.25]), True, span=7200.0), moment_labels(np.array([3.0, 17.5]), False)
+    (['2024-05-03 14:00:00'], [3, 17.5])
     """
     if not clock:
         return [int(x) if x == int(x) else float(x) for x in time.tolist()]
-    near = float(np.diff(time).min(initial=np.inf))
+    near = float(np.diff(time).min(initial=np.inf)) if span is None else span / 1440.0
     digits = "minutes" if near >= 60.0 else "seconds" if near >= 1.0 else "microseconds"
     start = dt.datetime(1970, 1, 1)
     moments = [start + dt.timedelta(seconds=x) for x in time.tolist()]
-    if all(moment.time() == dt.time() for moment in moments):
+    if span is None and all(moment.time() == dt.time() for moment in moments):
         return [moment.date().isoformat() for moment in moments]
     return [moment.isoformat(" ", digits) for moment in moments]

@@ -79,7 +79,7 @@ def curve(rows: Rows, time: Floats, mu: Floats, noise: float, found: list[Weighe
 def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return level, variance, chance of a jump before each moment, and its size, under one law."""
     T, noise = flat.arm.size, max(noise, TINY)
-    F = 6 if T <= FEW else 3
+    F = 6 if T <= FEW else 2
     program = program_for(T)
     past, future = (Kept(*(np.zeros((T, F)) for _ in range(3))) for _ in range(2))
     follow(program, flat, 1, law, F, past)
