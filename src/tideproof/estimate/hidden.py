@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tideproof.core.arrays import Floats
 from tideproof.errors import InputError
 from tideproof.estimate.scales.followed import FollowedDifference
 from tideproof.frames.timed import Timed
@@ -81,6 +82,16 @@ class HiddenTide:
     def places(self) -> list[float]:
         """Where among the `points` each of the changes lies: 2.5 is in the middle of the third."""
         return [self._followed.points.where(each.place) for each in self._followed.changes]
+
+    @property
+    def starts(self) -> Floats:
+        """When each of the `points` begins: seconds since 1970, or the column's numbers."""
+        return self._followed.curve.time[self._followed.points.start]
+
+    @property
+    def jumped(self) -> list[int]:
+        """Which of all moments, by number, each of the changes comes before."""
+        return [each.place for each in self._followed.changes]
 
     @property
     def expected(self) -> float:
