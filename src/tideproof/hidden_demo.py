@@ -1,8 +1,8 @@
 """`tideproof demo --hidden`: five prices, a tide that nobody wrote down, and who is right about them.
 
-A shop tried five prices for two weeks and kept three columns: when, which price, how much it earned. What moved
-all prices alike (a campaign, a rival's sale, a slow season) stands nowhere, and which price was shown most changed
-from week to week. The demo knows the truth and compares the raw mean with `fit(..., time=)`.
+A shop tried five prices for two weeks and kept three columns: when, which price, how much it earned. What
+moved all prices alike (a campaign, a rival's sale, a slow season) stands nowhere, and which price was shown
+most changed with time. The demo knows the truth and compares the raw mean with `fit(..., time=)`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
     data = {"ts": log.time, "price": log.price, "revenue": log.revenue}
     found = fit(data, arm="price", reward="revenue", time="ts")
     info = picture_info(log, found)
-    console.print(f"{VISITORS} visitors, three columns: when, which price, how much. Nobody labelled the tide.")
+    console.print(
+        f"{VISITORS} visitors, three columns: when, which price, how much. Nobody labelled the tide."
+    )
     for table in _standings(info, found, console.width):
         console.print(table)
     tide: Any = found.tide
@@ -96,7 +98,9 @@ def picture_info(log: Log, found: Fit) -> HiddenInfo:
     jumps = [float(days[place]) for place in tide.jumped]
     best = max(TRUTH, key=lambda price: TRUTH[price])
     shown = log.revenue - float(log.revenue.mean())
-    return HiddenInfo(days, shown, log.tide - level, moments, jumps, prices, found.level, best, raw, found.best)
+    return HiddenInfo(
+        days, shown, log.tide - level, moments, jumps, prices, found.level, best, raw, found.best
+    )
 
 
 def _standings(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTable]:

@@ -59,8 +59,8 @@ def analyze_command(
     time: Annotated[
         str | None,
         typer.Option(
-            help="Column of moments: without an environment the tide is followed by time; with one, whether it "
-            "moves inside it is tested."
+            help="Column of moments. Without an environment the tide is followed by time; with one, it is "
+            "tested whether the tide moves inside."
         ),
     ] = None,
     reward: Annotated[
@@ -188,7 +188,14 @@ def analyze_command(
             ]
             + [name for text in (environment or "", *rewards) for name in written(text, source.types)],
         )
-        others = {"time": time, "wide": wide, "successes": successes, "n": n, "variance": sample_variance, "sd": sd}
+        others = {
+            "time": time,
+            "wide": wide,
+            "successes": successes,
+            "n": n,
+            "variance": sample_variance,
+            "sd": sd,
+        }
         columns = ", ".join(
             [*filter(None, [str(found)]), *(f"{role} = {name}" for role, name in others.items() if name)]
         )
@@ -209,8 +216,19 @@ def analyze_command(
             wide=arms,
         )
         if hidden:
-            asked_for = {"by": by, "unit": unit, "covariates": covariates, "cap": cap, "wide": wide, "n": n}
-            asked_for |= {"successes": successes, "several rewards": rewards[1:], "--no-environment": no_environment}
+            asked_for: dict[str, Any] = {
+                "by": by,
+                "unit": unit,
+                "covariates": covariates,
+                "cap": cap,
+                "wide": wide,
+                "n": n,
+            }
+            asked_for |= {
+                "successes": successes,
+                "several rewards": rewards[1:],
+                "--no-environment": no_environment,
+            }
             check_hidden(scale=scale, variance=noise, anytime=anytime, others=asked_for)
             request = replace(request, environment=str(time), parts=(str(time),))
         with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
@@ -285,9 +303,7 @@ def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager
     return messages.status(doing) if wanted and is_watched() else nullcontext()
 
 
-def _inside(
-    rows: Opened, request: Request, wish: Wish, cells: Cells, time: str | None
-) -> Inside | None:
+def _inside(rows: Opened, request: Request, wish: Wish, cells: Cells, time: str | None) -> Inside | None:
     """Test whether the tide moves inside the labels, where that is not asked of many rows for nothing."""
     from tideproof.estimate.inside import MOST, look_inside
 

@@ -81,7 +81,7 @@ def prices_panel(
     title: str,
     room: float = 3.2,
 ) -> None:
-    """Draw truth, raw means and adjusted means of prices, and who picks which; `room` is that of the legend."""
+    """Draw truth, raw means and adjusted means of prices, and who picks which, below the legend's `room`."""
     names = [price.name for price in prices]
     truth, raw, mean, low, high = np.array([price[1:] for price in prices]).T
     at = np.arange(len(names))

@@ -150,8 +150,8 @@ def fit(
     }
     if environment == "" and time is None:
         raise InputError(
-            "say which rows belong together (environment='day'), or when they were (time='ts'), or that nothing "
-            "is to be adjusted (environment=None)"
+            "say which rows belong together (environment='day'), or when they were (time='ts'), or that "
+            "nothing is to be adjusted (environment=None)"
         )
     noise = noise_of(variance, options)
     if time is not None and not environment:

@@ -44,7 +44,9 @@ class HiddenTide:
         self.freedom, self.sigma = followed.freedom, followed.sigma
         self.first, self.last = moment_labels(followed.curve.time[[0, -1]], rows.clock)
         self.on, self.cells = FollowedDifference(followed), replace(followed.cells, dropped=rows.dropped)
-        self.choice = Choice("difference", {}, False, "Differences are compared: a hidden tide adds to all arms.")
+        self.choice = Choice(
+            "difference", {}, False, "Differences are compared: a hidden tide adds to all arms."
+        )
 
     @property
     def changes(self) -> Table:
@@ -133,9 +135,9 @@ class HiddenTide:
         unit = " s" if self._clock else ""
         compiled = "" if _compiles() else " pip install 'tideproof[lab]' follows more rows one by one."
         return (
-            f"There are too many rows to follow one by one: they are in bins of {rounded(self.bin)}{unit}. Inside "
-            f"a bin the tide counts as still: what it moves there is taken for noise, which makes limits wider, and "
-            f"a jump is located no better.{compiled}"
+            f"There are too many rows to follow one by one: they are in bins of {rounded(self.bin)}{unit}. "
+            f"Inside a bin the tide counts as still: what it moves there is taken for noise, which makes "
+            f"limits wider, and a jump is located no better.{compiled}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,9 +161,7 @@ def most_rows() -> int:
     return MOST if _compiles() else MOST_INTERPRETED
 
 
-def check_hidden(
-    *, scale: str, variance: str, anytime: bool, others: Mapping[str, Any]
-) -> None:
+def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[str, Any]) -> None:
     """Refuse what is not known of hidden tides."""
     given = [name for name, value in others.items() if value]
     if scale not in ("auto", "difference"):
@@ -197,5 +197,3 @@ def _signed(x: float) -> str:
 
 def _chance(p: float) -> str:
     return "> 0.99" if p > 0.995 else f"{p:.2f}"
-
-

@@ -1,7 +1,7 @@
 """Does the tide move inside the labels? Finer labels, made of time, are tried against them.
 
-If one shift a label describes the log, labels that are cut by the hour explain no more than chance allows: the
-F test of nested least squares, whose size is exact for normal noise that is the same for all.
+If one shift a label describes the log, labels that are cut by the hour explain no more than chance allows:
+the F test of nested least squares, whose size is exact for normal noise that is the same for all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows in the order of time, for a tide that nobody labelled: rewards of one arm at one moment are one row.
 
-Moments are seconds since 1970, or plain numbers where a column holds no times. A log of more rows than are asked
-for is binned: moments are rounded down to bins of equal length, in the engine where there is one.
+Moments are seconds since 1970, or plain numbers where a column holds no times. A log of more rows than are
+asked for is binned: moments are rounded down to bins of equal length, in the engine where there is one.
 """
 
 from __future__ import annotations
@@ -149,9 +149,12 @@ def in_order(
     if len(arms) > MANY:
         if len(arms) > 10 * MANY:
             raise too_many_arms(f"{len(arms):,}", arms[:3])
-        raise InputError(f"a hidden tide is followed for up to {MANY} arms, not {len(arms)}; label it instead")
+        raise InputError(
+            f"a hidden tide is followed for up to {MANY} arms, not {len(arms)}; label it instead"
+        )
     order = np.lexsort((arm, time))
-    arm, time, n, mean, squares = (column_[order] for column_ in (arm, time, n, mean, squares))
+    arm, time = arm[order], time[order]
+    n, mean, squares = n[order], mean[order], squares[order]
     new = np.ones(arm.size, bool)
     new[1:] = (np.diff(time) != 0.0) | (np.diff(arm) != 0)
     if not new.all():
@@ -203,11 +206,11 @@ def _not_a_moment(name: str, what: str) -> InputError:
     )
 
 
-def timed_from_lists(lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str) -> Timed:
+def timed_from_lists(
+    lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str
+) -> Timed:
     """Put groups of an engine in order: labels, moments, counts, means and squares, column by column."""
     names, arm = indexed(lists[0], False)
-    numbers_ = [np.array(values, np.float64) for values in lists[1:]]
-    numbers_[3] = np.maximum(np.nan_to_num(numbers_[3]), 0.0)
-    return in_order(names, arm, *numbers_, clock, dropped, step, column)
-
-
+    time, n, mean, squares = (np.array(values, np.float64) for values in lists[1:])
+    squares = np.maximum(np.nan_to_num(squares), 0.0)  # of a single row none is known
+    return in_order(names, arm, time, n, mean, squares, clock, dropped, step, column)

@@ -1,9 +1,9 @@
 """A whole log on the paths of one law of the tide: drift, chance and size of jumps are given.
 
-`hidden_tide` learns all of that on line. With all rows at hand laws are tried one after another and weighed by
-how likely they make the rewards, which is what `follow_log` returns; differences of the levels that it leaves
-behind are those of the arms, given all rewards. With a single arm (rewards whose arms were taken out) it can
-keep what it knew after each row: forwards and backwards, that makes a smoother.
+`hidden_tide` learns all of that on line. With all rows at hand laws are tried one after another and weighed
+by how likely they make the rewards, which is what `follow_log` returns; differences of the levels that it
+leaves behind are those of the arms, given all rewards. With a single arm (rewards whose arms were taken out)
+it can keep what it knew after each row: forwards and backwards, that makes a smoother.
 """
 
 from __future__ import annotations

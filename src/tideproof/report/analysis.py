@@ -253,7 +253,8 @@ def _spread(fit: Fit) -> list[str]:
     if not found:
         return []
     if fit.tide is not None:
-        return [f"Rewards of different {listed(f'{what}s' for what in found)} do not vary alike; limits assume it."]
+        unlike = listed(f"{'times' if what == 'environment' else 'arms'}" for what in found)
+        return [f"Rewards of different {unlike} do not vary alike, which limits take for granted."]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
     whose = listed((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
     return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]

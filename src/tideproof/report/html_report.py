@@ -165,7 +165,7 @@ def _legend(analysis: Analysis) -> str:
     )
     return html.escape(
         f"Adjusted mean: had the arm run {_always(analysis.fit)}, in proportion to traffic. "
-        f"Raw minus adjusted: what the {'environments' if analysis.fit.tide is None else 'times'} it ran in did "
-        f"to its raw mean. {who} "
+        f"Raw minus adjusted: what the {'environments' if analysis.fit.tide is None else 'times'} it ran in "
+        f"did to its raw mean. {who} "
         "A click on a heading sorts."
     )

@@ -146,7 +146,9 @@ def gaps_info(fit: Fit) -> Gaps | None:
     overall = fit.contrast(a, b, picked=True)
     if not any(gap.limits for gap in gaps) or _finite(overall.estimate) is None:
         return None
-    line = GapInfo("all rewards" if fit.tide else "all environments", overall.estimate, _limits(asdict(overall)))
+    line = GapInfo(
+        "all rewards" if fit.tide else "all environments", overall.estimate, _limits(asdict(overall))
+    )
     return Gaps(GapsInfo(str(a), str(b), gaps, line), len(rows))
 
 

@@ -184,8 +184,10 @@ def moment_labels(time: Floats, clock: bool, span: float | None = None) -> list[
 
     >>> moment_labels(np.array([1714744800.0, 1714748400.0]), True)
     ['2024-05-03 14:00', '2024-05-03 15:00']
-    >>> moment_labels(np.array([1714744800.25]), True, span=7200.0), moment_labels(np.array([3.0, 17.5]), False)
-    (['2024-05-03 14:00:00'], [3, 17.5])
+    >>> moment_labels(np.array([1714744800.25]), True, span=7200.0)
+    ['2024-05-03 14:00:00']
+    >>> moment_labels(np.array([3.0, 17.5]), False)
+    [3, 17.5]
     """
     if not clock:
         return [int(x) if x == int(x) else float(x) for x in time.tolist()]

@@ -1,9 +1,9 @@
 """The tide as a curve with jumps: what all rewards, before and after, say of each moment.
 
 Once arms are taken out the rewards of a moment show the tide alone, y = tide + noise. The tide's law is the
-same backwards. So what is known of it at a moment is what a filter knows that came from the past, and what one
-knows that came from the future, put together: on the paths of both, with a jump between the two moments or
-without. That also says how likely a jump was there, and how large.
+same backwards. So what is known of it at a moment is what a filter knows that came from the past, and what
+one knows that came from the future, put together: on the paths of both, with a jump between the two moments
+or without. That also says how likely a jump was there, and how large.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats,
     past, future = (Kept(*(np.zeros((T, F)) for _ in range(3))) for _ in range(2))
     follow(program, flat, 1, law, F, past)
     move = np.concatenate([flat.move[:1], flat.move[:0:-1]])  # that between two moments, seen from behind
-    back = Rows(*(column[::-1].copy() for column in flat[:-1]), move.copy())
+    n, mean, squares = (x[::-1].copy() for x in (flat.n, flat.mean, flat.squares))
+    back = Rows(flat.arm, n, mean, squares, move)
     follow(program, back, 1, law, F, future)
     level, variance, chance, jump = np.zeros(T), np.zeros(T), np.zeros(T), np.zeros(T)
     last = past.weight[-1]
@@ -108,8 +109,10 @@ def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats,
             sizes.append((m * s + x * (whole - s)) / whole - before[-1])
         total = sum(part.sum(axis=(1, 2)) for part in weight)
         level[t] = sum((a * b).sum(axis=(1, 2)) for a, b in zip(weight, before, strict=True)) / total
-        off = [b - level[t][:, None, None] for b in before]
-        variance[t] = sum((a * (i + o**2)).sum(axis=(1, 2)) for a, i, o in zip(weight, inside, off, strict=True))
+        apart = [b - level[t][:, None, None] for b in before]
+        variance[t] = sum(
+            (a * (i + o**2)).sum(axis=(1, 2)) for a, i, o in zip(weight, inside, apart, strict=True)
+        )
         variance[t] /= total
         jumped = weight[1].sum(axis=(1, 2))
         chance[t + 1] = jumped / total
@@ -122,8 +125,8 @@ def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats,
 def changes(found: Curve) -> list[Change]:
     """Return the jumps that are likelier than not, in the order of time.
 
-    One jump may have been at several neighbouring moments: their probabilities are added, around the likeliest
-    of them, and each moment counts once.
+    One jump may have been at several neighbouring moments: their probabilities are added, around the
+    likeliest of them, and each moment counts once.
     """
     left = found.chance.copy()
     named = []

@@ -1,8 +1,8 @@
-"""What the tide of a log is like: laws of drift and jumps, tried and weighed by how likely they make the rewards.
+"""What the tide of a log is like: laws of drift and jumps, weighed by how likely they make the rewards.
 
-A law is the variance of a step between two rows, the chance of a jump, and its variance, all variances in those
-of the noise. Laws of a wide grid are tried on a part of the log, the best is refined, and those worth keeping
-are tried on all of it. Estimates are then averaged over laws: limits allow for not knowing the law.
+A law is the variance of a step between two moments, the chance of a jump, and its variance, all variances in
+those of the noise. Laws of a wide grid are tried on a part of the log, the best is refined, and those worth
+keeping are tried on all of it. Estimates are then averaged over laws: limits allow for not knowing the law.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CALM = 1.0 / 3.0  # how likely a tide without jumps is, before anything is seen
 STUDIED = 1_500  # rows on which the whole grid is tried,
 STRETCHES = 5  # of a longer log in so many stretches
 WORTH = 1e-3  # a law that is less likely than this, compared with the best, is dropped
-WORTH_THE_COMPILER = 500  # rows
+WORTH_THE_COMPILER = 150  # rows
 FEW = 20_000  # rows, up to which many laws and paths are followed to the end
 MOST_INTERPRETED = 5_000  # rows
 
@@ -127,10 +127,16 @@ def _parts(rows: Rows) -> list[Rows]:
         return [rows]
     length = STUDIED // STRETCHES
     starts = np.linspace(0, total - length, STRETCHES).astype(int).tolist()
-    return [Rows(*(column[start : start + length] for column in rows)) for start in starts]
+    return [_part(rows, slice(start, start + length)) for start in starts]
 
 
-def follow(program: Kernel, rows: Rows, arms: int, law: Law, count: int, kept: Kept | None = None) -> Followed:
+def _part(rows: Rows, where: slice) -> Rows:
+    return Rows(rows.arm[where], rows.n[where], rows.mean[where], rows.squares[where], rows.move[where])
+
+
+def follow(
+    program: Kernel, rows: Rows, arms: int, law: Law, count: int, kept: Kept | None = None
+) -> Followed:
     """Follow a log under one law on so many paths."""
     paths = _empty(arms, count)
     met = np.zeros(arms, np.int64)
@@ -139,7 +145,7 @@ def follow(program: Kernel, rows: Rows, arms: int, law: Law, count: int, kept: K
     freedom = float(rows.n.sum()) - int(met.sum())
     noise = paths.rss / freedom if freedom else np.full(count, np.nan)
     weight = paths.weight
-    anchor = paths.level[:, :1] * 0.0 + paths.level[:, [int(rows.arm[-1])]]
+    anchor = paths.level[:, [int(rows.arm[-1])]]
     apart = paths.level - anchor  # levels may be far from 0
     mean = weight @ apart
     gap = apart - mean
@@ -149,8 +155,14 @@ def follow(program: Kernel, rows: Rows, arms: int, law: Law, count: int, kept: K
 
 
 def _empty(arms: int, count: int) -> Paths:
-    of_path = [np.zeros(count) for _ in range(10)]
-    return Paths(np.zeros((count, arms)), np.zeros((count, arms, arms)), *of_path, np.zeros(arms))
+    return Paths._make(
+        [
+            np.zeros((count, arms)),
+            np.zeros((count, arms, arms)),
+            *(np.zeros(count) for _ in Paths._fields[2:-1]),
+            np.zeros(arms),
+        ]
+    )
 
 
 def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
