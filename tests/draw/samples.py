@@ -148,24 +148,28 @@ DEMO = DemoInfo(
     [
         PriceInfo("9.90", 2.0, 3.0, 1.5, 1.0, 2.0),
         PriceInfo("10.90", 2.5, 1.25, 2.75, 2.25, 3.25),
-        PriceInfo("11.90",
+        PriceInfo("11.90", 1.0, 1.5, 1.0, 0.5, 1.5),
+    ],
+    0.8,
+    "10.90",
+    "9.90",
+    "10.90",
+)
 HIDDEN = HiddenInfo(
     days=np.linspace(1.0, 3.0, 9),
     rewards=np.array([1.0, -0.5, 0.5, 3.0, 2.0, 3.5, 2.5, 4.0, 3.0]),
     truth=np.repeat([0.0, 3.0], [3, 6]),
-    moments=[MomentInfo(1.0, 0.25, -0.5, 1.0), MomentInfo(1.75, 3.0, 2.5, 3.5), MomentInfo(2.5, 2.75, 2.0, 3.5)],
+    moments=[
+        MomentInfo(1.0, 0.25, -0.5, 1.0),
+        MomentInfo(1.75, 3.0, 2.5, 3.5),
+        MomentInfo(2.5, 2.75, 2.0, 3.5),
+    ],
     jumps=[1.75],
     prices=DEMO.prices,
     level=0.95,
     best=DEMO.best,
     raw_pick=DEMO.raw_pick,
     pick=DEMO.pick,
-) 1.0, 1.5, 1.0, 0.5, 1.5),
-    ],
-    0.8,
-    "10.90",
-    "9.90",
-    "10.90",
 )
 
 
