@@ -2,6 +2,7 @@
 
     python benchmarks/hidden_logs.py --count 2000 --arms 5      # coverage and errors, 20 K and 40 K rewards
     python benchmarks/hidden_logs.py --speed                    # a million rows
+    python benchmarks/hidden_logs.py --bins --count 20          # what bins cost
 
 After randomised rounds, means half a standard deviation apart, nothing known of tide or noise. Coverage is of
 all pairs, nominal 95 %; the error is the root mean square one of contrasts, beside that of least squares with the
@@ -43,13 +44,16 @@ def told(kind, arm, y, tide, arms):
     return np.linalg.lstsq(X, y, rcond=None)[0][:arms]
 
 
-def coverage(arms: int, count: int, seed: int) -> None:
+def coverage(arms: int, count: int, seed: int, tides: list[str] | None) -> None:
     tide_law.WORTH_THE_COMPILER = 0
     pairs = np.array(list(combinations(range(arms), 2)))
     truth = 0.5 * (pairs[:, 0] - pairs[:, 1])
     print("| tide | rewards | limits cover | band covers | error | with the tide told |")
     print("|---|---|---|---|---|---|")
     for kind in WORLDS:
+        said = kind if isinstance(kind, str) else f"{kind[0]}-{kind[1]}"
+        if tides and said not in tides:
+            continue
         for n in (20 * arms, 40 * arms):
             random = np.random.default_rng(seed)
             hits, inside, square, best = [], [], [], []
@@ -68,7 +72,6 @@ def coverage(arms: int, count: int, seed: int) -> None:
                 known = told(kind, arm, y, tide, arms)
                 square.append(np.mean(gap**2))
                 best.append(np.mean((known[i] - known[k] - truth) ** 2))
-            said = kind if isinstance(kind, str) else f"{kind[0]} {kind[1]}"
             numbers = f"{np.mean(hits):.3f} | {np.mean(inside):.3f} | {np.mean(square) ** 0.5:.3f}"
             print(f"| {said} | {n} | {numbers} | {np.mean(best) ** 0.5:.3f} |", flush=True)
 
@@ -76,6 +79,32 @@ def coverage(arms: int, count: int, seed: int) -> None:
 def sum_by(piece, values):
     """Return the mean of the values in each piece."""
     return np.bincount(piece, values) / np.bincount(piece)
+
+
+def bins(count: int, seed: int) -> None:
+    """Print limits and errors where 20,000 rows are followed in bins; the tide jumps every 20 to 380 rows."""
+    print("| rows a bin | half width of limits | they cover | error |")
+    print("|---|---|---|---|")
+    pairs = np.array(list(combinations(range(5), 2)))
+    i, k = pairs.T
+    for each in (1, 10, 50, 200, 1000):
+        random = np.random.default_rng(seed)
+        hits, square, wide = [], [], []
+        for _ in range(count):
+            arm = random.integers(5, size=20_000)
+            y = 0.5 * arm + random.normal(size=20_000)
+            size = random.integers(20, 381, size=1000)
+            y = y + np.repeat(random.uniform(0.0, 20.0, size=1000), size)[:20_000]
+            found = tp.fit(
+                {"arm": arm, "ts": np.arange(20_000) // each, "y": y}, arm="arm", reward="y", time="ts"
+            )
+            gaps = [found.contrast(int(a), int(b)) for a, b in pairs]
+            truth = 0.5 * (i - k)
+            hits.append(np.mean([gap.low <= x <= gap.high for gap, x in zip(gaps, truth, strict=True)]))
+            square.append(np.mean([(gap.estimate - x) ** 2 for gap, x in zip(gaps, truth, strict=True)]))
+            wide.append(np.mean([gap.high - gap.low for gap in gaps]) / 2.0)
+        numbers = f"{np.mean(wide):.3f} | {np.mean(hits):.3f} | {np.mean(square) ** 0.5:.3f}"
+        print(f"| {each:,} | {numbers} |", flush=True)
 
 
 def speed(rows: int) -> None:
@@ -97,8 +126,15 @@ if __name__ == "__main__":
     )
     parser.add_argument("--arms", type=int, default=5)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--tides", nargs="*", help="some of the tides, such as general or walk-0.1")
     parser.add_argument("--seed", type=int, default=23)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--bins", action="store_true")
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
-    speed(options.rows) if options.speed else coverage(options.arms, options.count, options.seed)
+    if options.speed:
+        speed(options.rows)
+    elif options.bins:
+        bins(options.count, options.seed)
+    else:
+        coverage(options.arms, options.count, options.seed, options.tides)
