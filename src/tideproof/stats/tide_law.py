@@ -26,12 +26,22 @@ CHANCES = (0.004, 0.02, 0.08, 0.3)
 SIZES = (8.0, 66.0, 500.0)
 CALM = 1.0 / 3.0  # how likely a tide without jumps is, before anything is seen
 
-STUDIED = 1_500  # rows on which the whole grid is tried,
-STRETCHES = 5  # of a longer log in so many stretches
+STRETCHES = 5  # in which rows of a long log are studied
 WORTH = 1e-3  # a law that is less likely than this, compared with the best, is dropped
 WORTH_THE_COMPILER = 150  # rows
 FEW = 20_000  # rows, up to which many laws and paths are followed to the end
 MOST_INTERPRETED = 5_000  # rows
+
+
+class Effort(NamedTuple):
+    """How much is tried: the grid on so many rows, so many laws on all of them, on so many paths."""
+
+    studied: int
+    laws: int
+    paths: int
+
+
+USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 4), Effort(400, 4, 4)
 
 
 class Law(NamedTuple):
@@ -82,8 +92,12 @@ def laws() -> list[Law]:
 
 def weighed_laws(rows: Rows, arms: int) -> list[Weighed]:
     """Return the laws worth keeping, the likeliest first, weights adding up to 1."""
-    program = program_for(rows.arm.size)
-    parts = _parts(rows)
+    size = rows.arm.size
+    program = program_for(size)
+    effort = USUAL if size <= FEW else LONG
+    if program is follow_log and size > INTERPRETED.studied:
+        effort = INTERPRETED
+    parts = _parts(rows, effort.studied)
 
     def tried(some: Iterable[Law]) -> dict[Law, float]:
         return {
@@ -95,9 +109,8 @@ def weighed_laws(rows: Rows, arms: int) -> list[Weighed]:
     for _ in range(2):
         best = max(known, key=lambda law: known[law])
         known |= tried(law for law in _near(best) if law not in known)
-    small = rows.arm.size <= FEW
-    kept = _best(known, 12 if small else 2)
-    found = {law: follow(program, rows, arms, law, 8 if small else 4) for law in kept}
+    kept = _best(known, effort.laws)
+    found = {law: follow(program, rows, arms, law, effort.paths) for law in kept}
     total = {law: math.log(law.prior) + found[law].evidence for law in kept}
     most = max(total.values())
     weight = {law: math.exp(total[law] - most) for law in kept if total[law] - most > math.log(WORTH)}
@@ -120,12 +133,12 @@ def _near(law: Law) -> list[Law]:
     return near
 
 
-def _parts(rows: Rows) -> list[Rows]:
+def _parts(rows: Rows, studied: int) -> list[Rows]:
     """Return the rows on which the grid is tried."""
     total = rows.arm.size
-    if total <= STUDIED:
+    if total <= studied:
         return [rows]
-    length = STUDIED // STRETCHES
+    length = studied // STRETCHES
     starts = np.linspace(0, total - length, STRETCHES).astype(int).tolist()
     return [_part(rows, slice(start, start + length)) for start in starts]
 
