@@ -106,6 +106,7 @@ def test_low_rewards_may_be_good(log):
         ({"time": "ts", "scale": "ratio"}, "leave out scale='ratio'"),
         ({"time": "ts", "variance": "robust"}, "leave out variance='robust'"),
         ({"time": "ts", "anytime": True}, "leave out anytime"),
+        ({"time": "ts", "time_zone": "Europe/Berlin"}, "leave out time_zone"),
         ({"time": "ts", "unit": "arm"}, "leave out unit"),
         ({"time": "ts", "covariates": ["y"]}, "leave out covariates"),
         ({"time": "day(ts)"}, "one column of moments"),

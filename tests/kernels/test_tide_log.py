@@ -5,9 +5,9 @@ import pytest
 import statsmodels.api as sm
 
 from oracles import dense
-from tideproof.kernels.tide_log import SAME, USUAL, Kept, Rows, follow_log
+from tideproof.kernels.tide_log import SAME, USUAL, Rows, follow_log
 from tideproof.stats import tide_law
-from tideproof.stats.tide_law import Law, follow, program_for
+from tideproof.stats.tide_law import Law, empty_kept, follow, program_for
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -105,7 +105,7 @@ def test_compiled_and_interpreted_are_the_same_to_the_bit(monkeypatch):
     monkeypatch.setattr(tide_law, "WORTH_THE_COMPILER", 0)
     random = np.random.default_rng(5)
     arm, y = random.integers(3, size=60), random.normal(size=60) + 8.0 * (np.arange(60) // 20)
-    kept = [Kept(*(np.zeros((60, 4)) for _ in range(3))) for _ in range(2)]
+    kept = [empty_kept(60, 4) for _ in range(2)]
     compiled = program_for(1)
     assert compiled is not follow_log
     found = [
@@ -115,3 +115,5 @@ def test_compiled_and_interpreted_are_the_same_to_the_bit(monkeypatch):
     assert found[0].evidence == found[1].evidence
     assert np.array_equal(found[0].level, found[1].level)
     assert np.array_equal(kept[0].variance, kept[1].variance)
+    assert np.array_equal(kept[0].jumped, kept[1].jumped)
+    assert kept[0].jumped.sum() == pytest.approx(2.0, abs=0.3)  # there are two jumps

@@ -83,13 +83,14 @@ def test_a_clear_jump_is_named_with_its_size():
 
 
 def test_neighbouring_moments_of_one_jump_are_one_change():
-    chance = np.array([0.0, 0.01, 0.3, 0.45, 0.2, 0.0, 0.0, 0.9, 0.0, 0.3])
-    jump = np.array([0.0, 2.0, 2.0, 4.0, 2.0, 0.0, 0.0, -5.0, 0.0, 1.0])
-    none = np.zeros(10)
-    found = changes(Curve(none, none, none, none, chance, jump, np.arange(10)))
-    assert [each.place for each in found] == [3, 7]
+    chance, jump, none = np.zeros(40), np.zeros(40), np.zeros(40)
+    chance[[1, 2, 3, 4]], jump[[1, 2, 3, 4]] = [0.01, 0.3, 0.45, 0.2], [2.0, 2.0, 4.0, 2.0]
+    chance[[27, 29]], jump[[27, 29]] = [0.9, 0.3], [-5.0, 1.0]
+    found = changes(Curve(none, none, none, none, chance, jump, np.arange(40)))
+    assert [each.place for each in found] == [3, 27]
     assert found[0].chance == pytest.approx(0.96)
     assert found[0].jump == pytest.approx((0.02 + 0.6 + 1.8 + 0.4) / 0.96)
+    assert found[1] == pytest.approx((27, 1.0, -4.4))  # a tenth of the last one makes it whole
 
 
 def test_a_pause_may_hide_a_jump():

@@ -225,6 +225,7 @@ def analyze_command(
                 "n": n,
             }
             asked_for |= {
+                "time_zone": time_zone,
                 "successes": successes,
                 "several rewards": rewards[1:],
                 "--no-environment": no_environment,

@@ -179,7 +179,7 @@ def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[st
 
 def unusable(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was asked for that a followed tide cannot have."""
-    read = ("table", "missing", "time_zone", "decimal")
+    read = ("table", "missing", "decimal")
     return {name: value for name, value in options.items() if name not in read}
 
 

@@ -16,7 +16,7 @@ from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST
 from tideproof.kernels.tide_paths import TINY, copy_path, follow, judge, look_first
 
-DOUBT = 1e-3  # a jump that is less likely, or that surely, is not worth a path of its own
+DOUBT = 1e-6  # a jump that is less likely, or that surely, is not worth a path of its own
 SAME, USUAL, PAUSED = 0, 1, 2
 AFTER_PAUSE = 0.5  # the chance of a jump while nobody looked
 
@@ -39,12 +39,24 @@ class Rows(NamedTuple):
     move: Ints
 
 
+LAG = 64  # rows for which a path remembers where it jumped
+
+
 class Kept(NamedTuple):
-    """What the paths knew after each row, (N, F) each: weight, level and variance of the first arm."""
+    """What the paths knew.
+
+    Attributes
+    ----------
+    weight, level, variance : (N, F) after each row, of the first arm.
+    jumped : (N,) how likely a jump before each row was, LAG rows later.
+    story : (F, LAG) scratch: where each path jumped, in turn.
+    """
 
     weight: Floats
     level: Floats
     variance: Floats
+    jumped: Floats
+    story: Floats
 
 
 @kernel
@@ -71,7 +83,7 @@ def follow_log(paths, rows, drift, chance, size, met, kept):
                     look_first(paths, f, arm, n, mean, step + jump * size)
         else:
             evidence += _judged(paths, arm, n, mean, nu, step, jump, size)
-            _split(paths)
+            _split(paths, kept.story)
             for f in range(F):
                 if paths.weight[f] > 0.0:
                     follow(paths, f, arm, nu, step)
@@ -80,11 +92,24 @@ def follow_log(paths, rows, drift, chance, size, met, kept):
             evidence += _squared(paths, n, squares, nu)
             nu += int(n) - 1
         if kept.weight.shape[0] > 0:
+            if t >= LAG:
+                _recall(paths, kept, t - LAG)
             for f in range(F):
                 kept.weight[t, f] = paths.weight[f]
                 kept.level[t, f] = paths.level[f, 0]
                 kept.variance[t, f] = paths.C[f, 0, 0]
+                kept.story[f, t % LAG] = paths.chance[f] if t > 0 else 0.0
+    for t in range(max(kept.jumped.size - LAG, 0), kept.jumped.size):
+        _recall(paths, kept, t)
     return evidence
+
+
+@kernel
+def _recall(paths, kept, t):
+    """Note how likely a jump before row t is by now."""
+    kept.jumped[t] = 0.0
+    for f in range(paths.weight.size):
+        kept.jumped[t] += paths.weight[f] * kept.story[f, t % LAG]
 
 
 @kernel
@@ -132,7 +157,7 @@ def _squared(paths, n, squares, nu):
 
 
 @kernel
-def _split(paths):
+def _split(paths, story):
     """Split the path with most doubt about a jump, if its lesser half is worth more than the least path."""
     weight, chance = paths.weight, paths.chance
     parent, doubt, place, least = 0, -1.0, 0, 2.0
@@ -145,6 +170,8 @@ def _split(paths):
     if place != parent and doubt > max(least, DOUBT):
         lost = weight[place]
         copy_path(paths, parent, place)
+        for k in range(story.shape[1]):
+            story[place, k] = story[parent, k]
         weight[place] *= chance[parent]
         weight[parent] *= 1.0 - chance[parent]
         chance[place], chance[parent] = 1.0, 0.0

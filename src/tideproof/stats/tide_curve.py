@@ -3,11 +3,12 @@
 Once arms are taken out the rewards of a moment show the tide alone, y = tide + noise. The tide's law is the
 same backwards. So what is known of it at a moment is what a filter knows that came from the past, and what
 one knows that came from the future, put together: on the paths of both, with a jump between the two moments
-or without. That also says how likely a jump was there, and how large.
+or without. How likely a jump was there the paths say some rows later, those of both filters.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,11 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.kernels.tide_log import AFTER_PAUSE, PAUSED, Kept, Rows
 from tideproof.kernels.tide_paths import TINY
 from tideproof.stats.cells import sums
-from tideproof.stats.tide_law import FEW, Law, Weighed, follow, program_for
+from tideproof.stats.tide_law import FEW, Law, Weighed, empty_kept, follow, program_for
 
 LIKELY = 0.1  # laws less likely than this are left out of the curve
 NAMED = 0.5  # a jump is named from this probability on
-NEAR = 4  # moments on either side of the likeliest where the same jump may have been
+NEAR = 10  # moments on either side of the likeliest where the same jump may have been
 _BLOCK = 2**14  # moments at once
 
 
@@ -79,22 +80,28 @@ def curve(rows: Rows, time: Floats, mu: Floats, noise: float, found: list[Weighe
 def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return level, variance, chance of a jump before each moment, and its size, under one law."""
     T, noise = flat.arm.size, max(noise, TINY)
-    F = 6 if T <= FEW else 2
+    F, heard = (12, 6) if T <= FEW else (4, 1)
     program = program_for(T)
-    past, future = (Kept(*(np.zeros((T, F)) for _ in range(3))) for _ in range(2))
-    follow(program, flat, 1, law, F, past)
+    past, future = empty_kept(T, F), empty_kept(T, F)
     move = np.concatenate([flat.move[:1], flat.move[:0:-1]])  # that between two moments, seen from behind
     n, mean, squares = (x[::-1].copy() for x in (flat.n, flat.mean, flat.squares))
     back = Rows(flat.arm, n, mean, squares, move)
-    follow(program, back, 1, law, F, future)
-    level, variance, chance, jump = np.zeros(T), np.zeros(T), np.zeros(T), np.zeros(T)
+    with ThreadPoolExecutor(2) as pool:
+        list(
+            pool.map(
+                lambda each: follow(program, each[0], 1, law, F, each[1]), ((flat, past), (back, future))
+            )
+        )
+    past, future = _likeliest(past, heard), _likeliest(future, heard)
+    chance = 0.5 * (past.jumped + np.append(0.0, future.jumped[:0:-1]))
+    level, variance, jump = np.zeros(T), np.zeros(T), np.zeros(T)
     last = past.weight[-1]
     level[-1] = last @ past.level[-1]
     variance[-1] = last @ (noise * past.variance[-1] + (past.level[-1] - level[-1]) ** 2)
     for start in range(0, T - 1, _BLOCK):
         t = np.arange(start, min(start + _BLOCK, T - 1))
-        w, m, v = (part[t][:, :, None] for part in past)
-        u, x, s = (part[T - 2 - t][:, None, :] for part in future)  # of the moment after
+        w, m, v = (part[t][:, :, None] for part in past[:3])
+        u, x, s = (part[T - 2 - t][:, None, :] for part in future[:3])  # of the moment after
         s, both = np.where(u > 0.0, s, 1.0), w * u  # a path that nobody follows
         paused = (flat.move[t + 1] == PAUSED) & (law.chance > 0.0)
         h = np.where(paused, max(law.chance, AFTER_PAUSE), law.chance)[:, None, None]
@@ -115,40 +122,37 @@ def _smooth(flat: Rows, law: Law, noise: float) -> tuple[Floats, Floats, Floats,
         )
         variance[t] /= total
         jumped = weight[1].sum(axis=(1, 2))
-        chance[t + 1] = jumped / total
         with np.errstate(invalid="ignore", divide="ignore"):
             by = (weight[1] * sizes[1]).sum(axis=(1, 2)) / jumped
         jump[t + 1] = np.where(jumped > 0.0, by, 0.0)
     return level, variance, chance, jump
 
 
+def _likeliest(kept: Kept, count: int) -> Kept:
+    """Return the likeliest paths of each moment, weights adding up to 1."""
+    if count == 1:
+        best = kept.weight.argmax(axis=1)[:, None]
+    else:
+        best = np.argpartition(-kept.weight, count - 1, axis=1)[:, :count]
+    weight, level, variance = (np.take_along_axis(part, best, axis=1) for part in kept[:3])
+    return Kept(weight / weight.sum(axis=1, keepdims=True), level, variance, kept.jumped, kept.story)
+
+
 def changes(found: Curve) -> list[Change]:
     """Return the jumps that are likelier than not, in the order of time.
 
-    One jump may have been at several neighbouring moments: their probabilities are added, around the
-    likeliest of them, and each moment counts once.
+    One jump may have been at several neighbouring moments: around the likeliest of them probabilities are
+    added up, the nearest first, until they make one jump.
     """
     left = found.chance.copy()
+    order = np.flatnonzero(left >= NAMED / (2 * NEAR + 1))
     named = []
-    for t in np.argsort(-left, kind="stable").tolist():
-        if found.chance[t] < NAMED / (2 * NEAR + 1):
-            break
-        near = slice(max(t - NEAR, 0), t + NEAR + 1)
-        if left[t] < left[near].max():
-            continue
-        # no further than the next jump, where probabilities rise again
-        low, high = _valley(left, t, -1), _valley(left, t, 1)
-        chance = left[low : high + 1].sum()
-        if chance >= NAMED:
-            jump = float(left[low : high + 1] @ found.jump[low : high + 1] / chance)
-            named.append(Change(t, min(float(chance), 1.0), jump))
-        left[low : high + 1] = 0.0
+    for t in order[np.argsort(-left[order], kind="stable")].tolist():
+        near = np.arange(max(t - NEAR, 0), min(t + NEAR + 1, left.size))
+        near = near[np.argsort(np.abs(near - t), kind="stable")]
+        before = np.cumsum(left[near]) - left[near]
+        taken = np.clip(1.0 - before, 0.0, left[near])
+        if (chance := float(taken.sum())) >= NAMED:
+            named.append(Change(t, chance, float(taken @ found.jump[near]) / chance))
+            left[near] -= taken
     return sorted(named)
-
-
-def _valley(chance: Floats, t: int, way: int) -> int:
-    """Return how far, up to NEAR moments, probabilities fall from a peak."""
-    end = t
-    while 0 <= end + way < chance.size and abs(end + way - t) <= NEAR and chance[end + way] <= chance[end]:
-        end += way
-    return end

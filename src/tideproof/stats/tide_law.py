@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import product
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 from tideproof.core.arrays import Floats
 from tideproof.core.link import Kernel
 from tideproof.errors import MissingExtra
-from tideproof.kernels.tide_log import Kept, Rows, follow_log
+from tideproof.kernels.tide_log import LAG, Kept, Rows, follow_log
 from tideproof.kernels.tide_paths import Paths
 
 DRIFTS = (0.0, 3e-4, 3e-3, 0.02, 0.1, 0.4)
@@ -41,7 +42,7 @@ class Effort(NamedTuple):
     paths: int
 
 
-USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 4), Effort(400, 4, 4)
+USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 3), Effort(400, 4, 4)
 
 
 class Law(NamedTuple):
@@ -110,7 +111,9 @@ def weighed_laws(rows: Rows, arms: int) -> list[Weighed]:
         best = max(known, key=lambda law: known[law])
         known |= tried(law for law in _near(best) if law not in known)
     kept = _best(known, effort.laws)
-    found = {law: follow(program, rows, arms, law, effort.paths) for law in kept}
+    with ThreadPoolExecutor(2) as pool:  # compiled programs run side by side
+        both = pool.map(lambda law: follow(program, rows, arms, law, effort.paths), kept)
+        found = dict(zip(kept, both, strict=True))
     total = {law: math.log(law.prior) + found[law].evidence for law in kept}
     most = max(total.values())
     weight = {law: math.exp(total[law] - most) for law in kept if total[law] - most > math.log(WORTH)}
@@ -153,7 +156,7 @@ def follow(
     """Follow a log under one law on so many paths."""
     paths = _empty(arms, count)
     met = np.zeros(arms, np.int64)
-    keep = kept or Kept(*(np.zeros((0, 0)) for _ in range(3)))
+    keep = kept or empty_kept(0, 0)
     evidence = float(program(paths, rows, law.drift, law.chance, law.size, met, keep))
     freedom = float(rows.n.sum()) - int(met.sum())
     noise = paths.rss / freedom if freedom else np.full(count, np.nan)
@@ -165,6 +168,12 @@ def follow(
     inside = np.einsum("f,fij->ij", weight * noise, paths.C)
     covariance = inside + np.einsum("f,fi,fj->ij", weight, gap, gap)
     return Followed(evidence, mean + float(weight @ anchor[:, 0]), covariance, float(weight @ noise))
+
+
+def empty_kept(rows: int, count: int) -> Kept:
+    """Return room for what so many paths know after so many rows."""
+    per_row = [np.zeros((rows, count)) for _ in range(3)]
+    return Kept(per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0)))
 
 
 def _empty(arms: int, count: int) -> Paths:
