@@ -3,6 +3,7 @@
     python benchmarks/hidden_logs.py --count 2000 --arms 5      # coverage and errors, 20 K and 40 K rewards
     python benchmarks/hidden_logs.py --speed                    # a million rows
     python benchmarks/hidden_logs.py --bins --count 20          # what bins cost
+    python benchmarks/hidden_logs.py --jumps --rows 100000      # are the jumps that are named real?
 
 After randomised rounds, means half a standard deviation apart, nothing known of tide or noise. Coverage is of
 all pairs, nominal 95 %; the error is the root mean square one of contrasts, beside that of least squares with the
@@ -107,11 +108,24 @@ def bins(count: int, seed: int) -> None:
         print(f"| {each:,} | {numbers} |", flush=True)
 
 
-def speed(rows: int) -> None:
+def long_log(rows: int) -> dict[str, np.ndarray]:
+    """Return a log whose tide jumps every 500 rows."""
     random = np.random.default_rng(1)
     arm = random.integers(5, size=rows)
     tide = np.repeat(random.uniform(0.0, 20.0, size=rows // 500 + 1), 500)[:rows]
-    log = {"arm": arm, "ts": np.arange(rows), "y": 0.05 * arm + tide + random.normal(size=rows)}
+    return {"arm": arm, "ts": np.arange(rows), "y": 0.05 * arm + tide + random.normal(size=rows)}
+
+
+def jumps(rows: int) -> None:
+    """Print how many jumps are named in a long log, and how many of them are real, give or take ten rows."""
+    named = tp.fit(long_log(rows), arm="arm", reward="y", time="ts").tide.changes.to_dicts()
+    real = sum(min(row["time"] % 500, -row["time"] % 500) <= 10 for row in named)
+    said = sum(row["probability"] for row in named) / len(named)
+    print(f"{rows // 500 - 1} jumps; {len(named)} named, with {said:.2f} on average; {real} of them real")
+
+
+def speed(rows: int) -> None:
+    log = long_log(rows)
     small = {name: values[:2000] for name, values in log.items()}
     tp.fit(small, arm="arm", reward="y", time="ts")  # the program is compiled, or read from disk
     start, cpu = time.perf_counter(), time.process_time()
@@ -130,10 +144,13 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=23)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--bins", action="store_true")
+    parser.add_argument("--jumps", action="store_true")
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
     if options.speed:
         speed(options.rows)
+    elif options.jumps:
+        jumps(options.rows)
     elif options.bins:
         bins(options.count, options.seed)
     else:
