@@ -12,6 +12,10 @@ from typer.testing import CliRunner
 from tideproof.cli import app
 from tideproof.demo import TRUTH, Story, calendar, picture_info, run_demo
 from tideproof.errors import InputError
+from tideproof.estimate import fit
+from tideproof.hidden_demo import TRUTH as HIDDEN
+from tideproof.hidden_demo import draw_log
+from tideproof.hidden_demo import picture_info as hidden_info
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +79,30 @@ def test_the_command_draws_what_was_played(monkeypatch, tmp_path):
     assert (done.exit_code, done.stdout) == (0, f"Picture: {path}\n")
     assert played == [0.12]
     assert drawn == [(("info of", story), path)]
+
+
+def test_the_hidden_demo_shows_a_tide_that_nobody_labelled(tmp_path):
+    picture = tmp_path / "hidden.png"
+    played = CliRunner().invoke(app, ["demo", "--hidden", "--picture", str(picture)], env={"COLUMNS": "100"})
+    assert played.exit_code == 0
+    assert picture.stat().st_size > 10_000
+    said = " ".join(played.stdout.split())
+    assert "The raw mean picks 9.90: wrong, it earns 0.90 less a visitor than 11.90" in said
+    assert "tideproof picks 11.90: right" in said
+    assert said.count("the tide jumped by") == 4
+
+
+def test_what_the_hidden_demo_draws_are_the_numbers_of_its_fit():
+    log = draw_log()
+    found = fit({"ts": log.time, "p": log.price, "y": log.revenue}, arm="p", reward="y", time="ts")
+    info = hidden_info(log, found)
+    assert info.jumps == pytest.approx([1.0 + d for d in (2.5, 5.97, 8.33, 11.39)], abs=0.06)
+    rows = {row["arm"]: row for row in found.arms}
+    for price in info.prices:
+        row = rows[price.name]
+        assert price[2:] == (row["raw_mean"], row["mean"], row["low"], row["high"])
+        assert price.truth == pytest.approx(HIDDEN[price.name] + log.tide.mean())
+    assert info.truth.mean() == pytest.approx(0.0, abs=1e-12)
+    days = np.array([moment.day for moment in info.moments])
+    shown = np.interp(info.days, days, [moment.shift for moment in info.moments])
+    assert np.mean(np.abs(shown - info.truth)) < 0.4

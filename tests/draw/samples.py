@@ -11,10 +11,11 @@ from tideproof.draw.curves import Curve, draw_study
 from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo, demo_figure
 from tideproof.draw.facets import Facet, draw_facets
 from tideproof.draw.gaps import GapInfo, GapsInfo, draw_gaps
+from tideproof.draw.hidden_demo import HiddenInfo, MomentInfo, hidden_demo_figure
 from tideproof.draw.meetings import MeetingsInfo, draw_meetings
 from tideproof.draw.plans import Line, draw_plan
 from tideproof.draw.svg_axes import Axis
-from tideproof.draw.tide import ShiftInfo, draw_tide
+from tideproof.draw.tide import ChangeInfo, ShiftInfo, draw_tide
 from tideproof.table import Table
 from tideproof.words import PERCENT
 
@@ -27,6 +28,7 @@ TIDE = [
     ShiftInfo(f"day {j}", 10 + j, shift, (shift - 0.5, shift + 0.75))
     for j, shift in enumerate([1.0, -2.0, 0.5, 3.0, -1.0])
 ]
+JUMPS = [ChangeInfo(1.0, "Around day 1 the tide jumped by -3."), ChangeInfo(2.5, "Around day 3.")]
 BARE_TIDE = [ShiftInfo("monday", 1, -0.5, None), ShiftInfo("tuesday", 2, 1.5, None)]
 LONG_TIDE = [ShiftInfo(str(j), 1, float(j % 3), (j % 3 - 1.0, j % 3 + 1.0)) for j in range(121)]
 GAPS = GapsInfo(
@@ -53,6 +55,7 @@ NINE = MeetingsInfo([f"arm {i}" for i in range(9)], [False] * 9, {(0, 8): 1.0})
 SVGS: dict[str, Callable[[], str]] = {
     "arms": lambda: draw_arms(ARMS, Axis("mean reward")),
     "tide": lambda: draw_tide(TIDE, Axis("shift of all arms")),
+    "tide-hidden": lambda: draw_tide(TIDE, Axis("shift of all arms"), "time", JUMPS),
     "tide-bare": lambda: draw_tide(BARE_TIDE, Axis("lift of all arms", PERCENT, lifts=True)),
     "gaps": lambda: draw_gaps(GAPS, Axis("B minus A")),
     "gaps-one": lambda: draw_gaps(ONE_GAP, Axis("lift of B over A", PERCENT, lifts=True)),
@@ -152,6 +155,22 @@ DEMO = DemoInfo(
     "9.90",
     "10.90",
 )
+HIDDEN = HiddenInfo(
+    days=np.linspace(1.0, 3.0, 9),
+    rewards=np.array([1.0, -0.5, 0.5, 3.0, 2.0, 3.5, 2.5, 4.0, 3.0]),
+    truth=np.repeat([0.0, 3.0], [3, 6]),
+    moments=[
+        MomentInfo(1.0, 0.25, -0.5, 1.0),
+        MomentInfo(1.75, 3.0, 2.5, 3.5),
+        MomentInfo(2.5, 2.75, 2.0, 3.5),
+    ],
+    jumps=[1.75],
+    prices=DEMO.prices,
+    level=0.95,
+    best=DEMO.best,
+    raw_pick=DEMO.raw_pick,
+    pick=DEMO.pick,
+)
 
 
 PLAN = [
@@ -182,5 +201,6 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "theorem": lambda: paper.draw_theorem(theory()),
     "conjecture": lambda: paper.draw_conjecture(theory()),
     "demo": lambda: demo_figure(DEMO),
+    "demo-hidden": lambda: hidden_demo_figure(HIDDEN),
     "plan": lambda: draw_plan(PLAN, 0.05, "3 arms", None),
 }

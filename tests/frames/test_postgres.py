@@ -258,3 +258,20 @@ def test_a_cap_a_quotient_and_segments(postgres):
     with opened(postgres, "log") as rows, opened(LOG) as held:
         one, two = (read(x, Request.of("variant", "day", "sales / n"), Wish()).cells for x in (rows, held))
     assert_same(as_dict(one), as_dict(two), rel=1e-7)
+
+
+@pytest.mark.parametrize("most", [10**6, 12])
+def test_rows_in_the_order_of_time(postgres, most):
+    """The same as from memory, one by one and in bins."""
+
+    def rows(data, table):
+        with opened(data, table) as each:
+            found = each.timed(Request.of("variant", "ts", "sales"), most)
+        names = [found.arms[i] for i in found.arm]
+        return [*zip(found.time.tolist(), names, found.n.tolist(), strict=True)], found
+
+    (here, memory), (there, engine) = rows(LOG, None), rows(postgres, "log")
+    assert sorted(here) == sorted(there)
+    assert memory.bin == engine.bin
+    assert engine.clock
+    assert (engine.n * engine.mean).sum() == pytest.approx(sum(LOG["sales"]))

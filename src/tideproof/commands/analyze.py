@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from tideproof.estimate import Fit
+    from tideproof.estimate.inside import Inside
     from tideproof.estimate.scaled import ScaleChoice
     from tideproof.frames import Missing
+    from tideproof.frames.opened import Opened
+    from tideproof.frames.read import Wish
+    from tideproof.frames.request import Request
     from tideproof.report.analysis import Analysis
     from tideproof.stats.cells import Cells
     from tideproof.stats.noise import Variance
@@ -53,6 +57,13 @@ def analyze_command(
     no_environment: Annotated[
         bool, typer.Option("--no-environment", help="All rows belong together: adjust nothing.")
     ] = False,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of moments. Without an environment the tide is followed by time; with one, it is "
+            "tested whether the tide moves inside."
+        ),
+    ] = None,
     reward: Annotated[
         list[str] | None,
         typer.Option(
@@ -131,6 +142,7 @@ def analyze_command(
 
     from tideproof.commands.analyze_options import named_arm, read_expected, read_share
     from tideproof.estimate import Fit
+    from tideproof.estimate.hidden import HiddenTide, check_hidden, most_rows
     from tideproof.estimate.metrics import check_metrics, judged
     from tideproof.estimate.reading import noise_of
     from tideproof.estimate.scaled import logs_wanted
@@ -138,7 +150,7 @@ def analyze_command(
     from tideproof.files import check_folder, replace_text
     from tideproof.frames.guess import ROLES, guess
     from tideproof.frames.opened import of_source
-    from tideproof.frames.read import Wish, read, written
+    from tideproof.frames.read import Found, Wish, read, written
     from tideproof.frames.request import Request
     from tideproof.frames.source import open_source
     from tideproof.report.analysis import analyse, as_dict
@@ -162,7 +174,8 @@ def analyze_command(
     wish = Wish(covariates, unit or "", by or "", share, logs_wanted(link, noise))
     known_prior = checked_prior(prior)
     with open_source(place, table) as source:
-        unneeded = {"environment": no_environment, "arm": wide, "reward": wide or successes}
+        hidden = time is not None and environment is None
+        unneeded = {"environment": no_environment or hidden, "arm": wide, "reward": wide or successes}
         found = guess(
             source.types,
             arm,
@@ -171,12 +184,19 @@ def analyze_command(
             needed=[role for role in ROLES if not unneeded[role]],
             taken=[
                 name
-                for name in (n, sample_variance, sd, successes, by, unit, *covariates, *(arms or ()))
+                for name in (n, sample_variance, sd, successes, by, unit, time, *covariates, *(arms or ()))
                 if name
             ]
             + [name for text in (environment or "", *rewards) for name in written(text, source.types)],
         )
-        others = {"wide": wide, "successes": successes, "n": n, "variance": sample_variance, "sd": sd}
+        others = {
+            "time": time,
+            "wide": wide,
+            "successes": successes,
+            "n": n,
+            "variance": sample_variance,
+            "sd": sd,
+        }
         columns = ", ".join(
             [*filter(None, [str(found)]), *(f"{role} = {name}" for role, name in others.items() if name)]
         )
@@ -196,14 +216,36 @@ def analyze_command(
             decimal=point,
             wide=arms,
         )
+        if hidden:
+            asked_for: dict[str, Any] = {
+                "by": by,
+                "unit": unit,
+                "covariates": covariates,
+                "cap": cap,
+                "wide": wide,
+                "n": n,
+            }
+            asked_for |= {
+                "time_zone": time_zone,
+                "successes": successes,
+                "several rewards": rewards[1:],
+                "--no-environment": no_environment,
+            }
+            check_hidden(scale=scale, variance=noise, anytime=anytime, others=asked_for)
+            request = replace(request, environment=str(time), parts=(str(time),))
         with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
-            data = read(of_source(source), request, wish, report)
+            tide = HiddenTide(of_source(source).timed(request, most_rows())) if hidden else None
+            if tide is None:
+                data = read(of_source(source), request, wish, report)
+            else:
+                data = Found(tide.cells, {}, None)
+            inside = _inside(of_source(source), request, wish, data.cells, time)
             guards = {
                 name: read(of_source(source), replace(request, reward=name), replace(wish, cap=None), report)
                 for name in rewards[1:]
             }
 
-    def fitted(cells: Cells, lower: bool) -> Fit:
+    def fitted(cells: Cells, lower: bool, inside: Inside | None = None) -> Fit:
         return Fit(
             cells,
             direction="minimize" if lower else "maximize",
@@ -213,11 +255,13 @@ def analyze_command(
             scale=link,
             prior=known_prior,
             anytime=anytime,
+            tide=tide,
+            inside=inside,
         )
 
     lower = minimize or found.reward in low
     with _busy(messages, f"comparing {counted(len(data.cells.arms), 'arm')}", progress):
-        fit = fitted(data.cells, lower)
+        fit = fitted(data.cells, lower, inside)
         analysis = analyse(fit)
     fits = {name: fitted(each.cells, name in low) for name, each in guards.items()}
     base = None if control is None else named_arm(control, fit.cells.arms)
@@ -259,6 +303,16 @@ COMMAND = Command("analyze", analyze_command, EXITS)
 def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager[Any]:
     """Say what is being done for as long as it takes, if somebody looks."""
     return messages.status(doing) if wanted and is_watched() else nullcontext()
+
+
+def _inside(rows: Opened, request: Request, wish: Wish, cells: Cells, time: str | None) -> Inside | None:
+    """Test whether the tide moves inside the labels, where that is not asked of many rows for nothing."""
+    from tideproof.estimate.inside import MOST, look_inside
+
+    plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
+    if not plain or not request.environment or (time is None and cells.n.sum() > MOST):
+        return None
+    return look_inside(rows, request, cells, time)
 
 
 def show(console: Console, analysis: Analysis) -> None:

@@ -14,6 +14,9 @@ from tideproof.commands.numbers import number_option
 def demo_command(
     picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
     pace: Annotated[float, number_option("Seconds to show each day.")] = 0.12,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="A finished log without labels: the tide is followed by time.")
+    ] = False,
 ) -> None:
     """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
     from rich.console import Console
@@ -26,6 +29,13 @@ def demo_command(
     finite("pace", pace, 0.0)
     check_picture(picture)
     console = Console()
+    if hidden:
+        from tideproof.draw.hidden_demo import draw_hidden_demo
+        from tideproof.hidden_demo import run_hidden_demo
+
+        draw_hidden_demo(run_hidden_demo(console), picture)
+        console.print(f"Picture: {picture}")
+        return
     story = run_demo(console, pace=pace)
     draw_demo(picture_info(story), picture)
     console.print(f"Picture: {picture}")

@@ -28,13 +28,13 @@ class GapsInfo(NamedTuple):
     overall: GapInfo
 
 
-def draw_gaps(info: GapsInfo, axis: Axis) -> str:
+def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
     """Draw a dot and its interval for each environment, and the contrast as a line in a band."""
     every = [info.overall] if axis.lifts else [*info.gaps, info.overall]  # bars of lifts may be cut
     ends = [x for gap in every for x in gap.limits or ()] + [
         gap.estimate for gap in (*info.gaps, info.overall)
     ]
-    x, y, left, elements = over_environments([gap.environment for gap in info.gaps], ends, axis)
+    x, y, left, elements = over_environments([gap.environment for gap in info.gaps], ends, axis, across)
     overall = info.overall
     if overall.limits:
         bottom, top = map(y, overall.limits)

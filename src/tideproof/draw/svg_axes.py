@@ -166,8 +166,10 @@ class Frame(NamedTuple):
     elements: list[str]
 
 
-def over_environments(names: Sequence[object], values: Sequence[float], axis: Axis) -> Frame:
-    """Return the frame of a picture over environments.
+def over_environments(
+    names: Sequence[object], values: Sequence[float], axis: Axis, across: str = "environment"
+) -> Frame:
+    """Return the frame of a picture over environments, or whatever they are called that stand side by side.
 
     Horizontal lines at round numbers, a broken one at zero, which is always inside, a few names below; what
     the values are stands above them.
@@ -180,7 +182,7 @@ def over_environments(names: Sequence[object], values: Sequence[float], axis: Ax
     elements += [text(said, left - 6.0, y(value) + 4.5, "end") for value, said in at]
     elements.append(line(left, y(0.0), RIGHT, y(0.0), "zero"))
     elements.append(text(axis.name, 4.0, 14.0))
-    elements.append(text("environment", 0.5 * (left + RIGHT), BOTTOM + 40.0, "middle"))
+    elements.append(text(across, 0.5 * (left + RIGHT), BOTTOM + 40.0, "middle"))
     said = [short(name, 16) for name in names]
     for i in few(said, RIGHT - left):
         anchor = "middle" if 0 < i < len(said) - 1 or len(said) == 1 else "end" if i else "start"

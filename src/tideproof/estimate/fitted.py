@@ -20,9 +20,11 @@ from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
 from tideproof.estimate.groups import against_best, candidates, chances, ever_apart
+from tideproof.estimate.hidden import HiddenTide
 from tideproof.estimate.in_plain import in_plain
+from tideproof.estimate.inside import Inside
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted, scale_for, variance_for
-from tideproof.estimate.scales import on_scale
+from tideproof.estimate.scales import OnScale, on_scale
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity
@@ -63,9 +65,13 @@ class Fit:
         What `p_best` takes for granted of the arms, as in `fit`.
     anytime
         Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
+    tide
+        What is known of a tide that was followed by time; None where environments have labels.
 
     Attributes
     ----------
+    tide : the same, see `HiddenTide`.
+    inside : whether the tide moves inside the labels, where time told; None where that was not asked.
     scale : "difference", "ratio", "odds" or "log".
     lifts : whether arms are compared by lifts, 0.12 for 12 %, as on all scales but that of differences.
     choice : why it is that, with the tests that decided.
@@ -87,29 +93,37 @@ class Fit:
         scale: ScaleChoice = "auto",
         prior: Prior = "exchangeable",
         anytime: bool = False,
+        tide: HiddenTide | None = None,
+        inside: Inside | None = None,
     ) -> None:
+        self.tide, self.inside = tide, inside
         self.anytime = anytime
         self.cells = cells
         self.direction = checks.direction(direction)
         self.adaptive = adaptive
         self.level = checks.level(level)
         self.prior = checked_prior(prior)
-        self.variance = variance_for(cells, variance)
-
-        self._solution = solve(cells)
-        self.choice = scale_for(cells, scale, self.variance)
-        self.scale: Compared = self.choice.name
         self._sign = 1.0 if direction == "maximize" else -1.0
-        self.freedom = self._solution.freedom
-        self._sigma = math.sqrt(sigma2(self._solution))
-        self._on = on_scale(self.scale, cells, self._solution, self.variance)
+        self._on: OnScale
+        if tide is None:
+            self.variance = variance_for(cells, variance)
+            self._solution = solve(cells)
+            self.choice = scale_for(cells, scale, self.variance)
+            self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
+            self._on = on_scale(self.choice.name, cells, self._solution, self.variance)
+        else:
+            self.variance, self.choice = "common", tide.choice
+            self.freedom, self._sigma = tide.freedom, tide.sigma
+            self._on = tide.on
+        self.scale: Compared = self.choice.name
         self._estimate, self.lifts = self._on.found, self._on.lifts
         self.sigma = known(self._sigma)
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
         self._contrasts: dict[tuple[int, int, float | None, bool], Contrast] = {}
-        self.uninformative = alone if cells.factors is None else 0  # pairs of two factors share both
+        labelled = cells.factors is None and tide is None  # pairs of two factors share both
+        self.uninformative = alone if labelled else 0
 
     @classmethod
     def from_arrays(
@@ -316,7 +330,7 @@ class Fit:
 
         Columns: environment, n, arms (how many were seen), shift (relative to the average over the
         traffic of its group of arms: the difference, or on the scales of ratios and odds the factor), se,
-        low, high.
+        low, high. Of a hidden tide, pieces of time are the environments.
         """
         c, read = self.cells, self._estimate.readout
         return Table(

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideproof.checks import Direction
+from tideproof.errors import InputError
 from tideproof.estimate.fitted import Fit
+from tideproof.estimate.hidden import HiddenTide, check_hidden, most_rows, unusable
+from tideproof.estimate.inside import look_inside
 from tideproof.estimate.reading import Options, noise_of, open_log
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames import Decimal, Missing
 from tideproof.frames.read import read
+from tideproof.frames.timed import Timed
 from tideproof.stats.noise import Variance
 from tideproof.stats.prior import Prior
 
@@ -19,8 +23,9 @@ def fit(
     data: Any,
     *,
     arm: str | None = None,
-    environment: str | None,
+    environment: str | None = "",
     reward: str | None = None,
+    time: str | None = None,
     direction: Direction = "maximize",
     level: float = 0.95,
     variance: Variance = "auto",
@@ -58,6 +63,11 @@ def fit(
         timestamp column `ts` (or of seconds or milliseconds since 1970), or pairs such as `rep:block`.
         Two that add up are written `cow + period`. None: all rows are of one environment. Rewards may be
         truth values, also as yes and no, and quotients: `revenue / sessions`, sum over sum.
+    time
+        The column of moments (times, or numbers that only have an order) of a log without environments: its
+        tide is followed as a curve with jumps, and taken out; `Fit.tide` says what it did. Rows are put in
+        order; those of one moment share one tide. With an environment, labels are used as they are, and
+        `Fit.inside` says whether the tide moves inside them.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     level
@@ -138,9 +148,28 @@ def fit(
         "unit": unit,
         "cap": cap,
     }
+    if environment == "" and time is None:
+        raise InputError(
+            "say which rows belong together (environment='day'), or when they were (time='ts'), or that "
+            "nothing is to be adjusted (environment=None)"
+        )
     noise = noise_of(variance, options)
+    if time is not None and not environment:
+        check_hidden(scale=scale, variance=noise, anytime=anytime, others=unusable(options))
+        with open_log(data, arm, time, reward, **options) as (rows, request, _):
+            return hidden_fit(
+                rows.timed(request, most_rows()),
+                direction=direction,
+                level=level,
+                prior=prior,
+                adaptive=adaptive,
+            )
+    inside = None
     with open_log(data, arm, environment, reward, logs=logs_wanted(scale, noise), **options) as log:
         found = read(*log)
+        if time is not None:
+            rows, request, _ = log
+            inside = look_inside(rows, request, found.cells, time)
     return Fit(
         found.cells,
         direction=direction,
@@ -150,4 +179,18 @@ def fit(
         scale=scale,
         prior=prior,
         anytime=anytime,
+        inside=inside,
     )
+
+
+def hidden_fit(
+    rows: Timed,
+    *,
+    direction: Direction = "maximize",
+    level: float = 0.95,
+    prior: Prior = "exchangeable",
+    adaptive: bool = False,
+) -> Fit:
+    """Fit rows in the order of time whose tide nobody labelled."""
+    tide = HiddenTide(rows)
+    return Fit(tide.cells, direction=direction, adaptive=adaptive, level=level, prior=prior, tide=tide)

@@ -30,6 +30,7 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "bridge": fit.bridge,
         "uninformative": fit.uninformative,
         "dropped": fit.cells.dropped,
+        "tide": "labels" if fit.tide is None else fit.tide.to_dict(),
         "arms": plain(fit.arms),
         "comparisons": plain(fit.comparisons),
         "averages": plain(fit.averages),

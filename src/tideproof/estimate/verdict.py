@@ -113,14 +113,18 @@ def strangers(fit: Fit) -> str:
 def summary(fit: Fit) -> str:
     """Describe a fit: the verdict, the arms, the noise, and what else one should know."""
     rewards = counted(int(fit.cells.n.sum()), "reward")
-    environments = counted(int((fit.cells.sizes > 0.0).sum()), "environment")
+    where = f"in {counted(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
+    if fit.tide is not None:
+        where = f"({fit.tide.said})"
     noise = "no degree of freedom"
     if fit.sigma is not None:
         noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
-    lines = [fit.verdict, repr(fit.arms), f"{rewards} in {environments}; {noise}"]
+    lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
     if fit.lifts:
         lines.append(f"scale: {fit.scale}")
-    if fit.variance != "auto":
+    if fit.tide is not None:
+        lines += fit.tide.sentences()[1:]
+    elif fit.variance != "auto":
         lines.append(f"standard errors: {fit.variance}")
     if fit.cells.dropped:
         lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")

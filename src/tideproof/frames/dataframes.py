@@ -17,6 +17,7 @@ from tideproof.frames.groups import Ends, Groups, assemble
 from tideproof.frames.moments import Tails, from_power_sums
 from tideproof.frames.request import ARM, REWARD, Request
 from tideproof.frames.summaries import from_summaries
+from tideproof.frames.timed import Timed, timed_from_columns
 from tideproof.frames.times import UNITS, Period
 from tideproof.stats.cells import Cells
 
@@ -184,6 +185,22 @@ def frame_quantile(data: Any, request: Request, share: float) -> float:
     finite = frame.filter(~_missing(reward, nw.Float64()) & reward.is_finite())
     found = _collected(finite.select(reward.quantile(share, "linear"))).item()
     return math.nan if found is None else float(found)
+
+
+def frame_timed(data: Any, request: Request, most: int) -> Timed:
+    """Return the rows in the order of time: fetched, as they are all needed."""
+    import narwhals as nw
+
+    frame = _frame(data)
+    schema = frame.collect_schema()
+    names = request.among(schema).names
+    table = _collected(frame.select(*names))
+    columns: dict[str, Any] = {}
+    for name in names:
+        kind = schema[name]
+        plain = kind.is_numeric() or (isinstance(kind, nw.Datetime) and kind.time_zone is None)
+        columns[name] = table[name].to_numpy() if plain else table[name].to_list()
+    return timed_from_columns(columns, request, most)
 
 
 def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:

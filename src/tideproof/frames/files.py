@@ -18,6 +18,7 @@ from tideproof.frames.readers import Files, find_files
 from tideproof.frames.request import Request
 from tideproof.frames.reward_text import as_number
 from tideproof.frames.sql import base, literal, quoted
+from tideproof.frames.timed import Timed
 from tideproof.stats.cells import Cells
 
 Answer = TypeVar("Answer")
@@ -55,6 +56,10 @@ class FileSource:
     def quantile(self, request: Request, share: float) -> float:
         """Return what so large a share of the rewards are at most."""
         return self._ask(request, lambda rows: rows.quantile(request, share))
+
+    def timed(self, request: Request, most: int) -> Timed:
+        """Return the rows in the order of time, in bins if there are more than `most`."""
+        return self._ask(request, lambda rows: rows.timed(request, most))
 
     def _ask(self, request: Request, what: Callable[[SqlRows], Answer]) -> Answer:
         import duckdb

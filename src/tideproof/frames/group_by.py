@@ -37,10 +37,12 @@ from tideproof.frames.sql import (
     is_number,
     label,
     literal,
+    moment_sql,
     quoted,
     truncated,
 )
 from tideproof.frames.summaries import from_summaries
+from tideproof.frames.timed import Survey, Timed, bin_of, check_plain, check_survey, timed_from_lists
 from tideproof.frames.times import Period
 from tideproof.stats.cells import Cells
 
@@ -100,6 +102,44 @@ class SqlRows:
         at = f"percentile_cont({share!r}) WITHIN GROUP (ORDER BY {reward})"
         found = self.run(f"SELECT {at} FROM {self.rows} WHERE {finite}")[0][0]
         return math.nan if found is None else float(found)
+
+    def timed(self, request: Request, most: int) -> Timed:
+        """Return the rows in the order of time, in bins if there are more than `most`."""
+        request = request.among(self.types)
+        check_plain(request)
+        return _timed(self, request, most)
+
+
+def _timed(table: SqlRows, request: Request, most: int) -> Timed:
+    """Group rows by moment and arm, and fetch the groups by column."""
+    column = request.columns[0]
+    arm, reward, moment = label(quoted(request.arm), table.types[request.arm]), _reward(table, request), ""
+    if can_be_nan(table.types[request.reward]):
+        reward = _without_nan(reward)
+    moment = moment_sql(quoted(column), table.types[column])
+    clock = not is_number(table.types[column])
+    known = f"(SELECT {arm} AS arm, {moment} AS moment, {reward} AS reward FROM {table.rows}) AS rows"
+    counted = ", ".join(f"count(*) - count({name})" for name in ("arm", "moment", "reward"))
+    complete = "arm IS NOT NULL AND moment IS NOT NULL AND reward IS NOT NULL"
+    infinite = "count(CASE WHEN abs(reward) >= 'Infinity' THEN 1 END)"
+    found = table.run(
+        f"SELECT count(*), {counted}, {infinite}, min(moment), max(moment), count(DISTINCT arm), "
+        f"count(CASE WHEN {complete} THEN 1 END) FROM {known}"
+    )[0]
+    rows, *missing, infinities, first, last, arms, left = found
+    survey = Survey(rows, missing, infinities, float(first or 0.0), float(last or 0.0))
+    clock, factor = check_survey(survey, request, clock)
+    step = bin_of(left, survey, factor, most, arms)
+    at = f"(moment * {exactly(factor)})"
+    if step:
+        at = f"(floor({at} / {exactly(step)}) * {exactly(step)})"
+    lists = ", ".join(f"array_agg({name})" for name in ("arm", "moment", "n", "mean", "squares"))
+    groups = (
+        f"(SELECT arm, {at} AS moment, count(*) AS n, avg(reward) AS mean, "
+        f"var_samp(reward) * (count(*) - 1) AS squares FROM {known} WHERE {complete} GROUP BY 1, 2) AS groups"
+    )
+    fetched = table.run(f"SELECT {lists} FROM {groups}")[0] if left else [[]] * 5
+    return timed_from_lists(fetched, clock, rows - left, step, column)
 
 
 def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:

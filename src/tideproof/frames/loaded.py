@@ -10,6 +10,7 @@ from typing import Any
 from tideproof.frames.arrays import column_quantile, from_columns
 from tideproof.frames.group_by import Progress
 from tideproof.frames.request import Request
+from tideproof.frames.timed import Timed, timed_from_columns
 from tideproof.stats.cells import Cells
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -43,6 +44,11 @@ class Loaded:
         """Return what so large a share of the rewards are at most."""
         names = request.among(self.types).names
         return column_quantile(dict(zip(names, self.fetch(names), strict=True)), request, share)
+
+    def timed(self, request: Request, most: int) -> Timed:
+        """Return the rows in the order of time."""
+        names = request.among(self.types).names
+        return timed_from_columns(dict(zip(names, self.fetch(names), strict=True)), request, most)
 
 
 def type_of(values: Iterable[Any]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tideproof.frames.arrays import column_quantile, from_columns
 from tideproof.frames.request import Request
+from tideproof.frames.timed import Timed, timed_from_columns
 from tideproof.stats.cells import Cells
 from tideproof.table import Table
 
@@ -34,11 +35,13 @@ class Opened(NamedTuple):
     columns : their names.
     group : gives the cells that a request asks for.
     quantile : gives what a share of its rewards are at most; NaN without rewards.
+    timed : gives the rows in the order of time, in bins if there are more than so many.
     """
 
     columns: Collection[str]
     group: Grouping
     quantile: Callable[[Request, float], float]
+    timed: Callable[[Request, int], Timed]
 
 
 @contextmanager
@@ -55,21 +58,23 @@ def opened(data: Any, table: str | None = None) -> Iterator[Opened]:
     if _package(data) == "narwhals":
         data = data.to_native()
     if isinstance(data, Mapping):
-        yield Opened(data.keys(), _without_progress(from_columns, data), partial(column_quantile, data))
+        group, quantile = _without_progress(from_columns, data), partial(column_quantile, data)
+        yield Opened(data.keys(), group, quantile, partial(timed_from_columns, data))
     elif _package(data) in ("duckdb", "_duckdb"):
         from tideproof.frames.duck import open_relation
 
         with open_relation(data) as source:
             yield of_source(source)
     else:
-        from tideproof.frames.dataframes import frame_columns, frame_quantile, from_frame
+        from tideproof.frames.dataframes import frame_columns, frame_quantile, frame_timed, from_frame
 
-        yield Opened(frame_columns(data), _without_progress(from_frame, data), partial(frame_quantile, data))
+        group, quantile = _without_progress(from_frame, data), partial(frame_quantile, data)
+        yield Opened(frame_columns(data), group, quantile, partial(frame_timed, data))
 
 
 def of_source(source: Source) -> Opened:
     """Return what a source can do."""
-    return Opened(source.types, source.group, source.quantile)
+    return Opened(source.types, source.group, source.quantile, source.timed)
 
 
 def _without_progress(group: Callable[[Any, Request], Cells], data: Any) -> Grouping:

@@ -12,6 +12,7 @@ from tideproof.frames.excel import SUFFIXES as EXCEL
 from tideproof.frames.group_by import Progress
 from tideproof.frames.kinds import kind_at
 from tideproof.frames.request import Request
+from tideproof.frames.timed import Timed
 from tideproof.stats.cells import Cells
 
 _DUCKDB = (".duckdb", ".ddb", ".db")
@@ -30,6 +31,9 @@ class Source(Protocol):
 
     def quantile(self, request: Request, share: float) -> float:
         """Return what so large a share of the rewards are at most."""
+
+    def timed(self, request: Request, most: int) -> Timed:
+        """Return the rows in the order of time, in bins if there are more than `most`."""
 
 
 def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:

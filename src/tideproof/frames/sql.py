@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tideproof.errors import InputError
 from tideproof.frames.times import Period, seconds_sql
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
@@ -91,7 +92,7 @@ def truncated(column: str, sql_type: str, period: Period) -> str:
     if sql_type == "DATE" and period.every != "hour":
         return column
     if is_text(sql_type):
-        timestamp = _parsed(column)
+        timestamp = parsed(column)
     elif not is_timestamp(sql_type) or sql_type == "DATE":
         raise period.not_a_timestamp(sql_type)
     else:
@@ -103,7 +104,17 @@ def truncated(column: str, sql_type: str, period: Period) -> str:
     return f"{start} + floor(extract(minute FROM {timestamp}) / 15) * INTERVAL '15 minutes'"
 
 
-def _parsed(text: str) -> str:
+def moment_sql(column: str, sql_type: str) -> str:
+    """Return SQL for a moment as a number: seconds since 1970, of numbers the number."""
+    if is_number(sql_type):
+        return f"CAST({column} AS DOUBLE PRECISION)"
+    if not is_timestamp(sql_type) and not is_text(sql_type):
+        raise InputError(f"time needs moments or numbers; column {column} holds {sql_type}")
+    timestamp = parsed(column) if is_text(sql_type) else f"CAST({label(column, sql_type)} AS TIMESTAMP)"
+    return f"CAST(extract(epoch FROM {timestamp}) AS DOUBLE PRECISION)"
+
+
+def parsed(text: str) -> str:
     """Return SQL for text as a timestamp; a cast alone would drop a zone, such as Z or +01:00."""
     zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
     return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"

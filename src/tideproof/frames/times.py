@@ -18,7 +18,7 @@ from tideproof.errors import InputError
 
 _DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
 UNITS = (1e11, 1e14, 1e17)  # where numbers stop to be seconds, milliseconds and microseconds since 1970
-_FIRST = 1e8  # seconds; smaller numbers, up to March 1973, are no times
+FIRST = 1e8  # seconds; smaller numbers, up to March 1973, are no times
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Period:
         if not math.isfinite(seconds) or abs(seconds) >= 1000.0 * UNITS[-1]:
             raise self.not_a_timestamp(f"{number}")
         seconds /= 1000.0 ** sum(abs(seconds) >= limit for limit in UNITS)
-        if seconds < _FIRST:
+        if seconds < FIRST:
             raise self.not_a_timestamp(
                 "numbers that are no seconds or milliseconds since 1970: they would lie before March 1973"
             )

@@ -11,6 +11,7 @@ from typing import Any
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.estimate.decision import Standing
+from tideproof.estimate.inside import warning
 from tideproof.frames.likeness import remarks
 from tideproof.report.control import Against
 from tideproof.stats.influence import can_leave_out
@@ -54,7 +55,7 @@ def analyse(fit: Fit, against: Against | None = None) -> Analysis:
     standing = fit.decision.standing
     warnings = [
         *remarks("arm", fit.cells.arms),
-        *remarks("environment", fit.cells.environments),
+        *([] if fit.tide else remarks("environment", fit.cells.environments)),
         *([] if standing == "not_comparable" else _warnings(fit)),
     ]
     return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings, against=against)
@@ -103,7 +104,9 @@ def _notes(fit: Fit) -> list[str]:
     c = fit.cells
     rewards, arms = counted(int(c.n.sum()), "reward"), counted(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
-    if len(c.environments) == 1:
+    if fit.tide is not None:
+        notes = [f"{rewards} of {arms}.", *fit.tide.sentences()]
+    elif len(c.environments) == 1:
         notes.append(
             "With one environment nothing is adjusted: if conditions changed while the shares of the arms "
             "did, say which rows belong together (environment)."
@@ -171,6 +174,9 @@ def _naive(fit: Fit) -> list[str]:
     """Say what averages that do not know of shifts would have picked."""
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
+    if fit.tide is not None:
+        raw = pick(rows, key=lambda row: row["raw_mean"])["arm"]
+        return [f"The raw mean {'picks the same arm' if raw == fit.best else f'would have picked {raw}'}."]
     raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
     if raw == fit.best == period:
         return ["The raw and the period-weighted mean pick the same arm."]
@@ -180,9 +186,9 @@ def _naive(fit: Fit) -> list[str]:
 
 
 def _warnings(fit: Fit) -> list[str]:
-    found: list[str] = []
+    found = warning(fit.inside)
     checks = (_scale, _additivity, _spread, _influence, _drift)
-    for check in checks:
+    for check in checks if fit.tide is None else (_spread,):
         if check is _spread and found:  # what was advised against shifts that differ allows for this, too
             continue
         try:
@@ -246,6 +252,9 @@ def _spread(fit: Fit) -> list[str]:
     found = {what: p for what, p in (("arm", test.p_arm), ("environment", test.p_environment)) if p < ALARM}
     if not found:
         return []
+    if fit.tide is not None:
+        unlike = listed(f"{'times' if what == 'environment' else 'arms'}" for what in found)
+        return [f"Rewards of different {unlike} do not vary alike, which limits take for granted."]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
     whose = listed((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
     return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]

@@ -30,7 +30,7 @@ def details(analysis: Analysis) -> str:
     }
     shift = Heading("factor", PLAIN) if fit.lifts else Heading("shift", gaps, "+")
     shifts: Headings = {
-        "environment": Heading("environment"),
+        "environment": Heading("environment" if fit.tide is None else "from"),
         "shift": shift,
         "interval": shift._replace(text=f"{100 * fit.level:g} % interval"),
         "n": Heading("rewards", PLAIN),
@@ -50,7 +50,7 @@ def details(analysis: Analysis) -> str:
         tables.append(
             ("Each arm against the best of the others, simultaneous intervals", fit.comparisons, best)
         )
-        if can_leave_out(fit.cells):
+        if fit.tide is None and can_leave_out(fit.cells):
             left_out: Headings = {
                 "environment": Heading("environment"),
                 "best": Heading("best without it"),

@@ -21,6 +21,7 @@ from tideproof.report.html_tables import SCRIPT, html_table
 from tideproof.report.pictures import (
     MOST,
     arms_info,
+    followed_info,
     gaps_axis,
     gaps_info,
     means_axis,
@@ -79,6 +80,8 @@ def _model(fit: Fit) -> str:
         "log": "a reward is arm times environment times noise; an environment multiplies all by one factor.",
     }[fit.scale]
     noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
+    if fit.tide is not None:
+        said, noise = "a reward is arm + tide + noise; the tide drifts and jumps, and adds to all arms.", ""
     return f"The model: {said}{noise}"
 
 
@@ -94,11 +97,18 @@ def _cards(analysis: Analysis) -> Iterator[str]:
         few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
     yield _card(
         "Arms",
-        f"Dot{bar}: the adjusted mean, had the arm run in every environment{limits}. "
+        f"Dot{bar}: the adjusted mean, had the arm run {_always(fit)}{limits}. "
         f"Cross: the raw mean, tide included.{green}{few}",
         draw_arms(arms_info(analysis), means_axis(fit)),
     )
-    if tide := tide_info(fit):
+    if hidden := followed_info(fit):
+        jumps = " Broken lines: where it jumped." if hidden.changes else ""
+        yield _card(
+            "The tide, hidden",
+            f"Nobody labelled it: it was followed by time, as a curve with jumps{limits}.{jumps}",
+            draw_tide(hidden.shifts, shifts_axis(fit), "time", hidden.changes),
+        )
+    elif tide := tide_info(fit):
         reach = limits
         if tide.each > 1:
             reach = (
@@ -120,11 +130,13 @@ def _cards(analysis: Analysis) -> Iterator[str]:
         info, chosen = gaps.info, ""
         if len(info.gaps) < gaps.met:
             chosen = f" Only the {len(info.gaps)} of {gaps.met:,} environments that say most are drawn."
+        what = "environment" if fit.tide is None else "piece of time"
+        if fit.tide is not None:
+            scatter = "The tide is taken out."
         yield _card(
-            f"{info.a} against {info.b}, environment by environment",
-            f"Dot and bar: one environment alone{limits}. Line and band: all of them together. "
-            f"{scatter}{chosen}",
-            draw_gaps(info, gaps_axis(fit, info)),
+            f"{info.a} against {info.b}, {what} by {what}",
+            f"Dot and bar: one {what} alone{limits}. Line and band: all of them together. {scatter}{chosen}",
+            draw_gaps(info, gaps_axis(fit, info), what),
         )
     if met := meetings_info(analysis):
         yield _card(
@@ -133,6 +145,10 @@ def _cards(analysis: Analysis) -> Iterator[str]:
             f"Others are compared through a third.{green}",
             draw_meetings(met),
         )
+
+
+def _always(fit: Fit) -> str:
+    return "in every environment" if fit.tide is None else "at all times"
 
 
 def _card(title: str, words: str, picture: str) -> str:
@@ -148,7 +164,8 @@ def _legend(analysis: Analysis) -> str:
         "(multiple comparisons with the best)."
     )
     return html.escape(
-        "Adjusted mean: had the arm run in every environment, in proportion to traffic. "
-        f"Raw minus adjusted: what the environments it ran in did to its raw mean. {who} "
+        f"Adjusted mean: had the arm run {_always(analysis.fit)}, in proportion to traffic. "
+        f"Raw minus adjusted: what the {'environments' if analysis.fit.tide is None else 'times'} it ran in "
+        f"did to its raw mean. {who} "
         "A click on a heading sorts."
     )

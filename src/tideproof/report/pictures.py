@@ -15,7 +15,7 @@ from tideproof.draw.gaps import GapInfo, GapsInfo
 from tideproof.draw.meetings import MeetingsInfo
 from tideproof.draw.svg import Limits, short
 from tideproof.draw.svg_axes import Axis
-from tideproof.draw.tide import ShiftInfo
+from tideproof.draw.tide import ChangeInfo, ShiftInfo
 from tideproof.estimate import Fit
 from tideproof.estimate.shown import of_gaps, of_means
 from tideproof.report.analysis import Analysis
@@ -105,6 +105,23 @@ def _together(part: list[ShiftInfo]) -> ShiftInfo:
     return ShiftInfo(name, n, mean, ends)
 
 
+class Followed(NamedTuple):
+    """A hidden tide to draw: its curve, and where it jumped."""
+
+    shifts: list[ShiftInfo]
+    changes: list[ChangeInfo]
+
+
+def followed_info(fit: Fit) -> Followed | None:
+    """Return the curve of a tide that was followed by time; None where labels told."""
+    if fit.tide is None:
+        return None
+    rows = fit.tide.points(fit.level).to_dicts()
+    shifts = [ShiftInfo(str(row["time"]), row["n"], row["shift"], _limits(row)) for row in rows]
+    changes = [ChangeInfo(*each) for each in zip(fit.tide.places, fit.tide.said_of_changes(), strict=True)]
+    return Followed(shifts, changes)
+
+
 class Gaps(NamedTuple):
     """Gaps to draw, and in how many environments the two arms met."""
 
@@ -129,17 +146,20 @@ def gaps_info(fit: Fit) -> Gaps | None:
     overall = fit.contrast(a, b, picked=True)
     if not any(gap.limits for gap in gaps) or _finite(overall.estimate) is None:
         return None
-    line = GapInfo("all environments", overall.estimate, _limits(asdict(overall)))
+    line = GapInfo(
+        "all rewards" if fit.tide else "all environments", overall.estimate, _limits(asdict(overall))
+    )
     return Gaps(GapsInfo(str(a), str(b), gaps, line), len(rows))
 
 
 def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
     """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j.
 
-    None where that tells nothing, because all arms met each other, or too much, because they are many.
+    None where that tells nothing, because all arms met each other or the tide was followed by time, or too
+    much, because they are many.
     """
     rows, c = analysis.arms.to_dicts(), analysis.fit.cells
-    if len(rows) > MOST:
+    if len(rows) > MOST or analysis.fit.tide is not None:
         return None
     order = [c.arms.index(row["arm"]) for row in rows]
     known = links(c)[np.ix_(order, order)]

@@ -1,0 +1,64 @@
+"""`tideproof analyze --time`: logs without labels, and labels that are too coarse."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from tideproof.cli import app
+from tides import rounds
+
+
+@pytest.fixture
+def log(tmp_path):
+    arm, y, _ = rounds("none", 3, 300, np.random.default_rng(2))
+    time = pd.Timestamp("2024-05-01") + pd.to_timedelta(np.arange(300) * 10, unit="min")
+    y = y + 5.0 * (time >= "2024-05-02 06:00")
+    path = tmp_path / "log.csv"
+    frame = pd.DataFrame({"variant": np.array(list("ABC"))[arm], "ts": time, "sales": y})
+    frame.sample(frac=1.0, random_state=1).to_csv(path, index=False)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["analyze", *map(str, arguments)], env={"COLUMNS": "120"})
+
+
+def test_a_log_without_labels(log, tmp_path):
+    page = tmp_path / "report.html"
+    done = run(log, "--time", "ts", "--html", page)
+    assert done.exit_code == 0
+    assert "C is best (95 %)" in done.stdout
+    assert "Around 2024-05-02 06:00 the tide jumped by +" in done.stdout
+    assert "The tide, hidden" in page.read_text(encoding="utf-8")
+    found = json.loads(run(log, "--time", "ts", "--json").stdout)
+    assert found["tide"]["followed_by"] == "ts"
+    assert [change["time"] for change in found["tide"]["changes"]] == ["2024-05-02 06:00"]
+
+
+def test_labels_that_are_too_coarse_are_warned_of(log):
+    done = json.loads(run(log, "--json").stdout)  # day(ts) is guessed
+    (warning,) = [each for each in done["warnings"] if "moves inside" in each]
+    assert "a test of size 0.001" in warning
+    assert "--environment 'hour(ts)' follows it" in warning
+    finer = json.loads(run(log, "--environment", "hour(ts)", "--json").stdout)
+    assert not any("moves inside" in each for each in finer["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--by", "ts"], "leave out by"),
+        (["--cap", "99%"], "leave out cap"),
+        (["--anytime"], "leave out anytime"),
+        (["--no-environment"], "leave out --no-environment"),
+        (["--scale", "odds"], "leave out scale='odds'"),
+        (["--variance", "robust"], "leave out variance='robust'"),
+    ],
+)
+def test_what_does_not_go_with_a_hidden_tide(log, options, message):
+    done = run(log, "--arm", "variant", "--reward", "sales", "--time", "ts", *options)
+    assert message in str(done.exception)
+    assert done.stdout == ""
