@@ -90,7 +90,7 @@ def check_every_choice(covariance, lengths, seed, arms=4, n0=3, budget=120):
 def test_the_mean_estimate_in_the_stationary_case_is_the_sample_mean():
     """One environment: Var(muhat_i) = sigma2/N_i, so the bound is the paper's stationary one."""
     random = np.random.default_rng(5)
-    run = tp.Experiment(["a", "b", "c"], budget=60, policy="linlucb")
+    run = tp.Experiment(["a", "b", "c"], budget=60, policy="linlucb", tide="labels")
     rewards = {"a": [], "b": [], "c": []}
     for _ in range(60):
         if (
