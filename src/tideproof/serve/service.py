@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import Request
 
 from tideproof.serve.feed import Feed
+from tideproof.serve.flags import Flags
 from tideproof.serve.keys import Keys
 from tideproof.serve.limits import Buckets
 from tideproof.serve.metrics import Metrics
@@ -27,6 +28,7 @@ class Service:
     ----------
     settings : as they were given.
     experiments : those that are open; blocking, hence through `call`.
+    flags : those of them that have visitors; blocking, too.
     keys : who may call; blocking, too.
     rates, failures : how often each key may come, and each address without one.
     feed : wakes who follows events.
@@ -37,6 +39,7 @@ class Service:
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
         self.experiments = Opened(url, settings.opened)
+        self.flags = Flags(self.experiments, settings)
         self.keys = Keys(self.experiments.place, settings.admin_key, self.experiments.reading)
         self.rates = Buckets(settings.rate)
         self.failures = Buckets(settings.failures / 60.0, settings.failures)

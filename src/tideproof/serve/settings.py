@@ -6,7 +6,9 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tideproof.errors import InputError
 
@@ -30,6 +32,8 @@ class Settings:
     streams : followers of events at once.
     reservations : pulls of an experiment that await an exposure, beyond which public clients get none.
     opened : experiments held open at once.
+    flags : experiments that one OFREP request evaluates at most.
+    zone : the time zone whose date is the environment of who names none.
     session : seconds until a login ends.
     origins : web sites whose scripts may call with a key, separated by commas.
     proxies : addresses of proxies whose X-Forwarded headers are believed, separated by commas.
@@ -46,6 +50,8 @@ class Settings:
     streams: int = 100
     reservations: int = 100_000
     opened: int = 200
+    flags: int = 100
+    zone: str = "UTC"
     session: float = 12 * 3600.0
     origins: str = ""
     proxies: str = ""
@@ -56,6 +62,7 @@ class Settings:
             raise InputError(f"TIDEPROOF_ADMIN_KEY must have at least {SECRET} letters and digits")
         if self.log not in ("json", "text", "off"):
             raise InputError(f"TIDEPROOF_LOG must be json, text or off, not {self.log!r}")
+        zone_of(self.zone)
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, (int, float)) and not (0 < value < math.inf):
@@ -65,6 +72,18 @@ class Settings:
     def allowed_origins(self) -> list[str]:
         """The web sites whose scripts may call."""
         return [each.strip().rstrip("/") for each in self.origins.split(",") if each.strip()]
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the time zone of that name; UTC needs no files of the system."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise InputError(
+            f"{PREFIX}ZONE must be a time zone such as Europe/London, not {name!r}"
+        ) from None
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:

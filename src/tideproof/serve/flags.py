@@ -1,0 +1,117 @@
+"""Experiments as feature flags: which arm a unit gets, and why, in the words of OpenFeature."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Any
+
+from tideproof.errors import Finished, InputError, StoreError, TideproofError, UnknownName
+from tideproof.live.experiment import Experiment
+from tideproof.live.handle import locked
+from tideproof.live.pull import OUT, Label, Pull
+from tideproof.serve import described
+from tideproof.serve.evaluating import evaluated
+from tideproof.serve.keys import Key
+from tideproof.serve.opened import Opened
+from tideproof.serve.problems import Problem
+from tideproof.serve.settings import Settings, zone_of
+
+SPLIT, STATIC, DISABLED = "SPLIT", "STATIC", "DISABLED"  # in the test; after it; the default of the code
+GENERAL = "GENERAL"
+
+
+class Flags:
+    """The experiments of a service that have visitors; its calls block, and are safe from threads."""
+
+    def __init__(self, experiments: Opened, settings: Settings) -> None:
+        self._experiments, self._settings = experiments, settings
+        self._reserves: dict[str, bool] = {}
+        self._zone = zone_of(settings.zone)
+
+    def one(self, name: str, key: Key, unit: str, environment: Label | None) -> tuple[dict[str, Any], bool]:
+        """Return the evaluation of one flag, and whether the unit is new."""
+        run = self._experiments.get(name)
+        if not self._has_visitors(name):
+            raise InputError(
+                f"{name!r} has no reserve: begin an experiment for visitors with a lease and a reserve"
+            )
+        label = self.today() if environment is None else environment
+        return _evaluation(name, run, key, unit, label, self._settings.reservations)
+
+    def every(
+        self, key: Key, unit: str, environment: Label | None
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return the evaluations of all flags that a key reaches, and which of them have a new unit."""
+        found: list[dict[str, Any]] = []
+        news: list[str] = []
+        for name in self._names(key):
+            try:
+                said, new = self.one(name, key, unit, environment)
+            except (UnknownName, StoreError):
+                raise
+            except (TideproofError, Problem) as error:
+                detail = error.detail if isinstance(error, Problem) else str(error)
+                said, new = {"key": name, "errorCode": GENERAL, "errorDetails": detail}, False
+            found.append(said)
+            news += [name] if new else []
+        return found, news
+
+    def today(self) -> str:
+        """Return the date where the service is said to be: the environment of who names none."""
+        return datetime.fromtimestamp(time.time(), self._zone).date().isoformat()
+
+    def _names(self, key: Key) -> list[str]:
+        given = key.experiments
+        names = [each.name for each in self._experiments.listed() if given is None or each.name in given]
+        flags, most = [name for name in names if self._has_visitors(name)], self._settings.flags
+        if len(flags) > most:
+            raise InputError(
+                f"{len(flags):,} experiments have visitors, and {most:,} are evaluated at once: "
+                f"use a key for some of them"
+            )
+        return flags
+
+    def _has_visitors(self, name: str) -> bool:
+        """Tell whether an experiment has a reserve, by its first event: it never changes."""
+        if name not in self._reserves:
+            first = described.event(self._experiments.entries(name, 0, 1)[0])
+            self._reserves[name] = "reserve" in first["about"]["options"]
+        return self._reserves[name]
+
+
+def _evaluation(
+    name: str, run: Experiment, key: Key, unit: str, environment: Label, most: int
+) -> tuple[dict[str, Any], bool]:
+    if _over(run, unit):
+        return _selected(run, name), False
+    try:
+        pull, new = evaluated(run, key, unit, environment, most)
+    except Finished:
+        return _selected(run, name), False
+    metadata = {"pull": pull.id, "environment": pull.environment}
+    return _said(name, pull.arm, SPLIT, metadata), new
+
+
+@locked
+def _over(run: Experiment, unit: str) -> bool:
+    """Tell whether the test is over for a unit: it ended, and nothing is awaited of the unit."""
+    book = run._state.book
+    if not book.stopped and book.sure is None and (book.remaining != 0 or book.out):
+        return False
+    pull: Pull | None = run.pull_of(unit)
+    return pull is None or book.status[run._known(pull)] != OUT
+
+
+@locked
+def _selected(run: Experiment, name: str) -> dict[str, Any]:
+    """Return what everybody gets who is not in the test: the arm it found; the code's default in a pause."""
+    book = run._state.book
+    arm = None if book.paused and not book.stopped else run._selected().arm
+    return _said(name, arm, DISABLED if arm is None else STATIC, {})
+
+
+def _said(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return an evaluation; without a value, the default of the code holds (clients want a variant even so)."""
+    value = {} if arm is None else {"value": arm}
+    return {"key": name, "reason": reason, "variant": arm or "", "metadata": metadata} | value
