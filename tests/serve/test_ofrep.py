@@ -54,9 +54,7 @@ def test_what_is_evaluated_counts_once_it_was_seen(here):
     pull = evaluate(here).json()["metadata"]["pull"]
     outcome = {"outcomes": [{"unit": "ann", "reward": 1, "key": "order 7"}]}
     assert here.post("/v1/experiments/buttons/outcomes", outcome).status_code == 400  # nobody saw it
-    assert (
-        here.post("/v1/experiments/buttons/exposures", {"exposures": [{"pull": pull}]}).status_code == 204
-    )
+    assert here.post("/v1/experiments/buttons/exposures", {"exposures": [{"pull": pull}]}).status_code == 204
     assert here.post("/v1/experiments/buttons/outcomes", outcome).status_code == 204
 
 
@@ -90,19 +88,16 @@ def test_after_the_test_everybody_gets_what_it_selected(here):
         assert here.post("/v1/experiments/buttons/outcomes", {"outcomes": [outcome]}).status_code == 204
     waiting = [evaluate(here, f"late {i}", environment="monday").json() for i in range(10)]
     selected = here.get("/v1/experiments/buttons/recommendation").json()["arm"]
-    assert here.post("/v1/experiments/buttons/stop", {"why": "enough"}).status_code == 204
-    new = evaluate(here, "new").json()
-    assert new == {
-        "key": "buttons", "reason": "STATIC", "variant": selected, "value": selected, "metadata": {},
-    }  # fmt: skip
-    asked = info(here)["asked"]
-    known = [evaluate(here, f"unit {i}").json() for i in range(20)]
-    assert {(each["reason"], each["variant"]) for each in known if each["reason"] == "STATIC"} <= {
-        ("STATIC", selected)
-    }
+    assert here.post("/v1/experiments/buttons/stop", {"why": "enough"}).status_code == 200
+    static = {"key": "buttons", "reason": "STATIC", "variant": selected, "value": selected, "metadata": {}}
+    assert evaluate(here, "new").json() == static
     # Who is still in a window of rewards keeps what they have: else it would be told of the wrong arm
     assert [evaluate(here, f"late {i}").json() for i in range(10)] == waiting
-    assert info(here)["asked"] == asked
+    asked = info(here)["asked"]
+    here.app.state.service.experiments.get("buttons")._clock = lambda: time.time() + 7200
+    everybody = [*(f"late {i}" for i in range(10)), *(f"unit {i}" for i in range(20))]
+    assert [evaluate(here, unit).json() for unit in everybody] == [static] * 30
+    assert info(here)["asked"] == asked - 10  # those whom nobody saw were taken back
 
 
 def test_a_used_budget_gives_what_would_be_selected(here):
@@ -198,7 +193,9 @@ def test_one_flag_that_fails_is_said_beside_the_others(begin):
     visitors(here, "titles")
     made = here.post("/v1/keys", {"name": "shop", "role": "evaluator"}).json()["secret"]
     headers = bearer(made)
-    assert here.post(f"{FLAGS}/titles", {"context": {"targetingKey": "x"}}, headers=headers).status_code == 200
+    assert (
+        here.post(f"{FLAGS}/titles", {"context": {"targetingKey": "x"}}, headers=headers).status_code == 200
+    )
     said = bulk(here, **headers).json()["flags"]
     assert said[0]["reason"] == "SPLIT"
     assert said[1]["errorCode"] == "GENERAL"
@@ -216,7 +213,7 @@ def test_a_key_sees_its_flags_only(begin):
     secret = here.post("/v1/keys", body).json()["secret"]
     for headers in (bearer(secret), {"X-API-Key": secret, "Authorization": ""}):
         shop = here.other(None) if "X-API-Key" in headers else here.other(secret)
-        how = {} if "Authorization" in headers and headers["Authorization"] else {"headers": {"X-API-Key": secret}}
+        how = {} if headers.get("Authorization") else {"headers": {"X-API-Key": secret}}
         context = {"context": {"targetingKey": "ann"}}
         assert [each["key"] for each in shop.post(FLAGS, context, **how).json()["flags"]] == ["titles"]
         assert shop.post(f"{FLAGS}/titles", context, **how).status_code == 200

@@ -39,9 +39,7 @@ class Flags:
         label = self.today() if environment is None else environment
         return _evaluation(name, run, key, unit, label, self._settings.reservations)
 
-    def every(
-        self, key: Key, unit: str, environment: Label | None
-    ) -> tuple[list[dict[str, Any]], list[str]]:
+    def every(self, key: Key, unit: str, environment: Label | None) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the evaluations of all flags that a key reaches, and which of them have a new unit."""
         found: list[dict[str, Any]] = []
         news: list[str] = []
@@ -112,6 +110,6 @@ def _selected(run: Experiment, name: str) -> dict[str, Any]:
 
 
 def _said(name: str, arm: str | None, reason: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return an evaluation; without a value, the default of the code holds (clients want a variant even so)."""
+    """Return an evaluation; without a value the code's default holds, and clients want a variant even so."""
     value = {} if arm is None else {"value": arm}
     return {"key": name, "reason": reason, "variant": arm or "", "metadata": metadata} | value

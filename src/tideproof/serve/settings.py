@@ -81,9 +81,7 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise InputError(
-            f"{PREFIX}ZONE must be a time zone such as Europe/London, not {name!r}"
-        ) from None
+        raise InputError(f"{PREFIX}ZONE must be a time zone such as Europe/London, not {name!r}") from None
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:

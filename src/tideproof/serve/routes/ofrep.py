@@ -60,13 +60,11 @@ router = APIRouter(
     responses={400: {"model": m.FlagFailure}, 404: {"model": m.FlagFailure}},
 )
 async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Evaluator) -> JSONResponse:
-    """Say which arm a unit gets: the flag is the experiment, the variant its arm. An exposure makes it count."""
+    """Say which arm a unit gets of the experiment that the flag is; an exposure makes it count."""
     if not caller.reaches(key):
         raise Problem(403, "this key is for other experiments")
     service, context = service_of(request), body.context
-    found, new = await service.call(
-        service.flags.one, key, caller, context.targetingKey, context.environment
-    )
+    found, new = await service.call(service.flags.one, key, caller, context.targetingKey, context.environment)
     if new:
         service.feed.news(key)
     return JSONResponse(found)
@@ -90,9 +88,7 @@ async def evaluate_all(
 ) -> Response:
     """Say which arm a unit gets of every experiment with a reserve that the key reaches."""
     service, context = service_of(request), body.context
-    found, news = await service.call(
-        service.flags.every, caller, context.targetingKey, context.environment
-    )
+    found, news = await service.call(service.flags.every, caller, context.targetingKey, context.environment)
     for name in news:
         service.feed.news(name)
     tag = f'"{hashlib.sha256(json.dumps(found).encode()).hexdigest()[:32]}"'
@@ -106,7 +102,8 @@ def _wrong(error: RequestValidationError) -> tuple[str, str]:
     """Return the code of a request that is not allowed, and what is wrong with it."""
     first = error.errors()[0]
     where = [part for part in first["loc"] if part != "body"]
-    if where and (first["type"] == "missing" or (where[-1] == "targetingKey" and first["input"] in (None, ""))):
+    unnamed = where[-1:] == ["targetingKey"] and first["input"] in (None, "")
+    if unnamed or (where and first["type"] == "missing"):
         return "TARGETING_KEY_MISSING", "the context needs a targetingKey: the unit that gets an arm"
     code = "INVALID_CONTEXT" if where[:1] == ["context"] else "PARSE_ERROR"
     return code, f"{'.'.join(map(str, where)) or 'the body'}: {first['msg']}"
