@@ -1,5 +1,6 @@
 """OFREP: the arm of a visitor, sticky; errors as the protocol has them; whatever is sent, nothing breaks."""
 
+import asyncio
 import json
 import time
 from datetime import UTC, datetime, timedelta, timezone
@@ -185,6 +186,93 @@ def test_all_flags_at_once_and_nothing_new(here):
     assert changed.status_code == 200
     assert changed.headers["etag"] != tag
     assert len(changed.json()["flags"]) == 3
+
+
+def followed(here, uri, until, **headers):
+    """Return what a stream sends until enough is there."""
+
+    async def read():
+        said = []
+
+        async def send(message):
+            said.append(message)
+            if until("".join(each.get("body", b"").decode() for each in said)):
+                await done.put(None)
+
+        async def receive():
+            await asyncio.sleep(60)
+            return {"type": "http.disconnect"}
+
+        done = asyncio.Queue()
+        path, _, query = uri.partition("?")
+        scope = {
+            "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "client": ("test", 1), "server": ("test", 80), "scheme": "http", "http_version": "1.1", "root_path": "",
+        }  # fmt: skip
+        task = asyncio.ensure_future(here.app(scope, receive, send))
+        await asyncio.wait(
+            [task, asyncio.ensure_future(done.get())], timeout=20, return_when="FIRST_COMPLETED"
+        )
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return "".join(each.get("body", b"").decode() for each in said)
+
+    return here._loop.run_until_complete(read())
+
+
+def test_a_browser_hears_that_flags_changed(here):
+    visitors(here)
+    (entry,) = bulk(here).json()["eventStreams"]
+    assert entry["type"] == "sse"
+    uri = entry["endpoint"]["requestUri"]
+    assert uri.startswith("/ofrep/v1/stream?")
+    assert "data:" not in followed(here, uri, lambda said: "here" in said)
+    evaluate(here, "bob")  # what one visitor gets is no change for the others
+    time.sleep(1.1)
+    assert "data:" not in followed(here, uri, lambda said: "here" in said)
+    change(here, change="pause")
+    time.sleep(1.1)  # a version is a second old at most
+    said = followed(here, uri, lambda said: "data:" in said)
+    assert json.loads(said.split("data: ")[1])["type"] == "refetchEvaluation"
+    last = said.split("id: ")[1].split()[0]
+    assert "data:" not in followed(here, uri, lambda said: "here" in said, **{"Last-Event-ID": last})
+    (again,) = bulk(here).json()["eventStreams"]
+    assert f"seen={last}" in again["endpoint"]["requestUri"]
+
+
+def test_a_ticket_is_for_its_stream_and_its_time_only(begin):
+    here = begin(visitors=1, session=0.5)
+    visitors(here)
+    made = here.post("/v1/keys", {"name": "shop", "role": "evaluator"}).json()
+    uri = bulk(here, **bearer(made["secret"])).json()["eventStreams"][0]["endpoint"]["requestUri"]
+    ticket = uri.split("ticket=")[1].split("&")[0]
+    keys = here.app.state.service.keys
+    assert made["secret"] not in uri
+    later = keys.ticket(keys.known(made["secret"]), 60)
+    assert keys.of_ticket(later).id == made["id"]
+    id, end, mac = later.split(".")
+    for wrong in (
+        "",
+        "x",
+        "..",
+        f"{id}.{int(end) + 1}.{mac}",
+        f"environment.{end}.{mac}",
+        f"{id}.{end}.é",
+        ticket[:-1],
+    ):
+        assert keys.of_ticket(wrong) is None
+        assert here.get("/ofrep/v1/stream", params={"ticket": wrong}).status_code == 404
+    time.sleep(1.0)
+    assert keys.of_ticket(ticket) is None
+    assert here.get(uri).status_code == 404
+    assert here.get(f"{FLAGS}/buttons", headers=bearer(later)).status_code in (401, 405)
+    assert here.other(later).post(FLAGS, {"context": {"targetingKey": "x"}}).status_code == 401
+    with here.app.state.service.visitors.following():
+        assert bulk(here).json()["eventStreams"] == []
+        assert here.get("/ofrep/v1/stream", params={"ticket": later}).status_code == 503
+    assert here.request("DELETE", f"/v1/keys/{made['id']}").status_code == 204
+    assert keys.of_ticket(later) is None
 
 
 def test_one_flag_that_fails_is_said_beside_the_others(begin):

@@ -62,7 +62,21 @@ class BulkFailure(BaseModel):
     errorDetails: str  # noqa: N815
 
 
+class StreamEndpoint(BaseModel):
+    """The part of an address behind the host; it has a ticket in it, and is for nobody else."""
+
+    requestUri: str  # noqa: N815
+
+
+class EventStream(BaseModel):
+    """Where a browser is told that something has changed."""
+
+    type: Literal["sse"]
+    endpoint: StreamEndpoint
+
+
 class FlagList(BaseModel):
-    """All flags that a key reaches."""
+    """All flags that a key reaches, and where to hear that they changed."""
 
     flags: list[Flag | FlagFailure]
+    eventStreams: list[EventStream] = []  # noqa: N815

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import time
 from datetime import datetime
 from typing import Any
 
 from tideproof.errors import Finished, InputError, StoreError, TideproofError, UnknownName
+from tideproof.live.book import Book
 from tideproof.live.experiment import Experiment
 from tideproof.live.handle import locked
 from tideproof.live.pull import OUT, Label, Pull
@@ -19,6 +23,7 @@ from tideproof.serve.settings import Settings, zone_of
 
 SPLIT, STATIC, DISABLED = "SPLIT", "STATIC", "DISABLED"  # in the test; after it; the default of the code
 GENERAL = "GENERAL"
+FRESH = 1.0  # seconds for which a version holds
 
 
 class Flags:
@@ -27,6 +32,7 @@ class Flags:
     def __init__(self, experiments: Opened, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
         self._reserves: dict[str, bool] = {}
+        self._versions: dict[str, tuple[float, str]] = {}
         self._zone = zone_of(settings.zone)
 
     def one(self, name: str, key: Key, unit: str, environment: Label | None) -> tuple[dict[str, Any], bool]:
@@ -54,6 +60,21 @@ class Flags:
             found.append(said)
             news += [name] if new else []
         return found, news
+
+    def version(self, key: Key) -> str:
+        """Return a word that changes when visitors should be evaluated again; it is a second old at most."""
+        known = self.known_version(key)
+        if known is not None:
+            return known
+        states = [(name, _state(self._experiments.get(name))) for name in self._names(key)]
+        found = hashlib.sha256(json.dumps(states).encode()).hexdigest()[:16]
+        self._versions[key.id] = time.monotonic(), found
+        return found
+
+    def known_version(self, key: Key) -> str | None:
+        """Return the version if it was found a moment ago; never blocks."""
+        at, found = self._versions.get(key.id, (-math.inf, None))
+        return found if time.monotonic() - at < FRESH else None
 
     def today(self) -> str:
         """Return the date where the service is said to be: the environment of who names none."""
@@ -95,10 +116,22 @@ def _evaluation(
 def _over(run: Experiment, unit: str) -> bool:
     """Tell whether the test is over for a unit: it ended, and nothing is awaited of the unit."""
     book = run._state.book
-    if not book.stopped and book.sure is None and (book.remaining != 0 or book.out):
+    if not _ended(book):
         return False
     pull: Pull | None = run.pull_of(unit)
     return pull is None or book.status[run._known(pull)] != OUT
+
+
+def _ended(book: Book) -> bool:
+    return book.stopped or book.sure is not None or (book.remaining == 0 and not book.out)
+
+
+@locked
+def _state(run: Experiment) -> list[Any]:
+    """Return what decides on the evaluations of all visitors; not what was given to each."""
+    book = run._state.book
+    selected = run._selected().arm if _ended(book) else None
+    return [bool(book.stopped), bool(book.paused), book.remaining == 0, list(book.active), selected]
 
 
 @locked

@@ -31,7 +31,7 @@ class Service:
     flags : those of them that have visitors; blocking, too.
     keys : who may call; blocking, too.
     rates, failures : how often each key may come, and each address without one.
-    feed : wakes who follows events.
+    feed, visitors : wakes who follows events; counts the browsers that follow flags.
     metrics : for Prometheus.
     stopping : whether no more streams should wait.
     """
@@ -44,6 +44,7 @@ class Service:
         self.rates = Buckets(settings.rate)
         self.failures = Buckets(settings.failures / 60.0, settings.failures)
         self.feed = Feed(settings.streams)
+        self.visitors = Feed(settings.visitors)
         self.metrics = Metrics(lambda: len(self.experiments))
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None

@@ -30,6 +30,7 @@ class Settings:
     rate : requests a second of one key.
     failures : requests a minute without a valid key, of one address.
     streams : followers of events at once.
+    visitors : browsers that follow changes of flags at once; more are not told to.
     reservations : pulls of an experiment that await an exposure, beyond which public clients get none.
     opened : experiments held open at once.
     flags : experiments that one OFREP request evaluates at most.
@@ -48,6 +49,7 @@ class Settings:
     rate: float = 5000.0
     failures: float = 60.0
     streams: int = 100
+    visitors: int = 1000
     reservations: int = 100_000
     opened: int = 200
     flags: int = 100

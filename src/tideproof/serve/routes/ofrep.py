@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
@@ -20,9 +22,10 @@ from tideproof.serve.flags import GENERAL
 from tideproof.serve.keys import Key
 from tideproof.serve.problems import RESPONSES, Problem, problem_of
 from tideproof.serve.rights import Right
-from tideproof.serve.service import service_of
+from tideproof.serve.service import Service, service_of
 from tideproof.words import printable
 
+PAUSE, BEAT = 0.5, 15.0  # seconds between two looks, and until a stream says that it is still there
 Evaluator = Annotated[Key, needs(Right.EVALUATE)]
 
 
@@ -48,13 +51,11 @@ class OfrepRoute(APIRoute):
         return served
 
 
-router = APIRouter(
-    prefix="/ofrep/v1/evaluate/flags", tags=["OpenFeature"], responses=RESPONSES, route_class=OfrepRoute
-)
+router = APIRouter(prefix="/ofrep/v1", tags=["OpenFeature"], responses=RESPONSES, route_class=OfrepRoute)
 
 
 @router.post(
-    "/{key}",
+    "/evaluate/flags/{key}",
     summary="Evaluate one flag",
     response_model=m.Flag,
     responses={400: {"model": m.FlagFailure}, 404: {"model": m.FlagFailure}},
@@ -71,7 +72,7 @@ async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Eval
 
 
 @router.post(
-    "",
+    "/evaluate/flags",
     summary="Evaluate all flags",
     response_model=m.FlagList,
     responses={
@@ -95,7 +96,64 @@ async def evaluate_all(
     headers = {"ETag": tag}
     if known is not None and tag in (each.strip().removeprefix("W/") for each in known.split(",")):
         return Response(status_code=304, headers=headers)
-    return JSONResponse({"flags": found}, headers=headers)
+    streams = await service.call(_streams, service, caller)
+    return JSONResponse({"flags": found, "eventStreams": streams}, headers=headers)
+
+
+@router.get(
+    "/stream",
+    summary="Hear that flags changed",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+async def stream(
+    request: Request,
+    nobody: Annotated[Key, needs(Right.OPEN)],
+    ticket: Annotated[str, Query(max_length=300, description="As in the answer to a bulk evaluation.")],
+    seen: Annotated[str, Query(max_length=50)] = "",
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=50)] = None,
+) -> StreamingResponse:
+    """Say when to evaluate again: an experiment began, ended or was paused. Its ticket lets in, not a key."""
+    service = service_of(request)
+    if not service.keys.fresh:
+        await service.call(service.keys.read)
+    key = service.keys.of_ticket(ticket)
+    if key is None:
+        raise Problem(404, "there is no such stream any more: evaluate all flags again")
+    service.visitors.check()
+    return StreamingResponse(
+        _changes(service, key, last or seen),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no"},
+    )
+
+
+def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
+    """Return where to hear of changes, if there is room; blocking."""
+    if service.visitors.full:
+        return []
+    ticket, seen = service.keys.ticket(key, service.settings.session), service.flags.version(key)
+    return [{"type": "sse", "endpoint": {"requestUri": f"/ofrep/v1/stream?ticket={ticket}&seen={seen}"}}]
+
+
+async def _changes(service: Service, key: Key, seen: str) -> AsyncIterator[str]:
+    with service.visitors.following():
+        yield ": here\n\n"
+        beat = time.monotonic()
+        while not service.stopping:
+            if not service.keys.fresh:
+                await service.call(service.keys.read)
+            if not service.keys.is_valid(key.id):
+                return
+            found = service.flags.known_version(key) or await service.call(service.flags.version, key)
+            if found != seen:
+                seen, beat = found, time.monotonic()
+                said = json.dumps({"type": "refetchEvaluation", "etag": found})
+                yield f"id: {found}\nevent: message\ndata: {said}\n\n"
+            elif time.monotonic() - beat > BEAT:
+                beat = time.monotonic()
+                yield ": still here\n\n"
+            await asyncio.sleep(PAUSE)
 
 
 def _wrong(error: RequestValidationError) -> tuple[str, str]:
