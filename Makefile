@@ -19,8 +19,8 @@ test-gpu: $(READY)
 clients: $(READY)
 	@mkdir -p $(VENV)/node
 	@cmp -s tests/serve/clients/package.json $(VENV)/node/package.json && test -d $(VENV)/node/node_modules || \
-		{ cp tests/serve/clients/package.json $(VENV)/node/ && cd $(VENV)/node && \
-		npm install --no-audit --no-fund --no-package-lock --silent >/dev/null 2>&1; } || \
+		(cp tests/serve/clients/package.json $(VENV)/node/ && cd $(VENV)/node && \
+		npm install --no-audit --no-fund --no-package-lock --silent >/dev/null 2>&1) || \
 		{ rm -rf $(VENV)/node; echo "no JavaScript clients: npm could not bring them, and their tests are skipped"; }
 
 check: $(READY)

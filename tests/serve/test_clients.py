@@ -129,17 +129,25 @@ def test_javascript_on_a_server(shop):
     assert found["number"]["value"] == 7
 
 
-def test_javascript_in_a_browser(shop):
-    found = run("web.cjs", shop.url, shop.browsers, ADMIN)
+def in_a_browser(shop, how):
+    found = run("web.cjs", shop.url, shop.browsers, ADMIN, how, f"new {how}")
     assert found["first"]["value"] in ARMS
     assert found["first"]["reason"] == "SPLIT"
     assert found["other"]["value"] in ARMS
     assert found["paused"]["value"] == "fallback"
     assert found["unknown"]["errorCode"] == "FLAG_NOT_FOUND"
     assert found["answers"][0] == 200
-    assert set(found["answers"][1:]) == {304}  # nothing has changed since that ETag
     assert found["still"] == found["first"]
-    assert found["changed"] == ["new"]
+    assert found["changed"] == [f"new {how}"]
     assert found["new"]["value"] in ("A", "B")
     assert found["bob"]["value"] in ARMS
     assert found["bob"]["flagMetadata"]["pull"] != found["first"]["flagMetadata"]["pull"]
+    return found["answers"][1:]
+
+
+def test_javascript_in_a_browser_that_polls(shop):
+    assert set(in_a_browser(shop, "polling")) == {304}  # nothing has changed since that ETag
+
+
+def test_javascript_in_a_browser_that_listens(shop):
+    assert in_a_browser(shop, "sse") == []  # it hears that there is something new
