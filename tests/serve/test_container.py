@@ -32,7 +32,9 @@ def test_it_runs_without_rights_and_with_one_volume():
 
 
 def test_what_is_copied_is_there_and_is_not_ignored():
-    copied = [word for line in re.findall(r"^COPY (?!--)(.*) /", RECIPE, re.MULTILINE) for word in line.split()]
+    copied = [
+        word for line in re.findall(r"^COPY (?!--)(.*) /", RECIPE, re.MULTILINE) for word in line.split()
+    ]
     allowed = set(re.findall(r"^!(.*)", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
     assert set(copied) == allowed
     assert all((ROOT / each).exists() for each in copied)
