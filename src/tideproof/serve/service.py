@@ -16,7 +16,9 @@ from tideproof.serve.limits import Buckets
 from tideproof.serve.metrics import Metrics
 from tideproof.serve.opened import Opened
 from tideproof.serve.problems import Problem
+from tideproof.serve.sending import Sender
 from tideproof.serve.settings import Settings
+from tideproof.serve.webhooks import Webhooks
 
 T = TypeVar("T")
 
@@ -30,6 +32,7 @@ class Service:
     experiments : those that are open; blocking, hence through `call`.
     flags : those of them that have visitors; blocking, too.
     keys : who may call; blocking, too.
+    webhooks, sender : where to send what happens, blocking, too; the thread that does.
     rates, failures : how often each key may come, and each address without one.
     feed, visitors : wakes who follows events; counts the browsers that follow flags.
     metrics : for Prometheus.
@@ -41,6 +44,8 @@ class Service:
         self.experiments = Opened(url, settings.opened)
         self.flags = Flags(self.experiments, settings)
         self.keys = Keys(self.experiments.place, settings.admin_key, self.experiments.reading)
+        self.webhooks = Webhooks(self.experiments.place, self.experiments.reading, settings.targets == "any")
+        self.sender = Sender(self.experiments, self.webhooks)
         self.rates = Buckets(settings.rate)
         self.failures = Buckets(settings.failures / 60.0, settings.failures)
         self.feed = Feed(settings.streams)

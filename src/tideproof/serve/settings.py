@@ -38,6 +38,7 @@ class Settings:
     session : seconds until a login ends.
     origins : web sites whose scripts may call with a key, separated by commas.
     proxies : addresses of proxies whose X-Forwarded headers are believed, separated by commas.
+    targets : "public": webhooks go to https addresses of the public internet only; "any": anywhere.
     log : "json", "text" or "off".
     """
 
@@ -57,6 +58,7 @@ class Settings:
     session: float = 12 * 3600.0
     origins: str = ""
     proxies: str = ""
+    targets: str = "public"
     log: str = "json"
 
     def __post_init__(self) -> None:
@@ -64,6 +66,8 @@ class Settings:
             raise InputError(f"TIDEPROOF_ADMIN_KEY must have at least {SECRET} letters and digits")
         if self.log not in ("json", "text", "off"):
             raise InputError(f"TIDEPROOF_LOG must be json, text or off, not {self.log!r}")
+        if self.targets not in ("public", "any"):
+            raise InputError(f"TIDEPROOF_TARGETS must be public or any, not {self.targets!r}")
         zone_of(self.zone)
         for each in fields(self):
             value = getattr(self, each.name)
