@@ -7,9 +7,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from serve.served import bearer
+from serve.served import ADMIN, Here, bearer
 from tideproof.errors import InputError
 from tideproof.serve import sending
+from tideproof.serve.app import make
+from tideproof.serve.settings import Settings
 from tideproof.serve.targets import checked_target, is_public
 
 
@@ -121,6 +123,23 @@ def test_a_winner_and_warnings(begin, receiver):
     assert [each["data"]["arm"] for each in found if each["type"] == "experiment.winner"] == ["B"]
     warned = [each["data"] for each in found if each["type"] == "experiment.warning"]
     assert any(each["experiment"] == "twins" and "two environments" in each["warning"] for each in warned)
+
+
+def test_on_postgresql(postgres_server, receiver):
+    settings = Settings(admin_key=ADMIN, log="off", targets="any")
+    here = Here(make(postgres_server.database(), settings))
+    made = here.post("/v1/webhooks", {"url": receiver.url}).json()
+    used_up(here)
+    here.post("/v1/experiments", {"name": "flag", "arms": ["A", "B"], "lease": 60, "reserve": 60})
+    for _ in range(2):
+        here.app.state.service.sender.look()
+    assert len(receiver.got) == 1
+    context = {"context": {"targetingKey": "ann"}}
+    first, again = (here.post("/ofrep/v1/evaluate/flags", context).json() for _ in range(2))
+    assert [each["key"] for each in first["flags"]] == ["flag"]
+    assert again["flags"] == first["flags"]
+    assert here.request("DELETE", f"/v1/webhooks/{made['id']}").status_code == 204
+    here.close()
 
 
 @pytest.mark.parametrize(

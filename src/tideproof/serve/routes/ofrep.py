@@ -145,7 +145,8 @@ async def _changes(service: Service, key: Key, seen: str) -> AsyncIterator[str]:
                 await service.call(service.keys.read)
             if not service.keys.is_valid(key.id):
                 return
-            found = service.flags.known_version(key) or await service.call(service.flags.version, key)
+            known = service.flags.known_version(key)
+            found = await service.call(service.flags.version, key) if known is None else known
             if found != seen:
                 seen, beat = found, time.monotonic()
                 said = json.dumps({"type": "refetchEvaluation", "etag": found})
