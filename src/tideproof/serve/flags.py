@@ -9,7 +9,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from tideproof.errors import Finished, InputError, StoreError, TideproofError, UnknownName
+from tideproof.errors import Finished, InputError, StoreError, TideproofError
 from tideproof.live.book import Book
 from tideproof.live.experiment import Experiment
 from tideproof.live.handle import locked
@@ -52,7 +52,7 @@ class Flags:
         for name in self._names(key):
             try:
                 said, new = self.one(name, key, unit, environment)
-            except (UnknownName, StoreError):
+            except StoreError:
                 raise
             except (TideproofError, Problem) as error:
                 detail = error.detail if isinstance(error, Problem) else str(error)
@@ -102,24 +102,23 @@ class Flags:
 def _evaluation(
     name: str, run: Experiment, key: Key, unit: str, environment: Label, most: int
 ) -> tuple[dict[str, Any], bool]:
-    if _over(run, unit):
+    new = False
+    pull, over = _found(run, unit)
+    if pull is None and not over:
+        try:
+            pull, new = evaluated(run, key, unit, environment, most)
+        except Finished:
+            over = True
+    if pull is None or over:
         return _selected(run, name), False
-    try:
-        pull, new = evaluated(run, key, unit, environment, most)
-    except Finished:
-        return _selected(run, name), False
-    metadata = {"pull": pull.id, "environment": pull.environment}
-    return _said(name, pull.arm, SPLIT, metadata), new
+    return _said(name, pull.arm, SPLIT, {"pull": pull.id, "environment": pull.environment}), new
 
 
 @locked
-def _over(run: Experiment, unit: str) -> bool:
-    """Tell whether the test is over for a unit: it ended, and nothing is awaited of the unit."""
-    book = run._state.book
-    if not _ended(book):
-        return False
-    pull: Pull | None = run.pull_of(unit)
-    return pull is None or book.status[run._known(pull)] != OUT
+def _found(run: Experiment, unit: str) -> tuple[Pull | None, bool]:
+    """Return the pull of a unit, and whether the test is over for it: nothing is awaited of it any more."""
+    pull, book = run.pull_of(unit), run._state.book
+    return pull, _ended(book) and (pull is None or book.status[run._known(pull)] != OUT)
 
 
 def _ended(book: Book) -> bool:

@@ -78,7 +78,6 @@ async def evaluate(key: str, body: m.FlagRequest, request: Request, caller: Eval
     responses={
         304: {"description": "Nothing has changed since that ETag"},
         400: {"model": m.BulkFailure},
-        404: {"model": m.BulkFailure},
     },
 )
 async def evaluate_all(
