@@ -1,7 +1,9 @@
 """Webhooks: signed so that a receiver nobody here wrote takes them, repeated until taken, and never sent inside."""
 
+import asyncio
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -123,6 +125,33 @@ def test_a_winner_and_warnings(begin, receiver):
     assert [each["data"]["arm"] for each in found if each["type"] == "experiment.winner"] == ["B"]
     warned = [each["data"] for each in found if each["type"] == "experiment.warning"]
     assert any(each["experiment"] == "twins" and "two environments" in each["warning"] for each in warned)
+
+
+def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
+    monkeypatch.setattr(sending, "PAUSE", 0.02)
+    here = begin(targets="any")
+    service = here.app.state.service
+    whole = service.sender.look
+    broken = iter([True])
+
+    def look():
+        if next(broken, False):
+            raise RuntimeError("something unexpected")  # does not end the thread
+        whole()
+
+    monkeypatch.setattr(service.sender, "look", look)
+
+    async def live():
+        async with here.app.router.lifespan_context(here.app):
+            end = time.monotonic() + 20.0
+            while not receiver.got and time.monotonic() < end:
+                await asyncio.sleep(0.02)
+
+    here.post("/v1/webhooks", {"url": receiver.url})
+    used_up(here)
+    here._loop.run_until_complete(live())
+    assert len(receiver.got) == 1
+    assert not service.sender._thread.is_alive()
 
 
 def test_on_postgresql(postgres_server, receiver):
