@@ -4,16 +4,24 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check hooks faults torture mutants phrases bench docs format clean
+.PHONY: demo test test-gpu check clients hooks faults torture mutants phrases bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
-test: check
+test: check clients
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95
 
 test-gpu: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"
 	$(BIN)/pytest -m gpu tests/lab/test_gpu.py
+
+# OpenFeature's JavaScript clients, for tests/serve/test_clients.py; without node or a network those tests are skipped
+clients: $(READY)
+	@mkdir -p $(VENV)/node
+	@cmp -s tests/serve/clients/package.json $(VENV)/node/package.json && test -d $(VENV)/node/node_modules || \
+		(cp tests/serve/clients/package.json $(VENV)/node/ && cd $(VENV)/node && \
+		npm install --no-audit --no-fund --no-package-lock --silent >/dev/null 2>&1) || \
+		{ rm -rf $(VENV)/node; echo "no JavaScript clients: npm could not bring them, and their tests are skipped"; }
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -85,14 +85,22 @@ async def new(connection, number, step):
     await connection.post("/v1/experiments/units/evaluations", body)
 
 
+async def flag(connection, number, step):
+    body = {"context": {"targetingKey": f"visitor {step % 50}", "environment": "monday"}}
+    await connection.post("/ofrep/v1/evaluate/flags/flags", body)
+
+
 async def main(url, pid, seconds, count):
     host, port = re.fullmatch(r"http://(.*):(\d+)", url).groups()
     connections = [await Connection().open(host, int(port)) for _ in range(count)]
     for name in ("pulls", "units"):
         await connections[0].post("/v1/experiments", {"name": name, "arms": ["A", "B", "C"]})
+    flags = {"name": "flags", "arms": ["A", "B", "C"], "lease": 3600, "reserve": 3600}
+    await connections[0].post("/v1/experiments", flags)
     await measure("ask and tell", pid, connections, seconds, ask_and_tell)
     await measure("evaluations of units that are new", pid, connections, seconds, new)
     await measure("evaluations of units that are known", pid, connections, seconds, known)
+    await measure("OFREP evaluations of units that are known", pid, connections, seconds, flag)
 
 
 if __name__ == "__main__":

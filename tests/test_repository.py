@@ -19,6 +19,7 @@ IMPORTED_AS = {
     "numba-cuda": "numba.cuda",
     "python-calamine": "python_calamine",
     "prometheus-client": "prometheus_client",
+    "openfeature-provider-ofrep": "openfeature",
 }
 GROUPS = {"dependencies": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
 

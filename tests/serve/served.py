@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 
@@ -13,6 +14,7 @@ from tideproof.serve.app import make
 from tideproof.serve.settings import Settings
 
 ADMIN = "test-admin-key-of-30-characters"
+MODULES = Path(sys.prefix) / "node" / "node_modules"  # make clients brings OpenFeature's JavaScript clients
 
 
 def app_of(folder, **settings):

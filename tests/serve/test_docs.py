@@ -1,11 +1,12 @@
 """What docs/serve.md says works: its commands are run, its tables are those of the code."""
 
+import os
 import re
 import subprocess
 from dataclasses import fields
 from pathlib import Path
 
-from serve.served import ADMIN, Served
+from serve.served import ADMIN, MODULES, Served
 from tideproof.serve.settings import Settings
 from tideproof.serve.table import table
 
@@ -28,11 +29,23 @@ def test_every_command_works(tmp_path, capsys):
             '"kind":"Asked"',
             '"environment":"monday"',
             '"role":"evaluator"',
+            '"reason":"SPLIT"',
+            '{"flags":[{"key":"buttons"',
         ):
             assert said in found.stdout
-        (python,) = blocks("python")
-        exec(python.replace("http://127.0.0.1:8080", served.url), {"KEY": ADMIN})
-    assert capsys.readouterr().out.startswith("select B")
+        for python in blocks("python"):
+            exec(python.replace("http://127.0.0.1:8080", served.url), {"KEY": ADMIN})
+        said = capsys.readouterr().out
+        assert said.startswith("select B")
+        assert said.endswith("True\n")
+        (script,) = blocks("js")
+        if MODULES.exists():
+            how = os.environ | {"NODE_PATH": str(MODULES), "KEY": ADMIN}
+            script = script.replace("http://127.0.0.1:8080", served.url)
+            found = subprocess.run(
+                ["node", "-e", script], capture_output=True, text=True, timeout=60, env=how
+            )
+            assert found.stdout.strip() in ("red", "green"), found.stderr
 
 
 def test_the_table_of_routes_is_that_of_the_routes():

@@ -106,7 +106,7 @@ def test_a_newer_schema_is_refused(tmp_path):
     run = opened(tmp_path)
     run._shared.log.database.run("PRAGMA user_version = 99")
     run.close()
-    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 2: a newer version made it"):
+    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 3: a newer version made it"):
         tp.Experiment.open(url_of(tmp_path), "prices")
 
 

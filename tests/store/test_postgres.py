@@ -213,7 +213,7 @@ def test_a_schema_of_something_else_is_left_alone(postgres):
 def test_a_newer_schema_is_refused(postgres):
     opened(postgres).close()
     run_sql(postgres, "UPDATE store_version SET version = 99")
-    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 2: a newer version made it"):
+    with pytest.raises(tp.InputError, match=r"has schema 99; tideproof .* knows 3: a newer version made it"):
         tp.Experiment.open(postgres, "prices")
 
 

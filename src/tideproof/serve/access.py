@@ -52,16 +52,15 @@ def needs(right: Right) -> Any:
 
 
 async def caller(request: Request, service: Service) -> Key:
-    """Return the key of a request: in its Authorization header, or that of its session.
+    """Return the key of a request: in its Authorization or X-API-Key header, or that of its session.
 
     Who has a valid one is let in, whatever others at the same address try.
     """
     if not service.keys.fresh:
         await service.call(service.keys.read)
-    given = request.headers.get("authorization")
+    given = _given(request)
     if given is not None:
-        scheme, _, secret = given.partition(" ")
-        secret = secret.strip() if scheme.lower() == "bearer" else ""
+        secret = given
         found = service.keys.known(secret) if secret else None
         if found is None:
             _count_failure(request, service)
@@ -81,6 +80,15 @@ async def caller(request: Request, service: Service) -> Key:
             headers={"WWW-Authenticate": 'Bearer realm="tideproof"'},
         )
     return found
+
+
+def _given(request: Request) -> str | None:
+    """Return the secret in a request's headers, which is empty if it makes no sense; None without one."""
+    given = request.headers.get("authorization")
+    if given is None:
+        return request.headers.get("x-api-key")
+    scheme, _, secret = given.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 def _count_failure(request: Request, service: Service) -> None:

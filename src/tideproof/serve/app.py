@@ -15,7 +15,7 @@ from tideproof.serve import problems
 from tideproof.serve.access import needs, routes_and_rights
 from tideproof.serve.edge import Edge
 from tideproof.serve.rights import ROLES, Right
-from tideproof.serve.routes import experiments, health, people, pulls, reading
+from tideproof.serve.routes import experiments, health, ofrep, people, pulls, reading, webhooks
 from tideproof.serve.service import Service
 from tideproof.serve.settings import Settings
 
@@ -23,10 +23,12 @@ ROUTERS: tuple[APIRouter, ...] = (
     experiments.router,
     pulls.router,
     reading.router,
+    ofrep.router,
     people.router,
+    webhooks.router,
     health.router,
 )
-HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
+HEADERS = ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
 
 
 def make(store: str, settings: Settings | None = None) -> FastAPI:
@@ -45,8 +47,10 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.stopping = False
+        service.sender.start()
         yield
         service.stop()
+        service.sender.stop()
         service.close()
 
     app = FastAPI(

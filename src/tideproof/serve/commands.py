@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Header
 
 from tideproof.live.experiment import Experiment
 from tideproof.serve.keys import Key
-from tideproof.serve.service import Service
+
+if TYPE_CHECKING:
+    from tideproof.serve.service import Service
 
 Once = Annotated[
     str | None,

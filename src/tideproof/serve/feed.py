@@ -24,9 +24,14 @@ class Feed:
         for each in self._waiting.get(name, ()):
             each.set()
 
+    @property
+    def full(self) -> bool:
+        """Whether there are as many followers as there may be."""
+        return self.followers >= self._most
+
     def check(self) -> None:
         """Raise if there are too many followers."""
-        if self.followers >= self._most:
+        if self.full:
             raise Problem(
                 503, f"{self._most} clients follow events already", "StoreError", {"Retry-After": "10"}
             )

@@ -6,6 +6,7 @@ A row is never deleted: who made and who took back a key, and when, stays in it.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import secrets
 import threading
@@ -151,6 +152,23 @@ class Keys:
             self._sessions = {}
             self._read_at = time.monotonic()
 
+    # -- tickets: what an address may have in it, where a client can send no header
+
+    def ticket(self, key: Key, seconds: float) -> str:
+        """Return a word that stands for a key for so long, and only where `of_ticket` is asked."""
+        end = f"{key.id}.{int(time.time() + seconds)}"
+        hash = next((hash for hash, each in list(self._known.items()) if each.id == key.id), "")
+        return f"{end}.{_mac(hash, end)}"
+
+    def of_ticket(self, ticket: str) -> Key | None:
+        """Return the key of a ticket, unless it is over or the key was taken back; never blocks."""
+        end, _, mac = ticket.rpartition(".")
+        id, _, until = end.partition(".")
+        for hash, key in list(self._known.items()):
+            if key.id == id and hmac.compare_digest(_mac(hash, end).encode(), mac.encode("utf-8", "replace")):
+                return key if int(until) > time.time() else None
+        return None
+
     # -- sessions
 
     def begin_session(self, key: Key, seconds: float) -> str:
@@ -187,6 +205,10 @@ class Keys:
 def hashed(secret: str) -> str:
     """Return what is kept of a secret; it is random, so that no slower hash is needed."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _mac(hash: str, said: str) -> str:
+    return hmac.new(hash.encode(), f"ticket {said}".encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 
 def _key(row: Sequence[object]) -> Key:

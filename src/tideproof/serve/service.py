@@ -10,12 +10,15 @@ import anyio.to_thread
 from fastapi import Request
 
 from tideproof.serve.feed import Feed
+from tideproof.serve.flags import Flags
 from tideproof.serve.keys import Keys
 from tideproof.serve.limits import Buckets
 from tideproof.serve.metrics import Metrics
 from tideproof.serve.opened import Opened
 from tideproof.serve.problems import Problem
+from tideproof.serve.sending import Sender
 from tideproof.serve.settings import Settings
+from tideproof.serve.webhooks import Webhooks
 
 T = TypeVar("T")
 
@@ -27,9 +30,11 @@ class Service:
     ----------
     settings : as they were given.
     experiments : those that are open; blocking, hence through `call`.
+    flags : those of them that have visitors; blocking, too.
     keys : who may call; blocking, too.
+    webhooks, sender : where to send what happens, blocking, too; the thread that does.
     rates, failures : how often each key may come, and each address without one.
-    feed : wakes who follows events.
+    feed, visitors : wakes who follows events; counts the browsers that follow flags.
     metrics : for Prometheus.
     stopping : whether no more streams should wait.
     """
@@ -37,10 +42,14 @@ class Service:
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
         self.experiments = Opened(url, settings.opened)
+        self.flags = Flags(self.experiments, settings)
         self.keys = Keys(self.experiments.place, settings.admin_key, self.experiments.reading)
+        self.webhooks = Webhooks(self.experiments.place, self.experiments.reading, settings.targets == "any")
+        self.sender = Sender(self.experiments, self.webhooks)
         self.rates = Buckets(settings.rate)
         self.failures = Buckets(settings.failures / 60.0, settings.failures)
         self.feed = Feed(settings.streams)
+        self.visitors = Feed(settings.visitors)
         self.metrics = Metrics(lambda: len(self.experiments))
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None

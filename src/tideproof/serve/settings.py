@@ -6,7 +6,9 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tideproof.errors import InputError
 
@@ -28,11 +30,15 @@ class Settings:
     rate : requests a second of one key.
     failures : requests a minute without a valid key, of one address.
     streams : followers of events at once.
+    visitors : browsers that follow changes of flags at once; more are not told to.
     reservations : pulls of an experiment that await an exposure, beyond which public clients get none.
     opened : experiments held open at once.
+    flags : experiments that one OFREP request evaluates at most.
+    zone : the time zone whose date is the environment of who names none.
     session : seconds until a login ends.
     origins : web sites whose scripts may call with a key, separated by commas.
     proxies : addresses of proxies whose X-Forwarded headers are believed, separated by commas.
+    targets : "public": webhooks go to https addresses of the public internet only; "any": anywhere.
     log : "json", "text" or "off".
     """
 
@@ -44,11 +50,15 @@ class Settings:
     rate: float = 5000.0
     failures: float = 60.0
     streams: int = 100
+    visitors: int = 1000
     reservations: int = 100_000
     opened: int = 200
+    flags: int = 100
+    zone: str = "UTC"
     session: float = 12 * 3600.0
     origins: str = ""
     proxies: str = ""
+    targets: str = "public"
     log: str = "json"
 
     def __post_init__(self) -> None:
@@ -56,6 +66,9 @@ class Settings:
             raise InputError(f"TIDEPROOF_ADMIN_KEY must have at least {SECRET} letters and digits")
         if self.log not in ("json", "text", "off"):
             raise InputError(f"TIDEPROOF_LOG must be json, text or off, not {self.log!r}")
+        if self.targets not in ("public", "any"):
+            raise InputError(f"TIDEPROOF_TARGETS must be public or any, not {self.targets!r}")
+        zone_of(self.zone)
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, (int, float)) and not (0 < value < math.inf):
@@ -65,6 +78,16 @@ class Settings:
     def allowed_origins(self) -> list[str]:
         """The web sites whose scripts may call."""
         return [each.strip().rstrip("/") for each in self.origins.split(",") if each.strip()]
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the time zone of that name; UTC needs no files of the system."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise InputError(f"{PREFIX}ZONE must be a time zone such as Europe/London, not {name!r}") from None
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:

@@ -3,7 +3,7 @@
 They are in a schema of their own, `tideproof`, so that a store can live in a database with other tables.
 """
 
-from tideproof.store.service_tables import SERVICE
+from tideproof.store.service_tables import SERVICE, WEBHOOKS
 
 LOCK = 0x54494445  # "TIDE": who holds it may make tables
 TRIGGERS = ("events_stay", "events_are_kept", "events_follow")  # without which events are not safe
@@ -54,4 +54,5 @@ STEPS = (
     ALTER TABLE tideproof.snapshots ALTER COLUMN contents SET STORAGE EXTERNAL;
     """,
     SERVICE.replace("~", "tideproof."),
+    WEBHOOKS.replace("~", "tideproof."),
 )

@@ -1,6 +1,6 @@
 """The tables of a SQLite store, as numbered steps: one that was made is never changed, only another added."""
 
-from tideproof.store.service_tables import SERVICE
+from tideproof.store.service_tables import SERVICE, WEBHOOKS
 
 APPLICATION = 0x54494445  # "TIDE": how a file says that it is ours
 
@@ -38,4 +38,5 @@ STEPS = (
     );
     """,
     SERVICE.replace("~", ""),
+    WEBHOOKS.replace("~", ""),
 )

@@ -10,3 +10,14 @@ SERVICE = """
         hash TEXT PRIMARY KEY, key TEXT NOT NULL, ends_at DOUBLE PRECISION NOT NULL
     );
     """
+
+WEBHOOKS = """
+    CREATE TABLE ~webhooks (
+        id TEXT PRIMARY KEY, url TEXT NOT NULL, secret TEXT NOT NULL, experiments TEXT NOT NULL,
+        made_at DOUBLE PRECISION NOT NULL, made_by TEXT
+    );
+    CREATE TABLE ~webhook_cursors (
+        webhook TEXT NOT NULL, experiment TEXT NOT NULL, events BIGINT NOT NULL, said TEXT NOT NULL,
+        PRIMARY KEY (webhook, experiment)
+    );
+    """
