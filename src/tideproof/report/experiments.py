@@ -35,11 +35,21 @@ def overview(place: Place, each: Listed) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = seen(known(place, each.name))
-        verdict = " ".join(_short(run, run._judged()[0]))
+        said = verdict(run)
         found = facts(run._state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
-    return row | {"out": found.out, "told": found.told, "verdict": verdict}
+    return row | {"out": found.out, "told": found.told, "verdict": said}
+
+
+def verdict(run: Experiment) -> str:
+    """Return in a few words what it would select, and whether it goes on; counts as no look."""
+    return " ".join(_short(run, run._judged()[0]))
+
+
+def standing(run: Experiment) -> str:
+    """Return whether it runs, is paused, stopped or done."""
+    return "".join(_standing(run)) or "runs"
 
 
 def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
@@ -81,7 +91,7 @@ def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         "direction": run.direction,
         "scale": run.scale,
         "budget": run.budget,
-        "standing": "".join(_standing(run)) or "runs",
+        "standing": standing(run),
         "pulls": found.pulls,
         "told": found.told,
         "lost": book.lost,

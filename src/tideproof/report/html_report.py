@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from importlib.resources import files
+from typing import NamedTuple
 
 from tideproof._version import __version__
 from tideproof.draw.arms import draw_arms
@@ -30,6 +31,14 @@ from tideproof.report.pictures import (
 )
 
 
+class Card(NamedTuple):
+    """A picture with a title and how to read it."""
+
+    title: str
+    words: str
+    picture: str
+
+
 def html_report(analysis: Analysis, source: str, columns: str) -> str:
     """Return the report as HTML; `source` and `columns` say what was read."""
     style = css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
@@ -52,7 +61,7 @@ def html_report(analysis: Analysis, source: str, columns: str) -> str:
 {html_table(arm_columns(analysis))}
 <p class="legend">{_legend(analysis)}</p>
 <ul class="notes">{noted}</ul>
-<main>{"".join(_cards(analysis))}</main>
+<main>{"".join(map(_card, cards(analysis)))}</main>
 {details(analysis)}
 <footer>tideproof {__version__}. {_model(analysis.fit)}</footer>
 <script>{SCRIPT}</script>
@@ -82,7 +91,7 @@ def _model(fit: Fit) -> str:
     return f"The model: {said}{noise}"
 
 
-def _cards(analysis: Analysis) -> Iterator[str]:
+def cards(analysis: Analysis) -> Iterator[Card]:
     """Yield the pictures, each with a title and how to read it."""
     fit = analysis.fit
     limits = f", with its {100 * fit.level:g} % interval" if fit.freedom else ""
@@ -92,7 +101,7 @@ def _cards(analysis: Analysis) -> Iterator[str]:
     total, few = len(analysis.arms), ""
     if total > MOST:
         few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
-    yield _card(
+    yield Card(
         "Arms",
         f"Dot{bar}: the adjusted mean, had the arm run in every environment{limits}. "
         f"Cross: the raw mean, tide included.{green}{few}",
@@ -104,7 +113,7 @@ def _cards(analysis: Analysis) -> Iterator[str]:
             reach = (
                 f"; a point is the mean of {tide.each:,} neighbours, the band from the lowest to the highest"
             )
-        yield _card(
+        yield Card(
             "The tide",
             f"How far each environment lifted or lowered all arms alike{reach}.",
             draw_tide(tide.shifts, shifts_axis(fit)),
@@ -120,14 +129,14 @@ def _cards(analysis: Analysis) -> Iterator[str]:
         info, chosen = gaps.info, ""
         if len(info.gaps) < gaps.met:
             chosen = f" Only the {len(info.gaps)} of {gaps.met:,} environments that say most are drawn."
-        yield _card(
+        yield Card(
             f"{info.a} against {info.b}, environment by environment",
             f"Dot and bar: one environment alone{limits}. Line and band: all of them together. "
             f"{scatter}{chosen}",
             draw_gaps(info, gaps_axis(fit, info)),
         )
     if met := meetings_info(analysis):
-        yield _card(
+        yield Card(
             "Who met whom",
             "Arms are joined if they ran in the same environment; a thick line is a lot of direct evidence. "
             f"Others are compared through a third.{green}",
@@ -135,8 +144,9 @@ def _cards(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _card(title: str, words: str, picture: str) -> str:
-    return f"<section><h2>{html.escape(title)}</h2><p>{html.escape(words)}</p>{picture}</section>"
+def _card(card: Card) -> str:
+    said = f"<h2>{html.escape(card.title)}</h2><p>{html.escape(card.words)}</p>"
+    return f"<section>{said}{card.picture}</section>"
 
 
 def _legend(analysis: Analysis) -> str:

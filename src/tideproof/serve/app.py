@@ -14,8 +14,9 @@ from tideproof._version import __version__
 from tideproof.serve import problems
 from tideproof.serve.access import needs, routes_and_rights
 from tideproof.serve.edge import Edge
+from tideproof.serve.pages import shown
 from tideproof.serve.rights import ROLES, Right
-from tideproof.serve.routes import experiments, health, people, pulls, reading
+from tideproof.serve.routes import experiments, forms, health, pages, people, pulls, reading
 from tideproof.serve.service import Service
 from tideproof.serve.settings import Settings
 
@@ -26,6 +27,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     people.router,
     health.router,
 )
+PAGES: tuple[APIRouter, ...] = (pages.router, forms.router)  # for people; no part of the description
 HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
 
 
@@ -61,7 +63,8 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
     )
     app.state.service = service
     problems.install(app)
-    for router in ROUTERS:
+    shown.install(app)
+    for router in (*ROUTERS, *PAGES):
         app.router.routes.extend(
             router.routes
         )  # as they are: include_router hides them behind another object

@@ -17,6 +17,7 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+UPLOADS = "/analyze"  # where a file may come
 _HEADERS = [
     (b"content-security-policy", CSP.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -86,6 +87,9 @@ class _Limited:
 
     def __init__(self, scope: Scope, receive: Receive, service: Service) -> None:
         self._receive, self._settings = receive, service.settings
+        self._most = self._settings.body
+        if scope["path"] == UPLOADS:  # the form around a file takes little
+            self._most = self._settings.upload + 2**16
         self._headers = dict(scope["headers"])
         self._read = 0
         self._end = time.monotonic() + service.settings.seconds
@@ -94,7 +98,7 @@ class _Limited:
     def check(self) -> None:
         """Raise if the body says that it is too long."""
         length = self._headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._settings.body:
+        if not length.isdigit() or int(length) > self._most:
             raise self._too_long()
 
     async def receive(self) -> Message:
@@ -107,13 +111,13 @@ class _Limited:
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
-            if self._read > self._settings.body:
+            if self._read > self._most:
                 raise self._too_long()
         return message
 
     def _too_long(self) -> Problem:
         return Problem(
-            413, f"a request may have {self._settings.body:,} bytes at most", headers={"Connection": "close"}
+            413, f"a request may have {self._most:,} bytes at most", headers={"Connection": "close"}
         )
 
 

@@ -14,6 +14,7 @@ from tideproof.serve.keys import Keys
 from tideproof.serve.limits import Buckets
 from tideproof.serve.metrics import Metrics
 from tideproof.serve.opened import Opened
+from tideproof.serve.pages.view import Views
 from tideproof.serve.problems import Problem
 from tideproof.serve.settings import Settings
 
@@ -31,6 +32,7 @@ class Service:
     rates, failures : how often each key may come, and each address without one.
     feed : wakes who follows events.
     metrics : for Prometheus.
+    views : of experiments, for pages; blocking.
     stopping : whether no more streams should wait.
     """
 
@@ -42,6 +44,7 @@ class Service:
         self.failures = Buckets(settings.failures / 60.0, settings.failures)
         self.feed = Feed(settings.streams)
         self.metrics = Metrics(lambda: len(self.experiments))
+        self.views = Views()
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None
         self._commands = 0
