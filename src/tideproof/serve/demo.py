@@ -1,8 +1,8 @@
 """A shop whose days drift, served: python -m tideproof.serve.demo (make serve-demo).
 
-Three texts of a banner. The sale that begins it ends: each day brings less than the one before. The policy
-plays the best text more and more, hence on poor days, and its raw mean sinks below that of a worse text that
-was played when days were good. Whoever looks needs no key; to change something, log in with the one printed.
+Two texts of a banner, and a third that comes later. The season begins: each day brings more than the one
+before. The newcomer has run on good days only, so that its raw mean is far ahead of a better text that began
+on poor ones. Whoever looks needs no key; to change something, log in with the one printed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from tideproof.serve.settings import Settings
 from tideproof.serve.starting import run
 
 NAME = "summer banner"
-ARMS = {"Calm": 5.0, "Bold": 5.35, "Playful": 5.1}  # what each brings on an average day
-NOISE = 0.8
+ARMS = {"Calm": 5.0, "Bold": 5.5, "Playful": 5.2}  # what each brings on the first day
+LATE, JOINS = "Playful", 8  # the newcomer, and after how many days it comes
+NOISE = 1.4
 DAYS = 40
 VISITS = 40  # a day
 BEHIND = 6  # days that have passed when the page opens
@@ -49,22 +50,24 @@ class Guest:
 
 
 def tide(day: int) -> float:
-    """Return how far a day lifts all texts: a sale that ends, and weekends."""
-    return 3.0 * math.exp(-day / 9.0) + (0.8 if day % 7 in (5, 6) else 0.0)
+    """Return how far a day lifts all texts: a season that begins, and weekends."""
+    return 4.0 / (1.0 + math.exp(-(day - 9.0) / 3.0)) + (0.6 if day % 7 in (5, 6) else 0.0)
 
 
 def play(service: Service, day: int, chance: random.Random, pause: float = 0.0) -> None:
     """Let the visitors of one day come: blocking."""
     shop = service.experiments.get(NAME)
+    if day == JOINS:
+        shop.add_arm(LATE, by="the shop")
     for _ in range(VISITS // 4):
-        pulls = shop.ask(4, environment=f"day {day + 1:02d}", by="the shop")
+        if service.stopping or shop.done:
+            return
+        pulls = shop.ask(n=4, environment=f"day {day + 1:02d}", by="the shop")
         rewards = [ARMS[pull.arm] + tide(day) + chance.gauss(0.0, NOISE) for pull in pulls]
         shop.tell_many(pulls, rewards, "the shop")
         service.feed.news(NAME)
         if pause:
             time.sleep(pause)
-        if service.stopping or shop.done:
-            return
 
 
 def demo(store: str, port: int, days: int, second: float, browser: bool) -> None:
@@ -73,7 +76,7 @@ def demo(store: str, port: int, days: int, second: float, browser: bool) -> None
     service: Service = app.state.service
     secret, _ = service.keys.mint("demo", "admin", None, None)
     prepare(app)
-    chance = random.Random(1)
+    chance = random.Random(3)
     for day in range(min(BEHIND, days)):
         play(service, day, chance)
 
@@ -101,8 +104,10 @@ def prepare(app: FastAPI) -> None:
     service: Service = app.state.service
     viewer, _ = service.keys.mint("guest", "viewer", None, None)
     app.add_middleware(Guest, secret=viewer)
-    run, _ = service.experiments.create(NAME, list(ARMS), {"budget": DAYS * VISITS, "confidence": 0.95}, "demo")
-    run.note("The sale ends slowly: every day brings less than the one before. Watch the raw mean.", by="demo")
+    first = [arm for arm in ARMS if arm != LATE]
+    options = {"budget": DAYS * VISITS, "confidence": 0.95}
+    shop, _ = service.experiments.create(NAME, first, options, "demo")
+    shop.note(f"The season begins: days get better. {LATE} joins after day {JOINS}. Watch the raw mean.", by="demo")
 
 
 def main() -> None:

@@ -18,7 +18,6 @@ from tideproof._version import __version__
 from tideproof.report.story import age, time_of
 from tideproof.serve.keys import Key
 from tideproof.serve.problems import Problem, problem_of
-from tideproof.serve.problems import response as as_json
 from tideproof.serve.rights import Right
 from tideproof.words import printable
 
@@ -41,11 +40,11 @@ def _templates() -> jinja2.Environment:
     return made
 
 
-def page(name: str, key: Key | None, status: int = 200, **context: Any) -> HTMLResponse:
+def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
     """Return a page; the menu has what the key may see."""
-    template = _templates().get_template(f"{name}.html")
+    made = _templates().get_template(f"{template}.html")
     rights = {right.value: key is not None and key.may(right) for right in Right}
-    return HTMLResponse(template.render(key=key, may=rights, here=name, **context), status)
+    return HTMLResponse(made.render(key=key, may=rights, here=template, **context), status)
 
 
 def see(path: str) -> RedirectResponse:
@@ -102,5 +101,3 @@ def install(app: FastAPI) -> None:
     either(RequestValidationError, lambda error: Problem(400, one_line(error)))
     either(HTTPException, lambda error: Problem(error.status_code, str(error.detail)))
 
-
-__all__ = ["as_json", "install", "is_for_people", "one_line", "page", "problem_page", "see"]
