@@ -35,7 +35,7 @@ def overview(place: Place, each: Listed) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = seen(known(place, each.name))
-        said = verdict(run)
+        said = " ".join([verdict(run), *_standing(run)])
         found = facts(run._state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
@@ -43,8 +43,8 @@ def overview(place: Place, each: Listed) -> dict[str, Any]:
 
 
 def verdict(run: Experiment) -> str:
-    """Return in a few words what it would select, and whether it goes on; counts as no look."""
-    return " ".join(_short(run, run._judged()[0]))
+    """Return in a few words what it would select; counts as no look."""
+    return " ".join(_short(run._judged()[0]))
 
 
 def standing(run: Experiment) -> str:
@@ -52,8 +52,8 @@ def standing(run: Experiment) -> str:
     return "".join(_standing(run)) or "runs"
 
 
-def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
-    """Say in a few words what it would select, and whether it goes on."""
+def _short(found: Recommendation) -> Iterator[str]:
+    """Say in a few words what it would select."""
     if not found.told:
         yield "nothing told yet"
     elif found.arm is None:
@@ -64,7 +64,6 @@ def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
             yield f"(sure at {100.0 * (found.confidence or 0.0):.10g} %)"
         elif found.p_best is not None:
             yield f"({chance(found.p_best)})"
-    yield from _standing(run)
 
 
 def _standing(run: Experiment) -> Iterator[str]:

@@ -76,6 +76,7 @@ def view(run: Experiment, info: dict[str, Any]) -> dict[str, Any]:
         "standing": "winner" if found.sure else "open" if found.arm else "not_comparable",
         "chance": chance(found.p_best) if found.p_best is not None else "",
         "arm": found.arm,
+        "sharper": found.sure and fit is not None and len(fit.candidates) > 1,
         "anytime": found.anytime,
         "progress": progress,
         "warnings": [_capital(remark) for remark in remarks],
@@ -124,6 +125,8 @@ def sentence(
     if found.arm is None:
         return f"Arms cannot be compared yet: {listed_groups(found.groups)} never ran in the same environment"
     lead = f" by {_lead(found, fit)}" if found.margin is not None and fit is not None else ""
+    if found.sure and (found.low or 0.0) <= 0.0:  # the rule is sharper: an interval beside it would puzzle
+        lead = lead.partition(" [")[0]
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
     text = f"{found.arm} leads{rival}{lead}"
     if found.sure:
@@ -166,7 +169,8 @@ def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
     found, rule = [], run._rule
     if rule is not None:
         near = nearness(rule, run._state, run.fit)
-        said = "not enough told yet" if near is None else "of the evidence that it asks for, about"
+        said = "about so much of the evidence that it asks for"
+        said = "not enough told yet" if near is None else "it holds" if near == 1.0 else said
         found.append(Progress("stop rule", near or 0.0, said))
     if info["budget"]:
         said = f"{info['asked']:,} of {counted(info['budget'], 'pull')} asked for"
