@@ -107,7 +107,9 @@ def prepare(app: FastAPI) -> None:
     first = [arm for arm in ARMS if arm != LATE]
     options = {"budget": DAYS * VISITS, "confidence": 0.95}
     shop, _ = service.experiments.create(NAME, first, options, "demo")
-    shop.note(f"The season begins: days get better. {LATE} joins after day {JOINS}. Watch the raw mean.", by="demo")
+    shop.note(
+        f"The season begins: days get better. {LATE} joins after day {JOINS}. Watch the raw mean.", by="demo"
+    )
 
 
 def main() -> None:

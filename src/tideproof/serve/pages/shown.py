@@ -100,4 +100,3 @@ def install(app: FastAPI) -> None:
     either(errors.TideproofError, problem_of)
     either(RequestValidationError, lambda error: Problem(400, one_line(error)))
     either(HTTPException, lambda error: Problem(error.status_code, str(error.detail)))
-

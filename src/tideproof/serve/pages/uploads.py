@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 from pathlib import Path
@@ -50,7 +51,8 @@ def analysed(file: BinaryIO, name: str, asked: Asked, most: int) -> tuple[Analys
             try:
                 return _read(str(path), asked)
             except TideproofError as error:  # in which the reader's name of the file means nothing
-                raise InputError(str(error).replace(str(path), Path(name).name)) from None
+                said = str(error).replace(str(path), Path(name).name)
+                raise InputError(re.sub(r"say --\w+", "say it below", said)) from None
     finally:
         _two.release()
 

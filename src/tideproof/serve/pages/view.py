@@ -116,9 +116,7 @@ def pictures(analysis: Analysis) -> list[Card]:
     return found + others[1:]
 
 
-def sentence(
-    found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]
-) -> str:
+def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]) -> str:
     """Say in one sentence how it stands, such as "B leads A by 0.31 [0.12, 0.50], stop rule at 82 %"."""
     if not found.told:
         return "Nothing has been told yet"

@@ -189,7 +189,9 @@ def _arms(given: dict[str, str]) -> list[str]:
 
 def _planned(given: dict[str, str]) -> dict[str, Any]:
     """Play what is asked for; blocking."""
-    wanted = {name: _number(name, given[name]) for name in ("gap", "sigma", "rate", "lift") if given.get(name)}
+    wanted = {
+        name: _number(name, given[name]) for name in ("gap", "sigma", "rate", "lift") if given.get(name)
+    }
     if given.get("rewards") == "conversions":
         wanted = {name: value for name, value in wanted.items() if name in ("rate", "lift")}
     else:

@@ -91,9 +91,7 @@ def as_file(text: str, name: str) -> Response:
 
 
 @router.get("/login")
-async def login(
-    nobody: Anybody, next: Annotated[str, Query(max_length=2000)] = "/"
-) -> HTMLResponse:
+async def login(nobody: Anybody, next: Annotated[str, Query(max_length=2000)] = "/") -> HTMLResponse:
     """Ask for a key."""
     return page("login", None, next=next, said="")
 
