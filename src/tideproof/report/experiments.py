@@ -35,16 +35,11 @@ def overview(place: Place, each: Listed) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = seen(known(place, each.name))
-        said = " ".join([verdict(run), *_standing(run)])
+        verdict = " ".join(_short(run, run._judged()[0]))
         found = facts(run._state)
     except (TideproofError, ValueError) as error:
         return row | {"verdict": f"cannot be read: {error}"}
-    return row | {"out": found.out, "told": found.told, "verdict": said}
-
-
-def verdict(run: Experiment) -> str:
-    """Return in a few words what it would select; counts as no look."""
-    return " ".join(_short(run._judged()[0]))
+    return row | {"out": found.out, "told": found.told, "verdict": verdict}
 
 
 def standing(run: Experiment) -> str:
@@ -52,8 +47,8 @@ def standing(run: Experiment) -> str:
     return "".join(_standing(run)) or "runs"
 
 
-def _short(found: Recommendation) -> Iterator[str]:
-    """Say in a few words what it would select."""
+def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
+    """Say in a few words what it would select, and whether it goes on."""
     if not found.told:
         yield "nothing told yet"
     elif found.arm is None:
@@ -64,6 +59,7 @@ def _short(found: Recommendation) -> Iterator[str]:
             yield f"(sure at {100.0 * (found.confidence or 0.0):.10g} %)"
         elif found.p_best is not None:
             yield f"({chance(found.p_best)})"
+    yield from _standing(run)
 
 
 def _standing(run: Experiment) -> Iterator[str]:

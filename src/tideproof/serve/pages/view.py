@@ -135,6 +135,18 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
     return text + {"paused": "; paused", "stopped": "; stopped"}.get(info["state"], "")
 
 
+def in_short(run: Experiment) -> str:
+    """Say in a few words how an experiment stands, for a list; counts as no look."""
+    found = run._judged()[0]
+    if not found.told:
+        return "nothing told yet"
+    if found.arm is None:
+        return "not comparable yet"
+    if found.sure:
+        return f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
+    return f"{found.arm} leads" + (f", best with probability {chance(found.p_best)}" if found.p_best else "")
+
+
 def raw_sentence(fit: Fit, arm: str | None) -> str:
     """Say what the raw mean would have picked."""
     raw = raw_pick(fit)

@@ -74,6 +74,8 @@ async def new(request: Request, key: Editor) -> Response:
     try:
         if given.get("do") == "plan":
             found = await service_of(request).call(lambda: _planned(given))
+            if not given.get("budget"):
+                given["budget"] = str(found["budget"])
             return page("new", key, given=given, said="", planned=found)
         body = m.NewExperiment(**_experiment(given))
         await experiments.begin(body, request, Response(), key, None)
@@ -113,8 +115,12 @@ async def analyze(request: Request, key: Reader) -> Response:
                 raise Problem(400, "choose a file first")
             name = file.filename
             asked = Asked(
-                *(given.get(role) or None for role in ("arm", "environment", "reward")),
-                *(given.get(each) == "yes" for each in ("minimize", "adaptive", "drop_missing")),
+                arm=given.get("arm") or None,
+                environment=given.get("environment") or None,
+                reward=given.get("reward") or None,
+                minimize=given.get("minimize") == "yes",
+                adaptive=given.get("adaptive") == "yes",
+                drop_missing=given.get("drop_missing") == "yes",
             )
             stream = file.file
 
@@ -189,13 +195,8 @@ def _arms(given: dict[str, str]) -> list[str]:
 
 def _planned(given: dict[str, str]) -> dict[str, Any]:
     """Play what is asked for; blocking."""
-    wanted = {
-        name: _number(name, given[name]) for name in ("gap", "sigma", "rate", "lift") if given.get(name)
-    }
-    if given.get("rewards") == "conversions":
-        wanted = {name: value for name, value in wanted.items() if name in ("rate", "lift")}
-    else:
-        wanted = {name: value for name, value in wanted.items() if name in ("gap", "sigma")}
+    kind = ("rate", "lift") if given.get("rewards") == "conversions" else ("gap", "sigma")
+    wanted: dict[str, Any] = {name: _number(name, given[name]) for name in kind if given.get(name)}
     per = given.get("per_environment")
     found = plan(
         arms=len(_arms(given)),

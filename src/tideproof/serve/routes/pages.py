@@ -14,11 +14,12 @@ from fastapi.responses import HTMLResponse, Response
 from tideproof.draw.palette import css
 from tideproof.errors import TideproofError
 from tideproof.live import events as e
-from tideproof.report.experiments import standing, verdict
+from tideproof.report.experiments import standing
 from tideproof.report.live import live_report
 from tideproof.serve.access import needs
 from tideproof.serve.keys import Key
 from tideproof.serve.pages.shown import page
+from tideproof.serve.pages.view import in_short
 from tideproof.serve.problems import Problem
 from tideproof.serve.rights import ROLES, Right
 from tideproof.serve.routes import people
@@ -58,7 +59,7 @@ def _row(service: Service, each: Listed) -> dict[str, Any]:
     try:
         row |= json.loads(each.about)
         run = service.experiments.get(each.name)
-        row |= {"verdict": verdict(run), "state": standing(run)}
+        row |= {"verdict": in_short(run), "state": standing(run)}
     except (TideproofError, ValueError) as error:
         row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
     return row
