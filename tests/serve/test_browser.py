@@ -1,63 +1,148 @@
-"""The pages in a real browser: nothing is refused by the CSP, and what happens shows by itself.
+"""The pages in a real browser: log in, begin, watch it move, drop a file, log out, as another role.
 
-Skipped where there is no Chromium; a newcomer's `make test` says so.
+Skipped where there is no Chromium. TIDEPROOF_PICTURES=folder keeps a picture of every page, to be looked at.
 """
 
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
+import os
+import random
+import threading
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from serve.browser import CHROMIUM, Browser
+from serve.served import ADMIN, Served
+from serve.test_pages import LOG
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
 
+SHAPES = {"phone": (360, 740), "phone dark": (360, 740), "desk": (1440, 900), "desk dark": (1440, 900)}
+PICTURES = os.environ.get("TIDEPROOF_PICTURES")
+
+# What a page must not have on any screen: something that is wider than it, or words that are hard to read
+WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CONTRAST = """(() => {
+  const parse = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  const ground = node => {
+    for (; node; node = node.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(node).backgroundColor);
+      if (a > .99) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const words = [...node.childNodes].some(each => each.nodeType === 3 && each.data.trim());
+    if (!words || !node.getClientRects().length) continue;
+    const style = getComputedStyle(node);
+    const [a, b] = [light(parse(node.closest("svg") ? style.fill : style.color)), light(ground(node))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < 4.5) poor.push(node.tagName + "." + node.className + ": " + node.textContent.slice(0, 40));
+  }
+  return poor;
+})()"""
+
 
 @pytest.fixture(scope="module")
-def shop():
-    """The demonstration, whose guests need no key; a day takes a second."""
-    command = [sys.executable, "-m", "tideproof.serve.demo", "--port", "0", "--no-browser", "--seconds", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        yield re.search(r"http://\S+", process.stdout.readline()).group()
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-    assert process.returncode == 0
+def served(tmp_path_factory):
+    with Served(tmp_path_factory.mktemp("browser")) as served:
+        yield served
 
 
-def seen(url, seconds):
-    """Return the page as it is after some seconds, and what the browser complained of."""
-    with tempfile.TemporaryDirectory() as profile:
-        found = subprocess.run(
-            [
-                CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-                f"--user-data-dir={profile}", f"--timeout={1000 * seconds}", "--dump-dom", url,
-            ],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-    said = [line for line in found.stderr.splitlines() if "CONSOLE" in line]
-    return found.stdout, said
+@pytest.fixture
+def browser():
+    browser = Browser()
+    yield browser
+    browser.close()
 
 
-def told(page):
-    return int(re.search(r"rewards told</dt><dd>([\d,]+)", page).group(1).replace(",", ""))
+def check(browser, name):
+    """Look at a page on every screen."""
+    for shape, size in SHAPES.items():
+        browser.shape(*size, dark="dark" in shape)
+        assert browser.run(WIDE) <= 0, (name, shape)
+        assert browser.run(CONTRAST) == [], (name, shape)
+        if PICTURES:
+            browser.picture(f"{PICTURES}/{name} {shape}.png")
+    browser.shape(1440, 900)
 
 
-def test_a_page_moves_by_itself(shop):
-    first, said = seen(shop, 0)
-    later, more = seen(shop, 7)
-    assert said + more == []
-    assert told(later) > told(first) > 0
-    assert later.count("data-was") >= 3  # parts that were put in place while it was open
-    assert '<th scope="col" data-text=""><button type="button">arm</button></th>' in later
+def log_in(browser, url, secret):
+    browser.go(url)
+    browser.write("#key", secret)
+    browser.press("button.main")
 
 
-@pytest.mark.parametrize("path", ["/", "/login", "/analyze", "/nothing"])
-def test_the_browser_complains_of_nothing(shop, path):
-    page, said = seen(shop[: shop.index("/experiments")] + path, 0)
-    assert "<h1" in page
-    assert [line for line in said if "404" not in line] == []
+def test_a_day_of_a_team(browser, served):
+    import tideproof as tp
+
+    log_in(browser, served.url, ADMIN)
+    check(browser, "no experiments")
+
+    browser.go(f"{served.url}/new")
+    check(browser, "new")
+    browser.write("#name", "prices")
+    browser.write("#arms", "low\nhigh")
+    browser.write("#budget", "2000")
+    browser.press("button[value=begin]")
+    assert browser.run("document.querySelector('h1').innerText") == "Nothing has been told yet."
+
+    run = tp.connect(served.url, ADMIN, "prices")
+    noise = random.Random(0)
+
+    def play():
+        for day in range(3):
+            for _ in range(6):
+                pulls = run.ask(n=5, environment=f"day {day}")
+                run.tell_many(pulls, [3 * day + (pull.arm == "high") + noise.gauss(0, 1) for pull in pulls])
+
+    client = threading.Thread(target=play)
+    client.start()
+    browser.until("document.querySelector('h1').innerText.startsWith('high leads low by')", 60.0)
+    client.join()
+    browser.until("document.querySelector('.tiles').innerText.includes('90')", 30.0)  # by itself
+    assert browser.run("document.querySelectorAll('svg[role=img]').length") >= 4
+    browser.run("document.querySelector('thead button').click()")  # sorts
+    assert browser.run("document.querySelector('th[aria-sort]').innerText").startswith("arm")
+    check(browser, "experiment")
+
+    browser.run("document.querySelector('#change').open = true")
+    browser.write("#text", "a <b>sale</b> began")
+    browser.press("#change button")
+    assert "a <b>sale</b> began" in browser.run("document.querySelector('#notes').innerText")
+
+    browser.go(f"{served.url}/analyze")
+    check(browser, "analyze")
+    browser.run(f"""(() => {{
+        const data = new DataTransfer();
+        data.items.add(new File([{LOG!r}], "log.csv"));
+        const form = document.querySelector("[data-drop]");
+        form.dispatchEvent(new DragEvent("drop", {{dataTransfer: data, bubbles: true, cancelable: true}}));
+    }})()""")
+    browser.press("button[value=page]")
+    assert browser.run("document.querySelector('h1').innerText").startswith("B is best")
+    check(browser, "analyzed")
+
+    browser.go(f"{served.url}/keys")
+    browser.write("#name", "ann")
+    browser.press("form.card button.main")
+    secret = browser.run("document.querySelector('code').innerText")
+    check(browser, "keys")
+
+    browser.press(".who button")
+    assert browser.run("location.pathname") == "/login"
+    check(browser, "login")
+    log_in(browser, served.url, secret)
+    assert browser.run("document.querySelector('.who span').innerText") == "ann, viewer"
+    assert browser.run("document.querySelectorAll('nav a').length") == 2
+    check(browser, "experiments")
+    browser.go(f"{served.url}/experiments/prices")
+    assert browser.run("document.querySelector('#change')") is None
+    assert browser.complaints == []  # of the Content-Security-Policy, or of a script
+
+
+def test_the_first_key_of_the_keyboard_skips_the_menu(browser, served):
+    browser.go(f"{served.url}/nothing")
+    for kind in ("keyDown", "keyUp"):
+        browser.tell("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert browser.run("document.activeElement.className") == "skip"

@@ -57,7 +57,7 @@ def check_page(text):
     labelled = {each["for"] for each in page.all("label")}
     for tag in ("input", "select", "textarea", "progress"):
         for field in page.all(tag):
-            assert field.get("type") == "hidden" or field["id"] in labelled, field
+            assert field.get("type") == "hidden" or "hidden" in field or field["id"] in labelled, field
     ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
     assert len(ids) == len(set(ids))
     for name, attributes in page.found:
