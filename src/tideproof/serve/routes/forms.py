@@ -11,7 +11,6 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
 from tideproof.errors import TideproofError
-from tideproof.plans.plan import plan
 from tideproof.report.arms_table import arm_columns
 from tideproof.report.html_details import detailed
 from tideproof.report.html_report import html_report
@@ -195,6 +194,8 @@ def _arms(given: dict[str, str]) -> list[str]:
 
 def _planned(given: dict[str, str]) -> dict[str, Any]:
     """Play what is asked for; blocking."""
+    from tideproof.plans.plan import plan  # brings the lab, which a service that plans nothing does not need
+
     kind = ("rate", "lift") if given.get("rewards") == "conversions" else ("gap", "sigma")
     wanted: dict[str, Any] = {name: _number(name, given[name]) for name in kind if given.get(name)}
     per = given.get("per_environment")
