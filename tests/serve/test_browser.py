@@ -106,6 +106,17 @@ def test_a_day_of_a_team(browser, served):
     assert browser.run("document.querySelector('th[aria-sort]').innerText").startswith("arm")
     check(browser, "experiment")
 
+    browser.run("document.querySelector('thead button').click(); document.activeElement.blur()")
+    assert browser.run("document.querySelector('th[aria-sort]').ariaSort") == "descending"
+    run.note("it is sorted still")
+    browser.until("document.querySelector('#notes').innerText.includes('sorted still')")
+    play_more = run.ask(n=4, environment="day 3")
+    run.tell_many(play_more, [9.0, 9.5, 10.0, 10.5])
+    browser.until("document.querySelector('.tiles').innerText.includes('94')")
+    assert browser.run("document.querySelector('th[aria-sort]').ariaSort") == "descending"
+    assert browser.run("document.querySelector('tbody th').innerText") == "low"
+    assert browser.run("document.querySelector('#announced').innerText").startswith("high leads low")
+
     browser.run("document.querySelector('#change').open = true")
     browser.write("#text", "a <b>sale</b> began")
     browser.press("#change button")

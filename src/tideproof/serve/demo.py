@@ -16,10 +16,11 @@ import threading
 import time
 import webbrowser
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tideproof.errors import TideproofError
+from tideproof.serve.access import cookie_name
 from tideproof.serve.app import make
 from tideproof.serve.service import Service
 from tideproof.serve.settings import Settings
@@ -37,14 +38,19 @@ BEHIND = 6  # days that have passed when the page opens
 class Guest:
     """Lets whoever has no key look, and nothing else: for a demonstration on this machine."""
 
-    def __init__(self, app: ASGIApp, secret: str) -> None:
-        self._app, self._header = app, (b"authorization", f"Bearer {secret}".encode())
+    def __init__(self, app: ASGIApp, service: Service, secret: str) -> None:
+        self._app, self._service = app, service
+        self._header = b"authorization", f"Bearer {secret}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, as a viewer if it says nothing else."""
         if scope["type"] == "http":
-            known = {name for name, _ in scope["headers"]}
-            if b"authorization" not in known and b"cookie" not in known:
+            request = Request(scope)
+            session = request.cookies.get(cookie_name(request), "")
+            keys = self._service.keys
+            if "authorization" not in request.headers and not await self._service.call(
+                keys.of_session, session
+            ):
                 scope = {**scope, "headers": [*scope["headers"], self._header]}
         await self._app(scope, receive, send)
 
@@ -103,7 +109,7 @@ def prepare(app: FastAPI) -> None:
     """Begin the shop's experiment, and let anybody look."""
     service: Service = app.state.service
     viewer, _ = service.keys.mint("guest", "viewer", None, None)
-    app.add_middleware(Guest, secret=viewer)
+    app.add_middleware(Guest, service=service, secret=viewer)
     first = [arm for arm in ARMS if arm != LATE]
     options = {"budget": DAYS * VISITS, "confidence": 0.95}
     shop, _ = service.experiments.create(NAME, first, options, "demo")

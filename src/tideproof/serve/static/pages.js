@@ -23,15 +23,27 @@ function follow(article) {
 
 function show(fresh) {
   document.title = fresh.title;
-  for (const old of document.querySelectorAll("[data-live]")) {
-    const now = fresh.getElementById(old.id);
-    if (!now || now.innerHTML === old.dataset.was || old.contains(document.activeElement)) continue;
-    old.dataset.was = now.innerHTML;
-    const aside = [...old.querySelectorAll(".scroll")].map(each => each.scrollLeft);
-    old.replaceChildren(...now.childNodes);
-    old.querySelectorAll(".scroll").forEach((each, i) => { each.scrollLeft = aside[i] || 0; });
-    old.querySelectorAll("table.sortable").forEach(sortable);
+  const [old, now] = [document, fresh].map(each => each.querySelector("h1"));
+  if (old.dataset.arm !== now.dataset.arm || old.className !== now.className) { // worth an interruption
+    document.getElementById("announced").textContent = now.textContent;
   }
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const latest = fresh.getElementById(part.id);
+    if (!latest || latest.innerHTML === part.dataset.was || part.contains(document.activeElement)) continue;
+    part.dataset.was = latest.innerHTML;
+    const heads = [...part.querySelectorAll("thead th")], place = heads.findIndex(head => head.ariaSort);
+    const down = place >= 0 && heads[place].ariaSort === "descending";
+    const aside = [...part.querySelectorAll(".scroll")].map(each => each.scrollLeft);
+    part.replaceChildren(...latest.childNodes);
+    part.querySelectorAll(".scroll").forEach((each, i) => { each.scrollLeft = aside[i] || 0; });
+    part.querySelectorAll("table.sortable").forEach(sortable);
+    if (place >= 0) again(part.querySelector("table.sortable"), place, down);
+  }
+}
+
+function again(table, place, down) {
+  const head = table && table.querySelectorAll("thead th")[place];
+  for (let i = 0; head && i < 2 && head.ariaSort !== (down ? "descending" : "ascending"); i++) head.firstChild.click();
 }
 
 function sortable(table) {
