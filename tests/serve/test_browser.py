@@ -1,11 +1,13 @@
 """The pages in a real browser: log in, begin, watch it move, drop a file, log out, as another role.
 
-Skipped where there is no Chromium. TIDEPROOF_PICTURES=folder keeps a picture of every page, to be looked at.
+Skipped where there is no Chromium. TIDEPROOF_PICTURES=folder keeps a picture of every page, to be looked at;
+TIDEPROOF_AXE=axe.min.js (of the npm package axe-core) lets axe look at it, too.
 """
 
 import os
 import random
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,7 @@ from serve.test_pages import LOG
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
 
 SHAPES = {"phone": (360, 740), "phone dark": (360, 740), "desk": (1440, 900), "desk dark": (1440, 900)}
-PICTURES = os.environ.get("TIDEPROOF_PICTURES")
+PICTURES, AXE = os.environ.get("TIDEPROOF_PICTURES"), os.environ.get("TIDEPROOF_AXE")
 
 # What a page must not have on any screen: something that is wider than it, or words that are hard to read
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -42,6 +44,9 @@ CONTRAST = """(() => {
   return poor;
 })()"""
 
+FOUND_BY_AXE = """axe.run().then(found => found.violations.map(
+  each => [each.impact, each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 120))]))"""
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
@@ -62,6 +67,9 @@ def check(browser, name):
         browser.shape(*size, dark="dark" in shape)
         assert browser.run(WIDE) <= 0, (name, shape)
         assert browser.run(CONTRAST) == [], (name, shape)
+        if AXE:
+            browser.run(Path(AXE).read_text() + "; true")
+            assert browser.run(FOUND_BY_AXE) == [], (name, shape)
         if PICTURES:
             browser.picture(f"{PICTURES}/{name} {shape}.png")
     browser.shape(1440, 900)
