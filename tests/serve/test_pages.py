@@ -204,6 +204,31 @@ def test_a_look_at_a_page_is_no_look_at_the_data(team):
     assert run._watch.looks == looks
 
 
+def test_all_numbers_of_a_page_are_of_one_moment(here):
+    """While a client plays, what is told is what the arms have, and the sentence what `recommend` says."""
+    import threading
+
+    run, stop = played(here, "shop", budget=100_000), threading.Event()
+
+    def play():
+        while not stop.is_set():
+            pulls = run.ask(n=2, environment="today")
+            run.tell_many(pulls, [1.0 + (pull.arm == "B") for pull in pulls])
+
+    client = threading.Thread(target=play)
+    client.start()
+    try:
+        for _ in range(5):
+            said = here.app.state.service.views.of(run, "shop")
+            rewards = next(column for column in said["columns"] if column.header == "rewards").cells
+            assert sum(int(each.replace(",", "")) for each in rewards) == said["info"]["told"]
+    finally:
+        stop.set()
+        client.join()
+    said, found = here.app.state.service.views.of(run, "shop"), run.recommend()
+    assert said["sentence"].startswith(f"{found.arm} leads {found.runner_up} by {found.margin:.1g}")
+
+
 def test_what_happens_is_on_the_page_at_once(here):
     run = played(here, "shop", rewards="normal")
     assert "B leads" in look(here, "/experiments/shop").text

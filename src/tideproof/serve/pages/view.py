@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tideproof.draw.lead import draw_lead
@@ -16,14 +17,17 @@ from tideproof.estimate.verdict import ADAPTIVE
 from tideproof.live import events as e
 from tideproof.live.experiment import Experiment
 from tideproof.live.handle import locked
+from tideproof.live.judgement import judge
 from tideproof.live.nearness import nearness
 from tideproof.live.recommendation import Recommendation
+from tideproof.live.remarks import Facts
 from tideproof.report.analysis import Analysis, analyse
 from tideproof.report.arms_table import arm_columns, chance
 from tideproof.report.html_report import Card, cards
 from tideproof.report.over_time import lead_axis, lead_info, raw_pick, shares_info
 from tideproof.report.story import story
 from tideproof.serve import described
+from tideproof.stats.cells import Cells
 from tideproof.words import counted, listed_groups
 
 EVENTS = 30  # of the history
@@ -54,22 +58,52 @@ class Views:
             kept = self._kept.get(name)
         if kept is not None and kept[0] == moment:
             return kept[1]
-        found = view(run, info)
+        found = view(run, name)
         with self._lock:
-            self._kept[name] = moment, found
+            self._kept[name] = (found["info"]["state"], found["info"]["events"]), found
             self._kept.move_to_end(name)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found
 
 
-def view(run: Experiment, info: dict[str, Any]) -> dict[str, Any]:
+class Moment(NamedTuple):
+    """What is copied of an experiment at one moment, so that all numbers of a page agree.
+
+    Attributes
+    ----------
+    info : what it is.
+    found, cells, limits, known : what it would select, and what that is judged by.
+    every : makes the cells of all arms, of retired ones too; None if nothing was told.
+    progress, told : how far it has come, and what its events say.
+    """
+
+    info: dict[str, Any]
+    found: Recommendation
+    cells: Any
+    limits: Any
+    known: Facts
+    every: Callable[[], Cells] | None
+    progress: list[Progress]
+    told: dict[str, Any]
+
+
+@locked
+def _moment(run: Experiment, name: str) -> Moment:
+    found, cells, limits, known = run._evidence()
+    info = described.experiment(run, name)
+    every = run._cells(range(len(run.arms))) if known.environments else None
+    return Moment(info, found, cells, limits, known, every, _progress(run, info), _told_of(run))
+
+
+def view(run: Experiment, name: str) -> dict[str, Any]:
     """Return everything of an experiment that somebody who looks wants to know; counts as no look."""
-    found, known = run._judged()
+    info, found, cells, limits, known, every, progress, told = _moment(run, name)
+    if found.arm is not None:
+        judged = run._fitted(cells(), anytime=found.anytime and limits is None)
+        found = judge(found, judged, limits)
     remarks = found.remarks + run._watch.remarks(run._state.events, known, found.groups, looking=False)
-    fit = _fit(run, found.anytime)
-    progress = list(_progress(run, info))
-    told = _told_of(run)
+    fit = _fit(run, every, found.anytime)
     made: dict[str, Any] = {
         "info": info,
         "sentence": sentence(found, fit, info, progress),
@@ -166,15 +200,14 @@ def _lead(found: Recommendation, fit: Fit) -> str:
     return f"{said} [{ends[0]}, {ends[1]}]"
 
 
-def _fit(run: Experiment, anytime: bool) -> Fit | None:
+def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
     """Return the fit of everything told, if there is one; its limits hold at all looks where a rule stops."""
     try:
-        return run.fit(anytime=anytime)
+        return None if cells is None else run._fitted(cells(), anytime=anytime)
     except (NotComparable, InputError):
         return None
 
 
-@locked
 def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
     found, rule = [], run._rule
     if rule is not None:
@@ -188,7 +221,6 @@ def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
     return found
 
 
-@locked
 def _told_of(run: Experiment) -> dict[str, Any]:
     """Return what the events say, at one moment."""
     state, now = run._state, run._now()
