@@ -7,9 +7,11 @@ import secrets
 import time
 from typing import Any
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tideproof.serve.logs import LOG
+from tideproof.serve.pages.shown import is_for_people, problem_page
 from tideproof.serve.problems import Problem, response
 from tideproof.serve.service import Service
 
@@ -61,7 +63,9 @@ class Edge:
         except Problem as problem:
             if answered:
                 raise
-            await response(problem)(scope, receive, answer)
+            request = Request(scope)
+            said = problem_page(request, problem) if is_for_people(request) else response(problem)
+            await said(scope, receive, answer)
         finally:
             self._log(scope, status, number, time.perf_counter() - begun)
 
