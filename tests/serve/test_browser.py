@@ -162,6 +162,7 @@ def test_a_day_of_a_team(browser, served):
 
 def test_the_first_key_of_the_keyboard_skips_the_menu(browser, served):
     browser.go(f"{served.url}/nothing")
+    check(browser, "nothing")
     for kind in ("keyDown", "keyUp"):
         browser.tell("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
     assert browser.run("document.activeElement.className") == "skip"
