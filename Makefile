@@ -4,9 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-gpu check clients hooks faults torture mutants phrases bench docs format clean
+.PHONY: demo serve-demo test test-gpu check clients hooks faults torture mutants phrases bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
+
+serve-demo: $(READY)
+	@$(BIN)/python -m tideproof.serve.demo
 
 test: check clients
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95

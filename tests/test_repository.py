@@ -16,6 +16,7 @@ PACKAGE = ROOT / "src" / "tideproof"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 IMPORTED_AS = {
+    "python-multipart": "python_multipart",
     "numba-cuda": "numba.cuda",
     "python-calamine": "python_calamine",
     "prometheus-client": "prometheus_client",

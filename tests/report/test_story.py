@@ -89,3 +89,10 @@ def test_ages():
         "90.0 min",
         "1.5 d",
     ]
+
+
+def test_an_exposure_is_in_the_story():
+    run = tp.Experiment(["A", "B"], lease=60.0, reserve=10.0)
+    pull = run.ask(unit="ann", environment="monday")
+    run.expose(pull)
+    assert story.story(run._state, 1)[0]["said"] == f"seen: {pull.id} ({pull.arm}, 'monday')"

@@ -20,7 +20,7 @@ def serve_command(
         int, typer.Option(envvar="TIDEPROOF_PORT", help="0 for any that is free.", min=0, max=65535)
     ] = 8080,
 ) -> None:
-    """Serve the experiments of a store: an HTTP API under /v1, with keys.
+    """Serve the experiments of a store: an HTTP API under /v1 and pages for people, with keys.
 
     Prints the address and, at the first start, an admin key. TIDEPROOF_ADMIN_KEY sets one for scripts;
     docs/serve.md lists the other variables.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tideproof.errors import InputError
 from tideproof.frames.group_by import Progress, Query, Rows, SqlRows
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     import duckdb
 
 _PAUSE = 0.2  # seconds between two reports of progress
+
+
+class Guard(NamedTuple):
+    """How files of strangers are read: this one and nothing else, with so much memory (as DuckDB has it)."""
+
+    path: str
+    memory: str = "512MB"
 
 
 @contextmanager
@@ -40,7 +47,7 @@ def types_of(run: Query, rows: str) -> dict[str, str]:
 
 
 @contextmanager
-def session(database: str = ":memory:") -> Iterator[Query]:
+def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[Query]:
     """Open DuckDB and yield a function that runs a query and fetches all rows."""
     import duckdb
 
@@ -48,6 +55,13 @@ def session(database: str = ":memory:") -> Iterator[Query]:
         connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
     connection.execute("SET parquet_metadata_cache = true")  # a file is asked for types, a sample, and all
+    if guard is not None:
+        path = guard.path.replace("'", "''")
+        connection.execute(
+            f"SET memory_limit = '{guard.memory}'; SET temp_directory = ''; SET threads = 2; "
+            f"SET allowed_paths = ['{path}']; SET enable_external_access = false; "
+            f"SET lock_configuration = true"
+        )
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
         with _reported(connection, progress):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tideproof.frames.duck import compensated_mean, phrased, session, types_of
+from tideproof.frames.duck import Guard, compensated_mean, phrased, session, types_of
 from tideproof.frames.group_by import Progress, Query, SqlRows
 from tideproof.frames.header import check_header
 from tideproof.frames.readers import Files, find_files
@@ -27,9 +27,9 @@ _LONG = 2**24  # bytes of files whose first rows are worth a look of their own
 
 
 @contextmanager
-def open_files(place: str) -> Iterator[FileSource]:
-    """Open the file or files at a path or glob."""
-    with session() as run, phrased(repr(place)):
+def open_files(place: str, guard: Guard | None = None) -> Iterator[FileSource]:
+    """Open the file or files at a path or glob; with a `guard`, one of a stranger."""
+    with session(guard=guard) as run, phrased(repr(place)):
         files = find_files(run, place)
         yield FileSource(run, files, _types(run, files))
 

@@ -69,12 +69,19 @@ class StopRule(NamedTuple):
             return _proven(numbers, self._error(rule))
         if _used(state.book) > self.cap:
             return Found(None, rule)
-        bound = _bound(len(numbers.active), self._looks(state), 1.0 - self._error(rule))
+        bound = self.needed(state)
         if not self.normal:
             return _by_scores(numbers, normal_deviate(bound), fit)
         leader = leader_of(numbers.fit)
         found = is_sure(numbers.fit, leader, None, normal_deviate(bound), bound)
         return Found(numbers.active[leader] if found else None, rule)
+
+    def needed(self, state: State) -> float:
+        """Return the evidence that is asked for, as minus the logarithm of a tail probability."""
+        rule = self.current(state.book)
+        if rule == "proven":
+            return -math.log(self._error(rule))
+        return _bound(len(state.numbers.active), self._looks(state), 1.0 - self._error(rule))
 
     def current(self, book: Book) -> str:
         """Return the rule that holds now."""

@@ -42,6 +42,11 @@ def overview(place: Place, each: Listed) -> dict[str, Any]:
     return row | {"out": found.out, "told": found.told, "verdict": verdict}
 
 
+def standing(run: Experiment) -> str:
+    """Return whether it runs, is paused, stopped or done."""
+    return "".join(_standing(run)) or "runs"
+
+
 def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
     """Say in a few words what it would select, and whether it goes on."""
     if not found.told:
@@ -81,7 +86,7 @@ def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         "direction": run.direction,
         "scale": run.scale,
         "budget": run.budget,
-        "standing": "".join(_standing(run)) or "runs",
+        "standing": standing(run),
         "pulls": found.pulls,
         "told": found.told,
         "lost": book.lost,

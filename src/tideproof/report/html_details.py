@@ -8,6 +8,7 @@ from tideproof.estimate import Fit
 from tideproof.estimate.shown import of_changes, of_gaps, of_means
 from tideproof.report.analysis import Analysis
 from tideproof.report.html_tables import Heading, Headings, as_columns, html_table
+from tideproof.report.screen import Column
 from tideproof.stats.influence import can_leave_out
 from tideproof.table import Table
 from tideproof.words import PLAIN
@@ -17,6 +18,11 @@ ENVIRONMENTS = 500  # rows of a table of environments
 
 def details(analysis: Analysis) -> str:
     """Return the tables that few will open."""
+    return "".join(_hidden(*each) for each in detailed(analysis))
+
+
+def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
+    """Return their titles, what is left out of each, and their columns."""
     fit = analysis.fit
     means, gaps = of_means(fit), of_gaps(fit)
     changes, points = of_changes(fit), ", points" if fit.cells.binary else ""
@@ -60,7 +66,7 @@ def details(analysis: Analysis) -> str:
             }
             title = "Environments by influence: what if one were left out?"
             tables.append((title, fit.influence(), left_out))
-    return "".join(_hidden(*each) for each in tables)
+    return [_cut(*each) for each in tables]
 
 
 def _with_limits(fit: Fit) -> Table:
@@ -69,11 +75,15 @@ def _with_limits(fit: Fit) -> Table:
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
 
 
-def _hidden(title: str, table: Table, headings: Headings) -> str:
+def _cut(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
     """Return a table to be opened: all arms, but of many environments the first."""
     most = None if "arm" in headings else ENVIRONMENTS
     cut = ""
     if most is not None and len(table) > most:
-        cut = f'<p class="legend">The first {most:,} of {len(table):,}; --json lists all.</p>'
-    shown = html_table(as_columns(table, headings, most))
-    return f"<details><summary>{html.escape(title)}</summary>{cut}{shown}</details>"
+        cut = f"The first {most:,} of {len(table):,}; --json lists all."
+    return title, cut, as_columns(table, headings, most)
+
+
+def _hidden(title: str, cut: str, columns: list[Column]) -> str:
+    said = f'<p class="legend">{cut}</p>' if cut else ""
+    return f"<details><summary>{html.escape(title)}</summary>{said}{html_table(columns)}</details>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from importlib.resources import files
+from typing import NamedTuple
 
 from tideproof._version import __version__
 from tideproof.draw.arms import draw_arms
@@ -31,6 +32,14 @@ from tideproof.report.pictures import (
 )
 
 
+class Card(NamedTuple):
+    """A picture with a title and how to read it."""
+
+    title: str
+    words: str
+    picture: str
+
+
 def html_report(analysis: Analysis, source: str, columns: str) -> str:
     """Return the report as HTML; `source` and `columns` say what was read."""
     style = css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
@@ -53,7 +62,7 @@ def html_report(analysis: Analysis, source: str, columns: str) -> str:
 {html_table(arm_columns(analysis))}
 <p class="legend">{_legend(analysis)}</p>
 <ul class="notes">{noted}</ul>
-<main>{"".join(_cards(analysis))}</main>
+<main>{"".join(map(_card, cards(analysis)))}</main>
 {details(analysis)}
 <footer>tideproof {__version__}. {_model(analysis.fit)}</footer>
 <script>{SCRIPT}</script>
@@ -85,7 +94,7 @@ def _model(fit: Fit) -> str:
     return f"The model: {said}{noise}"
 
 
-def _cards(analysis: Analysis) -> Iterator[str]:
+def cards(analysis: Analysis) -> Iterator[Card]:
     """Yield the pictures, each with a title and how to read it."""
     fit = analysis.fit
     limits = f", with its {100 * fit.level:g} % interval" if fit.freedom else ""
@@ -95,7 +104,7 @@ def _cards(analysis: Analysis) -> Iterator[str]:
     total, few = len(analysis.arms), ""
     if total > MOST:
         few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
-    yield _card(
+    yield Card(
         "Arms",
         f"Dot{bar}: the adjusted mean, had the arm run {_always(fit)}{limits}. "
         f"Cross: the raw mean, tide included.{green}{few}",
@@ -103,7 +112,7 @@ def _cards(analysis: Analysis) -> Iterator[str]:
     )
     if hidden := followed_info(fit):
         jumps = " Broken lines: where it jumped." if hidden.changes else ""
-        yield _card(
+        yield Card(
             "The tide, hidden",
             f"Nobody labelled it: it was followed by time, as a curve with jumps{limits}.{jumps}",
             draw_tide(hidden.shifts, shifts_axis(fit), "time", hidden.changes),
@@ -114,7 +123,7 @@ def _cards(analysis: Analysis) -> Iterator[str]:
             reach = (
                 f"; a point is the mean of {tide.each:,} neighbours, the band from the lowest to the highest"
             )
-        yield _card(
+        yield Card(
             "The tide",
             f"How far each environment lifted or lowered all arms alike{reach}.",
             draw_tide(tide.shifts, shifts_axis(fit)),
@@ -133,13 +142,13 @@ def _cards(analysis: Analysis) -> Iterator[str]:
         what = "environment" if fit.tide is None else "piece of time"
         if fit.tide is not None:
             scatter = "The tide is taken out."
-        yield _card(
+        yield Card(
             f"{info.a} against {info.b}, {what} by {what}",
             f"Dot and bar: one {what} alone{limits}. Line and band: all of them together. {scatter}{chosen}",
             draw_gaps(info, gaps_axis(fit, info), what),
         )
     if met := meetings_info(analysis):
-        yield _card(
+        yield Card(
             "Who met whom",
             "Arms are joined if they ran in the same environment; a thick line is a lot of direct evidence. "
             f"Others are compared through a third.{green}",
@@ -151,8 +160,9 @@ def _always(fit: Fit) -> str:
     return "in every environment" if fit.tide is None else "at all times"
 
 
-def _card(title: str, words: str, picture: str) -> str:
-    return f"<section><h2>{html.escape(title)}</h2><p>{html.escape(words)}</p>{picture}</section>"
+def _card(card: Card) -> str:
+    said = f"<h2>{html.escape(card.title)}</h2><p>{html.escape(card.words)}</p>"
+    return f"<section>{said}{card.picture}</section>"
 
 
 def _legend(analysis: Analysis) -> str:

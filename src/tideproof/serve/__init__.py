@@ -5,7 +5,9 @@ from tideproof.errors import MissingExtra
 try:
     import anyio  # noqa: F401
     import fastapi  # noqa: F401
+    import jinja2  # noqa: F401
     import prometheus_client  # noqa: F401
+    import python_multipart  # noqa: F401
     import uvicorn  # noqa: F401
 except ImportError:
     raise MissingExtra.of("fastapi", "serve", "tideproof serve") from None

@@ -14,8 +14,19 @@ from tideproof._version import __version__
 from tideproof.serve import problems
 from tideproof.serve.access import needs, routes_and_rights
 from tideproof.serve.edge import Edge
+from tideproof.serve.pages import shown
 from tideproof.serve.rights import ROLES, Right
-from tideproof.serve.routes import experiments, health, ofrep, people, pulls, reading, webhooks
+from tideproof.serve.routes import (
+    experiments,
+    forms,
+    health,
+    ofrep,
+    pages,
+    people,
+    pulls,
+    reading,
+    webhooks,
+)
 from tideproof.serve.service import Service
 from tideproof.serve.settings import Settings
 
@@ -28,6 +39,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     webhooks.router,
     health.router,
 )
+PAGES: tuple[APIRouter, ...] = (pages.router, forms.router)  # for people; no part of the description
 HEADERS = ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
 
 
@@ -65,7 +77,8 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
     )
     app.state.service = service
     problems.install(app)
-    for router in ROUTERS:
+    shown.install(app)
+    for router in (*ROUTERS, *PAGES):
         app.router.routes.extend(
             router.routes
         )  # as they are: include_router hides them behind another object

@@ -7,9 +7,11 @@ import secrets
 import time
 from typing import Any
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tideproof.serve.logs import LOG
+from tideproof.serve.pages.shown import is_for_people, problem_page
 from tideproof.serve.problems import Problem, response
 from tideproof.serve.service import Service
 
@@ -17,6 +19,7 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+UPLOADS = "/analyze"  # where a file may come
 _HEADERS = [
     (b"content-security-policy", CSP.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -60,7 +63,9 @@ class Edge:
         except Problem as problem:
             if answered:
                 raise
-            await response(problem)(scope, receive, answer)
+            request = Request(scope)
+            said = problem_page(request, problem) if is_for_people(request) else response(problem)
+            await said(scope, receive, answer)
         finally:
             self._log(scope, status, number, time.perf_counter() - begun)
 
@@ -86,6 +91,9 @@ class _Limited:
 
     def __init__(self, scope: Scope, receive: Receive, service: Service) -> None:
         self._receive, self._settings = receive, service.settings
+        self._most = self._settings.body
+        if scope["path"] == UPLOADS:  # the form around a file takes little
+            self._most = self._settings.upload + 2**16
         self._headers = dict(scope["headers"])
         self._read = 0
         self._end = time.monotonic() + service.settings.seconds
@@ -94,7 +102,7 @@ class _Limited:
     def check(self) -> None:
         """Raise if the body says that it is too long."""
         length = self._headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._settings.body:
+        if not length.isdigit() or int(length) > self._most:
             raise self._too_long()
 
     async def receive(self) -> Message:
@@ -107,13 +115,13 @@ class _Limited:
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
-            if self._read > self._settings.body:
+            if self._read > self._most:
                 raise self._too_long()
         return message
 
     def _too_long(self) -> Problem:
         return Problem(
-            413, f"a request may have {self._settings.body:,} bytes at most", headers={"Connection": "close"}
+            413, f"a request may have {self._most:,} bytes at most", headers={"Connection": "close"}
         )
 
 

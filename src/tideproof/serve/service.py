@@ -15,6 +15,7 @@ from tideproof.serve.keys import Keys
 from tideproof.serve.limits import Buckets
 from tideproof.serve.metrics import Metrics
 from tideproof.serve.opened import Opened
+from tideproof.serve.pages.view import Views
 from tideproof.serve.problems import Problem
 from tideproof.serve.sending import Sender
 from tideproof.serve.settings import Settings
@@ -36,6 +37,7 @@ class Service:
     rates, failures : how often each key may come, and each address without one.
     feed, visitors : wakes who follows events; counts the browsers that follow flags.
     metrics : for Prometheus.
+    views : of experiments, for pages; blocking.
     stopping : whether no more streams should wait.
     """
 
@@ -51,6 +53,7 @@ class Service:
         self.feed = Feed(settings.streams)
         self.visitors = Feed(settings.visitors)
         self.metrics = Metrics(lambda: len(self.experiments))
+        self.views = Views()
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None
         self._commands = 0

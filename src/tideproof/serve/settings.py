@@ -26,6 +26,7 @@ class Settings:
     threads : commands that work at once.
     waiting : commands that may wait for a thread; more are told to come again.
     body : bytes of a request at most.
+    upload : bytes of a file that is dropped on a page, at most.
     seconds : that a request may take.
     rate : requests a second of one key.
     failures : requests a minute without a valid key, of one address.
@@ -46,6 +47,7 @@ class Settings:
     threads: int = 32
     waiting: int = 1000
     body: int = 2**20
+    upload: int = 2**25
     seconds: float = 30.0
     rate: float = 5000.0
     failures: float = 60.0

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from tideproof._version import __version__
 from tideproof.errors import InputError
@@ -27,14 +28,28 @@ def start(url: str, host: str, port: int, settings: Settings, say: Callable[[str
     logs.begin(settings.log)
     app = make(url, settings)
     service: Service = app.state.service
+
+    def begun(at: str) -> None:
+        say(f"tideproof {__version__} serves {public(url)} at {at}")
+        if secret:
+            say(f"admin key, shown this once: {secret}")
+
     try:
         secret = first_key(service, host)
+    except BaseException:
+        service.close()
+        raise
+    run(app, host, port, begun)
+
+
+def run(app: FastAPI, host: str, port: int, begun: Callable[[str], None]) -> None:
+    """Serve an app until a signal comes; `begun` is told the address once it listens."""
+    service: Service = app.state.service
+    try:
         with listening(host, port) as found:
-            server = _server(app, settings)
+            server = _server(app, service.settings)
             _heed_signals(server)
-            say(f"tideproof {__version__} serves {public(url)} at {address(host, found)}")
-            if secret:
-                say(f"admin key, shown this once: {secret}")
+            begun(address(host, found))
             server.run(sockets=[found])
     finally:
         service.close()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tideproof.serve.access import routes_and_rights
-from tideproof.serve.app import ROUTERS
+from tideproof.serve.app import PAGES, ROUTERS
 from tideproof.serve.rights import ROLES, Right
 
 
 def table() -> str:
     """Return the table, in the order of the routes."""
     lines = [f"| route | {' | '.join(ROLES)} |", "|---|" + "---|" * len(ROLES)]
-    for router in ROUTERS:
+    for router in (*ROUTERS, *PAGES):
         for method, path, right in routes_and_rights(router):
             marks = [
                 "open" if right is Right.OPEN else "yes" if right in had else "" for had in ROLES.values()

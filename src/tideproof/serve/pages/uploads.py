@@ -1,0 +1,89 @@
+"""Files of strangers: read by a DuckDB that may open this file and nothing else, with little memory."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from tideproof.errors import InputError, TideproofError
+from tideproof.estimate import Fit
+from tideproof.estimate.scaled import logs_wanted
+from tideproof.frames.duck import Guard
+from tideproof.frames.files import open_files
+from tideproof.frames.guess import guess
+from tideproof.frames.opened import of_source
+from tideproof.frames.read import Wish, read, written
+from tideproof.frames.request import Request
+from tideproof.report.analysis import Analysis, analyse
+from tideproof.serve.problems import Problem
+
+KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
+_CHUNK = 2**20
+
+_two = threading.BoundedSemaphore(2)  # that are read at once: each may take the guard's memory
+
+
+class Asked(NamedTuple):
+    """What somebody said of a file: columns that are to be guessed are None."""
+
+    arm: str | None = None
+    environment: str | None = None
+    reward: str | None = None
+    minimize: bool = False
+    adaptive: bool = False
+    drop_missing: bool = False
+
+
+def analysed(file: BinaryIO, name: str, asked: Asked, most: int) -> tuple[Analysis, str]:
+    """Return what a file says, and which of its columns were read; blocking."""
+    kind = Path(name).suffix.lower()
+    if kind not in KINDS:
+        raise InputError(f"a file must be CSV, TSV, Parquet or JSON lines ({', '.join(KINDS)}), not {kind!r}")
+    if not _two.acquire(timeout=10.0):
+        raise Problem(503, "two other files are being read: come again", "StoreError")
+    try:
+        with tempfile.TemporaryDirectory(prefix="tideproof-") as folder:
+            path = Path(folder) / f"upload{'.csv' if kind == '.txt' else kind}"
+            _copy(file, path, most)
+            try:
+                return _read(str(path), asked)
+            except TideproofError as error:  # in which the reader's name of the file means nothing
+                said = str(error).replace(str(path), Path(name).name)
+                raise InputError(re.sub(r"say --\w+", "say it below", said)) from None
+    finally:
+        _two.release()
+
+
+def _copy(file: BinaryIO, path: Path, most: int) -> None:
+    written = 0
+    with path.open("wb") as copy:
+        while chunk := file.read(_CHUNK):
+            written += len(chunk)
+            if written > most:
+                raise Problem(413, f"a file may have {most:,} bytes at most")
+            copy.write(chunk)
+    if not written:
+        raise InputError("the file is empty")
+
+
+def _read(path: str, asked: Asked) -> tuple[Analysis, str]:
+    with open_files(path, Guard(path)) as source:
+        taken = [
+            name for text in (asked.environment, asked.reward) for name in written(text or "", source.types)
+        ]
+        found = guess(source.types, asked.arm, asked.environment, asked.reward, taken=taken)
+        request = Request.of(*found[:3], missing="drop" if asked.drop_missing else "refuse")
+        wish = Wish((), "", "", None, logs_wanted("auto", "auto"))
+        data = read(of_source(source), request, wish, None)
+    fit = Fit(
+        data.cells,
+        direction="minimize" if asked.minimize else "maximize",
+        adaptive=asked.adaptive,
+        level=0.95,
+        variance="auto",
+        scale="auto",
+    )
+    return analyse(fit), str(found)

@@ -1,0 +1,239 @@
+"""What the page of one experiment shows, as plain values: worked out anew only when something happened."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tideproof.draw.lead import draw_lead
+from tideproof.draw.shares import draw_shares
+from tideproof.errors import InputError, NotComparable
+from tideproof.estimate import Fit
+from tideproof.estimate.shown import of_gaps
+from tideproof.estimate.verdict import ADAPTIVE
+from tideproof.live import events as e
+from tideproof.live.experiment import Experiment
+from tideproof.live.handle import locked
+from tideproof.live.judgement import judge
+from tideproof.live.nearness import nearness
+from tideproof.live.recommendation import Recommendation
+from tideproof.live.remarks import Facts
+from tideproof.report.analysis import Analysis, analyse
+from tideproof.report.arms_table import arm_columns, chance
+from tideproof.report.html_report import Card, cards
+from tideproof.report.over_time import lead_axis, lead_info, raw_pick, shares_info
+from tideproof.report.story import story
+from tideproof.serve import described
+from tideproof.stats.cells import Cells
+from tideproof.words import counted, listed_groups
+
+EVENTS = 30  # of the history
+OLDEST = 8  # pulls out that are named
+KEPT = 50  # views
+
+
+class Progress(NamedTuple):
+    """How far something has come: in words, and as a share."""
+
+    name: str
+    share: float
+    said: str
+
+
+class Views:
+    """The views of experiments that were looked at last; safe from threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[tuple[str, int], dict[str, Any]]] = OrderedDict()
+
+    def of(self, run: Experiment, name: str) -> dict[str, Any]:
+        """Return the view of an experiment as it is now."""
+        info = described.experiment(run, name)
+        moment = info["state"], info["events"]
+        with self._lock:
+            kept = self._kept.get(name)
+        if kept is not None and kept[0] == moment:
+            return kept[1]
+        found = view(run, name)
+        with self._lock:
+            self._kept[name] = (found["info"]["state"], found["info"]["events"]), found
+            self._kept.move_to_end(name)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+class Moment(NamedTuple):
+    """What is copied of an experiment at one moment, so that all numbers of a page agree.
+
+    Attributes
+    ----------
+    info : what it is.
+    found, cells, limits, known : what it would select, and what that is judged by.
+    every : makes the cells of all arms, of retired ones too; None if nothing was told.
+    progress, told : how far it has come, and what its events say.
+    """
+
+    info: dict[str, Any]
+    found: Recommendation
+    cells: Any
+    limits: Any
+    known: Facts
+    every: Callable[[], Cells] | None
+    progress: list[Progress]
+    told: dict[str, Any]
+
+
+@locked
+def _moment(run: Experiment, name: str) -> Moment:
+    found, cells, limits, known = run._evidence()
+    info = described.experiment(run, name)
+    every = run._cells(range(len(run.arms))) if known.environments else None
+    return Moment(info, found, cells, limits, known, every, _progress(run, info), _told_of(run))
+
+
+def view(run: Experiment, name: str) -> dict[str, Any]:
+    """Return everything of an experiment that somebody who looks wants to know; counts as no look."""
+    info, found, cells, limits, known, every, progress, told = _moment(run, name)
+    if found.arm is not None:
+        judged = run._fitted(cells(), anytime=found.anytime and limits is None)
+        found = judge(found, judged, limits)
+    remarks = found.remarks + run._watch.remarks(run._state.events, known, found.groups, looking=False)
+    fit = _fit(run, every, found.anytime)
+    made: dict[str, Any] = {
+        "info": info,
+        "sentence": sentence(found, fit, info, progress),
+        "standing": "winner" if found.sure else "open" if found.arm else "not_comparable",
+        "chance": chance(found.p_best) if found.p_best is not None else "",
+        "arm": found.arm,
+        "sharper": found.sure and fit is not None and len(fit.candidates) > 1,
+        "anytime": found.anytime,
+        "progress": progress,
+        "warnings": [_capital(remark) for remark in remarks],
+        "columns": [],
+        "cards": [],
+        "answers": [],
+        "raw": "",
+        **told,
+    }
+    if fit is None:
+        return made
+    analysis = analyse(fit)
+    made["warnings"] += analysis.warnings
+    made["columns"] = arm_columns(analysis)
+    made["raw"] = raw_sentence(fit, found.arm)
+    made["answers"] = analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
+    made["cards"] = pictures(analysis)
+    return made
+
+
+def pictures(analysis: Analysis) -> list[Card]:
+    """Return the pictures of a fit: how the lead came about first, then those of every report."""
+    fit, found = analysis.fit, []
+    lead = lead_info(fit) if analysis.standing != "not_comparable" else None
+    if lead is not None:
+        words = (
+            f"After each environment: how far {lead.best} was ahead of {lead.rival}. Red: by raw means, tide "
+            f"included. Blue: with the tide taken out. Below the broken line {lead.rival} seems better."
+        )
+        found.append(Card("Who was ahead, and when", words, draw_lead(lead.leads, lead_axis(fit, lead))))
+    arms, *others = cards(analysis)
+    found.append(arms)
+    found += others[:1]
+    if shares := shares_info(fit.cells):
+        words = "Who got which part of the rewards that were told, environment by environment."
+        found.append(Card("Shares", words, draw_shares(shares.environments, shares.arms, shares.shares)))
+    return found + others[1:]
+
+
+def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]) -> str:
+    """Say in one sentence how it stands, such as "B leads A by 0.31 [0.12, 0.50], stop rule at 82 %"."""
+    if not found.told:
+        return "Nothing has been told yet"
+    if found.arm is None:
+        return f"Arms cannot be compared yet: {listed_groups(found.groups)} never ran in the same environment"
+    lead = f" by {_lead(found, fit)}" if found.margin is not None and fit is not None else ""
+    if found.sure and (found.low or 0.0) <= 0.0:  # the rule is sharper: an interval beside it would puzzle
+        lead = lead.partition(" [")[0]
+    rival = f" {found.runner_up}" if found.runner_up is not None else ""
+    text = f"{found.arm} leads{rival}{lead}"
+    if found.sure:
+        text = f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
+        text += f": {lead.removeprefix(' by ')} above{rival}" if lead else ""
+    elif progress:
+        text += f", {progress[0].name} at {math.floor(100.0 * progress[0].share)} %"
+    return text + {"paused": "; paused", "stopped": "; stopped"}.get(info["state"], "")
+
+
+def in_short(run: Experiment) -> str:
+    """Say in a few words how an experiment stands, for a list; counts as no look."""
+    found = run._judged()[0]
+    if not found.told:
+        return "nothing told yet"
+    if found.arm is None:
+        return "not comparable yet"
+    if found.sure:
+        return f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
+    return f"{found.arm} leads" + (f", best with probability {chance(found.p_best)}" if found.p_best else "")
+
+
+def raw_sentence(fit: Fit, arm: str | None) -> str:
+    """Say what the raw mean would have picked."""
+    raw = raw_pick(fit)
+    if arm is None or raw == arm:
+        return f"The raw mean would pick {raw}, too." if arm else f"The raw mean would pick {raw}."
+    return f"The raw mean would pick {raw}: it falls for the tide. With the tide taken out {arm} leads."
+
+
+def _lead(found: Recommendation, fit: Fit) -> str:
+    """Return a margin and its interval."""
+    figures, low, high = of_gaps(fit), found.low, found.high
+    said = figures.within(found.margin or 0.0, low, high)
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return said
+    digits = figures.digits(low, high)
+    ends = [figures._bare(x, digits, "") for x in (low, high)]
+    return f"{said} [{ends[0]}, {ends[1]}]"
+
+
+def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
+    """Return the fit of everything told, if there is one; its limits hold at all looks where a rule stops."""
+    try:
+        return None if cells is None else run._fitted(cells(), anytime=anytime)
+    except (NotComparable, InputError):
+        return None
+
+
+def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
+    found, rule = [], run._rule
+    if rule is not None:
+        near = nearness(rule, run._state, run.fit)
+        said = "about so much of the evidence that it asks for"
+        said = "not enough told yet" if near is None else "it holds" if near == 1.0 else said
+        found.append(Progress("stop rule", near or 0.0, said))
+    if info["budget"]:
+        said = f"{info['asked']:,} of {counted(info['budget'], 'pull')} asked for"
+        found.append(Progress("budget", min(1.0, info["asked"] / info["budget"]), said))
+    return found
+
+
+def _told_of(run: Experiment) -> dict[str, Any]:
+    """Return what the events say, at one moment."""
+    state, now = run._state, run._now()
+    book = state.book
+    out = [(book.pulls[number], now - book.asked_at[number]) for number in [*book.out][:OLDEST]]
+    return {
+        "history": story(state, EVENTS)[::-1],
+        "noted": [event for event in state.events if isinstance(event, e.Noted)][::-1],
+        "lost": book.lost,
+        "late": book.late,
+        "out": [{"id": pull.id, "arm": pull.arm, "where": pull.environment, "age": age} for pull, age in out],
+    }
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,91 @@
+// Three comforts; every page works without them. Live: when something happens, the page is fetched again and
+// what changed is put in its place. Sort: a click on a heading. Drop: a file anywhere on its form.
+"use strict";
+
+const PAUSE = 1500; // milliseconds between two looks
+
+function follow(article) {
+  let wanted = false, busy = false;
+  const look = async () => {
+    if (busy) { wanted = true; return; }
+    busy = true;
+    wanted = false;
+    try {
+      const answer = await fetch(location.pathname, {headers: {Accept: "text/html"}});
+      if (answer.ok && !answer.redirected) show(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    } catch { /* the service is away: the stream says when it is back */ }
+    setTimeout(() => { busy = false; if (wanted) look(); }, PAUSE);
+  };
+  const stream = new EventSource(article.dataset.follow);
+  for (const kind of article.dataset.kinds.split(" ")) stream.addEventListener(kind, look);
+  window.addEventListener("pagehide", () => stream.close());
+}
+
+function show(fresh) {
+  document.title = fresh.title;
+  const [old, now] = [document, fresh].map(each => each.querySelector("h1"));
+  if (old.dataset.arm !== now.dataset.arm || old.className !== now.className) { // worth an interruption
+    document.getElementById("announced").textContent = now.textContent;
+  }
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const latest = fresh.getElementById(part.id);
+    if (!latest || latest.innerHTML === part.dataset.was || part.contains(document.activeElement)) continue;
+    part.dataset.was = latest.innerHTML;
+    const heads = [...part.querySelectorAll("thead th")], place = heads.findIndex(head => head.ariaSort);
+    const down = place >= 0 && heads[place].ariaSort === "descending";
+    const aside = [...part.querySelectorAll(".scroll")].map(each => each.scrollLeft);
+    part.replaceChildren(...latest.childNodes);
+    part.querySelectorAll(".scroll").forEach((each, i) => { each.scrollLeft = aside[i] || 0; });
+    part.querySelectorAll("table.sortable").forEach(sortable);
+    if (place >= 0) again(part.querySelector("table.sortable"), place, down);
+  }
+}
+
+function again(table, place, down) {
+  const head = table && table.querySelectorAll("thead th")[place];
+  for (let i = 0; head && i < 2 && head.ariaSort !== (down ? "descending" : "ascending"); i++) head.firstChild.click();
+}
+
+function sortable(table) {
+  table.querySelectorAll("thead th").forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const text = head.hasAttribute("data-text"), was = head.getAttribute("aria-sort");
+      const down = was ? was === "ascending" : !text, body = table.tBodies[0];
+      const key = row => {
+        const said = row.cells[place].textContent, number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
+        return text ? said : number ? parseFloat(number[0].replaceAll(",", "")) : NaN;
+      };
+      const rows = [...body.rows].map(row => [key(row), row]);
+      rows.sort(([a], [b]) => {
+        if (text) return (down ? -1 : 1) * a.localeCompare(b, undefined, {numeric: true});
+        if (isNaN(a) || isNaN(b)) return isNaN(a) - isNaN(b);
+        return down ? b - a : a - b;
+      });
+      table.querySelectorAll("thead th").forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...rows.map(([, row]) => row));
+    });
+  });
+}
+
+function droppable(form) {
+  const input = form.querySelector("input[type=file]");
+  for (const name of ["dragenter", "dragover"]) {
+    form.addEventListener(name, event => { event.preventDefault(); form.classList.add("over-it"); });
+  }
+  form.addEventListener("dragleave", () => form.classList.remove("over-it"));
+  form.addEventListener("drop", event => {
+    event.preventDefault();
+    form.classList.remove("over-it");
+    if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+  });
+}
+
+const article = document.querySelector("[data-follow]");
+if (article && article.dataset.kinds) follow(article);
+document.querySelectorAll("table.sortable").forEach(sortable);
+document.querySelectorAll("[data-drop]").forEach(droppable);

@@ -1,0 +1,434 @@
+"""Every page, as every role sees it, without a script; forms; hostile names; files of strangers."""
+
+import html.parser
+import random
+import re
+
+import pytest
+
+from serve.served import ADMIN, Here, app_of, bearer
+from tideproof.serve.access import routes_and_rights
+from tideproof.serve.app import PAGES
+from tideproof.serve.rights import ROLES, Right
+
+HTML = {"Accept": "text/html,*/*"}
+NASTY = "<script>alert(1)</script>\"'&"
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin", **HTML}
+LOG = "variant,day,sales\n" + "".join(
+    f"{arm},day {day},{day + bonus + 0.1 * (i % 5)}\n"
+    for day in range(6)
+    for arm, bonus in (("A", 0.0), ("B", 1.0))
+    for i in range(day + 2 if arm == "B" else 8 - day)
+)
+
+
+class Reader(html.parser.HTMLParser):
+    """Knows the elements of a page, and that each is closed in turn."""
+
+    VOID = frozenset({"meta", "link", "input", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.found = [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def check_page(text):
+    """A page that anybody can read: landmarks, one heading, labels, nothing inline that the CSP forbids."""
+    page = Reader(text)
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("main")) == len(page.all("h1")) == text[: text.index("</head>")].count("<title>") == 1
+    labelled = {each["for"] for each in page.all("label")}
+    for tag in ("input", "select", "textarea", "progress"):
+        for field in page.all(tag):
+            assert field.get("type") == "hidden" or "hidden" in field or field["id"] in labelled, field
+    ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for name, attributes in page.found:
+        assert not [each for each in attributes if each == "style" or each.startswith("on")], attributes
+        assert name != "style"
+        assert name != "script" or attributes["src"] == "/static/pages.js"
+    for each in page.all("svg"):
+        assert each.get("aria-label") or each.get("aria-hidden")
+    for each in page.all("th"):
+        assert each["scope"] in ("row", "col")
+    return page
+
+
+def played(here, name, arms=("A", "B"), days=4, **options):
+    """Begin an experiment and play it; the best arm is the last."""
+    made = here.post("/v1/experiments", {"name": name, "arms": list(arms), "budget": 400} | options)
+    assert made.status_code == 201, made.text
+    run, noise = here.app.state.service.experiments.get(name), random.Random(0)
+    for day in range(days):
+        if run.done:
+            break
+        pulls = run.ask(n=10, environment=f"day {day}")
+        rewards = [3.0 * day + list(arms).index(pull.arm) + noise.gauss(0.0, 1.0) for pull in pulls]
+        run.tell_many(pulls, rewards)
+    return run
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory):
+    """A service with a key of every role, an experiment with a hostile name, one with nothing in it."""
+    here = Here(app_of(tmp_path_factory.mktemp("pages"), failures=1e9))
+    nasty = NASTY.replace("/", "|")
+    played(here, nasty, [NASTY, "B <b>bold</b>"]).note(NASTY)
+    played(here, "shop", ["A", "B", "C"], confidence=0.95)
+    here.post("/v1/experiments", {"name": "empty", "arms": ["A", "B"]})
+    for role in ROLES:
+        made = here.post("/v1/keys", {"name": f"{NASTY} {role}", "role": role})
+        here.keys[role] = made.json()["secret"]
+    here.keys["only"] = here.post(
+        "/v1/keys", {"name": "only", "role": "admin", "experiments": ["shop"]}
+    ).json()["secret"]
+    yield here
+    here.close()
+
+
+def look(here, path, secret=ADMIN, **how):
+    return here.get(path, headers=HTML | (bearer(secret) if secret else {"Authorization": ""}), **how)
+
+
+def send(here, path, fields, secret=ADMIN, **headers):
+    from urllib.parse import urlencode
+
+    head = FORM | (bearer(secret) if secret else {"Authorization": ""}) | headers
+    return here.request("POST", path, content=urlencode(fields), headers=head)
+
+
+PATHS = ["/", "/experiments/shop", "/experiments/empty", "/new", "/analyze", "/keys", "/login", "/nothing"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_page_can_be_read(team, path):
+    answer = look(team, path)
+    assert answer.status_code == (404 if path == "/nothing" else 200), answer.text
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    check_page(answer.text)
+
+
+def routes():
+    return [each for router in PAGES for each in routes_and_rights(router)]
+
+
+def test_what_is_open_is_what_was_meant():
+    found = {(method, path) for method, path, right in routes() if right is Right.OPEN}
+    assert found == {("GET", "/login"), ("POST", "/login"), ("GET", "/static/{file}")}
+    assert None not in {right for *_, right in routes()}
+
+
+@pytest.mark.parametrize("route", routes(), ids=lambda route: f"{route[0]} {route[1]}")
+def test_nobody_gets_in_where_they_do_not_belong(team, route):
+    method, path, right = route
+    path = path.replace("{name}", "shop").replace("{id}", "k0").replace("{file}", "pages.js")
+    for role, rights in ROLES.items():
+        head = HTML | bearer(team.keys[role])
+        status = team.request(method, path, headers=head).status_code
+        if path != "/login":
+            assert (status != 403) == (right is Right.OPEN or right in rights), (role, status)
+    answer = team.request(method, path, headers=HTML | bearer("tp_wrong"))
+    if right is Right.OPEN:
+        assert answer.status_code in (200, 400, 401)
+    else:
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/login?next=")
+
+
+def test_a_restricted_key_sees_its_experiments_only(team):
+    said = look(team, "/", team.keys["only"]).text
+    assert "shop" in said
+    assert "empty" not in said
+    assert look(team, "/experiments/empty", team.keys["only"]).status_code == 403
+    assert send(team, "/experiments/empty", {"change": "pause"}, team.keys["only"]).status_code == 403
+
+
+def test_the_menu_has_what_one_may_do(team):
+    for role, links in (("viewer", set()), ("editor", {"/new"}), ("admin", {"/new", "/keys"})):
+        found = {each["href"] for each in check_page(look(team, "/", team.keys[role]).text).all("a")}
+        assert found & {"/new", "/keys"} == links
+
+
+def test_hostile_names_are_names(team):
+    from urllib.parse import quote
+
+    nasty = NASTY.replace("/", "|")
+    for path in ("/", f"/experiments/{quote(nasty, safe='')}", "/keys", "/experiments/%3Cscript%3E"):
+        answer = look(team, path)
+        page = check_page(answer.text)
+        assert len(page.all("script")) == 1
+        assert "<script>alert" not in answer.text
+        assert page.all("b") == []
+    said = look(team, f"/experiments/{quote(nasty, safe='')}").text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in said
+
+
+def test_an_experiment_says_what_matters(team):
+    said = look(team, "/experiments/shop").text
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", said))
+    assert re.search(r"C (leads|is best)", text)
+    for part in ("stop rule", "budget", "The raw mean would pick", "The tide", "Shares", "Who was ahead", "History",
+                 "told 10 rewards", "Notes", "Settings", "Pulls out", "contrast"):  # fmt: skip
+        assert part in text
+    page = check_page(said)
+    assert len(page.all("svg")) >= 5
+    assert page.all("article")[0]["data-follow"].startswith("/v1/experiments/shop/stream?after=")
+    assert "Told" in page.all("article")[0]["data-kinds"].split()
+
+
+def test_a_look_at_a_page_is_no_look_at_the_data(team):
+    run = team.app.state.service.experiments.get("shop")
+    looks = run._watch.looks
+    for _ in range(8):
+        look(team, "/experiments/shop")
+        look(team, "/")
+    assert run._watch.looks == looks
+
+
+def test_all_numbers_of_a_page_are_of_one_moment(here):
+    """While a client plays, what is told is what the arms have, and the sentence what `recommend` says."""
+    import threading
+
+    run, stop = played(here, "shop", budget=100_000), threading.Event()
+
+    def play():
+        while not stop.is_set():
+            pulls = run.ask(n=2, environment="today")
+            run.tell_many(pulls, [1.0 + (pull.arm == "B") for pull in pulls])
+
+    client = threading.Thread(target=play)
+    client.start()
+    try:
+        for _ in range(5):
+            said = here.app.state.service.views.of(run, "shop")
+            rewards = next(column for column in said["columns"] if column.header == "rewards").cells
+            assert sum(int(each.replace(",", "")) for each in rewards) == said["info"]["told"]
+    finally:
+        stop.set()
+        client.join()
+    said, found = here.app.state.service.views.of(run, "shop"), run.recommend()
+    assert said["sentence"].startswith(f"{found.arm} leads {found.runner_up} by {found.margin:.1g}")
+
+
+def test_what_happens_is_on_the_page_at_once(here):
+    run = played(here, "shop", rewards="normal")
+    assert "B leads" in look(here, "/experiments/shop").text
+    run.note("a sale began")
+    assert "a sale began" in look(here, "/experiments/shop").text
+
+
+def test_an_experiment_is_changed(here):
+    played(here, "shop")
+    path = "/experiments/shop"
+    for fields, said in (
+        ({"change": "note", "text": "<i>hm</i>"}, "&lt;i&gt;hm&lt;/i&gt;"),
+        ({"change": "pause", "why": "closed"}, "paused: closed"),
+        ({"change": "resume", "why": ""}, "resumed"),
+        ({"change": "budget", "budget": "1,500"}, "the budget is 1,500"),
+        ({"change": "stop", "why": "enough"}, "stopped: enough"),
+    ):
+        answer = send(here, path, fields)
+        assert (answer.status_code, answer.headers.get("location")) == (303, path), answer.text
+        assert said in look(here, path).text
+    wrong = send(here, path, {"change": "budget", "budget": "many"})
+    assert wrong.status_code == 400
+    assert "a whole number is needed, not &#39;many&#39;" in wrong.text
+    assert send(here, path, {"change": "explode"}).status_code == 400
+
+
+def test_an_experiment_is_begun(here):
+    fields = {
+        "name": "Ünï code",
+        "arms": "A\r\nB\r\n\r\n",
+        "rewards": "conversions",
+        "budget": "500",
+        "do": "begin",
+    }
+    answer = send(here, "/new", fields | {"lease": "60", "confidence": "0.9"})
+    assert answer.status_code == 303, answer.text
+    found = here.get("/v1/experiments/" + answer.headers["location"].rpartition("/")[2]).json()
+    assert (found["name"], found["arms"], found["budget"], found["lease"], found["confidence"]) == (
+        "Ünï code", ["A", "B"], 500, 60.0, 0.9)  # fmt: skip
+    again = send(here, "/new", fields)
+    assert again.status_code == 409
+    assert "already" in again.text
+    assert 'value="Ünï code"' in again.text  # nothing has to be typed twice
+    for bad in ({"name": "a/b"}, {"arms": "A"}, {"budget": "x"}, {"rewards": "love"}, {"name": ""}):
+        answer = send(here, "/new", fields | bad)
+        assert answer.status_code == 400
+        assert 'class="wrong"' in answer.text
+        check_page(answer.text)
+
+
+def test_an_experiment_is_planned(here, monkeypatch):
+    from tideproof.serve.routes import forms
+
+    monkeypatch.setattr(forms, "RUNS", 100)
+    fields = {
+        "arms": "A\nB",
+        "gap": "1",
+        "per_environment": "20",
+        "error": "0.1",
+        "do": "plan",
+        "rewards": "normal",
+    }
+    answer = send(here, "/new", fields)
+    assert answer.status_code == 200, answer.text
+    assert "let contrast select a wrong one in at most" in answer.text
+    check_page(answer.text)
+    assert send(here, "/new", fields | {"gap": "0"}).status_code == 400
+
+
+def test_people_log_in_and_out(begin):
+    here = begin(failures=1e9)
+    viewer = here.post("/v1/keys", {"name": "ann", "role": "viewer"}).json()["secret"]
+    evaluator = here.post("/v1/keys", {"name": "app", "role": "evaluator"}).json()["secret"]
+    nobody = here.other("")
+    try:
+        assert nobody.get("/keys", headers=HTML).headers["location"] == "/login?next=%2Fkeys"
+        for secret, status in (("", 401), ("tp_no", 401), (evaluator, 403)):
+            answer = nobody.request("POST", "/login", content=f"key={secret}", headers=FORM)
+            assert answer.status_code == status
+            assert "set-cookie" not in answer.headers
+            check_page(answer.text)
+        other = nobody.request(
+            "POST", "/login", content=f"key={viewer}", headers=FORM | {"Sec-Fetch-Site": "cross-site"}
+        )
+        assert other.status_code == 403
+        for back, where in (
+            ("/experiments/a", "/experiments/a"),
+            ("//evil.example", "/"),
+            ("https://e.example", "/"),
+        ):
+            answer = nobody.request("POST", "/login", content=f"key={viewer}&next={back}", headers=FORM)
+            assert (answer.status_code, answer.headers["location"]) == (303, where)
+            assert "HttpOnly" in answer.headers["set-cookie"]
+        assert "ann, viewer" in nobody.get("/", headers=HTML).text
+        assert nobody.get("/keys", headers=HTML).status_code == 403
+        foreign = FORM | {"Sec-Fetch-Site": "cross-site"}
+        assert nobody.request("POST", "/logout", headers=foreign).status_code == 403
+        assert nobody.request("POST", "/logout", headers=FORM).headers["location"] == "/login"
+        assert nobody.get("/", headers=HTML).status_code == 303
+    finally:
+        nobody.close()
+
+
+def test_keys_are_made_and_taken_back(here):
+    made = send(here, "/keys", {"name": "shop", "role": "viewer", "experiments": "a\r\nb"})
+    (secret,) = re.findall(r"tp_[\w-]{43}", made.text)
+    check_page(made.text)
+    key = here.get("/v1/session", headers=bearer(secret)).json()
+    assert (key["name"], key["role"], key["experiments"]) == ("shop", "viewer", ["a", "b"])
+    assert secret not in look(here, "/keys").text
+    assert send(here, f"/keys/{key['id']}", {}).status_code == 303
+    assert here.get("/v1/session", headers=bearer(secret)).status_code == 401
+    assert send(here, "/keys", {"name": "", "role": "viewer"}).status_code == 400
+    assert send(here, "/keys", {"name": "x", "role": "king"}).status_code == 400
+
+
+def drop(here, text, name="log.csv", **fields):
+    head = {key: value for key, value in FORM.items() if key != "Content-Type"} | bearer(ADMIN)
+    return here.request("POST", "/analyze", files={"file": (name, text)}, data=fields, headers=head)
+
+
+def test_a_file_is_analysed(here):
+    answer = drop(here, LOG)
+    assert answer.status_code == 200, answer.text
+    page = check_page(answer.text)
+    assert "B" in answer.text[answer.text.index("<h1") :][:60]
+    assert "arm = variant, environment = day, reward = sales" in answer.text
+    assert len(page.all("svg")) >= 4
+    low = drop(here, LOG, minimize="yes", arm="variant").text
+    assert re.search(r"<h1[^>]*>A ", low)
+    kept = drop(here, LOG, do="file")
+    assert kept.headers["content-disposition"] == "attachment; filename*=UTF-8''log.csv.html"
+    assert "<style>" in kept.text  # needs nothing else
+
+
+def test_a_file_that_cannot_be_read_says_why(here):
+    for text, name, said in (
+        ("", "a.csv", "empty"),
+        ("x\n1\n", "a.csv", "which column"),
+        (LOG, "a.exe", "must be CSV"),
+        (LOG, "", "choose a file"),
+        (LOG, "a.db", "must be CSV"),
+        ("\x00\x01\x02", "a.parquet", "a.parquet"),
+        (LOG.replace("sales", "<b>"), "a.csv", ""),
+    ):
+        answer = drop(here, text, name)
+        assert answer.status_code in (200, 400), answer.text
+        assert "tideproof-" not in answer.text  # where it lay
+        check_page(answer.text)
+        assert said in answer.text or "choose" in said
+
+
+def test_a_file_may_be_so_large_only(begin):
+    here = begin(upload=1000)
+    assert drop(here, LOG[:900]).status_code in (200, 400)
+    assert drop(here, LOG * 3).status_code == 413
+    much = drop(here, LOG * 2000)
+    assert much.status_code == 413
+    assert "bytes at most" in much.text
+    check_page(much.text)
+
+
+def test_a_guarded_reader_opens_nothing_else(tmp_path):
+    from tideproof.frames.duck import Guard, session
+
+    mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
+    for each in (mine, other):
+        each.write_text("a,b\n1,2\n")
+    with session(guard=Guard(str(mine))) as run:
+        assert run(f"SELECT * FROM '{mine}'") == [(1, 2)]
+        for query in (
+            f"SELECT * FROM '{other}'",
+            f"COPY (SELECT 1) TO '{tmp_path}/made.csv'",
+            f"ATTACH '{tmp_path}/a.db'",
+            "INSTALL httpfs",
+            "SET enable_external_access = true",
+            "SET memory_limit = '100GB'",
+            f"SELECT * FROM glob('{tmp_path}/*')",
+        ):
+            with pytest.raises(Exception, match=r"(?i)disabled|locked|not allowed|cannot"):
+                run(query)
+    assert not (tmp_path / "made.csv").exists()
+
+
+def test_the_demo_falls_for_the_tide_and_tideproof_does_not(tmp_path):
+    """A seed of its own, on which nothing depends but the story that is told."""
+    from tideproof.serve import demo
+
+    here = Here(app_of(tmp_path), "")
+    try:
+        demo.prepare(here.app)
+        chance, service = random.Random(3), here.app.state.service
+        said = []
+        for day in range(demo.JOINS + 6):
+            demo.play(service, day, chance)
+            if day >= demo.BEHIND:
+                said.append(service.views.of(service.experiments.get(demo.NAME), demo.NAME))
+        assert all("too" in each["raw"] for each in said[: demo.JOINS - demo.BEHIND])
+        for each in said[-4:]:
+            assert each["arm"] == "Bold"
+            assert each["raw"].startswith("The raw mean would pick Playful: it falls for the tide")
+    finally:
+        here.close()
