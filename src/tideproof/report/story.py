@@ -154,6 +154,14 @@ def _salted(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
     yield f"the salt of units: {'set' if event.salt else 'deleted'}"
 
 
+def _exposed(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
+    yield f"seen: {_named(book, event.pulls)}"
+
+
+def _unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
+    yield "asked without an environment: the tide is followed by the rewards"
+
+
 def _carried(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
     yield "taken over from the file of an older version"
 
@@ -179,5 +187,7 @@ _SAID: dict[type[Any], Callable[[Any, Book, int], Iterator[str]]] = {
     e.Noted: _noted,
     e.Warmed: _warmed,
     e.Salted: _salted,
+    e.Exposed: _exposed,
+    e.Unlabelled: _unlabelled,
     e.Carried: _carried,
 }
