@@ -229,6 +229,11 @@ class RemoteExperiment:
         return str(self._info["direction"])
 
     @property
+    def tide(self) -> str:
+        """What is known of it: `"labels"`, `"hidden"` or `"both"`; `"auto"` until the first ask says."""
+        return str(self._info["tide"])
+
+    @property
     def scale(self) -> str:
         """On which the policy compares arms."""
         return str(self._info["scale"])

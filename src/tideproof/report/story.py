@@ -158,6 +158,10 @@ def _exposed(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
     yield f"seen: {_named(book, event.pulls)}"
 
 
+def _unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
+    yield "asked without an environment: the tide is followed by the rewards"
+
+
 def _carried(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
     yield "taken over from the file of an older version"
 
@@ -184,5 +188,6 @@ _SAID: dict[type[Any], Callable[[Any, Book, int], Iterator[str]]] = {
     e.Warmed: _warmed,
     e.Salted: _salted,
     e.Exposed: _exposed,
+    e.Unlabelled: _unlabelled,
     e.Carried: _carried,
 }

@@ -39,6 +39,7 @@ def experiment(run: Experiment, name: str) -> dict[str, Any]:
         "policy": run.policy.label,
         "seed": created.seed,
         "direction": created.direction,
+        "tide": run.tide,
         "rewards": options.get("rewards", "normal"),
         "scale": run.scale,
         **{word: options.get(word) for word in ("confidence", "rule", "lease", "default", "reserve")},

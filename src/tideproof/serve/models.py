@@ -44,6 +44,7 @@ class NewExperiment(Body):
     rule: Literal["calibrated", "proven"] | None = None
     seed: Annotated[StrictInt, Field(ge=0, le=2**64 - 1)] = 0
     direction: Literal["maximize", "minimize"] = "maximize"
+    tide: Literal["auto", "labels", "hidden", "both"] = "auto"
     rewards: Literal["normal", "conversions", "counts", "money"] = "normal"
     scale: Literal["auto", "difference", "ratio", "odds"] = "auto"
     limits: tuple[Number, Number] | None = None
@@ -72,6 +73,7 @@ class ExperimentInfo(BaseModel):
     policy: str
     seed: int
     direction: str
+    tide: str
     rewards: str
     scale: str
     confidence: float | None
