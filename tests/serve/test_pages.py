@@ -236,6 +236,17 @@ def test_what_happens_is_on_the_page_at_once(here):
     assert "a sale began" in look(here, "/experiments/shop").text
 
 
+def test_an_experiment_without_labels_has_a_page(here):
+    here.post("/v1/experiments", {"name": "hidden", "arms": ["A", "B"], "budget": 90})
+    run, noise = here.app.state.service.experiments.get("hidden"), random.Random(0)
+    for step in range(60):
+        pull = run.ask()
+        run.tell(pull, 5.0 * (step > 30) + 3.0 * (pull.arm == "B") + noise.gauss(0.0, 1.0))
+    page = here.get("/experiments/hidden", headers=HTML)
+    assert page.status_code == 200
+    assert re.search(r"B leads A by [0-9.]+ \[[0-9.]+, [0-9.]+\], budget at 66 %", page.text)
+
+
 def test_an_experiment_is_changed(here):
     played(here, "shop")
     path = "/experiments/shop"

@@ -28,7 +28,7 @@ from tideproof.report.over_time import lead_axis, lead_info, raw_pick, shares_in
 from tideproof.report.story import story
 from tideproof.serve import described
 from tideproof.stats.cells import Cells
-from tideproof.words import counted, listed_groups
+from tideproof.words import counted, listed_groups, rounded
 
 EVENTS = 30  # of the history
 OLDEST = 8  # pulls out that are named
@@ -73,14 +73,14 @@ class Moment(NamedTuple):
     Attributes
     ----------
     info : what it is.
-    found, cells, limits, known : what it would select, and what that is judged by.
+    found, fit, limits, known : what it would select, and what that is judged by.
     every : makes the cells of all arms, of retired ones too; None if nothing was told.
     progress, told : how far it has come, and what its events say.
     """
 
     info: dict[str, Any]
     found: Recommendation
-    cells: Any
+    fit: Any
     limits: Any
     known: Facts
     every: Callable[[], Cells] | None
@@ -90,18 +90,18 @@ class Moment(NamedTuple):
 
 @locked
 def _moment(run: Experiment, name: str) -> Moment:
-    found, cells, limits, known = run._evidence()
+    found, fit, limits, known = run._evidence("exchangeable")
     info = described.experiment(run, name)
-    every = run._cells(range(len(run.arms))) if known.environments else None
-    return Moment(info, found, cells, limits, known, every, _progress(run, info), _told_of(run))
+    drawn = known.environments and not run._follows  # a tide that is followed has no cells
+    every = run._cells(range(len(run.arms))) if drawn else None
+    return Moment(info, found, fit, limits, known, every, _progress(run, info), _told_of(run))
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
     """Return everything of an experiment that somebody who looks wants to know; counts as no look."""
-    info, found, cells, limits, known, every, progress, told = _moment(run, name)
+    info, found, judged_by, limits, known, every, progress, told = _moment(run, name)
     if found.arm is not None:
-        judged = run._fitted(cells(), anytime=found.anytime and limits is None)
-        found = judge(found, judged, limits)
+        found = judge(found, judged_by(), limits)
     remarks = found.remarks + run._watch.remarks(run._state.events, known, found.groups, looking=False)
     fit = _fit(run, every, found.anytime)
     made: dict[str, Any] = {
@@ -156,7 +156,7 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
         return "Nothing has been told yet"
     if found.arm is None:
         return f"Arms cannot be compared yet: {listed_groups(found.groups)} never ran in the same environment"
-    lead = f" by {_lead(found, fit)}" if found.margin is not None and fit is not None else ""
+    lead = f" by {_lead(found, fit)}" if found.margin is not None else ""
     if found.sure and (found.low or 0.0) <= 0.0:  # the rule is sharper: an interval beside it would puzzle
         lead = lead.partition(" [")[0]
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
@@ -189,15 +189,19 @@ def raw_sentence(fit: Fit, arm: str | None) -> str:
     return f"The raw mean would pick {raw}: it falls for the tide. With the tide taken out {arm} leads."
 
 
-def _lead(found: Recommendation, fit: Fit) -> str:
+def _lead(found: Recommendation, fit: Fit | None) -> str:
     """Return a margin and its interval."""
-    figures, low, high = of_gaps(fit), found.low, found.high
+    low, high = found.low, found.high
+    if fit is None:  # of a tide that is followed
+        ends = "" if low is None or high is None else f" [{rounded(low)}, {rounded(high)}]"
+        return f"{rounded(found.margin or 0.0)}{ends}"
+    figures = of_gaps(fit)
     said = figures.within(found.margin or 0.0, low, high)
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return said
     digits = figures.digits(low, high)
-    ends = [figures._bare(x, digits, "") for x in (low, high)]
-    return f"{said} [{ends[0]}, {ends[1]}]"
+    bare = [figures._bare(x, digits, "") for x in (low, high)]
+    return f"{said} [{bare[0]}, {bare[1]}]"
 
 
 def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
