@@ -226,7 +226,8 @@ def test_all_numbers_of_a_page_are_of_one_moment(here):
         stop.set()
         client.join()
     said, found = here.app.state.service.views.of(run, "shop"), run.recommend()
-    assert said["sentence"].startswith(f"{found.arm} leads {found.runner_up} by {found.margin:.1g}")
+    leads = re.match(rf"{found.arm} leads {found.runner_up} by (\S+) \[", said["sentence"])
+    assert float(leads[1]) == pytest.approx(found.margin, rel=0.1)  # as many digits as the interval has
 
 
 def test_what_happens_is_on_the_page_at_once(here):
