@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -23,9 +22,10 @@ from tideproof.serve.keys import Key
 from tideproof.serve.problems import RESPONSES, Problem, problem_of
 from tideproof.serve.rights import Right
 from tideproof.serve.service import Service, service_of
+from tideproof.serve.streaming import following, message, streamed
 from tideproof.words import printable
 
-PAUSE, BEAT = 0.5, 15.0  # seconds between two looks, and until a stream says that it is still there
+PAUSE = 0.5  # seconds between two looks
 Evaluator = Annotated[Key, needs(Right.EVALUATE)]
 
 
@@ -120,11 +120,18 @@ async def stream(
     if key is None:
         raise Problem(404, "there is no such stream any more: evaluate all flags again")
     service.visitors.check()
-    return StreamingResponse(
-        _changes(service, key, last or seen),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+    known = last or seen
+
+    async def more() -> list[str]:
+        nonlocal known
+        found = service.flags.known_version(key)
+        found = await service.call(service.flags.version, key) if found is None else found
+        if found == known:
+            return []
+        known = found
+        return [message(found, "message", {"type": "refetchEvaluation", "etag": found})]
+
+    return streamed(following(service, key, service.visitors, more, lambda: asyncio.sleep(PAUSE)))
 
 
 def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
@@ -133,27 +140,6 @@ def _streams(service: Service, key: Key) -> list[dict[str, Any]]:
         return []
     ticket, seen = service.keys.ticket(key, service.settings.session), service.flags.version(key)
     return [{"type": "sse", "endpoint": {"requestUri": f"/ofrep/v1/stream?ticket={ticket}&seen={seen}"}}]
-
-
-async def _changes(service: Service, key: Key, seen: str) -> AsyncIterator[str]:
-    with service.visitors.following():
-        yield ": here\n\n"
-        beat = time.monotonic()
-        while not service.stopping:
-            if not service.keys.fresh:
-                await service.call(service.keys.read)
-            if not service.keys.is_valid(key.id):
-                return
-            known = service.flags.known_version(key)
-            found = await service.call(service.flags.version, key) if known is None else known
-            if found != seen:
-                seen, beat = found, time.monotonic()
-                said = json.dumps({"type": "refetchEvaluation", "etag": found})
-                yield f"id: {found}\nevent: message\ndata: {said}\n\n"
-            elif time.monotonic() - beat > BEAT:
-                beat = time.monotonic()
-                yield ": still here\n\n"
-            await asyncio.sleep(PAUSE)
 
 
 def _wrong(error: RequestValidationError) -> tuple[str, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -19,14 +17,14 @@ from tideproof.serve.export import exported
 from tideproof.serve.keys import Key
 from tideproof.serve.problems import RESPONSES
 from tideproof.serve.rights import Right
-from tideproof.serve.service import Service, service_of
+from tideproof.serve.service import service_of
+from tideproof.serve.streaming import following, message, streamed
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"], responses=RESPONSES)
 
 Reader = Annotated[Key, needs(Right.READ)]
 After = Annotated[int, Query(ge=0, le=m.WHOLE, description="Number of the last event that is known.")]
 
-BEAT = 15.0  # seconds after which a stream says that it is still there
 PAGE = 500  # events that a stream reads at once
 CHUNK = 2**16  # characters of a file at once
 
@@ -99,33 +97,15 @@ async def stream(
     if last is not None and last.isascii() and last.isdigit():
         after = int(last[:15])
     service.feed.check()
-    return StreamingResponse(
-        _followed(service, key, name, after),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
 
+    async def more() -> list[str]:
+        nonlocal after
+        found = await service.call(service.experiments.entries, name, after, PAGE)
+        after = found[-1].seq if found else after
+        said = (described.event(entry) for entry in found)
+        return [message(each["seq"], each["kind"], each) for each in said]
 
-async def _followed(service: Service, key: Key, name: str, after: int) -> AsyncIterator[str]:
-    with service.feed.following():
-        yield ": here\n\n"
-        beat = time.monotonic()
-        while not service.stopping:
-            if not service.keys.fresh:
-                await service.call(service.keys.read)
-            if not service.keys.is_valid(key.id):
-                return
-            found = await service.call(service.experiments.entries, name, after, PAGE)
-            for entry in found:
-                said = described.event(entry)
-                yield f"id: {entry.seq}\nevent: {said['kind']}\ndata: {json.dumps(said)}\n\n"
-            if found:
-                after, beat = found[-1].seq, time.monotonic()
-                continue
-            if time.monotonic() - beat > BEAT:
-                beat = time.monotonic()
-                yield ": still here\n\n"
-            await service.feed.wait(name)
+    return streamed(following(service, key, service.feed, more, lambda: service.feed.wait(name)))
 
 
 @router.get(
