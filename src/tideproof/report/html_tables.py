@@ -24,19 +24,20 @@ class Heading(NamedTuple):
 
 Headings = Mapping[str, Heading]  # of each column
 
-# Sorts by the numbers as they are shown; what has none stands last. Equal ones stay in the order of the page.
-SCRIPT = """
-for (const table of document.querySelectorAll("table")) {
-  table.querySelectorAll("th").forEach((head, place) => {
+# Makes a table sortable by the numbers as they are shown; what has none stands last, and equal ones stay in
+# the order of the page. Pages of the service have it, too.
+SORTABLE = """
+function sortable(table) {
+  table.querySelectorAll("thead th").forEach((head, place) => {
     const button = document.createElement("button");
+    button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
-    button.onclick = () => {
+    button.addEventListener("click", () => {
       const text = head.hasAttribute("data-text"), was = head.getAttribute("aria-sort");
       const down = was ? was === "ascending" : !text, body = table.tBodies[0];
       const key = row => {
-        const said = row.cells[place].textContent;
-        const number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
+        const said = row.cells[place].textContent, number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
         return text ? said : number ? parseFloat(number[0].replaceAll(",", "")) : NaN;
       };
       const rows = [...body.rows].map(row => [key(row), row]);
@@ -45,13 +46,14 @@ for (const table of document.querySelectorAll("table")) {
         if (isNaN(a) || isNaN(b)) return isNaN(a) - isNaN(b);
         return down ? b - a : a - b;
       });
-      table.querySelectorAll("th").forEach(other => other.removeAttribute("aria-sort"));
+      table.querySelectorAll("thead th").forEach(other => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       body.append(...rows.map(([, row]) => row));
-    };
+    });
   });
 }
 """
+SCRIPT = SORTABLE + 'document.querySelectorAll("table").forEach(sortable);\n'
 
 _TEXT = ' data-text=""'
 _WIDE = 30  # letters of a name that stand on one line where there is room

@@ -15,6 +15,7 @@ from tideproof.draw.palette import css
 from tideproof.errors import TideproofError
 from tideproof.live import events as e
 from tideproof.report.experiments import standing
+from tideproof.report.html_tables import SORTABLE
 from tideproof.report.live import live_report
 from tideproof.serve.access import needs
 from tideproof.serve.keys import Key
@@ -131,8 +132,12 @@ async def static(file: str, nobody: Anybody) -> Response:
     if media is None or "/" in file or "\\" in file or not place.is_file():
         raise Problem(404, f"there is no file {file!r}", "UnknownName")
     text = place.read_text(encoding="utf-8")
+    if media == "text/css":
+        text = css() + text
+    if file == "pages.js":
+        text += SORTABLE
     return Response(
-        css() + text if media == "text/css" else text,
+        text,
         media_type=media,
         headers={"Cache-Control": "public, max-age=300"},
     )

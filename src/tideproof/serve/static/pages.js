@@ -46,32 +46,6 @@ function again(table, place, down) {
   for (let i = 0; head && i < 2 && head.ariaSort !== (down ? "descending" : "ascending"); i++) head.firstChild.click();
 }
 
-function sortable(table) {
-  table.querySelectorAll("thead th").forEach((head, place) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...head.childNodes);
-    head.append(button);
-    button.addEventListener("click", () => {
-      const text = head.hasAttribute("data-text"), was = head.getAttribute("aria-sort");
-      const down = was ? was === "ascending" : !text, body = table.tBodies[0];
-      const key = row => {
-        const said = row.cells[place].textContent, number = said.match(/-?[0-9,.]+(e[-+]?[0-9]+)?/);
-        return text ? said : number ? parseFloat(number[0].replaceAll(",", "")) : NaN;
-      };
-      const rows = [...body.rows].map(row => [key(row), row]);
-      rows.sort(([a], [b]) => {
-        if (text) return (down ? -1 : 1) * a.localeCompare(b, undefined, {numeric: true});
-        if (isNaN(a) || isNaN(b)) return isNaN(a) - isNaN(b);
-        return down ? b - a : a - b;
-      });
-      table.querySelectorAll("thead th").forEach(other => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      body.append(...rows.map(([, row]) => row));
-    });
-  });
-}
-
 function droppable(form) {
   const input = form.querySelector("input[type=file]");
   for (const name of ["dragenter", "dragover"]) {
