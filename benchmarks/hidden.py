@@ -6,7 +6,9 @@
 Worlds: "jumps", the paper's scenarios, relative to `contrast` with labels and to raw round robin; "none", no
 tide at all, and "smooth", both relative to `contrast` in the world without a tide, which is what a policy would
 do that is told the tide exactly. MDM and slippage, 20 K and 40 K pulls. A ratio of PICS counts in the
-geometric mean if the policy that knows more errs at least ten times. "speed" prints what a step costs.
+geometric mean if the policy that knows more errs at least ten times. "detectors": beside policies that notice
+changes and begin anew (benchmarks/cusum_lucb.py), of twelve variants the one that errs least, cell by cell.
+"speed" prints what a step costs.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+
+from cusum_lucb import POLICY as CUSUM
 
 import tideproof as tp
 
@@ -77,6 +81,36 @@ def show(found, replications):
         )
 
 
+def detectors(policy, arms, replications, engine, seed):
+    """Print errors beside those of the detector that does best, in each cell."""
+    variants = [
+        tp.policy(
+            CUSUM, selection=rule, m=m, slack=slack, threshold=h, label=f"{rule}, m {m}, threshold {h:g}"
+        )
+        for rule in ("pooled", "recent", "most-played")
+        for m, slack, h in ((1, 1.0, 3.0), (2, 1.0, 5.0), (2, 1.5, 8.0), (4, 1.0, 6.0))
+    ]
+    ratios = []
+    print(
+        "| world | means | arms | pulls | ours | best detector | | ratio |\n|---|---|---|---|---|---|---|---|"
+    )
+    for K in arms:
+        for make in (tp.mdm, tp.slippage):
+            for name, _, hidden, _ in worlds(make, K, ["jumps"]):
+                budgets = [20 * K, 40 * K]
+                study = tp.simulate(hidden, [policy, *variants], budgets, replications, seed, engine=engine)
+                for place, budget in enumerate(budgets):
+                    mine = study.pics(policy)[place]
+                    least, which = min((study.pics(each.label)[place], each.label) for each in variants)
+                    ratios.append(max(mine, 0.5 / replications) / least)
+                    print(
+                        f"| {name} | {make.__name__} | {K} | {budget} | {mine:.5f} | {least:.5f} | {which} "
+                        f"| {ratios[-1]:.3f} |",
+                        flush=True,
+                    )
+    print(f"\ngeometric mean {mean(ratios):.3f} (bar 0.7), worst cell {max(ratios):.3f}")
+
+
 def speed(policy, arms, replications):
     """Print what a step costs on one core, relative to the same policy with labels: the best of five turns."""
     for K in arms:
@@ -101,13 +135,15 @@ if __name__ == "__main__":
     parser.add_argument("--replications", type=int, default=4000)
     parser.add_argument("--policy", default="hidden:contrast")
     parser.add_argument("--arms", default="5,10")
-    parser.add_argument("--worlds", default="jumps,none,smooth", help="and speed")
+    parser.add_argument("--worlds", default="jumps,none,smooth", help="and detectors, speed")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--seed", type=int, default=24, help="constants were chosen with 23")
     given = parser.parse_args()
     wanted, counts = given.worlds.split(","), [int(K) for K in given.arms.split(",")]
     if "speed" in wanted:
         speed(given.policy, counts, given.replications)
+    if "detectors" in wanted:
+        detectors(given.policy, counts, given.replications, given.engine, given.seed)
     found = list(rows(given.policy, counts, wanted, given.replications, given.engine, given.seed))
     if found:
         show(found, given.replications)

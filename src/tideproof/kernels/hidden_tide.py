@@ -1,7 +1,7 @@
 """A tide that nobody announces: several paths of it, followed at once, and what they say together.
 
 Whether the tide jumped before a pull is often seen only later, and where jumps are frequent so is how large
-the noise is. So of each kind of tide (`kernels.tide_paths`) up to three paths are followed: when a reward
+the noise is. So of each kind of tide (`kernels.tide_paths`) up to four paths are followed: when a reward
 comes in, the path with most doubt about a jump is split if a place is free or held by a less likely one, and
 all others make one normal of both possibilities. Paths are weighted by the likelihood of the rewards, noise
 variance integrated out, and what policies read is the mean and covariance of all of them.
@@ -36,7 +36,7 @@ from tideproof.kernels.tide_paths import (
 DOUBT = 1e-2  # the least part of a kind's best path that is worth a path of its own
 LEAST = 1e-3  # ... that is followed any longer
 FLOOR = 1e-26  # no kind becomes less likely, so that one whose time comes later is found
-QUIET = 1e-8  # a kind that is less likely has one path only
+QUIET = 1e-6  # a kind that is less likely has one path only
 HEARD = 1e-3  # paths that are less likely are not heard
 
 

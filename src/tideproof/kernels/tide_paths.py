@@ -33,7 +33,7 @@ JUMPS = (0.5, 3.0, 0.5, 0.5)
 CALMS = (14.5, 3.0, 14.5, 14.5)
 PRIOR = (1.0, 0.1, 0.1, 0.1)
 KINDS = 4
-EACH = 3  # paths of each kind
+EACH = 4  # paths of each kind
 PATHS = KINDS * EACH
 
 JUMP = 66.0  # prior variance of a jump, in noise variances,

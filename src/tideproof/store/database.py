@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
@@ -26,7 +26,6 @@ OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connection
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
 _PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: at first, and later
 _TURN = 0.2  # seconds after which one who waits tries as often as at first: nobody waits for ever
-_FOLLOW = 0.02  # seconds between two looks at what others do: to look at every change keeps all awake
 _PAGES = 1000  # that are copied between two looks at a clock
 PRAGMAS = {
     "journal_mode": "wal",
@@ -40,6 +39,13 @@ PRAGMAS = {
 _inherited: list[Any] = []  # of another process: to close them here would drop locks
 
 
+class Version(NamedTuple):
+    """A number that changes with the file, counted anew by each connection."""
+
+    connection: int
+    number: int
+
+
 class Database:
     """One file, and a connection to it that does not outlive a fork."""
 
@@ -48,7 +54,7 @@ class Database:
         self.path, self._read_only = os.path.abspath(path), read_only
         warn_of_network(self.path)
         self._connection: apsw.Connection | None = None
-        self._process = 0
+        self._process = self._opens = 0
 
     @property
     def connection(self) -> apsw.Connection:
@@ -62,6 +68,7 @@ class Database:
         if self._connection is None:
             self._process = os.getpid()
             self._connection = self._opened()
+            self._opens += 1
             hold(self, self.path)
         return self._connection
 
@@ -90,30 +97,38 @@ class Database:
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
         """Lock out all other writers; `waiting` is called while they write."""
-        connection, begun = self.connection, time.monotonic()
-        follow, pause = begun + _FOLLOW, _PAUSE
-        while True:
-            connection.set_busy_timeout(0)
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except apsw.BusyError as error:
-                if time.monotonic() > begun + PATIENCE:
-                    raise self._said(error) from error
-            except apsw.Error as error:
-                raise self._said(error) from error
-            finally:
-                connection.set_busy_timeout(int(PATIENCE * 1000))
-            if time.monotonic() > follow:
+        connection, begun, pause = self.connection, time.monotonic(), _PAUSE
+        connection.set_busy_timeout(0)
+        try:
+            while True:
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    return
+                except apsw.BusyError:
+                    if time.monotonic() > begun + PATIENCE:
+                        raise
+                time.sleep(random.random() * pause)
+                pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
                 waiting()
-                follow = time.monotonic() + _FOLLOW
-            time.sleep(random.random() * pause)
-            pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
+        except apsw.Error as error:
+            raise self._said(error) from error
+        finally:
+            connection.set_busy_timeout(int(PATIENCE * 1000))
 
     def roll_back(self) -> None:
         """End a transaction without a trace, if there is one."""
-        if self._connection is not None and self._connection.in_transaction:
+        if self.is_locked:
             self.run("ROLLBACK")
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a transaction of this process is open."""
+        return self._connection is not None and self._connection.in_transaction
+
+    @property
+    def version(self) -> Version:
+        """Which version of the file was seen last: in a transaction, the one that is there."""
+        return Version(self._opens, self.connection.data_version())
 
     def faults(self) -> list[str]:
         """Return what is wrong with the file, a sentence each."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tideproof.errors import InputError
-from tideproof.store.database import Database
+from tideproof.store.database import Database, Version
 from tideproof.store.place import MARKS, Answer, Entry, Listed, Snapshot, Whole, Writer, digest
 from tideproof.store.urls import sqlite_path
 
@@ -93,11 +93,17 @@ class SqliteLog:
 
     def __init__(self, database: Database, experiment: int) -> None:
         self.database, self._id = database, experiment
+        self._end: tuple[int, Version] = 0, Version(0, 0)  # the last entry, and in which version of the file
+        self._added = 0  # the last entry of the transaction
 
     def read(self, after: int, upto: int | None = None) -> list[Entry]:
         """Return the entries behind number `after`."""
+        if upto is None and self.database.is_locked and self._end == (after, self.database.version):
+            return []
         rows = self.database.run(_READ, (self._id, after, _END if upto is None else upto))
         found = list(map(Entry._make, rows))
+        if upto is None:
+            self._end = found[-1].seq if found else after, self.database.version
         for place, each in enumerate(found):
             if each.record.startswith('["Salted"'):
                 found[place] = each._replace(salt=self._salt("seq = ?", each.seq))
@@ -127,6 +133,7 @@ class SqliteLog:
         for each in entries:
             if each.record.startswith('["Salted"'):
                 self._set_salt(each)
+        self._added = entries[-1].seq if entries else 0
         if answers:
             rows = [(self._id, *answer) for answer in answers]
             self.database.many("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", rows)
@@ -155,9 +162,12 @@ class SqliteLog:
     def commit(self) -> None:
         """Make the transaction last."""
         self.database.run("COMMIT")
+        if self._added:
+            self._end, self._added = (self._added, self.database.version), 0
 
     def roll_back(self) -> None:
         """Forget the transaction, if there is one."""
+        self._added = 0
         self.database.roll_back()
 
     def snapshot(self, mark: str, upto: int | None = None) -> Snapshot | None:

@@ -1,0 +1,203 @@
+"""CUSUM-LUCB: notice a change of any arm's mean, forget everything, and begin anew: how the field does it.
+
+Each arm's first `m` rewards since the last alarm give its level; from then on two sums of what rewards are above
+or below it by more than `slack`, cut off at 0, raise the alarm when one exceeds `threshold`. An alarm of any arm
+forgets all arms, for the changes are known to hit all. Pulls go to the leader and its most promising
+challenger by what was told since the alarm, with noise known to have variance 1 (nobody tells that to ours).
+
+Liu, Lee, Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit problem,
+AAAI, for CUSUM with restarts; Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for
+tackling piecewise-stationary bandits, JMLR, for global restarts; Kalyanakrishnan et al. (2012) for LUCB.
+They earn rewards and select nothing: `recent` selects the largest mean since the last alarm, `pooled` the largest
+mean of rewards less the mean of all rewards between the same two alarms, `most-played` the arm they like.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tideproof.plugin import (
+    LOWEST,
+    MOST_PLAYED,
+    Float1,
+    FloatK,
+    Int1,
+    Policy,
+    Selection,
+    argmax,
+    argmax_in_lane,
+    kernel,
+)
+
+
+class Params(NamedTuple):
+    """Rewards that give an arm's level, what a mean may be off, when to raise the alarm, pulls at the start."""
+
+    m: float
+    slack: float
+    threshold: float
+
+
+class State(NamedTuple):
+    """What is known since the last alarm, and of all between two alarms.
+
+    Attributes
+    ----------
+    count, mean : (K,) of rewards since the last alarm.
+    level, above, below : (K,) of CUSUM.
+    size, total : (1,) of all rewards since the last alarm.
+    before, weight : (K,) sum of differences to the mean of all, and their number, of what was forgotten.
+    leader, challenger, half : (1,) the pair to play next, and whether one of it was played.
+    bounds : (K,) to work on.
+    """
+
+    count: FloatK
+    mean: FloatK
+    level: FloatK
+    above: FloatK
+    below: FloatK
+    size: Float1
+    total: Float1
+    before: FloatK
+    weight: FloatK
+    leader: Int1
+    challenger: Int1
+    half: Int1
+    bounds: FloatK
+
+
+def configure(
+    arms: int,
+    horizon: int | None,
+    selection: str,
+    *,
+    m: int = 2,
+    slack: float = 1.0,
+    threshold: float = 6.0,
+) -> Params:
+    """Set m, the slack and the threshold, both in standard deviations of noise."""
+    return Params(float(m), slack, threshold)
+
+
+@kernel
+def ask(params, state, data, slot, draw):
+    """Return an arm that is not known since the alarm, or one of the pair."""
+    for i in range(data.pulls.size):
+        if state.count[i] < 1.0:
+            return _least_known(state)
+    return state.challenger[0] if state.half[0] == 1 else state.leader[0]
+
+
+@kernel
+def _least_known(state):
+    first = 0
+    for i in range(state.count.size):
+        if state.count[i] < state.count[first]:
+            first = i
+    return first
+
+
+@kernel
+def tell(params, state, data, slot, arm, n, draw):
+    """Take in a reward; raise the alarm; plan the next pair."""
+    if data.told[0] == 0:
+        return
+    x = data.reward[0]
+    if _is_alarm(params, state, arm, x):
+        _forget(state)
+    state.count[arm] += 1.0
+    state.mean[arm] += (x - state.mean[arm]) / state.count[arm]
+    if state.count[arm] <= params.m:
+        state.level[arm] = state.mean[arm]
+    state.size[0] += 1.0
+    state.total[0] += x
+    state.half[0] = 1 - state.half[0]
+    if state.half[0] == 0:
+        _plan(state, draw)
+
+
+@kernel
+def _is_alarm(params, state, arm, x):
+    if state.count[arm] < params.m:
+        return False
+    away = x - state.level[arm]
+    state.above[arm] = max(0.0, state.above[arm] + away - params.slack)
+    state.below[arm] = max(0.0, state.below[arm] - away - params.slack)
+    return max(state.above[arm], state.below[arm]) > params.threshold
+
+
+@kernel
+def _forget(state):
+    centre = state.total[0] / state.size[0]
+    for i in range(state.count.size):
+        state.before[i] += state.count[i] * (state.mean[i] - centre)
+        state.weight[i] += state.count[i]
+        state.count[i] = 0.0
+        state.mean[i] = 0.0
+        state.level[i] = 0.0
+        state.above[i] = 0.0
+        state.below[i] = 0.0
+    state.size[0] = 0.0
+    state.total[0] = 0.0
+
+
+@kernel
+def _plan(state, draw):
+    for i in range(state.count.size):
+        state.bounds[i] = state.mean[i] if state.count[i] > 0.0 else LOWEST
+    leader = argmax(state.bounds, draw)
+    for i in range(state.count.size):
+        root = math.sqrt(2.0 * math.log(max(state.size[0], 2.0)) / max(state.count[i], 1.0))
+        state.bounds[i] = state.mean[i] + root if i != leader else LOWEST
+    state.leader[0] = leader
+    state.challenger[0] = argmax_in_lane(state.bounds, draw, 1)
+
+
+@kernel
+def _always(data):
+    return True
+
+
+@kernel
+def _recent(params, state, data, draw):
+    best = 0
+    for i in range(state.count.size):
+        mine = state.mean[i] if state.count[i] > 0.0 else LOWEST
+        most = state.mean[best] if state.count[best] > 0.0 else LOWEST
+        if mine > most:
+            best = i
+    return best
+
+
+@kernel
+def _pooled(params, state, data, draw):
+    centre = state.total[0] / max(state.size[0], 1.0)
+    best, highest = 0, LOWEST
+    for i in range(state.count.size):
+        number = state.weight[i] + state.count[i]
+        value = (state.before[i] + state.count[i] * (state.mean[i] - centre)) / max(number, 1.0)
+        if number > 0.0 and value > highest:
+            best, highest = i, value
+    return best
+
+
+RECENT = Selection("recent", "the largest mean since the last alarm", _recent, _always, frozenset({"reward"}))
+POOLED = Selection(
+    "pooled", "the largest difference to who ran at the same time", _pooled, _always, frozenset({"reward"})
+)
+
+POLICY = Policy(
+    name="cusum-lucb",
+    idea="notices changes by CUSUM, forgets everything, and plays leader and challenger",
+    reference="Liu, Lee, Shroff 2018",
+    State=State,
+    configure=configure,
+    ask=ask,
+    tell=tell,
+    minimum=lambda arms, params: arms,
+    selections=(POOLED, RECENT, MOST_PLAYED),
+    reads=frozenset({"reward"}),
+    needs_horizon=False,
+    shift_aware=False,
+)
