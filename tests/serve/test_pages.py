@@ -246,6 +246,8 @@ def test_an_experiment_without_labels_has_a_page(here):
     page = here.get("/experiments/hidden", headers=HTML)
     assert page.status_code == 200
     assert re.search(r"B leads A by [0-9.]+ \[[0-9.]+, [0-9.]+\], budget at 66 %", page.text)
+    assert "The tide that was followed" in page.text
+    assert [row["class"] for row in check_page(page.text).all("polyline")] == ["tide"]
 
 
 def test_an_experiment_is_changed(here):

@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tideproof.draw.lead import draw_lead
 from tideproof.draw.shares import draw_shares
 from tideproof.errors import InputError, NotComparable
@@ -19,10 +21,14 @@ from tideproof.live.experiment import Experiment
 from tideproof.live.handle import locked
 from tideproof.live.judgement import judge
 from tideproof.live.nearness import nearness
+from tideproof.live.pull import DEFAULTED, TOLD
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts
+from tideproof.live.tide_fit import TideFit
 from tideproof.report.analysis import Analysis, analyse
 from tideproof.report.arms_table import arm_columns, chance
+from tideproof.report.followed import Rewards, columns_of, tide_card
+from tideproof.report.followed import raw_pick as followed_raw_pick
 from tideproof.report.html_report import Card, cards
 from tideproof.report.over_time import lead_axis, lead_info, raw_pick, shares_info
 from tideproof.report.story import story
@@ -75,6 +81,7 @@ class Moment(NamedTuple):
     info : what it is.
     found, fit, limits, known : what it would select, and what that is judged by.
     every : makes the cells of all arms, of retired ones too; None if nothing was told.
+    rewards : those told so far, where the tide is followed.
     progress, told : how far it has come, and what its events say.
     """
 
@@ -84,6 +91,7 @@ class Moment(NamedTuple):
     limits: Any
     known: Facts
     every: Callable[[], Cells] | None
+    rewards: Rewards | None
     progress: list[Progress]
     told: dict[str, Any]
 
@@ -94,14 +102,29 @@ def _moment(run: Experiment, name: str) -> Moment:
     info = described.experiment(run, name)
     drawn = known.environments and not run._follows  # a tide that is followed has no cells
     every = run._cells(range(len(run.arms))) if drawn else None
-    return Moment(info, found, fit, limits, known, every, _progress(run, info), _told_of(run))
+    rewards = _rewards(run) if known.environments and run._follows else None
+    return Moment(info, found, fit, limits, known, every, rewards, _progress(run, info), _told_of(run))
+
+
+def _rewards(run: Experiment) -> Rewards:
+    """Return the told rewards of arms that are played, in the order of their pulls."""
+    book = run._state.book
+    place = {arm: i for i, arm in enumerate(book.arms[number] for number in book.active)}
+    told = [
+        (place[pull.arm], reward)
+        for pull, reward, status in zip(book.pulls, book.rewards, book.status, strict=True)
+        if status in (TOLD, DEFAULTED) and reward is not None and pull.arm in place
+    ]
+    arm, reward = zip(*told, strict=True) if told else ((), ())
+    return Rewards(np.array(arm, np.int64), np.array(reward, np.float64))
 
 
 def view(run: Experiment, name: str) -> dict[str, Any]:
     """Return everything of an experiment that somebody who looks wants to know; counts as no look."""
-    info, found, judged_by, limits, known, every, progress, told = _moment(run, name)
-    if found.arm is not None:
-        found = judge(found, judged_by(), limits)
+    info, found, judged_by, limits, known, every, rewards, progress, told = _moment(run, name)
+    judged = judged_by() if found.arm is not None else None
+    if judged is not None:
+        found = judge(found, judged, limits)
     remarks = found.remarks + run._watch.remarks(run._state.events, known, found.groups, looking=False)
     fit = _fit(run, every, found.anytime)
     made: dict[str, Any] = {
@@ -115,11 +138,14 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         "progress": progress,
         "warnings": [_capital(remark) for remark in remarks],
         "columns": [],
+        "followed": False,
         "cards": [],
         "answers": [],
         "raw": "",
         **told,
     }
+    if isinstance(judged, TideFit) and rewards is not None:
+        made |= _of_followed(judged, rewards)
     if fit is None:
         return made
     analysis = analyse(fit)
@@ -129,6 +155,18 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     made["answers"] = analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
     made["cards"] = pictures(analysis)
     return made
+
+
+def _of_followed(fit: TideFit, told: Rewards) -> dict[str, Any]:
+    """Return what is shown of arms and tide where the tide is followed."""
+    raw = told.raw_means(len(fit.names))
+    card = tide_card(fit, told)
+    return {
+        "columns": columns_of(fit, raw),
+        "raw": said_of_raw(followed_raw_pick(fit, raw), fit.best),
+        "cards": [card] if card is not None else [],
+        "followed": True,
+    }
 
 
 def pictures(analysis: Analysis) -> list[Card]:
@@ -183,7 +221,11 @@ def in_short(run: Experiment) -> str:
 
 def raw_sentence(fit: Fit, arm: str | None) -> str:
     """Say what the raw mean would have picked."""
-    raw = raw_pick(fit)
+    return said_of_raw(raw_pick(fit), arm)
+
+
+def said_of_raw(raw: str, arm: str | None) -> str:
+    """Say what the raw mean would have picked where another is selected, or not."""
     if arm is None or raw == arm:
         return f"The raw mean would pick {raw}, too." if arm else f"The raw mean would pick {raw}."
     return f"The raw mean would pick {raw}: it falls for the tide. With the tide taken out {arm} leads."

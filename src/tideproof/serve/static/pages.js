@@ -2,30 +2,40 @@
 // what changed is put in its place. Sort: a click on a heading. Drop: a file anywhere on its form.
 "use strict";
 
-const PAUSE = 1500; // milliseconds between two looks
+const PAUSE = 1500; // milliseconds between two looks, at least
+const OFTEN = 5000; // ... at the list
 
-function follow(article) {
+function looker() {
   let wanted = false, busy = false;
-  const look = async () => {
+  return async function look() {
     if (busy) { wanted = true; return; }
     busy = true;
     wanted = false;
     try {
-      const answer = await fetch(location.pathname, {headers: {Accept: "text/html"}});
+      const answer = await fetch(location.pathname + location.search, {headers: {Accept: "text/html"}});
       if (answer.ok && !answer.redirected) show(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    } catch { /* the service is away: the stream says when it is back */ }
+    } catch { /* the service is away: the next look says when it is back */ }
     setTimeout(() => { busy = false; if (wanted) look(); }, PAUSE);
   };
-  const stream = new EventSource(article.dataset.follow);
+}
+
+function follow(article) {
+  const look = looker(), stream = new EventSource(article.dataset.follow);
   for (const kind of article.dataset.kinds.split(" ")) stream.addEventListener(kind, look);
   window.addEventListener("pagehide", () => stream.close());
+}
+
+function watch() { // many experiments at once: a look now and then is cheaper than a stream of each
+  const look = looker();
+  setInterval(() => { if (!document.hidden) look(); }, OFTEN);
 }
 
 function show(fresh) {
   document.title = fresh.title;
   const [old, now] = [document, fresh].map(each => each.querySelector("h1"));
-  if (old.dataset.arm !== now.dataset.arm || old.className !== now.className) { // worth an interruption
-    document.getElementById("announced").textContent = now.textContent;
+  const announced = document.getElementById("announced");
+  if (announced && (old.dataset.arm !== now.dataset.arm || old.className !== now.className)) { // worth an interruption
+    announced.textContent = now.textContent;
   }
   for (const part of document.querySelectorAll("[data-live]")) {
     const latest = fresh.getElementById(part.id);
@@ -61,5 +71,6 @@ function droppable(form) {
 
 const article = document.querySelector("[data-follow]");
 if (article && article.dataset.kinds) follow(article);
+if (document.querySelector("[data-watch]")) watch();
 document.querySelectorAll("table.sortable").forEach(sortable);
 document.querySelectorAll("[data-drop]").forEach(droppable);
