@@ -378,6 +378,22 @@ def test_a_file_is_analysed(here):
     assert "<style>" in kept.text  # needs nothing else
 
 
+def test_a_file_of_counted_rows_is_analysed(here):
+    counted = "variant,day,orders,visits\n" + "".join(
+        f"{arm},day {day},{rate * (day + 1)},{1000}\n"
+        for day in range(6)
+        for arm, rate in (("A", 20), ("B", 30))
+    )
+    page = drop(here, counted, successes="orders", n="visits", scale="ratio")
+    assert page.status_code == 200, page.text
+    assert "successes = orders of n = visits" in page.text
+    assert re.search(r"<h1[^>]*>B is best", page.text)
+    assert "<option selected>ratio</option>" in page.text
+    wrong = drop(here, counted, successes="orders", n="visits", variance="loud")
+    assert wrong.status_code == 400
+    assert "&#39;loud&#39;" in wrong.text
+
+
 def test_a_file_that_cannot_be_read_says_why(here):
     for text, name, said in (
         ("", "a.csv", "empty"),

@@ -17,6 +17,7 @@ from tideproof import errors
 from tideproof._version import __version__
 from tideproof.report.story import age, time_of
 from tideproof.serve.keys import Key
+from tideproof.serve.pages.uploads import SCALES, VARIANCES
 from tideproof.serve.problems import Problem, problem_of
 from tideproof.serve.rights import Right
 from tideproof.words import printable
@@ -36,7 +37,7 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {"time": time_of, "age": age, "path": lambda text: quote(str(text), safe="")}
     made.filters["printable"] = lambda text: printable(str(text))
-    made.globals |= {"version": __version__}
+    made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
     return made
 
 

@@ -6,21 +6,24 @@ import re
 import tempfile
 import threading
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast, get_args
 
 from tideproof.errors import InputError, TideproofError
 from tideproof.estimate import Fit
-from tideproof.estimate.scaled import logs_wanted
+from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames.duck import Guard
 from tideproof.frames.files import open_files
-from tideproof.frames.guess import guess
+from tideproof.frames.guess import ROLES, guess
 from tideproof.frames.opened import of_source
 from tideproof.frames.read import Wish, read, written
-from tideproof.frames.request import Request
+from tideproof.frames.request import Missing, Request
 from tideproof.report.analysis import Analysis, analyse
 from tideproof.serve.problems import Problem
+from tideproof.stats.noise import Variance
 
 KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
+VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")  # which needs a column more
+SCALES = get_args(ScaleChoice)
 _CHUNK = 2**20
 
 _two = threading.BoundedSemaphore(2)  # that are read at once: each may take the guard's memory
@@ -32,6 +35,10 @@ class Asked(NamedTuple):
     arm: str | None = None
     environment: str | None = None
     reward: str | None = None
+    successes: str | None = None
+    n: str | None = None
+    variance: str = "auto"
+    scale: str = "auto"
     minimize: bool = False
     adaptive: bool = False
     drop_missing: bool = False
@@ -70,20 +77,23 @@ def _copy(file: BinaryIO, path: Path, most: int) -> None:
 
 
 def _read(path: str, asked: Asked) -> tuple[Analysis, str]:
+    variance, scale = cast(Variance, asked.variance), cast(ScaleChoice, asked.scale)  # `Fit` knows them
     with open_files(path, Guard(path)) as source:
-        taken = [
-            name for text in (asked.environment, asked.reward) for name in written(text or "", source.types)
-        ]
-        found = guess(source.types, asked.arm, asked.environment, asked.reward, taken=taken)
-        request = Request.of(*found[:3], missing="drop" if asked.drop_missing else "refuse")
-        wish = Wish((), "", "", None, logs_wanted("auto", "auto"))
+        texts = asked.environment, asked.reward, asked.successes, asked.n
+        taken = [name for text in texts for name in written(text or "", source.types)]
+        needed = [role for role in ROLES if role != "reward" or not asked.successes]
+        found = guess(source.types, asked.arm, asked.environment, asked.reward, needed=needed, taken=taken)
+        missing: Missing = "drop" if asked.drop_missing else "refuse"
+        request = Request.of(*found[:3], n=asked.n, successes=asked.successes, missing=missing)
+        wish = Wish((), "", "", None, logs_wanted(scale, variance))
         data = read(of_source(source), request, wish, None)
     fit = Fit(
         data.cells,
         direction="minimize" if asked.minimize else "maximize",
         adaptive=asked.adaptive,
         level=0.95,
-        variance="auto",
-        scale="auto",
+        variance=variance,
+        scale=scale,
     )
-    return analyse(fit), str(found)
+    counted = f", successes = {asked.successes} of n = {asked.n}" if asked.successes else ""
+    return analyse(fit), f"{found}{counted}"
