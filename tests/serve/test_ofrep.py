@@ -77,6 +77,12 @@ def test_the_environment_is_the_date_where_the_service_is(begin):
     found = evaluate(here).json()["metadata"]["environment"]
     assert found in (before, datetime.now(UTC).astimezone(there).date().isoformat())
     assert evaluate(here, "bob", environment=7).json()["metadata"]["environment"] == 7
+    visitors(here, "baker", time_zone="Etc/GMT+12")  # its own comes first
+    there = timezone(timedelta(hours=-12))
+    before = datetime.now(UTC).astimezone(there).date().isoformat()
+    found = evaluate(here, name="baker").json()["metadata"]["environment"]
+    assert found in (before, datetime.now(UTC).astimezone(there).date().isoformat())
+    assert info(here, "baker")["time_zone"] == "Etc/GMT+12"
 
 
 def test_after_the_test_everybody_gets_what_it_selected(here):

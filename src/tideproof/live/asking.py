@@ -11,7 +11,7 @@ from tideproof.live import events as e
 from tideproof.live.handle import changing, locked
 from tideproof.live.pull import CANCELLED, EXPIRED, OUT, Label, Pull, new_session
 from tideproof.live.reading import Reading
-from tideproof.live.tides import label_of
+from tideproof.live.tides import date_in, label_of
 from tideproof.live.units import arm_at, batch_size, checked_unit, hashed, new_salt, point
 from tideproof.words import counted
 
@@ -43,8 +43,9 @@ class Asking(Reading):
         Parameters
         ----------
         environment
-            Where it will be played; without a label, where this thread asked last. A label that comes
-            back is the same environment. If the first ask has none, the experiment goes without (`tide`).
+            Where it will be played; without a label, the date if the experiment has a `time_zone`, else where
+            this thread asked last. A label that comes back is the same environment. If the first ask has
+            none, the experiment goes without (`tide`).
         n
             Number of pulls; the answer is then a list.
         unit
@@ -60,6 +61,7 @@ class Asking(Reading):
             If fewer pulls than that are left, the policy has stopped, or the experiment is paused, stopped or
             sure.
         """
+        environment = self._today() if environment is None else environment
         if unit is None:
             return self._ask(environment, n, by)
         if n is not None:
@@ -145,7 +147,7 @@ class Asking(Reading):
         Finished
             Where `ask` would raise it.
         """
-        trial, count, play = self._trial(environment, n)
+        trial, count, play = self._trial(self._today() if environment is None else environment, n)
         found = trial.shares(count, play).tolist()
         if not any(found):
             raise Finished(f"{self.policy.label} has stopped; {self._selected()}")
@@ -175,6 +177,11 @@ class Asking(Reading):
                 f"asked for {counted(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
                 f"{self._selected()}"
             )
+
+    def _today(self) -> Label | None:
+        """Return the date where the experiment is, if it is somewhere."""
+        zone = self._state.created.options.get("time_zone")
+        return None if zone is None else date_in(zone, self._now())
 
     def _place(self, environment: Label | None) -> Label:
         """Return where the next pull is played, or say why it cannot be there."""

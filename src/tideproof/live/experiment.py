@@ -27,7 +27,7 @@ from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
 from tideproof.live.sure import Rule, checked_rule, unwrapped
-from tideproof.live.tides import Tide, checked_tide, without_tide
+from tideproof.live.tides import Tide, checked_tide, checked_zone, without_tide
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.wrong_scale import Scale
 
@@ -50,6 +50,7 @@ class Options(TypedDict, total=False):
     lease: float | None
     default: float | None
     reserve: float | None
+    time_zone: str | None
 
 
 class Experiment(Asking, Telling, Steering):
@@ -98,6 +99,8 @@ class Experiment(Asking, Telling, Steering):
     reserve
         Seconds, at most the lease, in which a unit must have seen what `ask(unit=...)` gave it, which
         `expose(pull)` says. A pull that was not seen is taken back, and counts for nothing.
+    time_zone
+        Such as `"Europe/Berlin"`: an ask that names no environment belongs to the date there.
     clock
         What says the time, in seconds.
 
@@ -131,6 +134,7 @@ class Experiment(Asking, Telling, Steering):
         lease: float | None = None,
         default: float | None = None,
         reserve: float | None = None,
+        time_zone: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
@@ -156,7 +160,7 @@ class Experiment(Asking, Telling, Steering):
             }
         if default is not None:
             default = within(options, "default", default)
-        options |= checked_lease(lease, default, reserve)
+        options |= checked_lease(lease, default, reserve) | checked_zone(time_zone)
         created = e.Created(
             now(clock),
             None,

@@ -17,7 +17,7 @@ from tideproof.live.scaled import checked_rewards
 from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
 from tideproof.live.sure import check_rule, rule_of
-from tideproof.live.tides import checked_option
+from tideproof.live.tides import checked_option, checked_zone
 from tideproof.policies.sure import RULES
 from tideproof.stats.wrong_scale import Scale
 
@@ -33,6 +33,7 @@ OPTIONS = {
     "confidence",
     "rule",
     "tide",
+    "time_zone",
 }
 
 
@@ -52,6 +53,7 @@ def checked_created(created: e.Created) -> e.Created:
         raise InputError(f"no experiment has the scale {created.options['scale']!r}")
     check_rule(created)
     checked_option(created.options.get("tide", "labels"))
+    checked_zone(created.options.get("time_zone"))
     limits = checked_limits(created.options.get("limits"))
     return created._replace(options=created.options | {"limits": limits})
 

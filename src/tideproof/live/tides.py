@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from tideproof.errors import InputError
+from tideproof.frames.times import check_zone
 from tideproof.live.book import Book
 from tideproof.live.pull import Label, checked_label
 from tideproof.policies.registry import policy
@@ -63,6 +66,24 @@ def checked_option(tide: Any) -> None:
     """Raise if a file has a tide that no experiment writes."""
     if tide not in TIDES:
         raise InputError(f"no experiment has the tide {tide!r}")
+
+
+def checked_zone(name: Any) -> dict[str, str]:
+    """Return the option of an experiment whose environment is the date somewhere; none without a zone."""
+    if name is None:
+        return {}
+    if not isinstance(name, str):
+        raise InputError(f"time_zone must be a name such as 'Europe/Berlin', not {name!r}")
+    return {"time_zone": check_zone(name)}
+
+
+def date_in(zone: str, at: float) -> str:
+    """Return the date of a moment somewhere.
+
+    >>> date_in("Asia/Tokyo", 0.0), date_in("America/New_York", 0.0)
+    ('1970-01-01', '1969-12-31')
+    """
+    return datetime.fromtimestamp(at, ZoneInfo(zone)).date().isoformat()
 
 
 def label_of(book: Book, seen: Callable[[Label], bool], environment: Any, before: Label) -> Label:

@@ -12,6 +12,8 @@ from tideproof.live.handle import locked
 from tideproof.live.recommendation import Recommendation
 from tideproof.store.place import Entry
 
+_OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
+
 
 @locked
 def experiment(run: Experiment, name: str) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def experiment(run: Experiment, name: str) -> dict[str, Any]:
         "tide": run.tide,
         "rewards": options.get("rewards", "normal"),
         "scale": run.scale,
-        **{word: options.get(word) for word in ("confidence", "rule", "lease", "default", "reserve")},
+        **{word: options.get(word) for word in _OPTIONS},
         "created_at": created.at,
         "created_by": created.by,
     }

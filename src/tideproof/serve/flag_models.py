@@ -19,7 +19,10 @@ class Context(BaseModel):
         Short, Field(description="The unit, such as a visitor: it gets the same arm each time.")
     ]
     environment: Annotated[
-        Label | None, Field(description="When or where; by default the date in the service's time zone.")
+        Label | None,
+        Field(
+            description="When or where; by default the date, in the experiment's time zone or the service's."
+        ),
     ] = None
 
 

@@ -31,19 +31,21 @@ class Flags:
 
     def __init__(self, experiments: Opened, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
-        self._reserves: dict[str, bool] = {}
+        self._begun: dict[str, dict[str, Any]] = {}
         self._versions: dict[str, tuple[float, str]] = {}
         self._zone = zone_of(settings.zone)
 
     def one(self, name: str, key: Key, unit: str, environment: Label | None) -> tuple[dict[str, Any], bool]:
         """Return the evaluation of one flag, and whether the unit is new."""
         run = self._experiments.get(name)
-        if not self._has_visitors(name):
+        options = self._options(name)
+        if "reserve" not in options:
             raise InputError(
                 f"{name!r} has no reserve: begin an experiment for visitors with a lease and a reserve"
             )
-        label = self.today() if environment is None else environment
-        return _evaluation(name, run, key, unit, label, self._settings.reservations)
+        if environment is None and "time_zone" not in options:
+            environment = self.today()
+        return _evaluation(name, run, key, unit, environment, self._settings.reservations)
 
     def every(self, key: Key, unit: str, environment: Label | None) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the evaluations of all flags that a key reaches, and which of them have a new unit."""
@@ -83,7 +85,7 @@ class Flags:
     def _names(self, key: Key) -> list[str]:
         given = key.experiments
         names = [each.name for each in self._experiments.listed() if given is None or each.name in given]
-        flags, most = [name for name in names if self._has_visitors(name)], self._settings.flags
+        flags, most = [name for name in names if "reserve" in self._options(name)], self._settings.flags
         if len(flags) > most:
             raise InputError(
                 f"{len(flags):,} experiments have visitors, and {most:,} are evaluated at once: "
@@ -91,16 +93,16 @@ class Flags:
             )
         return flags
 
-    def _has_visitors(self, name: str) -> bool:
-        """Tell whether an experiment has a reserve, by its first event: it never changes."""
-        if name not in self._reserves:
+    def _options(self, name: str) -> dict[str, Any]:
+        """Return what an experiment began with, by its first event: it never changes."""
+        if name not in self._begun:
             first = described.event(self._experiments.entries(name, 0, 1)[0])
-            self._reserves[name] = "reserve" in first["about"]["options"]
-        return self._reserves[name]
+            self._begun[name] = first["about"]["options"]
+        return self._begun[name]
 
 
 def _evaluation(
-    name: str, run: Experiment, key: Key, unit: str, environment: Label, most: int
+    name: str, run: Experiment, key: Key, unit: str, environment: Label | None, most: int
 ) -> tuple[dict[str, Any], bool]:
     new = False
     pull, over = _found(run, unit)

@@ -55,6 +55,9 @@ class NewExperiment(Body):
     reserve: Annotated[
         Number | None, Field(description="Seconds in which a unit's pull must be exposed.")
     ] = None
+    time_zone: Annotated[
+        Short | None, Field(description="Whose date is the environment of who names none: Europe/Berlin.")
+    ] = None
 
 
 class ExperimentInfo(BaseModel):
@@ -81,6 +84,7 @@ class ExperimentInfo(BaseModel):
     lease: float | None
     default: float | None
     reserve: float | None
+    time_zone: str | None
     created_at: float
     created_by: str | None
 

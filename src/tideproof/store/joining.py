@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
 OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale",
-           "limits", "floors", "caps", "lease", "default", "reserve")  # fmt: skip
+           "limits", "floors", "caps", "lease", "default", "reserve", "time_zone")  # fmt: skip
 
 
 def check_same(cls: type[Experiment], name: str, state: State, arms: Any, options: Mapping[str, Any]) -> None:

@@ -181,7 +181,7 @@ async def _fields(request: Request) -> dict[str, str]:
 
 def _experiment(given: dict[str, str]) -> dict[str, Any]:
     """Return a form as an experiment has it: what is empty is as it is by default."""
-    words = ("name", "policy", "rewards", "direction", "rule")
+    words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
     for name in _NUMBERS:
