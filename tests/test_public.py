@@ -13,7 +13,7 @@ import tideproof as tp
 from tideproof import cli
 from tideproof.cli import app
 from tideproof.commands.command import EXITS
-from tideproof.commands.registry import COMMANDS
+from tideproof.commands.registry import COMMANDS, GROUPS
 from tideproof.report.policy_pages import policy_pages
 
 ROOT = Path(__file__).parent.parent
@@ -111,6 +111,16 @@ class TestEveryCommand:
         assert command.run.__doc__.splitlines()[0] in shown.stdout
         assert shown.stdout.rstrip().endswith(command.epilogue)
 
+    def test_has_help_with_an_example_that_can_be_read(self, command):
+        shown = CliRunner().invoke(app, [command.name, "--help"], env={"COLUMNS": "500"}).stdout
+        examples = [
+            line.strip() for line in shown.splitlines() if line.startswith(f" tideproof {command.name} ")
+        ]
+        assert examples
+        for example in examples:
+            for option in re.findall(r"--[a-z-]+", example):
+                assert f"{option} " in shown.replace(example, "")
+
     def test_is_in_the_reference_with_its_exit_codes(self, command):
         reference = (ROOT / "docs" / "reference.md").read_text()
         entry = reference.split(f"* `tideproof {command.name}", 1)[1].split("\n* ")[0]
@@ -131,7 +141,7 @@ def test_exit_codes_of_all_commands_are_in_the_reference():
 
 def test_those_exit_codes_are_what_main_returns(monkeypatch):
     def ends_with(error):
-        def fail():
+        def fail(**how):
             if error:
                 raise error
 
@@ -153,6 +163,56 @@ def test_as_a_module_it_is_the_command():
     )
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == "tideproof: there is no file 'no.csv'\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("analyse", "no such command 'analyse'. Did you mean 'analyze'? ({} --help lists what there is)"),
+        ("plan --bogus", "no such option: --bogus ({} plan --help lists what there is)"),
+        ("show", "missing argument 'URL' ({} show --help lists what there is)"),
+        ("policies x", "got unexpected extra argument(s) (x) ({} policies --help lists what there is)"),
+    ],
+)
+def test_what_the_parser_refuses_is_one_line(words, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tideproof", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2
+    assert capsys.readouterr() == ("", f"tideproof: {said.format('tideproof')}\n")
+
+
+def test_alone_it_shows_what_one_can_do(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tideproof"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    places = [said.index(title) for title in GROUPS]
+    assert places == sorted(places)
+    assert "Begin with tideproof demo" in said
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_who_looks_is_told_what_to_do_next(watched, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "is_watched", lambda: watched)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "argv", ["tideproof", "policies"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert ("next: tideproof simulate" in capsys.readouterr().err) == watched
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_what_comes_next_is_there(command):
+    """A hint names commands and options that exist."""
+    for name in re.findall(r"tideproof (\w+)", command.then):
+        assert name in {each.name for each in COMMANDS}
+    for part in re.split("[;,]", command.then):
+        meant = re.search(r"tideproof (\w+)", part)
+        name = meant[1] if meant else command.name
+        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "500"})
+        assert [option for option in re.findall(r"--[a-z]+", part) if option not in shown.stdout] == []
 
 
 def test_every_file_named_in_the_documents_exists():

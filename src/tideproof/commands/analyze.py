@@ -136,7 +136,13 @@ def analyze_command(
 ) -> None:
     """Say which variant is best once the tide is taken out, and how sure that is.
 
-    All numbers are for one look at the data, unless --anytime is given.
+    All numbers are for one look at the data, unless --anytime is given. For example
+
+    tideproof analyze log.csv --arm variant --environment day --reward sales --html report.html
+
+    tideproof analyze ads.csv --arm ad --environment day --successes clicks --n impressions
+
+    tideproof analyze log.parquet --arm price --time ts --reward revenue
     """
     from rich.console import Console
 
@@ -297,7 +303,12 @@ def analyze_command(
         raise typer.Exit(code)
 
 
-COMMAND = Command("analyze", analyze_command, EXITS)
+COMMAND = Command(
+    "analyze",
+    analyze_command,
+    EXITS,
+    then="--html report.html keeps it as a page; tideproof plan --from FILE plans the next test",
+)
 
 
 def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager[Any]:

@@ -38,4 +38,6 @@ def backup_command(
     typer.echo(f"{public(target)}: {names}, {counted(events, 'event')}, checked")
 
 
-COMMAND = Command("backup", backup_command)
+COMMAND = Command(
+    "backup", backup_command, then="tideproof show URL-OF-THE-COPY NAME: a copy is a store like any other"
+)

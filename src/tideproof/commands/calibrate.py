@@ -80,7 +80,12 @@ def calibrate_command(
 ) -> None:
     """Play what is promised in worlds whose truth is known, and count how often it is wrong.
 
-    A promise marked ! was broken: chance alone would do that in less than one of a thousand.
+    A promise marked ! was broken: chance alone would do that in less than one of a thousand. For
+    example
+
+    tideproof calibrate --part logs --only 'money*' --logs 500
+
+    tideproof calibrate --part stops --only '*, 5 arms, *' --caps 300
     """
     given: dict[str, Any] = {
         "logs": logs,
@@ -221,4 +226,9 @@ def _make(folder: Path | None) -> Path | None:
     return folder
 
 
-COMMAND = Command("calibrate", calibrate_command, {3: "a promise was broken"})
+COMMAND = Command(
+    "calibrate",
+    calibrate_command,
+    {3: "a promise was broken"},
+    then="docs/trust.md says what each number promises",
+)

@@ -16,11 +16,13 @@ class Command(NamedTuple):
     name : that word.
     run : what it does; its signature and docstring are read by typer.
     exits : what its exit codes mean, where it says more than all commands do.
+    then : what one may want to do next, said after it to who looks.
     """
 
     name: str
     run: Callable[..., None]
     exits: Mapping[int, str] = {}
+    then: str = ""
 
     @property
     def epilogue(self) -> str:

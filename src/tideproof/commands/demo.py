@@ -18,7 +18,14 @@ def demo_command(
         bool, typer.Option("--hidden", help="A finished log without labels: the tide is followed by time.")
     ] = False,
 ) -> None:
-    """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one."""
+    """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one.
+
+    For example
+
+    tideproof demo --picture tide.png
+
+    tideproof demo --hidden
+    """
     from rich.console import Console
 
     from tideproof.checks import finite
@@ -41,4 +48,8 @@ def demo_command(
     console.print(f"Picture: {picture}")
 
 
-COMMAND = Command("demo", demo_command)
+COMMAND = Command(
+    "demo",
+    demo_command,
+    then="tideproof analyze your_log.csv, or tideproof plan --arms 3 --rate 0.03 --lift 0.1",
+)

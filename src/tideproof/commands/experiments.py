@@ -47,7 +47,11 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
         show(Console(), rows)
 
 
-COMMAND = Command("experiments", experiments_command)
+COMMAND = Command(
+    "experiments",
+    experiments_command,
+    then="tideproof show URL NAME says more of one; tideproof serve URL shows all in a browser",
+)
 
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:

@@ -30,4 +30,6 @@ def export_command(url: Url, name: Name, file: File) -> None:
     typer.echo(f"{file}: {counted(events, 'event')}")
 
 
-COMMAND = Command("export", export_command)
+COMMAND = Command(
+    "export", export_command, then="tideproof import URL NAME FILE, or tp.Experiment.load(FILE)"
+)

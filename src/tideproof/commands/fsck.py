@@ -49,7 +49,9 @@ def fsck_command(
         raise typer.Exit(1)
 
 
-COMMAND = Command("fsck", fsck_command, {1: "something is wrong"})
+COMMAND = Command(
+    "fsck", fsck_command, {1: "something is wrong"}, then="tideproof backup URL FILE, now that it is whole"
+)
 
 
 def show(console: Console, found: Found) -> None:

@@ -27,4 +27,4 @@ def import_command(file: File, url: Url, name: Name) -> None:
     typer.echo(f"{name}: {counted(events, 'event')}")
 
 
-COMMAND = Command("import", import_command)
+COMMAND = Command("import", import_command, then="tideproof show URL NAME")

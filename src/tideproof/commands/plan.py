@@ -103,7 +103,7 @@ def plan_command(
             typer.echo(f"{what}: {path}", err=as_json)
 
 
-COMMAND = Command("plan", plan_command)
+COMMAND = Command("plan", plan_command, then="tideproof serve runs it for a team; tp.Experiment in a program")
 
 
 def show(console: Console, found: Plan) -> None:

@@ -20,7 +20,12 @@ NARROW = 76  # columns of a screen: below it a table has no room for sentences
 def policies_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
-    """List the policies: idea, reference, whether they need the horizon and know of shifts."""
+    """List the policies: idea, reference, whether they need the horizon and know of shifts.
+
+    For example
+
+    tideproof policies --json
+    """
     from tideproof.report.policy_pages import overview
 
     table = overview()
@@ -36,7 +41,7 @@ def policies_command(
     console.print("The prefix reduce: takes the shifts out of rewards first: reduce:lucb.", highlight=False)
 
 
-COMMAND = Command("policies", policies_command)
+COMMAND = Command("policies", policies_command, then="tideproof simulate --policies NAME plays one")
 
 
 def _tabled(table: Table) -> RenderableType:

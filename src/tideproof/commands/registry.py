@@ -1,4 +1,4 @@
-"""Every command, once, in the order in which `tideproof --help` lists them."""
+"""Every command, once, by what one has, in the order in which `tideproof` lists them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tideproof.commands import (
     simulate,
 )
 
-COMMANDS = (
-    demo.COMMAND,
-    analyze.COMMAND,
-    plan.COMMAND,
-    experiments.COMMAND,
-    show.COMMAND,
-    export.COMMAND,
-    import_.COMMAND,
-    backup.COMMAND,
-    fsck.COMMAND,
-    serve.COMMAND,
-    simulate.COMMAND,
-    reproduce.COMMAND,
-    policies.COMMAND,
-    calibrate.COMMAND,
-)
+GROUPS = {
+    "A first look": (demo.COMMAND,),
+    "A log": (analyze.COMMAND, plan.COMMAND),
+    "A live test": (
+        serve.COMMAND,
+        experiments.COMMAND,
+        show.COMMAND,
+        export.COMMAND,
+        import_.COMMAND,
+        backup.COMMAND,
+        fsck.COMMAND,
+    ),
+    "Research": (simulate.COMMAND, policies.COMMAND, reproduce.COMMAND, calibrate.COMMAND),
+}
+
+COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)

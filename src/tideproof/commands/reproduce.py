@@ -33,7 +33,14 @@ def reproduce_command(
     quick: Annotated[bool, typer.Option("--quick", help=f"All of it at {QUICK:,} replications.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Make every figure of the paper and check every sentence it claims."""
+    """Make every figure of the paper and check every sentence it claims.
+
+    For example
+
+    tideproof reproduce --replications 2000
+
+    tideproof reproduce fig1 --out paper
+    """
     from contextlib import nullcontext
 
     from rich.console import Console

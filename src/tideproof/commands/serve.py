@@ -23,7 +23,9 @@ def serve_command(
     """Serve the experiments of a store: an HTTP API under /v1 and pages for people, with keys.
 
     Prints the address and, at the first start, an admin key. TIDEPROOF_ADMIN_KEY sets one for scripts;
-    docs/serve.md lists the other variables.
+    docs/serve.md lists the other variables. For example
+
+    tideproof serve sqlite:///shop.db --port 8080
     """
     from tideproof.serve.settings import from_environment
     from tideproof.serve.starting import start

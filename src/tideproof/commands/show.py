@@ -59,7 +59,11 @@ def show_command(
         show(Console(), found)
 
 
-COMMAND = Command("show", show_command)
+COMMAND = Command(
+    "show",
+    show_command,
+    then="tideproof serve URL shows it in a browser; tideproof export URL NAME FILE takes it elsewhere",
+)
 
 
 def show(console: Console, found: dict[str, Any]) -> None:

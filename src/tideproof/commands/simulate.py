@@ -78,7 +78,11 @@ def simulate_command(
     """Run policies many times over in a world of the paper and print how often they are wrong.
 
     With --suite, worlds and budgets are those of the suite, and so are policies and replications unless
-    they are given.
+    they are given. For example
+
+    tideproof simulate --policies contrast,linlucb,round-robin+ols --budgets 100,200 --arms 5
+
+    tideproof simulate --suite --policies contrast
     """
     from contextlib import nullcontext
 
@@ -136,7 +140,11 @@ def simulate_command(
         raise typer.Exit(130)
 
 
-COMMAND = Command("simulate", simulate_command)
+COMMAND = Command(
+    "simulate",
+    simulate_command,
+    then="--suite compares policies over many worlds; tideproof policies lists them",
+)
 
 
 def _given(context: typer.Context) -> list[str]:
