@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tideproof.draw.lead import draw_lead
-from tideproof.draw.shares import draw_shares
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate import Fit
 from tideproof.estimate.shown import of_gaps
@@ -23,8 +21,8 @@ from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts
 from tideproof.report.analysis import Analysis, analyse
 from tideproof.report.arms_table import arm_columns, chance
-from tideproof.report.html_report import Card, cards
-from tideproof.report.over_time import lead_axis, lead_info, raw_pick, shares_info
+from tideproof.report.over_time import raw_pick
+from tideproof.report.plots import pictures
 from tideproof.report.story import story
 from tideproof.serve import described
 from tideproof.stats.cells import Cells
@@ -129,25 +127,6 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     made["answers"] = analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
     made["cards"] = pictures(analysis)
     return made
-
-
-def pictures(analysis: Analysis) -> list[Card]:
-    """Return the pictures of a fit: how the lead came about first, then those of every report."""
-    fit, found = analysis.fit, []
-    lead = lead_info(fit) if analysis.standing != "not_comparable" else None
-    if lead is not None:
-        words = (
-            f"After each environment: how far {lead.best} was ahead of {lead.rival}. Red: by raw means, tide "
-            f"included. Blue: with the tide taken out. Below the broken line {lead.rival} seems better."
-        )
-        found.append(Card("Who was ahead, and when", words, draw_lead(lead.leads, lead_axis(fit, lead))))
-    arms, *others = cards(analysis)
-    found.append(arms)
-    found += others[:1]
-    if shares := shares_info(fit.cells):
-        words = "Who got which part of the rewards that were told, environment by environment."
-        found.append(Card("Shares", words, draw_shares(shares.environments, shares.arms, shares.shares)))
-    return found + others[1:]
 
 
 def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]) -> str:
