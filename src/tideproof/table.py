@@ -114,7 +114,8 @@ class Table:
         ]
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
         count = "".join(f"<p>{line}</p>" for line in self._count())
-        return f'<div style="overflow-x:auto"><table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table></div>{count}'
+        table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        return f'<div style="overflow-x:auto">{table}</div>{count}'
 
     def _shown(self) -> list[int | None]:
         """Return the rows to show, None standing for those left out."""

@@ -51,7 +51,7 @@ SERIES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56
 
 
 def css(where: str = ":root") -> str:
-    """Return the roles as variables of a page, or of a part of it, which follows the choice of light or dark."""
+    """Return the roles as variables of a page or a part of it that is light or dark as its reader likes."""
     dark = f"@media (prefers-color-scheme: dark) {{ {where} {{ {_variables(DARK)} }} }}"
     return f"{where} {{ color-scheme: light dark; {_variables(LIGHT)} }}\n{dark}\n"
 

@@ -18,7 +18,7 @@ from tideproof.files import check_folder, checked_path, replace_text
 
 _FORMATS = (".svg", ".html")
 _EDGE = 16.0  # around everything
-_LINE, _LETTERS = 16.0, 78  # of words in a saved picture: height, and how many fit
+_LINE, _LETTERS = 16.0, 70  # of words in a saved picture: height, and how many fit
 _LOOK = """
 svg { display: block; width: 100%; height: auto; overflow: visible; }
 text { fill: var(--quiet); font-size: 13px; }
@@ -77,7 +77,7 @@ class Picture:
     def svg(self) -> str:
         """All panels below each other as one drawing, with its colours inside, light and dark."""
         y, inside = _EDGE, []
-        for line in textwrap.wrap(self.said, 62):
+        for line in textwrap.wrap(self.said, 48):
             y += 20.0
             inside.append(_text(line, y, "said"))
         for panel in self.panels:
@@ -94,8 +94,8 @@ class Picture:
         wide, high = WIDTH + 2.0 * _EDGE, y + _EDGE
         dark = f"@media (prefers-color-scheme: dark) {{ {_coloured(DARK)} }}"
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" width="{1.4 * wide:.0f}" '
-            f'height="{1.4 * high:.0f}" class="tideproof" role="img" aria-label="{html.escape(self.said)}">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" '
+            f'width="{1.4 * wide:.0f}" height="{1.4 * high:.0f}" class="tideproof" role="img" aria-label="{html.escape(self.said)}">'
             f"<style>{_coloured(LIGHT)} {dark}</style>"
             f"{element('rect', x=0.0, y=0.0, width=wide, height=high, rx=6.0, class_='paper')}"
             f"{''.join(inside)}</svg>\n"

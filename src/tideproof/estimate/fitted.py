@@ -443,9 +443,9 @@ class Fit:
         return in_plain(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw arms, tide and the lead environment by environment; save it if a path is given, `.svg` or `.html`.
+        """Draw arms, tide and the lead environment by environment; save it if a path is given.
 
-        What comes back shows itself in a notebook, and `.save(path)` keeps it.
+        What comes back shows itself in a notebook, and `.save(path)` keeps it, as `.svg` or `.html`.
         """
         from tideproof.report.plots import fit_picture
 

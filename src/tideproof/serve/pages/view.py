@@ -19,7 +19,7 @@ from tideproof.live.judgement import judge
 from tideproof.live.nearness import nearness
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts
-from tideproof.report.analysis import Analysis, analyse
+from tideproof.report.analysis import analyse
 from tideproof.report.arms_table import arm_columns, chance
 from tideproof.report.over_time import raw_pick
 from tideproof.report.plots import pictures
