@@ -37,8 +37,9 @@ def build(site: Path, short: bool = False) -> None:
         text = (HERE / "zensical.toml").read_text()
         nav = json.dumps(pages.navigation(titles, made), ensure_ascii=False)
         nav = re.sub(r'("(?:[^"\\]|\\.)*"): ', r"\1 = ", nav)  # an object of JSON is a table of TOML
-        source = json.dumps(str(pages.ROOT / "src"))
-        (work / "zensical.toml").write_text(text.replace("NAVIGATION", nav).replace("SOURCE", source))
+        for name, path in (("SOURCE", pages.ROOT / "src"), ("ATTRIBUTES", HERE / "attributes.py")):
+            text = text.replace(f"[{name}]", f"[{json.dumps(str(path))}]")
+        (work / "zensical.toml").write_text(text.replace("NAVIGATION", nav))
         command = [str(Path(sys.executable).parent / "zensical"), "build"]
         done = subprocess.run(command, cwd=work, capture_output=True, text=True)
         complaints = [line for line in done.stdout.splitlines() if "arning" in line or "rror" in line]

@@ -10,9 +10,12 @@ import ast
 import base64
 import contextlib
 import io
+import linecache
 import os
 import re
+import sys
 import tempfile
+import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +34,12 @@ class Shown(NamedTuple):
 def run(path: Path) -> tuple[Any, list[Shown | None]]:
     """Return a notebook and what each of its cells showed, None for words; in a folder of its own."""
     book = jupytext.read(path, fmt="py:percent")
-    names: dict[str, Any] = {"__name__": "__main__"}
+    module = sys.modules["notebook"] = types.ModuleType("notebook")  # where annotations and kernels find names
     with tempfile.TemporaryDirectory() as folder, _inside(folder):
         return book, [
-            _cell(cell.source, names, f"{path.name}, cell {number}") if cell.cell_type == "code" else None
+            _cell(cell.source, vars(module), f"<{path.name}, cell {number}>")
+            if cell.cell_type == "code"
+            else None
             for number, cell in enumerate(book.cells, 1)
         ]
 
@@ -51,6 +56,7 @@ def _inside(folder: str) -> Any:
 
 
 def _cell(source: str, names: dict[str, Any], where: str) -> Shown:
+    linecache.cache[where] = len(source), None, source.splitlines(keepends=True), where  # kernels read their source
     body = ast.parse(source, where)
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     if last is not None and source.rstrip().endswith(";"):
@@ -58,8 +64,8 @@ def _cell(source: str, names: dict[str, Any], where: str) -> Shown:
         last = None
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(body, where, "exec"), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), where, "eval"), names)
+        exec(compile(body, where, "exec", dont_inherit=True), names)
+        value = None if last is None else eval(compile(ast.Expression(last.value), where, "eval", dont_inherit=True), names)
     return Shown(out.getvalue(), *_rich(value))
 
 

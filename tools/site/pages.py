@@ -15,6 +15,8 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages beside docs/ that the site has, too
 FIRST = ("guide", "live", "interaction", "store", "serve", "operations", "plugins")  # order of the guide
+CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
+RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
 EVIDENCE = ("trust", "performance", "compares")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -108,12 +110,14 @@ def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
     def take(*names: str) -> list[object]:
         return [{left.pop(name): name} for name in names if name in left]
 
-    def folder(name: str) -> list[object]:
-        return take(*sorted(page for page in left if page.startswith(f"{name}/")))
+    def folder(name: str, *first: str) -> list[object]:
+        known = [f"{name}/{page}.md" for page in first]
+        return take(*known, *sorted(page for page in left if page.startswith(f"{name}/")))
 
+    left["index.md"] = "Start"
     start = take("index.md")
     learn = folder("tutorials")
-    concepts, recipes = folder("concepts"), folder("recipes")
+    concepts, recipes = folder("concepts", *CONCEPTS), folder("recipes", *RECIPES)
     made, policies = take("reference.md", *reference), folder("policies")
     evidence = take(*(f"{name}.md" for name in EVIDENCE))
     evidence += [{"The paper": folder("paper")}, {"Counted": [*folder("trust"), *folder("contrast")]}]

@@ -15,7 +15,7 @@ PARTS = {
     "logs": ("Logs: fit and friends", ("estimate", "table")),
     "live": ("Live tests: Experiment", ("live", "store", "remote")),
     "research": ("Research: simulate, plan, worlds", ("lab", "plans", "worlds")),
-    "policies": ("Policies", ("policies",)),
+    "policies": ("Policies: choose, configure, define", ("policies",)),
     "errors": ("Errors", ("errors",)),
 }
 MODULES = {
@@ -27,8 +27,9 @@ MODULES = {
 def parts() -> dict[str, list[str]]:
     """Return the public names of each part; every public name is in one."""
     home = {name: tp._modules()[name].split(".")[0] for name in tp.__all__ if name != "__version__"}
+    functions_first = sorted(home, key=lambda name: (name[0].isupper(), name))
     return {
-        part: [name for name in home if home[name] in rooms] for part, (_, rooms) in PARTS.items()
+        part: [name for name in functions_first if home[name] in rooms] for part, (_, rooms) in PARTS.items()
     }
 
 

@@ -31,7 +31,7 @@ _PAGE = """
   gap: 1.2rem; }
 .tideproof .said { margin: 0 0 .8rem; font-weight: 600; overflow-wrap: anywhere; }
 .tideproof figure { margin: 0; max-width: 40rem; }
-.tideproof figcaption { margin: 0 0 .5rem; color: var(--quiet); font-size: .85em; text-align: left; }
+.tideproof figcaption { font-style: normal; margin: 0 0 .5rem; color: var(--quiet); font-size: .85em; text-align: left; }
 .tideproof figcaption b { color: var(--ink); font-size: 1.1em; display: block; }
 """
 
@@ -77,13 +77,13 @@ class Picture:
     def svg(self) -> str:
         """All panels below each other as one drawing, with its colours inside, light and dark."""
         y, inside = _EDGE, []
-        for line in textwrap.wrap(self.said, 48):
+        for line in _wrapped(self.said, 48):
             y += 20.0
             inside.append(_text(line, y, "said"))
         for panel in self.panels:
             y += 34.0
             inside.append(_text(panel.title, y, "title"))
-            for line in textwrap.wrap(panel.words, _LETTERS):
+            for line in _wrapped(panel.words, _LETTERS):
                 y += _LINE
                 inside.append(_text(line, y, "words"))
             height = _height(panel.picture)
@@ -145,6 +145,11 @@ def _coloured(colours: Mapping[str, str]) -> str:
     )
     style = own + rules(".tideproof ")
     return re.sub(r"var\(--(\w+)\)", lambda found: colours[found[1]], style)
+
+
+def _wrapped(words: str, letters: int) -> list[str]:
+    """Return lines of that many letters; a number stays with its per cent."""
+    return textwrap.wrap(words.replace(" %", "\N{NO-BREAK SPACE}%"), letters)
 
 
 def _text(said: str, y: float, kind: str) -> str:
