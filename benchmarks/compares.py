@@ -25,7 +25,9 @@ BEST = "C"
 PULLS, DAY = 200, 10
 ROWS, DAYS = 100_000, 365
 
-Play = Callable[[int, Callable[[str, int], float]], str]  # a seed and the world, which has a reward for an arm and a step
+Play = Callable[
+    [int, Callable[[str, int], float]], str
+]  # a seed and the world, which has a reward for an arm and a step
 
 
 def world(seed: int, shifts: bool) -> Callable[[str, int], float]:
@@ -148,8 +150,8 @@ def fitted() -> Iterator[list[str]]:
 
     for name, task, rounds in (
         ("tideproof, `tp.fit`, scale and candidates too", ours, 5),
-        ("pyfixest, `feols(\"sales ~ C(arm) | day\")`", fixest, 5),
-        ("statsmodels, `ols(\"sales ~ C(arm) + C(day)\")`", models, 2),
+        ('pyfixest, `feols("sales ~ C(arm) | day")`', fixest, 5),
+        ('statsmodels, `ols("sales ~ C(arm) + C(day)")`', models, 2),
     ):
         estimate, best = task(), float("inf")
         for _ in range(rounds):

@@ -40,8 +40,8 @@ late = []  # (the day on which it is known, pull, reward)
 day = 0
 while not run.done and day < 60:
     tide = 3.0 * np.sin(day / 5.0) + random.normal(0, 1)
-    for pull in run.ask(n=50, environment=f"day {day}"):
-        late.append((day + int(random.integers(4)), pull, worth[pull.arm] + tide + random.normal(0, 3)))
+    pulls = run.ask(n=50, environment=f"day {day}")
+    late += [(day + random.integers(4), pull, worth[pull.arm] + tide + random.normal(0, 3)) for pull in pulls]
     for item in [item for item in late if item[0] <= day]:
         run.tell(item[1], item[2])
         late.remove(item)

@@ -58,6 +58,7 @@ def configure(arms, horizon, selection, *, n0=2, epsilon=0.5):
 # `ask` chooses and must not write, `tell` writes. In the beginning Algorithm 1 plays every arm and connects them, so that they can
 # be compared (`start_arm`); after that the policy decides.
 
+
 # %%
 @kernel
 def ask(params, state, data, slot, draw):
@@ -113,7 +114,10 @@ study.plot()
 
 # %%
 gap = study.difference("mine", "contrast")
-print("wrong more often than contrast by", [f"{low:.4f} to {high:.4f}" for low, high in zip(gap.low, gap.high, strict=True)])
+print(
+    "wrong more often than contrast by",
+    [f"{low:.4f} to {high:.4f}" for low, high in zip(gap.low, gap.high, strict=True)],
+)
 
 # %% [markdown]
 # ## Judged on worlds that it was not tuned on

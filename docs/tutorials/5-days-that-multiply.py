@@ -70,8 +70,12 @@ print(f"new is better by {100 * lift.estimate:.1f} % ({100 * lift.low:.1f} to {1
 # By differences the same log shows shifts that are not the same for both variants: the test says so.
 
 # %%
-forced = tp.fit(columns, arm="checkout", environment="day", successes="orders", n="visitors", scale="difference")
-print(f"difference: {100 * forced.contrast('new', 'old').estimate:.2f} points; additivity p = {forced.additivity().p:.2g}")
+forced = tp.fit(
+    columns, arm="checkout", environment="day", successes="orders", n="visitors", scale="difference"
+)
+print(
+    f"difference: {100 * forced.contrast('new', 'old').estimate:.2f} points; additivity p = {forced.additivity().p:.2g}"
+)
 
 # %% [markdown]
 # ## Live

@@ -19,7 +19,6 @@ import attributes  # noqa: E402
 import pages  # noqa: E402
 import pictures  # noqa: E402
 import reference  # noqa: E402
-
 import tideproof as tp  # noqa: E402
 
 PAGES = ["README.md", *pages.markdown(), *pages.tutorials()]
@@ -123,7 +122,9 @@ def logs(tmp_path, monkeypatch):
     times = [f"2026-05-{i // 12 + 1:02}T{i % 12:02}:00:00" for i in range(len(rows))]
     write("log.csv", variant=arms, day=days, sales=earned, ts=times)
     write("pilot.csv", variant=arms, day=days, sales=earned)
-    write("visits.csv", fee=[{"A": "free", "B": "2.90", "C": "4.90"}[a] for a in arms], day=days, spent=earned)
+    write(
+        "visits.csv", fee=[{"A": "free", "B": "2.90", "C": "4.90"}[a] for a in arms], day=days, spent=earned
+    )
     write("times.csv", version=arms, machine=days, hour=[i % 2 for i in range(len(rows))], seconds=earned)
     clicks = [20 + 3 * v + i * 7 % 5 for i, (_, v, _) in enumerate(rows)]
     headlines = [{"A": "plain"}.get(a, a) for a in arms]

@@ -19,7 +19,6 @@ sys.path.insert(0, str(ROOT / "tools" / "site"))
 
 import pages  # noqa: E402
 
-
 FOUND = """[...document.querySelectorAll("*")].some(each => each.shadowRoot &&
     [...each.shadowRoot.querySelectorAll("a")].some(link => link.href.includes("guide.html")))"""
 

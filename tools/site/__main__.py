@@ -21,7 +21,6 @@ sys.path.insert(0, str(HERE))
 import notebooks  # noqa: E402
 import pages  # noqa: E402
 import reference  # noqa: E402
-
 from tideproof.draw.palette import DARK, LIGHT  # noqa: E402
 
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what Zensical names for search without a server
@@ -93,7 +92,11 @@ def stage(docs: Path, short: bool) -> dict[str, str]:
 def code(path: str) -> str:
     """Return a file or a folder of the repository as a page."""
     at = pages.ROOT / path
-    files = [at] if at.is_file() else sorted(file for file in at.rglob("*") if file.suffix in (".py", ".toml", ".md"))
+    files = (
+        [at]
+        if at.is_file()
+        else sorted(file for file in at.rglob("*") if file.suffix in (".py", ".toml", ".md"))
+    )
     parts = [f"# {path}\n"]
     for file in files:
         name = file.relative_to(pages.ROOT).as_posix()
@@ -124,7 +127,12 @@ def finish(site: Path) -> None:
     for page in site.rglob("*.html"):
         up = "../" * (len(page.relative_to(site).parts) - 1)
         page.write_text(page.read_text().replace(SHIM, f"{up}worker.js"))
-    for made in ("sitemap.xml", "sitemap.xml.gz", "objects.inv", "search.json"):  # for servers; search.js is the same
+    for made in (
+        "sitemap.xml",
+        "sitemap.xml.gz",
+        "objects.inv",
+        "search.json",
+    ):  # for servers; search.js is the same
         (site / made).unlink(missing_ok=True)
 
 

@@ -16,6 +16,7 @@ def described(docstring: str) -> str:
     >>> print(described("It.\n\nAttributes\n----------\na, b : two\n    numbers."))
     It.
     <BLANKLINE>
+
     Attributes
     ----------
     a, b
@@ -23,7 +24,9 @@ def described(docstring: str) -> str:
         numbers.
     """
     return SECTION.sub(
-        lambda found: "Attributes\n----------\n" + re.sub(r"^(\S.*?) : ", r"\1\n    ", found[1], flags=re.MULTILINE),
+        lambda found: (
+            "Attributes\n----------\n" + re.sub(r"^(\S.*?) : ", r"\1\n    ", found[1], flags=re.MULTILINE)
+        ),
         docstring,
     )
 

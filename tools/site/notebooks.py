@@ -34,7 +34,9 @@ class Shown(NamedTuple):
 def run(path: Path) -> tuple[Any, list[Shown | None]]:
     """Return a notebook and what each of its cells showed, None for words; in a folder of its own."""
     book = jupytext.read(path, fmt="py:percent")
-    module = sys.modules["notebook"] = types.ModuleType("notebook")  # where annotations and kernels find names
+    module = sys.modules["notebook"] = types.ModuleType(
+        "notebook"
+    )  # where annotations and kernels find names
     with tempfile.TemporaryDirectory() as folder, _inside(folder):
         return book, [
             _cell(cell.source, vars(module), f"<{path.name}, cell {number}>")
@@ -56,7 +58,12 @@ def _inside(folder: str) -> Any:
 
 
 def _cell(source: str, names: dict[str, Any], where: str) -> Shown:
-    linecache.cache[where] = len(source), None, source.splitlines(keepends=True), where  # kernels read their source
+    linecache.cache[where] = (
+        len(source),
+        None,
+        source.splitlines(keepends=True),
+        where,
+    )  # kernels read their source
     body = ast.parse(source, where)
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     if last is not None and source.rstrip().endswith(";"):
@@ -65,7 +72,11 @@ def _cell(source: str, names: dict[str, Any], where: str) -> Shown:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(body, where, "exec", dont_inherit=True), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), where, "eval", dont_inherit=True), names)
+        value = (
+            None
+            if last is None
+            else eval(compile(ast.Expression(last.value), where, "eval", dont_inherit=True), names)
+        )
     return Shown(out.getvalue(), *_rich(value))
 
 
@@ -87,14 +98,14 @@ def page(book: Any, shown: list[Shown | None], name: str) -> str:
             continue
         parts.append(f"```python\n{cell.source}\n```")
         if found.printed.strip():
-            parts.append(f"```text title=\"shows\"\n{found.printed.rstrip()}\n```")
+            parts.append(f'```text title="shows"\n{found.printed.rstrip()}\n```')
         if found.kind == "text/html":
             parts.append(f'<div class="shown">{_one_block(found.value)}</div>')
         elif found.kind == "image/png":
             picture = f'<img alt="what the cell above draws" src="data:image/png;base64,{found.value}">'
             parts.append(f'<div class="shown">{picture}</div>')
         elif found.kind:
-            parts.append(f"```text title=\"shows\"\n{found.value}\n```")
+            parts.append(f'```text title="shows"\n{found.value}\n```')
     head, rest = parts[0].partition("\n")[::2]
     note = f"*A notebook: [download it]({name}.ipynb), or run it from its [text]({name}.py) with jupytext.*"
     return "\n\n".join([head, note, rest.strip(), *parts[1:]]) + "\n"

@@ -38,7 +38,10 @@ def pages() -> Iterator[tuple[str, str]]:
     for part, names in parts().items():
         module = tp._modules()
         shown = "\n\n".join(f"::: tideproof.{module[name]}.{name}" for name in names)
-        yield f"api/{part}.md", f"# {PARTS[part][0]}\n\nEvery name is one of `import tideproof as tp`.\n\n{shown}\n"
+        yield (
+            f"api/{part}.md",
+            f"# {PARTS[part][0]}\n\nEvery name is one of `import tideproof as tp`.\n\n{shown}\n",
+        )
     for part, (heading, modules) in MODULES.items():
         shown = "\n\n".join(f"::: {module}" for module in modules)
         yield f"api/{part}.md", f"# {heading}\n\n{shown}\n"

@@ -31,7 +31,8 @@ _PAGE = """
   gap: 1.2rem; }
 .tideproof .said { margin: 0 0 .8rem; font-weight: 600; overflow-wrap: anywhere; }
 .tideproof figure { margin: 0; max-width: 40rem; }
-.tideproof figcaption { font-style: normal; margin: 0 0 .5rem; color: var(--quiet); font-size: .85em; text-align: left; }
+.tideproof figcaption { margin: 0 0 .5rem; color: var(--quiet); font-size: .85em; font-style: normal;
+  text-align: left; }
 .tideproof figcaption b { color: var(--ink); font-size: 1.1em; display: block; }
 """
 
@@ -95,7 +96,8 @@ class Picture:
         dark = f"@media (prefers-color-scheme: dark) {{ {_coloured(DARK)} }}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" '
-            f'width="{1.4 * wide:.0f}" height="{1.4 * high:.0f}" class="tideproof" role="img" aria-label="{html.escape(self.said)}">'
+            f'width="{1.4 * wide:.0f}" height="{1.4 * high:.0f}" class="tideproof" role="img" '
+            f'aria-label="{html.escape(self.said)}">'
             f"<style>{_coloured(LIGHT)} {dark}</style>"
             f"{element('rect', x=0.0, y=0.0, width=wide, height=high, rx=6.0, class_='paper')}"
             f"{''.join(inside)}</svg>\n"

@@ -41,7 +41,7 @@ def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
             now, half = float(fit.now[place]), z * math.sqrt(max(float(fit.covariance[place, place]), 0.0))
             limits = None if unsure else (now - half, now + half)
             arms.append(ArmInfo(str(arm), now, limits, raw.get(arm, now), arm == fit.best))
-    words = "Dot and bar: the reward an arm would bring now, tide included. Cross: its raw mean. Green: leads."
+    words = "Dot and bar: what an arm would bring now, tide included. Cross: its raw mean. Green: leads."
     return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
 
 
