@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -131,12 +132,18 @@ def logs(tmp_path, monkeypatch):
     write("ads.csv", headline=headlines, day=days, impressions=[1000] * len(rows), clicks=clicks)
 
 
-@pytest.mark.parametrize(("page", "words"), list(commands()))
-def test_every_command_is_one_and_logs_can_be_analysed(page, words, logs):
-    group = typer.main.get_command(app)
+def parsed(words):
+    """Return the name of a command whose options are known, and have values that can be."""
+    group: Any = typer.main.get_command(app)
     context = group.make_context("tideproof", list(words))
     name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
-    command.make_context(name, rest, parent=context)  # all options are known, and have values that can be
+    command.make_context(name, rest, parent=context)
+    return name
+
+
+@pytest.mark.parametrize(("page", "words"), list(commands()))
+def test_every_command_is_one_and_logs_can_be_analysed(page, words, logs):
+    name = parsed(words)
     if name == "analyze" or (name == "plan" and "--from" not in words):
         less = ["--replications", "50", "--no-progress"] if name == "plan" else []
         done = CliRunner().invoke(app, [*words, *less])
@@ -144,11 +151,8 @@ def test_every_command_is_one_and_logs_can_be_analysed(page, words, logs):
 
 
 def test_an_option_that_is_none_is_seen():
-    group = typer.main.get_command(app)
-    context = group.make_context("tideproof", ["analyze", "log.csv", "--no-such-option"])
-    name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
     with pytest.raises(Exception, match="No such option"):
-        command.make_context(name, rest, parent=context)
+        parsed(["analyze", "log.csv", "--no-such-option"])
 
 
 def scripts():

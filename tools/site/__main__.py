@@ -123,7 +123,7 @@ def colours() -> str:
 
 
 def finish(site: Path) -> None:
-    """Put beside the pages what they would fetch from elsewhere, and leave nothing of this machine in them."""
+    """Put beside the pages what they would fetch from elsewhere, and take out what only servers need."""
     for page in site.rglob("*.html"):
         up = "../" * (len(page.relative_to(site).parts) - 1)
         page.write_text(page.read_text().replace(SHIM, f"{up}worker.js"))

@@ -1,4 +1,4 @@
-"""Attributes as our docstrings write them, `name : what it is`, for griffe, which takes what is behind a colon for a type."""
+"""Attributes as our docstrings write them, `name : what it is`; griffe would take that for a type."""
 
 from __future__ import annotations
 
@@ -11,24 +11,13 @@ SECTION = re.compile(r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", re.MULTILINE | re.D
 
 
 def described(docstring: str) -> str:
-    r"""Return a docstring whose attributes have their descriptions in lines of their own.
+    """Return a docstring whose attributes have their descriptions in lines of their own."""
 
-    >>> print(described("It.\n\nAttributes\n----------\na, b : two\n    numbers."))
-    It.
-    <BLANKLINE>
+    def section(found: re.Match[str]) -> str:
+        lines = re.sub(r"^(\S.*?) : ", r"\1\n    ", found[1], flags=re.MULTILINE)
+        return f"Attributes\n----------\n{lines}"
 
-    Attributes
-    ----------
-    a, b
-        two
-        numbers.
-    """
-    return SECTION.sub(
-        lambda found: (
-            "Attributes\n----------\n" + re.sub(r"^(\S.*?) : ", r"\1\n    ", found[1], flags=re.MULTILINE)
-        ),
-        docstring,
-    )
+    return SECTION.sub(section, docstring)
 
 
 class Attributes(griffe.Extension):

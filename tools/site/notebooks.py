@@ -1,7 +1,7 @@
-"""Notebooks that are kept as text (py:percent, as jupytext reads them): run, shown as a page, written as .ipynb.
+"""Notebooks that are kept as text (py:percent, as jupytext reads them): run, shown as a page, and as .ipynb.
 
-Cells are run in this process, one after another in one namespace, and show what Jupyter would: what they print,
-and the value of their last line if it is an expression. `TIDEPROOF_SHORT=1` asks them to be short.
+Cells are run in this process, one after another in one namespace, and show what Jupyter would: what they
+print, and the value of their last line if it is an expression. `TIDEPROOF_SHORT=1` asks them to be short.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def links(text: str) -> Iterator[str]:
 
 
 def target(page: str, link: str) -> tuple[str, str] | None:
-    """Return the file of the repository that a link of a page leads to, and the place in it; None of an address.
+    """Return the file that a link of a page leads to, and the place in it; None of an address.
 
     >>> target("docs/trust.md", "decisions/0011-unequal-noise.md#why"), target("README.md", "https://x.org/a")
     (('docs/decisions/0011-unequal-noise.md', 'why'), None)
@@ -104,7 +104,7 @@ def tutorials() -> list[str]:
 
 
 def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
-    """Return the navigation: a title and a page, or a title and a list; all pages of `titles` are in it, once."""
+    """Return the navigation: titles with a page or a list each; every page of `titles` is in it, once."""
     left = dict(titles)
 
     def take(*names: str) -> list[object]:
