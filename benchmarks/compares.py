@@ -150,7 +150,7 @@ def fitted() -> Iterator[list[str]]:
 
     for name, task, rounds in (
         ("tideproof, `tp.fit`, scale and candidates too", ours, 5),
-        ('pyfixest, `feols("sales ~ C(arm) | day")`', fixest, 5),
+        ('pyfixest, `feols("sales ~ C(arm) \\| day")`', fixest, 5),
         ('statsmodels, `ols("sales ~ C(arm) + C(day)")`', models, 2),
     ):
         estimate, best = task(), float("inf")

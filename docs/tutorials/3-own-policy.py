@@ -114,10 +114,8 @@ study.plot()
 
 # %%
 gap = study.difference("mine", "contrast")
-print(
-    "wrong more often than contrast by",
-    [f"{low:.4f} to {high:.4f}" for low, high in zip(gap.low, gap.high, strict=True)],
-)
+for budget, low, high in zip(study.budgets, gap.low, gap.high, strict=True):
+    print(f"{budget:4} pulls: wrong more often than contrast by {low:+.4f} to {high:+.4f}")
 
 # %% [markdown]
 # ## Judged on worlds that it was not tuned on

@@ -1,4 +1,4 @@
-"""The pictures of the concepts, from the examples beside them: `python tools/site/pictures.py` (make docs)."""
+"""Pictures of the concepts, from the examples beside them: `python tools/site/pictures.py` (make docs)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ text.name { fill: var(--ink); }
 _PAGE = """
 .tideproof { color: var(--ink); background: var(--paper); padding: .8rem; border-radius: .4rem;
   font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr));
+.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr));
   gap: 1.2rem; }
 .tideproof .said { margin: 0 0 .8rem; font-weight: 600; overflow-wrap: anywhere; }
 .tideproof figure { margin: 0; max-width: 40rem; }
