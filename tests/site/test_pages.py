@@ -1,6 +1,7 @@
 """Pages as they are in the repository: links lead somewhere, commands are commands, code is code, pictures are fresh."""
 
 import csv
+import doctest
 import re
 import shlex
 import sys
@@ -73,6 +74,10 @@ def test_every_page_is_in_the_navigation_once():
     found = list(leaves(pages.navigation(titles, [])))
     assert sorted(found) == sorted(titles)
     assert found[0] == "index.md"
+
+
+def test_examples_of_the_tool():
+    assert doctest.testmod(pages) == (0, 4)
 
 
 def test_pictures_of_concepts_are_those_of_their_examples():

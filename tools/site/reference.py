@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
+from tideproof.commands.command import Command
 from tideproof.commands.registry import COMMANDS
 
 # The room of the package in which a name lives says on which page it is.
@@ -48,7 +49,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "api/commands.md", f"# Commands: what --help says\n\n{''.join(map(_command, COMMANDS))}"
 
 
-def _command(command: object) -> str:
-    name = command.name  # type: ignore[attr-defined]
-    said = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"})
-    return f"## tideproof {name}\n\n```text\n{said.stdout.strip()}\n```\n\n"
+def _command(command: Command) -> str:
+    plain = {"COLUMNS": "86", "NO_COLOR": "1", "TERM": "dumb"}
+    said = CliRunner().invoke(app, [command.name, "--help"], prog_name="tideproof", env=plain)
+    return f"## tideproof {command.name}\n\n```text\n{said.stdout.strip()}\n```\n\n"

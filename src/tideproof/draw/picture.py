@@ -17,8 +17,8 @@ from tideproof.errors import InputError
 from tideproof.files import check_folder, checked_path, replace_text
 
 _FORMATS = (".svg", ".html")
-_EDGE = 16.0  # around everything
-_LINE, _LETTERS = 16.0, 70  # of words in a saved picture: height, and how many fit
+_EDGE = 10.0  # around everything
+_LINE, _LETTERS = 17.0, 60  # of words in a saved picture: height, and how many fit
 _LOOK = """
 svg { display: block; width: 100%; height: auto; overflow: visible; }
 text { fill: var(--quiet); font-size: 13px; }
@@ -27,10 +27,10 @@ text.name { fill: var(--ink); }
 _PAGE = """
 .tideproof { color: var(--ink); background: var(--paper); padding: .8rem; border-radius: .4rem;
   font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr));
+.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(270px, 100%), 1fr));
   gap: 1.2rem; }
 .tideproof .said { margin: 0 0 .8rem; font-weight: 600; overflow-wrap: anywhere; }
-.tideproof figure { margin: 0; max-width: 40rem; }
+.tideproof figure { margin: 0; max-width: 640px; }
 .tideproof figcaption { margin: 0 0 .5rem; color: var(--quiet); font-size: .85em; font-style: normal;
   text-align: left; }
 .tideproof figcaption b { color: var(--ink); font-size: 1.1em; display: block; }
@@ -142,7 +142,7 @@ def _coloured(colours: Mapping[str, str]) -> str:
         ".tideproof text.name, .tideproof text.title, .tideproof text.said { fill: var(--ink); }\n"
         ".tideproof text.title { font-size: 15px; font-weight: 600; }\n"
         ".tideproof text.said { font-size: 16px; font-weight: 600; }\n"
-        ".tideproof text.words { font-size: 12px; }\n"
+        ".tideproof text.words { font-size: 13.5px; }\n"
         ".tideproof .paper { fill: var(--paper); }\n"
     )
     style = own + rules(".tideproof ")
