@@ -150,7 +150,7 @@ def parsed(words):
 def test_every_command_is_one_and_logs_can_be_analysed(page, words, logs):
     name = parsed(words)
     if name == "analyze" or (name == "plan" and "--from" not in words):
-        less = ["--replications", "50", "--no-progress"] if name == "plan" else []
+        less = ["--replications", "200", "--no-progress"] if name == "plan" else []
         done = CliRunner().invoke(app, [*words, *less])
         assert done.exit_code in (0, 3, 4), (done.output, done.exception)
 

@@ -27,7 +27,7 @@ text.name { fill: var(--ink); }
 _PAGE = """
 .tideproof { color: var(--ink); background: var(--paper); padding: .8rem; border-radius: .4rem;
   font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(270px, 100%), 1fr));
+.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr));
   gap: 1.2rem; }
 .tideproof .said { margin: 0 0 .8rem; font-weight: 600; overflow-wrap: anywhere; }
 .tideproof figure { margin: 0; max-width: 640px; }
@@ -35,6 +35,8 @@ _PAGE = """
   text-align: left; }
 .tideproof figcaption b { color: var(--ink); font-size: 1.1em; display: block; }
 """
+
+_SMALL = "@media (max-width: 560px) { .tideproof text { font-size: 17px; } }\n"  # on a telephone
 
 
 class Panel(Protocol):
@@ -109,7 +111,7 @@ class Picture:
             f"{panel.picture}</figure>"
             for panel in self.panels
         )
-        look = css(".tideproof") + _PAGE + rules(".tideproof ") + _scoped(_LOOK, ".tideproof ")
+        look = css(".tideproof") + _PAGE + rules(".tideproof ") + _scoped(_LOOK, ".tideproof ") + _SMALL
         return (
             f'<div class="tideproof"><style>{look}</style><p class="said">{html.escape(self.said)}</p>'
             f'<div class="panels">{shown}</div></div>'
