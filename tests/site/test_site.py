@@ -23,6 +23,13 @@ FOUND = """[...document.querySelectorAll("*")].some(each => each.shadowRoot &&
     [...each.shadowRoot.querySelectorAll("a")].some(link => link.href.includes("guide.html")))"""
 
 
+COPIED = """Object.defineProperty(navigator, "clipboard", {value: {
+    write: async items => { window.copied = await (await items[0].getType("text/plain")).text(); },
+    writeText: async text => { window.copied = text; }}});
+document.execCommand = () => { window.copied ??= document.activeElement.value; return true; };
+document.querySelector(".md-code__button[data-md-type=copy]").click(); 0"""
+
+
 class Page(HTMLParser):
     """What a page links to, fetches, and can be linked to."""
 
@@ -65,7 +72,7 @@ def test_the_site(site):
     pages_show_what_a_git_host_shows(site)
     notebooks_show_what_they_found(site)
     if CHROMIUM:
-        search_works_from_a_folder(site)
+        a_browser_is_at_home_in_it(site)
 
 
 def links_lead_somewhere(site, found):
@@ -114,7 +121,7 @@ def notebooks_show_what_they_found(site):
     assert "2.90 is best" in (site / "tutorials" / "1-log-to-decision.html").read_text()
 
 
-def search_works_from_a_folder(site):
+def a_browser_is_at_home_in_it(site):
     browser = Browser()
     try:
         browser.shape(360, 800, dark=True)
@@ -125,6 +132,9 @@ def search_works_from_a_folder(site):
         time.sleep(0.5)
         browser.tell("Input.insertText", text="guardrails")
         browser.until(FOUND)
+        browser.go(f"file://{site}/concepts/contrast.html")
+        browser.run(COPIED)
+        assert browser.run("window.copied").startswith("import tideproof as tp\nlog = {\n")
         assert browser.complaints == []
     finally:
         browser.close()

@@ -61,7 +61,7 @@ def stage(docs: Path, short: bool) -> dict[str, str]:
 
     for page in pages.markdown():
         text = (pages.ROOT / page).read_text()
-        write(pages.placed(page), pages.relinked(page, text, linked.add))
+        write(pages.placed(page), pages.prompted(pages.relinked(page, text, linked.add)))
     os.environ.update({"TIDEPROOF_SHORT": "1"} if short else {})
     for page in pages.tutorials():
         book, shown = notebooks.run(pages.ROOT / page)

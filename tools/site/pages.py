@@ -93,6 +93,11 @@ def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
     return outside_code(text, lambda part: LINK.sub(change, part))
 
 
+def prompted(text: str) -> str:
+    """Return a page whose sessions of Python are named so, for prompts are not copied then."""
+    return re.sub(r"^```python\n(?=>>> )", "```pycon\n", text, flags=re.MULTILINE)
+
+
 def markdown() -> list[str]:
     """Return all pages of the repository that the site shows, by their paths."""
     return [*(path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md"))), *PROJECT]
