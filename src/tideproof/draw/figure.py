@@ -19,7 +19,16 @@ from tideproof.errors import MissingExtra
 from tideproof.files import check_picture
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Figure
+    from matplotlib import figure as drawn
+
+    class Figure(drawn.Figure):
+        """What `_shown` makes."""
+
+        def save(self, path: str | os.PathLike[str]) -> None:
+            """Write it as png, svg or pdf."""
+
+        def _repr_png_(self) -> bytes: ...
+
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
