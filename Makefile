@@ -4,9 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo serve-demo test test-gpu check clients hooks faults torture mutants phrases bench docs format clean
+.PHONY: demo site serve-demo test test-gpu check clients hooks faults torture mutants phrases bench docs format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
+
+# The documentation as a folder that needs no server and no network: open site/index.html
+site: $(READY)
+	@$(BIN)/python tools/site site
+	@echo "site/index.html is ready"
 
 serve-demo: $(READY)
 	@$(BIN)/python -m tideproof.serve.demo
@@ -55,6 +60,7 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m tideproof.report.policy_pages docs/policies
+	$(BIN)/python tools/site/pictures.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -65,8 +71,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tideproof needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all]" --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,docs]" --group dev
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .mutants build dist demo.png
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .mutants build dist site demo.png

@@ -219,17 +219,17 @@ def test_every_file_named_in_the_documents_exists():
     """A path starts at the repository or at the package: `benchmarks/lab.py`, `core/cuda.py`; or is a bare name."""
     files = [
         p
-        for folder in ("src", "tests", "benchmarks", "tools", "examples")
+        for folder in ("src", "tests", "benchmarks", "tools", "examples", "docs")
         for p in (ROOT / folder).rglob("*.py")
     ]
     known = {p.name for p in files}
-    for root in (ROOT, ROOT / "src" / "tideproof"):
+    for root in (ROOT, ROOT / "src" / "tideproof", ROOT / "docs"):
         known |= {str(p.relative_to(root)) for p in files if p.is_relative_to(root)}
     documents = [ROOT / "Makefile", *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     named = {
         f"{page.relative_to(ROOT)}: {path}": path
         for page in documents
-        for path in re.findall(r"(?:\w[\w-]*/)*\w+\.py\b", page.read_text())
+        for path in re.findall(r"(?:\w[\w-]*/)*\w[\w-]*\.py\b", page.read_text())
     }
     assert len(named) > 15
     assert [place for place, path in named.items() if path not in known | {"mine.py"}] == []  # a reader's own

@@ -114,7 +114,8 @@ class Table:
         ]
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
         count = "".join(f"<p>{line}</p>" for line in self._count())
-        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{count}"
+        table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        return f'<div style="overflow-x:auto">{table}</div>{count}'
 
     def _shown(self) -> list[int | None]:
         """Return the rows to show, None standing for those left out."""
@@ -187,6 +188,16 @@ def _optional(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise MissingExtra(f"to_{module}() needs {module}: pip install {module}") from None
+
+
+def as_html(said: str, *tables: Table) -> str:
+    """Return lines of words and tables below them, for a notebook.
+
+    >>> as_html("A < B")
+    '<p>A &lt; B</p>'
+    """
+    words = "".join(f"<p>{html.escape(line)}</p>" for line in said.splitlines())
+    return words + "".join(table._repr_html_() for table in tables)
 
 
 def plain(value: Any) -> Any:

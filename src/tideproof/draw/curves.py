@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tideproof.draw.figure import blank
 from tideproof.draw.palette import NOTE, PAPER
 from tideproof.draw.styles import Style, numbered
 from tideproof.files import check_picture
@@ -40,9 +41,7 @@ def draw_study(
 ) -> Figure:
     """Draw the curves of a study in the caller's style; zeros lie hollow on the edge of a log scale."""
     check_picture(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    figure = blank((7.0, 4.5))
     axes = figure.add_subplot()
     floor = floor_of(curves) if log else -np.inf
     for i, curve in enumerate(curves):

@@ -6,17 +6,29 @@ have on paper. Nothing is changed for others who draw in the same process: a sty
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import wraps
+from functools import cache, wraps
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tideproof.draw.palette import INK, PAPER
 from tideproof.errors import MissingExtra
+from tideproof.files import check_picture
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Figure
+    from matplotlib import figure as drawn
+
+    class Figure(drawn.Figure):
+        """What `_shown` makes."""
+
+        def save(self, path: str | os.PathLike[str]) -> None:
+            """Write it as png, svg or pdf."""
+
+        def _repr_png_(self) -> bytes: ...
+
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -100,11 +112,36 @@ def in_print_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Res
     return _in_style(PRINT, draw)
 
 
-def subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
-    """Return a new figure of that size, in inches, and its axes."""
+@cache
+def _shown() -> Any:
+    """Return matplotlib's figure, which shows itself in a notebook, too; made when matplotlib is there."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="constrained")
+    class Shown(Figure):
+        """A figure that shows itself, and is saved by the suffix of a path."""
+
+        def save(self, path: str | os.PathLike[str]) -> None:
+            """Write it as png, svg or pdf."""
+            check_picture(path)
+            self.savefig(path, dpi=160)
+
+        def _repr_png_(self) -> bytes:
+            file = BytesIO()
+            self.savefig(file, format="png", dpi=110)
+            return file.getvalue()
+
+    return Shown
+
+
+def blank(size: tuple[float, float]) -> Figure:
+    """Return a new figure of that size, in inches."""
+    figure: Figure = _shown()(figsize=size, layout="constrained")
+    return figure
+
+
+def subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
+    """Return a new figure of that size, in inches, and its axes."""
+    figure = blank(size)
     return figure, figure.subplots(rows, columns, **options)
 
 

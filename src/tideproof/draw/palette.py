@@ -50,10 +50,10 @@ VIOLET, MAGENTA, PINK, ROSE = "#7b4ea3", "#b5127a", "#d46a9f", "#efc3da"
 SERIES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
-def css() -> str:
-    """Return the roles as variables of a page that follows its reader's choice of light or dark."""
-    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}"
-    return f":root {{ color-scheme: light dark; {_variables(LIGHT)} }}\n{dark}\n"
+def css(where: str = ":root") -> str:
+    """Return the roles as variables of a page or a part of it that is light or dark as its reader likes."""
+    dark = f"@media (prefers-color-scheme: dark) {{ {where} {{ {_variables(DARK)} }} }}"
+    return f"{where} {{ color-scheme: light dark; {_variables(LIGHT)} }}\n{dark}\n"
 
 
 def _variables(colours: Mapping[str, str]) -> str:

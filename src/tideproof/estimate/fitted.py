@@ -6,6 +6,7 @@ Names over numbers: estimates and variances come from `stats`, who wins from `de
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from tideproof import checks
 from tideproof.checks import Direction
 from tideproof.core.arrays import Floats
+from tideproof.draw.picture import Picture, saved
 from tideproof.errors import InputError, NotComparable, UnknownName
 from tideproof.estimate.contrast import Contrast, contrast, known
 from tideproof.estimate.decision import NOT_COMPARABLE, Decision, decide
@@ -41,7 +43,7 @@ from tideproof.stats.scale import Compared
 from tideproof.stats.solve import solve
 from tideproof.stats.spreads import is_exact
 from tideproof.stats.variances import Spread
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 
 
 class Fit:
@@ -440,8 +442,20 @@ class Fit:
         """Return it in plain values: the verdict, who wins, and the tables as lists of rows."""
         return in_plain(self)
 
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """Draw arms, tide and the lead environment by environment; save it if a path is given.
+
+        What comes back shows itself in a notebook, and `.save(path)` keeps it, as `.svg` or `.html`.
+        """
+        from tideproof.report.plots import fit_picture
+
+        return saved(fit_picture(self), path)
+
     def __repr__(self) -> str:
         return summary(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.verdict, self.arms)
 
     def _position(self, arm: Any) -> int:
         if arm not in self.cells.arms:

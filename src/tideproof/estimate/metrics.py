@@ -14,7 +14,7 @@ from tideproof.estimate.reading import Options, noise_of, open_log
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames.read import read
 from tideproof.stats.noise import Variance
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 from tideproof.words import rounded
 
 
@@ -86,7 +86,13 @@ class Metrics:
         }
 
     def __repr__(self) -> str:
-        return "\n".join([self.deciding.verdict, *filter(None, [self.verdict]), repr(self.table)])
+        return "\n".join([*self._said(), repr(self.table)])
+
+    def _repr_html_(self) -> str:
+        return as_html("\n".join(self._said()), self.table)
+
+    def _said(self) -> list[str]:
+        return [self.deciding.verdict, *filter(None, [self.verdict])]
 
 
 def metrics(

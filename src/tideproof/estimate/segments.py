@@ -20,7 +20,7 @@ from tideproof.frames.read import Found, read
 from tideproof.stats.cells import Cells
 from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
 from tideproof.stats.noise import Variance
-from tideproof.table import Table, plain
+from tideproof.table import Table, as_html, plain
 from tideproof.words import counted, listed
 
 
@@ -122,9 +122,13 @@ class Segments:
         }
 
     def __repr__(self) -> str:
-        lines = [self.verdict, repr(self.table)]
-        lines += [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
-        return "\n".join(lines)
+        return "\n".join([self.verdict, repr(self.table), *self._missing()])
+
+    def _repr_html_(self) -> str:
+        return as_html(self.verdict, self.table) + as_html("\n".join(self._missing()))
+
+    def _missing(self) -> list[str]:
+        return [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
 
 
 def segments(

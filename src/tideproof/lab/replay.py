@@ -9,7 +9,7 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.kernels.replicate import SAMPLES, UNIDENTIFIED
 from tideproof.lab.engines.cpu import empty_trace, run_loop
 from tideproof.policies.registry import Chosen, as_policy
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 from tideproof.worlds import World, as_world
 
 
@@ -54,7 +54,7 @@ class Replay:
         return f"Replay of {len(self.arm)} steps, selected arm {self.selected}{doubt}\n{self.table()!r}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{repr(self).splitlines()[0]}</p>{self.table()._repr_html_()}"
+        return as_html(repr(self).splitlines()[0], self.table())
 
 
 def replay(world: World, policy: Chosen, seed: int = 0, replication: int = 0, budget: int = 500) -> Replay:

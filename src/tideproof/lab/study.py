@@ -20,7 +20,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text, replace_text
 from tideproof.lab.intervals import Interval, Ratio, binomial, paired, paired_ratio, quantile
 from tideproof.lab.tally import Tally
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 from tideproof.words import listed
 from tideproof.worlds import World
 
@@ -306,7 +306,7 @@ class Study:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{repr(self).splitlines()[0]}</p>{self.table()._repr_html_()}"
+        return as_html(repr(self).splitlines()[0], self.table())
 
     def _index(self, label: str) -> int:
         if label not in self.policies:

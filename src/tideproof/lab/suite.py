@@ -20,7 +20,7 @@ from tideproof.lab.study import Study
 from tideproof.policies.registry import Chosen, as_policies
 from tideproof.policies.spec import PolicySpec
 from tideproof.progress import progress_bar
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 
 POLICIES = (
     "contrast",
@@ -191,6 +191,9 @@ class Suite:
 
     def __repr__(self) -> str:
         return f"Suite of {len(self.studies)} worlds\n{self.table()!r}\n{self.verdict}"
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Suite of {len(self.studies)} worlds. {self.verdict}", self.table())
 
 
 def _fewest(study: Study, labels: list[str] | None = None) -> str:

@@ -30,6 +30,7 @@ from tideproof.live.sure import Rule, checked_rule, unwrapped
 from tideproof.live.tides import Tide, checked_tide, checked_zone, without_tide
 from tideproof.policies.registry import Chosen, as_policy
 from tideproof.stats.wrong_scale import Scale
+from tideproof.table import as_html
 
 
 class Options(TypedDict, total=False):
@@ -243,6 +244,11 @@ class Experiment(Asking, Telling, Steering):
             f"<Experiment: {len(self.arms)} arms, {self.policy.label}, {budget}, "
             f"{len(book.pulls) - book.lost} asked, {len(book.out)} out>"
         )
+
+    def _repr_html_(self) -> str:
+        found, _ = self._judged()
+        tables = [self.fit().arms] if found.told else []
+        return as_html(f"{repr(self)[1:-1]}\n{found}", *tables)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, from which `load` goes on exactly here.

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from tideproof import checks
+from tideproof.draw.picture import Picture, saved
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.scaled import ScaleChoice
@@ -265,6 +266,24 @@ class Reading(Handle):
         if not isinstance(fit, Fit):
             raise InputError(f"a report needs labels: with tide={self.tide!r}, recommend() and fit() say all")
         replace_text(path, live_report(fit, self.diagnostics(), self.policy.label))
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """Draw who is ahead, the arms, the tide and who got which share; save it if a path is given.
+
+        What comes back shows itself in a notebook, and `.save(path)` keeps it, as `.svg` or `.html`.
+        """
+        from tideproof.report.plots import run_picture, tide_picture
+
+        found, _ = self._judged()
+        fit = self.fit()
+        if isinstance(fit, Fit):
+            return saved(run_picture(fit, str(found)), path)
+        raw: dict[Any, list[float]] = {}
+        for row in self.history():
+            if row["reward"] is not None:
+                raw.setdefault(row["arm"], []).append(row["reward"])
+        means = {arm: sum(rewards) / len(rewards) for arm, rewards in raw.items()}
+        return saved(tide_picture(fit, means, str(found)), path)
 
     @locked
     def events(self) -> list[e.Event]:

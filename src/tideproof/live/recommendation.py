@@ -10,6 +10,7 @@ from typing import Any
 from tideproof.checks import Direction
 from tideproof.stats.prior import SAID, Prior
 from tideproof.stats.scale import Compared
+from tideproof.table import as_html
 from tideproof.words import listed_groups
 
 _HIDDEN = "no labels were given: the tide is followed by the rewards alone"
@@ -95,6 +96,9 @@ class Recommendation:
     def __str__(self) -> str:
         hidden = [_HIDDEN] if self.tide == "hidden" else []
         return "; ".join([self._finding(), *hidden, *self.remarks])
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self))
 
     def _finding(self) -> str:
         if not self.told:

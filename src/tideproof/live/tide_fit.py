@@ -22,7 +22,7 @@ from tideproof.stats.allowance import p_value, reach
 from tideproof.stats.prior import Prior, p_best
 from tideproof.stats.scale import Compared
 from tideproof.stats.wald import Wald
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 from tideproof.words import counted, rounded
 
 ROUNDING = 1e-13  # of rewards
@@ -137,6 +137,9 @@ class TideFit:
 
     def __repr__(self) -> str:
         return f"{self.arms!r}\ntide followed ({self.tide}): {self.said()}"
+
+    def _repr_html_(self) -> str:
+        return as_html(f"tide followed ({self.tide}): {self.said()}", self.arms)
 
     def _place(self, arm: Any) -> int:
         if arm not in self.names:

@@ -14,7 +14,7 @@ from tideproof.plans.play import Budget
 from tideproof.plans.question import Question
 from tideproof.plans.search import Count, curve
 from tideproof.plans.stopping import Sure
-from tideproof.table import Table
+from tideproof.table import Table, as_html
 from tideproof.words import counted
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.sentence, self.table)
 
 
 def curve_table(block: int, played: dict[str, list[Count]]) -> Table:

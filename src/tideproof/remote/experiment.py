@@ -9,6 +9,7 @@ from typing import Any, overload
 from urllib.parse import quote
 
 from tideproof.checks import MOST, finite, several, whole
+from tideproof.draw.picture import Picture
 from tideproof.errors import InputError, UnknownName, shown
 from tideproof.estimate.fitted import Fit
 from tideproof.live import events as e
@@ -288,6 +289,10 @@ class RemoteExperiment:
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write an HTML report; as `Experiment.report`."""
         self.copy().report(path, **options)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """Draw how it stands; as `Experiment.plot`."""
+        return self.copy().plot(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, which `Experiment.load` reads."""

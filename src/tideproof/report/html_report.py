@@ -12,6 +12,7 @@ from tideproof.draw.arms import draw_arms
 from tideproof.draw.gaps import draw_gaps
 from tideproof.draw.meetings import draw_meetings
 from tideproof.draw.palette import css
+from tideproof.draw.picture import rules
 from tideproof.draw.tide import draw_tide
 from tideproof.estimate import Fit
 from tideproof.report.analysis import Analysis
@@ -42,7 +43,9 @@ class Card(NamedTuple):
 
 def html_report(analysis: Analysis, source: str, columns: str) -> str:
     """Return the report as HTML; `source` and `columns` say what was read."""
-    style = css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8")
+    style = (
+        css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8") + rules()
+    )
     warned = "".join(f'<p class="warning">{html.escape(text)}</p>' for text in analysis.warnings)
     noted = "".join(f"<li>{html.escape(text)}</li>" for text in [*analysis.answers, *analysis.notes])
     return f"""<!doctype html>

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.draw.lead import draw_lead
-from tideproof.draw.shares import draw_shares
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate import Fit
 from tideproof.estimate.shown import of_gaps
@@ -25,12 +23,12 @@ from tideproof.live.pull import DEFAULTED, TOLD
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts
 from tideproof.live.tide_fit import TideFit
-from tideproof.report.analysis import Analysis, analyse
+from tideproof.report.analysis import analyse
 from tideproof.report.arms_table import arm_columns, chance
 from tideproof.report.followed import Rewards, columns_of, tide_card
 from tideproof.report.followed import raw_pick as followed_raw_pick
-from tideproof.report.html_report import Card, cards
-from tideproof.report.over_time import lead_axis, lead_info, raw_pick, shares_info
+from tideproof.report.over_time import raw_pick
+from tideproof.report.plots import pictures
 from tideproof.report.story import story
 from tideproof.serve import described
 from tideproof.stats.cells import Cells
@@ -167,25 +165,6 @@ def _of_followed(fit: TideFit, told: Rewards) -> dict[str, Any]:
         "cards": [card] if card is not None else [],
         "followed": True,
     }
-
-
-def pictures(analysis: Analysis) -> list[Card]:
-    """Return the pictures of a fit: how the lead came about first, then those of every report."""
-    fit, found = analysis.fit, []
-    lead = lead_info(fit) if analysis.standing != "not_comparable" else None
-    if lead is not None:
-        words = (
-            f"After each environment: how far {lead.best} was ahead of {lead.rival}. Red: by raw means, tide "
-            f"included. Blue: with the tide taken out. Below the broken line {lead.rival} seems better."
-        )
-        found.append(Card("Who was ahead, and when", words, draw_lead(lead.leads, lead_axis(fit, lead))))
-    arms, *others = cards(analysis)
-    found.append(arms)
-    found += others[:1]
-    if shares := shares_info(fit.cells):
-        words = "Who got which part of the rewards that were told, environment by environment."
-        found.append(Card("Shares", words, draw_shares(shares.environments, shares.arms, shares.shares)))
-    return found + others[1:]
 
 
 def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]) -> str:

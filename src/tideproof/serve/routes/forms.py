@@ -14,12 +14,12 @@ from tideproof.errors import TideproofError
 from tideproof.report.arms_table import arm_columns
 from tideproof.report.html_details import detailed
 from tideproof.report.html_report import html_report
+from tideproof.report.plots import pictures
 from tideproof.serve import models as m
 from tideproof.serve.access import needs
 from tideproof.serve.keys import Key
 from tideproof.serve.pages.shown import one_line, page, see
 from tideproof.serve.pages.uploads import Asked, analysed
-from tideproof.serve.pages.view import pictures
 from tideproof.serve.problems import Problem
 from tideproof.serve.rights import Right
 from tideproof.serve.routes import experiments, people

@@ -1,0 +1,64 @@
+"""Pictures with one call: what `fit.plot()` and `run.plot()` return, and what a page shows of a fit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tideproof.draw.arms import ArmInfo, draw_arms
+from tideproof.draw.lead import draw_lead
+from tideproof.draw.picture import Picture
+from tideproof.draw.shares import draw_shares
+from tideproof.draw.svg_axes import Axis
+from tideproof.estimate import Fit
+from tideproof.report.analysis import Analysis, analyse
+from tideproof.report.html_report import Card, cards
+from tideproof.report.over_time import lead_axis, lead_info, shares_info
+from tideproof.stats.allowance import reach
+
+if TYPE_CHECKING:
+    from tideproof.live.tide_fit import TideFit
+
+
+def fit_picture(fit: Fit) -> Picture:
+    """Return the pictures of the report of a log."""
+    analysis = analyse(fit)
+    return Picture(analysis.verdict, list(cards(analysis)))
+
+
+def run_picture(fit: Fit, said: str) -> Picture:
+    """Return the pictures of a live test, under what it says of itself."""
+    return Picture(said, pictures(analyse(fit)))
+
+
+def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
+    """Return the picture of a live test that follows its tide: rewards now, and raw means."""
+    z = reach(fit.level, len(fit.names), adaptive=False, picked=False)
+    unsure = not fit.freedom or fit.exact
+    arms = []
+    for place, arm in enumerate(fit.names):
+        if fit.counts[place]:
+            now, half = float(fit.now[place]), z * math.sqrt(max(float(fit.covariance[place, place]), 0.0))
+            limits = None if unsure else (now - half, now + half)
+            arms.append(ArmInfo(str(arm), now, limits, raw.get(arm, now), arm == fit.best))
+    words = "Dot and bar: what an arm would bring now, tide included. Cross: its raw mean. Green: leads."
+    return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
+
+
+def pictures(analysis: Analysis) -> list[Card]:
+    """Return the pictures of a fit: how the lead came about first, then those of every report."""
+    fit, found = analysis.fit, []
+    lead = lead_info(fit) if analysis.standing != "not_comparable" else None
+    if lead is not None:
+        words = (
+            f"After each environment: how far {lead.best} was ahead of {lead.rival}. Red: by raw means, tide "
+            f"included. Blue: with the tide taken out. Below the broken line {lead.rival} seems better."
+        )
+        found.append(Card("Who was ahead, and when", words, draw_lead(lead.leads, lead_axis(fit, lead))))
+    arms, *others = cards(analysis)
+    found.append(arms)
+    found += others[:1]
+    if shares := shares_info(fit.cells):
+        words = "Who got which part of the rewards that were told, environment by environment."
+        found.append(Card("Shares", words, draw_shares(shares.environments, shares.arms, shares.shares)))
+    return found + others[1:]

@@ -1,0 +1,142 @@
+"""Which page of the repository becomes which page of the site, in which order, and where its links lead.
+
+Pages stay plain Markdown that a git host shows as well; what is copied differs in its links only. A page that
+nobody placed comes last in the guide, so a new file is on the site without a change here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages beside docs/ that the site has, too
+FIRST = ("guide", "live", "interaction", "store", "serve", "operations", "plugins")  # order of the guide
+CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
+RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
+EVIDENCE = ("trust", "performance", "compares")
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def title(text: str) -> str:
+    """Return the heading of a page, without marks."""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    assert found is not None, f"a page without a heading: {text[:60]!r}"
+    return found[1].replace("`", "")
+
+
+def placed(path: str) -> str:
+    """Return where the site has a file of the repository, both as paths from their roots.
+
+    >>> placed("docs/guide.md"), placed("README.md"), placed("CHANGELOG.md"), placed("src/tideproof/cli.py")
+    ('guide.md', 'index.md', 'project/changelog.md', 'files/src/tideproof/cli.py.md')
+    >>> placed("docs/tutorials/1-log.py"), placed("docs/trust/logs.csv"), placed("docs/decisions")
+    ('tutorials/1-log.md', 'trust/logs.csv', 'decisions/index.md')
+    """
+    if path == "README.md":
+        return "index.md"
+    if path in PROJECT:
+        return f"project/{path.lower()}"
+    if not path.startswith("docs/"):
+        return f"files/{path}.md"
+    path = path.removeprefix("docs/")
+    if path.startswith("tutorials/") and path.endswith(".py"):
+        return path.removesuffix(".py") + ".md"
+    return path if PurePosixPath(path).suffix else f"{path}/index.md"
+
+
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Return a page with everything changed but its blocks of code."""
+    found, start = [], 0
+    for fence in FENCE.finditer(text):
+        found += [change(text[start : fence.start()]), fence[0]]
+        start = fence.end()
+    return "".join([*found, change(text[start:])])
+
+
+def links(text: str) -> Iterator[str]:
+    """Yield where the links and pictures of a page lead."""
+    found: list[str] = []
+    outside_code(text, lambda part: found.extend(each[1] for each in LINK.findall(part)) or "")
+    yield from found
+
+
+def target(page: str, link: str) -> tuple[str, str] | None:
+    """Return the file that a link of a page leads to, and the place in it; None of an address.
+
+    >>> target("docs/trust.md", "decisions/0011-unequal-noise.md#why"), target("README.md", "https://x.org/a")
+    (('docs/decisions/0011-unequal-noise.md', 'why'), None)
+    >>> target("docs/guide.md", "#run-it")
+    ('docs/guide.md', 'run-it')
+    """
+    if re.match(r"[a-z]+:", link):
+        return None
+    path, _, place = link.partition("#")
+    return (os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page), place
+
+
+def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
+    """Return a page with its links as the site needs them; `seen` is told of each file they lead to."""
+
+    def change(found: re.Match[str]) -> str:
+        to = target(page, found[2])
+        if to is None or found[2].startswith("#"):
+            return found[0]
+        seen(to[0])
+        link = os.path.relpath(placed(to[0]), os.path.dirname(placed(page)) or ".")
+        return f"{found[1]}{link}{'#' if to[1] else ''}{to[1]}{found[3]}"
+
+    return outside_code(text, lambda part: LINK.sub(change, part))
+
+
+def prompted(text: str) -> str:
+    """Return a page whose sessions of Python are named so, for prompts are not copied then."""
+    return re.sub(r"^```python\n(?=>>> )", "```pycon\n", text, flags=re.MULTILINE)
+
+
+def markdown() -> list[str]:
+    """Return all pages of the repository that the site shows, by their paths."""
+    return [*(path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md"))), *PROJECT]
+
+
+def tutorials() -> list[str]:
+    """Return the notebooks, kept as text."""
+    return [path.relative_to(ROOT).as_posix() for path in sorted((DOCS / "tutorials").glob("*.py"))]
+
+
+def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
+    """Return the navigation: titles with a page or a list each; every page of `titles` is in it, once."""
+    left = dict(titles)
+
+    def take(*names: str) -> list[object]:
+        return [{left.pop(name): name} for name in names if name in left]
+
+    def folder(name: str, *first: str) -> list[object]:
+        known = [f"{name}/{page}.md" for page in first]
+        return take(*known, *sorted(page for page in left if page.startswith(f"{name}/")))
+
+    left["index.md"] = "Start"
+    start = take("index.md")
+    learn = folder("tutorials")
+    concepts, recipes = folder("concepts", *CONCEPTS), folder("recipes", *RECIPES)
+    made, policies = take("reference.md", *reference), folder("policies")
+    evidence = take(*(f"{name}.md" for name in EVIDENCE))
+    evidence += [{"The paper": folder("paper")}, {"Counted": [*folder("trust"), *folder("contrast")]}]
+    project = take("project/changelog.md", "project/contributing.md", "project/vision.md")
+    project += [{"Decisions": folder("decisions")}]
+    files = folder("files")
+    guide = take(*(f"{name}.md" for name in FIRST), *sorted(left))
+    return [
+        *start,
+        {"Tutorials": learn},
+        {"Guide": guide},
+        {"Concepts": concepts},
+        {"Recipes": recipes},
+        {"Reference": [*made, {"Policies": policies}]},
+        {"Evidence": evidence},
+        {"Project": [*project, {"Files": files}]},
+    ]
