@@ -1,8 +1,9 @@
-# tideproof serve, as a user without rights and with one volume, /data: see docs/serve.md, "In a container"
+# tideproof serve, as a user without rights and with one volume, /data: see docs/serve.md, "In a container".
+# It installs the wheel in dist/, which `make image` and `make release` build.
 FROM python:3.12-slim AS build
-COPY pyproject.toml README.md LICENSE constraints.txt /source/
-COPY src /source/src
-RUN python -m venv /app && /app/bin/pip install --no-cache-dir -c /source/constraints.txt "/source[serve,postgres]"
+COPY dist/*.whl constraints.txt /wheel/
+RUN python -m venv /app && /app/bin/pip install --no-cache-dir -c /wheel/constraints.txt \
+    "$(ls /wheel/*.whl)[serve,postgres]"
 
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 --create-home --home-dir /data tideproof

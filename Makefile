@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo site serve-demo test test-gpu check clients hooks faults torture mutants phrases bench docs format clean
+.PHONY: demo site serve-demo test test-gpu check clients hooks faults torture mutants phrases bench docs release image format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -61,6 +61,14 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/python -m tideproof.report.policy_pages docs/policies
 	$(BIN)/python tools/site/pictures.py
+
+# Tried in empty environments, see docs/release.md: make release PYTHONS="3.12 3.13" EXTRAS="none store"
+release: $(READY)
+	@$(BIN)/python tools/release $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(EXTRAS),--extras $(EXTRAS))
+
+image: $(READY)
+	@$(BIN)/python tools/release --build
+	docker build -t tideproof .
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -1,6 +1,7 @@
 """The Dockerfile and the compose file name only settings, files and routes that there are; no daemon is needed."""
 
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from tideproof.serve.access import routes_and_rights
 from tideproof.serve.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools" / "release"))
+
+import image  # noqa: E402
+
 RECIPE = (ROOT / "Dockerfile").read_text()
 SERVICES = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 KNOWN = {f"TIDEPROOF_{each.name.upper()}" for each in fields(Settings)} | {
@@ -37,7 +42,14 @@ def test_what_is_copied_is_there_and_is_not_ignored():
     ]
     allowed = set(re.findall(r"^!(.*)", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
     assert set(copied) == allowed
-    assert all((ROOT / each).exists() for each in copied)
+    assert set(copied) == {"dist/*.whl", "constraints.txt"}
+    steps = re.search(r"^image:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    assert re.search(r"tools/release --build\n.*docker build", steps)  # the wheel comes first
+
+
+def test_its_entry_point_starts_with_its_settings_is_healthy_and_stops(tmp_path):
+    assert image.served(Path(sys.executable), tmp_path) == ""
+    assert (tmp_path / "tideproof.db").exists()
 
 
 def test_its_health_is_a_route(tmp_path):

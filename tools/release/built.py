@@ -23,7 +23,7 @@ MADE = {"PKG-INFO", ".gitignore"}  # what hatchling adds
 
 def version() -> str:
     """Return the version, as the package says it."""
-    found = re.search(r'"(.+)"', (ROOT / "src" / "tideproof" / "_version.py").read_text())
+    found = re.search(r'__version__ = "(.+)"', (ROOT / "src" / "tideproof" / "_version.py").read_text())
     assert found is not None
     return found[1]
 
@@ -34,7 +34,8 @@ def one(kind: str, source: Path, folder: Path) -> Path:
     done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
-    return Path(done.stdout.split()[-1])
+    [made] = folder.glob("tideproof-*.whl" if kind == "wheel" else "tideproof-*.tar.gz")
+    return made
 
 
 def build(folder: Path) -> tuple[Path, Path]:
@@ -115,8 +116,12 @@ def metadata_faults(said: str) -> list[str]:
 
 
 def _differ(what: str, held: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]:
-    return [
-        *(f"the {what} has no {name}" for name in sorted(wanted.keys() - held.keys())),
-        *(f"the {what} has {name}, which does not belong there" for name in sorted(held.keys() - wanted.keys())),
-        *(f"the {what} has another {name}" for name in sorted(held.keys() & wanted.keys()) if held[name] != wanted[name]),
-    ]  # fmt: skip
+    found = []
+    for name in sorted(held.keys() | wanted.keys()):
+        if name not in held:
+            found.append(f"the {what} has no {name}")
+        elif name not in wanted:
+            found.append(f"the {what} has {name}, which does not belong there")
+        elif held[name] != wanted[name]:
+            found.append(f"the {what} has another {name}")
+    return found

@@ -108,5 +108,9 @@ def table(tried: Sequence[Tried], missing: Sequence[str]) -> str:
         lines.append([what, *row, *["not here"] * len(missing)])
     head, rule, *rows = lines
     return "\n".join(
-        ["| " + " | ".join(head).lstrip() + " |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(row)} |" for row in rows)]
+        [
+            "| " + " | ".join(head).lstrip() + " |",
+            f"|{'|'.join(rule)}|",
+            *(f"| {' | '.join(row)} |" for row in rows),
+        ]
     )

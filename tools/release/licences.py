@@ -1,4 +1,4 @@
-"""Under which licences the packages are that come with tideproof: `python tools/release/licences.py [WHEEL ...]`.
+"""The licences of all that comes with tideproof: `python tools/release/licences.py [WHEEL ...]`.
 
 They are asked themselves, by their metadata: those of the wheels named, or else what is installed here. What
 comes with several extras stands where it comes first.
@@ -21,9 +21,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NONE = "none"
 HEAD = """# Licences
 
-What `pip install` brings besides tideproof, which is under the MIT licence, and under which licence each package says
-it is. Extras add to what comes with none; what several bring stands at the first. Made by `make release` for the newest Python it found, from the
-metadata of the packages: ask a package itself before you rely on it.
+What `pip install` brings besides tideproof, which is under the MIT licence, and under which licence each
+package says it is. Extras add to what comes with none; what several bring stands at the first of them. Made by
+`make release` from the metadata of the packages, for the newest Python it found. Ask a package itself before
+you rely on it.
 """
 
 
@@ -62,19 +63,21 @@ def closure(wanted: Iterable[str], known: Mapping[str, Distribution], python: st
 def licence(package: Distribution) -> str:
     """Return what a package says of its licence, in a few words; empty if nothing."""
     about = package.metadata
-    said = about.get("License-Expression") or ""
+    said, text = ((about.get_all(field) or [""])[0].strip() for field in ("License-Expression", "License"))
     named = [
         line.rsplit(" :: ", 1)[-1]
         for line in about.get_all("Classifier") or []
         if line.startswith("License :: ") and not line.endswith("OSI Approved")
     ]
-    text = (about.get("License") or "").strip()
-    return said or (text if 0 < len(text) <= 60 and "\n" not in text else "") or ", ".join(named) or _first(package)
+    short = text if len(text) <= 60 and "\n" not in text and text != "UNKNOWN" else ""
+    return said or short or ", ".join(named) or _first(package)
 
 
 def _first(package: Distribution) -> str:
     """Return the first line of the file of its licence, which mostly names it."""
-    files = [each for each in package.files or [] if re.search(r"licen[cs]e|copying", each.name, re.IGNORECASE)]
+    files = [
+        each for each in package.files or [] if re.search(r"licen[cs]e|copying", each.name, re.IGNORECASE)
+    ]
     for each in files:
         lines = (package.read_text(each.name) or each.read_text() or "").split("\n")
         said = next((line.strip() for line in lines if line.strip()), "")

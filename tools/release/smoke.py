@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 
@@ -104,6 +105,11 @@ def excel(folder: Path) -> None:
     cells = "".join(f"<row>{''.join(map(cell.format, row))}</row>" for row in rows)
     with zipfile.ZipFile(folder / "log.xlsx", "w") as file:
         file.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{parts}"><Relationship Id="r0" Type="{links}/officeDocument" '
+            'Target="xl/workbook.xml"/></Relationships>',
+        )
+        file.writestr(
             "xl/workbook.xml",
             f'<workbook xmlns="{main}" xmlns:r="{links}"><sheets><sheet name="Log" sheetId="1" r:id="r1"/>'
             "</sheets></workbook>",
@@ -124,9 +130,9 @@ def excel(folder: Path) -> None:
 def store(folder: Path) -> None:
     """Leave an experiment in a SQLite file, and find it there."""
     url = f"sqlite:///{folder}/store.db"
-    with tp.Experiment.open(url, "prices", ["A", "B"], budget=20) as run:
+    with closing(tp.Experiment.open(url, "prices", ["A", "B"], budget=20)) as run:
         run.tell(run.ask(environment="monday"), 1.0)
-    with tp.Experiment.open(url, "prices") as run:
+    with closing(tp.Experiment.open(url, "prices")) as run:
         assert len(run.history()) == 1
 
 
@@ -193,16 +199,13 @@ def command(*words: str, rc: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 def brought(extras: list[str]) -> set[str]:
-    """Return these extras and those they bring, by what the package says of itself."""
-    found, open_ = set(), list(extras)
-    said = metadata.requires("tideproof") or []
-    while open_:
-        extra = open_.pop()
-        found.add(extra)
-        for line in said:
-            inner = re.match(rf"tideproof\[([\w,-]+)\].*extra == ['\"]{extra}['\"]", line)
-            open_ += [each for each in inner[1].split(",") if each not in found] if inner else []
-    return found
+    """Return these extras, and all whose packages come with them, by what the package says of itself."""
+    needed: dict[str, set[str]] = {}
+    for line in metadata.requires("tideproof") or []:
+        if found := re.fullmatch(r"(.+?) *;.*extra == ['\"](.+)['\"]", line):
+            needed.setdefault(found[2], set()).add(found[1])
+    there = set().union(*(needed[extra] for extra in extras))
+    return {extra for extra, packages in needed.items() if packages <= there}
 
 
 def refused(extra: str, folder: Path) -> None:

@@ -126,7 +126,9 @@ def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
     made, policies = take("reference.md", *reference), folder("policies")
     evidence = take(*(f"{name}.md" for name in EVIDENCE))
     evidence += [{"The paper": folder("paper")}, {"Counted": [*folder("trust"), *folder("contrast")]}]
-    project = take("project/changelog.md", "project/contributing.md", "project/vision.md")
+    project = take(
+        "project/changelog.md", "project/contributing.md", "project/vision.md", "release.md", "licences.md"
+    )
     project += [{"Decisions": folder("decisions")}]
     files = folder("files")
     guide = take(*(f"{name}.md" for name in FIRST), *sorted(left))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tideproof.errors import InputError, MissingExtra
-from tideproof.remote.calls import Calls, checked_url
 
 try:
     from openfeature.contrib.provider.ofrep import OFREPProvider
     from openfeature.provider import Metadata
 except ImportError:
     raise MissingExtra.of("openfeature-provider-ofrep", "openfeature", "TideproofProvider") from None
+
+from tideproof.remote.calls import Calls, checked_url
 
 if TYPE_CHECKING:
     from openfeature.evaluation_context import EvaluationContext

@@ -1,0 +1,123 @@
+"""A release, tried: `python tools/release [--build] [--pythons 3.12 ...] [--extras none lab ...]`.
+
+Builds the sdist and, from it, the wheel into dist/, looks into both, installs them into empty environments of
+every Python there is, each extra in its own, uses what was installed, lists licences and tries the image.
+`--build` stops once both are built. What was green goes into dist/release.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import built
+import environments
+import image
+import licences
+import pythons
+
+DIST = built.ROOT / "dist"
+WORK = built.ROOT / "build" / "release"
+
+
+def main() -> None:
+    """Try a release; fail if anything is red."""
+    every = ["sdist", "none", *built.PROJECT["optional-dependencies"]]
+    read = argparse.ArgumentParser(prog="tools/release", description="Try a release.")
+    read.add_argument("--build", action="store_true", help="build and look into it, no more")
+    read.add_argument(
+        "--pythons",
+        nargs="*",
+        default=[],
+        choices=pythons.WANTED,
+        metavar="VERSION",
+        help="all that are wanted, by default",
+    )
+    read.add_argument(
+        "--extras", nargs="*", default=[], choices=every, metavar="EXTRA", help="all, by default"
+    )
+    asked = read.parse_args()
+    sdist, wheel = packages()
+    if asked.build:
+        return
+    wanted = asked.pythons or pythons.WANTED
+    here = pythons.find(wanted)
+    missing = [version for version in wanted if version not in here]
+    if not here:
+        sys.exit(f"none of the Pythons {', '.join(wanted)} is here")
+    which = asked.extras or every
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a Python each
+        columns = pool.map(lambda version: try_python(version, here[version], sdist, wheel, which), here)
+        tried = [each for column in columns for each in column]
+    bad = [f"{each.what} on Python {each.python}: {each.fault}" for each in tried if each.fault]
+    said = environments.table(tried, missing)
+    newest = list(here)[-1]
+    if not asked.extras:
+        write_licences(newest)
+    by, fault = try_image(wheel, here)
+    bad += [f"image, {by}: {fault}"] if fault else []
+    lines = [f"tideproof {built.version()}", "", said, "", f"image, {by}: {fault or 'green'}"]
+    (DIST / "release.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(["", *lines]))
+    for version in missing:
+        print(f"Python {version} is not here, and was not tried")
+    sys.exit("red: " + "; ".join(bad) if bad else 0)
+
+
+def packages() -> tuple[Path, Path]:
+    """Build both packages and look into them."""
+    sdist, wheel = built.build(DIST)
+    if faults := built.faults(sdist, wheel):
+        sys.exit("\n".join(faults))
+    for path in (sdist, wheel):
+        print(f"{path.relative_to(built.ROOT)}, {path.stat().st_size:,} bytes")
+    changed = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=built.ROOT, capture_output=True, text=True
+    ).stdout
+    if changed:
+        print(f"not a release yet: {len(changed.splitlines())} files are not committed")
+    return sdist, wheel
+
+
+def try_python(
+    version: str, python: Path, sdist: Path, wheel: Path, which: list[str]
+) -> list[environments.Tried]:
+    """Try one Python, with one environment after another."""
+    wheels = WORK / "wheels" / version
+    extras = [each for each in which if each not in ("sdist", "none")]
+    print(f"Python {version}: gathering what the extras need", flush=True)
+    if fault := environments.gather(python, wheel, extras, wheels):
+        return [environments.Tried(version, what, 0.0, fault) for what in which]
+    tried = []
+    for what in which:
+        package = sdist if what == "sdist" else wheel
+        tried.append(environments.try_one(version, python, what, package, wheels, WORK))
+        print(f"Python {version}, {what}: {tried[-1].fault or 'green'}", flush=True)
+    return tried
+
+
+def write_licences(version: str) -> None:
+    """Write docs/licences.md by the wheels gathered for one Python."""
+    wheels = [*(WORK / "wheels" / version).glob("*.whl")]
+    text = licences.page(licences.found(wheels), version)
+    (built.ROOT / "docs" / "licences.md").write_text(text)
+    print(f"docs/licences.md, {text.count(chr(10) + '| ') - 1} packages")
+
+
+def try_image(wheel: Path, here: dict[str, Path]) -> tuple[str, str]:
+    """Return how the image was tried, and what went wrong."""
+    if image.docker():
+        return "built by Docker", image.build(f"tideproof:{built.version()}")
+    if image.python() not in here:
+        return "no Docker here", f"nor Python {image.python()} to do its steps by hand"
+    return "no Docker here, so its steps by hand", image.by_hand(wheel, here[image.python()], WORK)
+
+
+if __name__ == "__main__":
+    main()
