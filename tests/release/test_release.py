@@ -40,7 +40,8 @@ def test_an_extra_brings_others(monkeypatch, tmp_path):
     assert smoke.brought([]) == set()
     assert smoke.brought(["plot"]) == {"plot"}
     assert smoke.brought(["serve"]) == {"serve", "store"}
-    assert smoke.brought(["dask", "gpu"]) == {"dask", "gpu", "lab"}
+    assert smoke.brought(["dask"]) == {"dask", "lab"}
+    assert smoke.brought(["gpu"]) == {"gpu", "lab"}
     assert smoke.brought(["all"]) == EXTRAS - {"gpu", "docs"}
 
 

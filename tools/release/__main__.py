@@ -23,6 +23,7 @@ import licences
 import pythons
 
 DIST = built.ROOT / "dist"
+NO_IMAGE = "image: not tried, as no Docker answers here and its Python is not here or was not asked for"
 WORK = built.ROOT / "build" / "release"
 
 
@@ -60,9 +61,15 @@ def main() -> None:
     newest = list(here)[-1]
     if not asked.extras:
         write_licences(newest)
-    by, fault = try_image(wheel, here)
-    bad += [f"image, {by}: {fault}"] if fault else []
-    lines = [f"tideproof {built.version()}", "", said, "", f"image, {by}: {fault or 'green'}"]
+    how, fault = try_image(wheel, here)
+    bad += [f"image: {fault}"] if fault else []
+    lines = [
+        f"tideproof {built.version()}",
+        "",
+        said,
+        "",
+        f"image, {how}: {fault or 'green'}" if how else NO_IMAGE,
+    ]
     (DIST / "release.md").write_text("\n".join(lines) + "\n")
     print("\n".join(["", *lines]))
     for version in missing:
@@ -111,11 +118,11 @@ def write_licences(version: str) -> None:
 
 
 def try_image(wheel: Path, here: dict[str, Path]) -> tuple[str, str]:
-    """Return how the image was tried, and what went wrong."""
+    """Return how the image was tried, empty if it could not be, and what went wrong."""
     if image.docker():
         return "built by Docker", image.build(f"tideproof:{built.version()}")
     if image.python() not in here:
-        return "no Docker here", f"nor Python {image.python()} to do its steps by hand"
+        return "", ""
     return "no Docker here, so its steps by hand", image.by_hand(wheel, here[image.python()], WORK)
 
 

@@ -22,9 +22,9 @@ NONE = "none"
 HEAD = """# Licences
 
 What `pip install` brings besides tideproof, which is under the MIT licence, and under which licence each
-package says it is. Extras add to what comes with none; what several bring stands at the first of them. Made by
-`make release` from the metadata of the packages, for the newest Python it found. Ask a package itself before
-you rely on it.
+package says it is. Extras add to what comes with none; what several bring stands at the first of them. Made
+by `make release` from the metadata of the packages, for the newest Python it found. Ask a package itself
+before you rely on it.
 """
 
 
