@@ -31,8 +31,7 @@ def thompson(**options):
     return tp.policy(POLICY, **({"enough": 4} | options))
 
 
-@pytest.mark.parametrize("rival", [growthbook, thompson])
-@pytest.mark.parametrize("every", [0, 7])
+@pytest.mark.parametrize(("rival", "every"), [(growthbook, 0), (thompson, 7)])
 def test_contract(rival, every):
     for check in policy_checks(rival(every=every)):
         check()
