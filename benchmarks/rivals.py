@@ -96,7 +96,9 @@ def markdown(replications: int) -> str:
         shares.append(share)
         print(lines[-1], file=sys.stderr, flush=True)
     mean = np.mean(shares, axis=0)
-    got = ", ".join(f"{label} {100 * mean[i]:.0f} %" for i, label in enumerate(labels) if "fitted" not in label)
+    got = ", ".join(
+        f"{label} {100 * mean[i]:.0f} %" for i, label in enumerate(labels) if "fitted" not in label
+    )
     return "\n".join(lines) + (
         f"\n\nWrong winners in percent of {replications:,} replications, with exact 95 % intervals. Visitors who got the "
         f"best arm, on average over the rows: {got}."

@@ -55,9 +55,7 @@ class State(NamedTuple):
     spread: FloatK
 
 
-def configure(
-    arms: int, horizon: int | None, selection: str, *, every: int = 0, enough: int = 100
-) -> Params:
+def configure(arms: int, horizon: int | None, selection: str, *, every: int = 0, enough: int = 100) -> Params:
     """Set how often the shares change, and the visitors of each arm, on average, before they do."""
     return Params(whole("every", every, 0), whole("enough", enough, 2))
 
@@ -79,9 +77,8 @@ def ask(params, state, data, slot, draw):
 def tell(params, state, data, slot, arm, n, draw):
     """Bring the posterior up to date if a period is over."""
     state.since[0] += n
-    if params.every > 0 and state.since[0] >= params.every:
-        _update(params, state, data)
-    elif params.every == 0 and slot.size[0] == 0.0:
+    over = slot.size[0] == 0.0 if params.every == 0 else state.since[0] >= params.every
+    if over:
         _update(params, state, data)
 
 

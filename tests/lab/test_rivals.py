@@ -73,7 +73,7 @@ def test_growthbook_plays_by_first_and_second_places():
     """In one long last day, its shares are those of draws with NumPy from its posteriors, at least 1 % before."""
     days = 20 * [10]
     world = tp.World([0.0, 0.5, 1.0, -3.0], 1.0, tp.Lengths([*days, 4_000]), tp.Uniform(0.0, 1.0))
-    run, arm, day, reward = played(growthbook(draws=2_000), world, budget=4_200)
+    _, arm, day, reward = played(growthbook(draws=2_000), world, budget=4_200)
     before = day < 20
     means, variances, _ = their_means(4, arm[before], day[before], reward[before])
     drawn = np.random.default_rng(1).normal(means, np.sqrt(variances), (200_000, 4))
@@ -88,7 +88,7 @@ def test_growthbook_plays_by_first_and_second_places():
 
 def test_thompson_plays_the_probability_to_be_best_as_of_the_last_update():
     world = tp.World([0.0, 0.3, 0.1], 1.0, tp.Lengths([200, 4_000]), tp.Uniform(0.0, 1.0))
-    _, arm, day, reward = played(thompson(), world, budget=4_200)
+    _, arm, _, reward = played(thompson(), world, budget=4_200)
     told = np.arange(arm.size) <= 200  # the reward that begins a day brings the posterior up to date
     cells = [reward[told & (arm == i)] for i in range(3)]
     means = [cell.mean() for cell in cells]
@@ -102,7 +102,9 @@ def test_thompson_plays_the_probability_to_be_best_as_of_the_last_update():
 def test_the_benchmark_plays():
     import rivals
 
-    world = tp.World([0.1, 0.3], 1.0, (20, 60), tp.Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies")
+    world = tp.World(
+        [0.1, 0.3], 1.0, (20, 60), tp.Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies"
+    )
     who = rivals.players(40)
     study = tp.simulate(world, who[:1] + who[3:4], 400, 20, 1)
     assert study.pics("`contrast`")[0] < 0.5
