@@ -1,6 +1,6 @@
 """Wrong winners on days that drift, of `contrast` and of what experiment platforms do (rival_policies).
 
-    python benchmarks/rivals.py 4000
+    python benchmarks/rivals.py 2000
 
 plays that many replications; the table stands in docs/rivals.md. A shop has 5,600 visitors in days of 200 or
 of 40 on average, and as many versions of a page; one in ten buys, but of the best version more. The tide multiplies
@@ -48,6 +48,7 @@ def players(daily: int) -> tuple[Any, ...]:
             tp.policy("contrast", label="`contrast`"),
             tp.policy(gb, label="GrowthBook, daily"),
             tp.policy(gb, selection="ols", label="its visitors, days fitted"),
+            tp.policy(gb, every=7 * daily, label="GrowthBook, weekly"),
             tp.policy(thompson, every=hour, label="Thompson, hourly"),
             tp.policy(thompson, every=hour, selection="ols", label="its visitors, days fitted "),
             tp.policy("round-robin", label="equal shares, raw means"),

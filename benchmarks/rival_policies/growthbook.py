@@ -8,14 +8,15 @@ over the periods in which the arm was played. The weights of the others are not 
 without the arm counts as one in which its mean was zero. (Of single visits in a period it takes the
 variance to be zero, too.) An arm's weight is its share of the first and second places in draws from these
 normal posteriors, which have a flat prior; at least 1 %, then all are divided by their sum. Weights stay
-equal until there are 100 visitors for each arm.
+equal until there are 100 visitors for each arm; until then it is one period.
 
-Read in GrowthBook's source in November 2026, `packages/stats/gbstats/bayesian/bandits.py` (weights, `top_two`,
-`min_variation_weight`, 100 visitors), `bandits_previous.py` (means by period in Python, where an absent
-arm's is set to zero) and the SQL that took its place in the back end (`__banditPeriodWeights`, a sum over the rows
-that are there, of weights that add up to one over all periods). There, 10,000 draws make the weights; here it
-is an option. Its documentation advises an update a day or less often; days are the periods here unless
-`every` says otherwise, which is as well as its estimator can be served: it then knows where the tide turns.
+Read in GrowthBook's source in November 2026: `packages/stats/gbstats/bayesian/bandits.py` (weights, `top_two`,
+`min_variation_weight`, 100 visitors), `bandits_previous.py` beside it (means by period in Python, where an absent
+arm's is set to zero) and the SQL that took its place, `packages/back-end/src/integrations/sql/ctes/
+bandit-statistics-cte.ts` (a sum over the rows that are there, of weights that add up to one over all periods). There,
+10,000 draws make the weights; here it is an option. Its documentation advises an update a day or less often; days are
+the periods here unless `every` says otherwise, which is as well as its estimator can be served: it then knows where
+the tide turns.
 
 `growthbook` selects the largest of its means, and `period` the same but weighted over the periods with the
 arm alone (if periods are days); `mean`, `ols` and `most-played` are other readings of the same visitors.
@@ -116,7 +117,7 @@ def ask(params, state, data, slot, draw):
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
     """Close a period that is over, compute the weights, and take in the reward."""
-    if state.size[0] > 0.0:
+    if state.size[0] > 0.0 and state.total[0] + state.size[0] >= params.enough * data.pulls.size:
         over = slot.size[0] == 0.0 if params.every == 0 else state.size[0] >= params.every
         if over:
             _close(state)
@@ -154,8 +155,6 @@ def _weigh(params, state, draw):
     """Count first and second places in draws from the posteriors."""
     K = state.weights.size
     total = state.total[0]
-    if total < params.enough * K:
-        return
     for i in range(K):
         if state.variances[i] <= 0.0:
             return

@@ -42,6 +42,17 @@ def played(spec, world, seed=3, budget=120):
     return run, np.array(run.arm), np.array(run.environment), np.array(run.reward)
 
 
+def periods(day, every, enough):
+    """Number the periods: the first has enough visitors, all end with a day or after so many visitors."""
+    found, begun, number = [], 0, 0
+    for t in range(day.size):
+        over = day[t] != day[t - 1] if every == 0 else t - begun >= every
+        if t >= enough and over:
+            begun, number = t, number + 1
+        found.append(number)
+    return np.array(found)
+
+
 def their_means(arms, arm, period, reward):
     """GrowthBook's means and variances, written from its formulas: matrices of periods and arms."""
     periods = np.unique(period)
@@ -62,7 +73,8 @@ def test_growthbook_selects_by_means_that_are_zero_where_an_arm_is_absent(every)
     absent = 0
     for seed in range(8):
         run, arm, day, reward = played(growthbook(every=every), world, seed)
-        period = day if every == 0 else np.arange(arm.size) // every
+        period = periods(day, every, 12)
+        assert period[-1] > 5
         means, _, counts = their_means(3, arm, period, reward)
         absent += np.count_nonzero(counts == 0)
         assert run.selected == np.argmax(means)
@@ -75,7 +87,7 @@ def test_growthbook_plays_by_first_and_second_places():
     world = tp.World([0.0, 0.5, 1.0, -3.0], 1.0, tp.Lengths([*days, 4_000]), tp.Uniform(0.0, 1.0))
     _, arm, day, reward = played(growthbook(draws=2_000), world, budget=4_200)
     before = day < 20
-    means, variances, _ = their_means(4, arm[before], day[before], reward[before])
+    means, variances, _ = their_means(4, arm[before], periods(day[before], 0, 16), reward[before])
     drawn = np.random.default_rng(1).normal(means, np.sqrt(variances), (200_000, 4))
     places = np.argsort(drawn, axis=1)[:, -2:]
     weights = np.maximum(np.bincount(places.ravel(), minlength=4) / places.size, 0.01)
@@ -109,3 +121,14 @@ def test_the_benchmark_plays():
     study = tp.simulate(world, who[:1] + who[3:4], 400, 20, 1)
     assert study.pics("`contrast`")[0] < 0.5
     assert {spec.label.strip() for spec in who} >= {"GrowthBook, daily", "Thompson, hourly"}
+
+
+def test_the_page_has_a_row_for_each_world_and_a_column_for_each_player():
+    import rivals
+
+    page = (BENCHMARKS.parent / "docs" / "rivals.md").read_text()
+    for arms in rivals.BEST:
+        for daily in rivals.DAILY:
+            for tide in rivals.tides(rivals.VISITORS // daily):
+                assert f"\n| {arms}, {daily}, {tide} | " in page
+    assert " | ".join(spec.label.strip() for spec in rivals.players(40)) in page
