@@ -2,8 +2,9 @@
 
     python benchmarks/rivals.py 2000
 
-plays that many replications; the table stands in docs/rivals.md. A shop has 5,600 visitors in days of 200 or
-of 40 on average, and as many versions of a page; one in ten buys, but of the best version more. The tide multiplies
+plays that many replications; the table stands in docs/rivals.md. With the word `zero` behind it, it plays GrowthBook's
+bandit alone, once as it is and once with means over the periods that had the arm. A shop has 5,600 visitors in days of 200 or
+of 40 on average, and five or ten versions of a page; one in ten buys, but of the best version more. The tide multiplies
 all rates.
 """
 
@@ -56,6 +57,27 @@ def players(daily: int) -> tuple[Any, ...]:
     )
 
 
+def shop(arms: int, daily: int, shifts: Any) -> tp.World:
+    means = [RATE] * (arms - 1) + [BEST[arms]]
+    lengths = (daily // 2, daily * 3 // 2)
+    return tp.World(means, 1.0, lengths, shifts, rewards="conversions", tide="multiplies")
+
+
+def errors(study: Any, label: str) -> str:
+    """Return the wrong winners in percent, with their interval."""
+    low, high = (100 * float(end[0]) for end in study.interval(label))
+    return f"{100 * study.pics(label)[0]:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def left_out(replications: int) -> Iterator[str]:
+    """Yield what it costs that an absent arm counts as zero: five arms, 40 visitors a day."""
+    gb = growthbook.POLICY
+    who = (tp.policy(gb, label="counts as zero"), tp.policy(gb, zero=False, label="left out"))
+    for name, shifts in tides(VISITORS // 40).items():
+        study = tp.simulate(shop(5, 40, shifts), who, VISITORS, replications, SEED)
+        yield f"{name}: " + ", ".join(f"{label} {errors(study, label)}" for label in study.policies)
+
+
 def absent(world: tp.World, spec: Any) -> float:
     """Return the share of pairs of an arm and a day in which nobody got the arm."""
     loop, missing, pairs = compiled_loop(spec, trace=True), 0, 0
@@ -70,19 +92,14 @@ def absent(world: tp.World, spec: Any) -> float:
 
 def rows(replications: int) -> Iterator[tuple[list[str], np.ndarray]]:
     """Yield a row of the table, and each player's share of visitors with the best arm, for each world."""
-    for arms, best in BEST.items():
+    for arms in BEST:
         for daily in DAILY:
             for name, shifts in tides(VISITORS // daily).items():
-                means = [RATE] * (arms - 1) + [best]
-                lengths = (daily // 2, daily * 3 // 2)
-                world = tp.World(means, 1.0, lengths, shifts, rewards="conversions", tide="multiplies")
-                who = players(daily)
+                world, who = shop(arms, daily, shifts), players(daily)
                 study = tp.simulate(world, who, VISITORS, replications, SEED)
                 away = absent(world, who[1])
                 cells = [f"{arms}, {daily}, {name}", f"{100 * away:.0f} %"]
-                for label in study.policies:
-                    low, high = (100 * float(end[0]) for end in study.interval(label))
-                    cells.append(f"{100 * study.pics(label)[0]:.1f} [{low:.1f}, {high:.1f}]")
+                cells += [errors(study, label) for label in study.policies]
                 yield cells, np.array([study.pulls(label)[0, -1] for label in study.policies]) / VISITORS
 
 
@@ -112,4 +129,6 @@ def report() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(markdown(int(float(sys.argv[1]))))
+    count = int(float(sys.argv[1]))
+    for line in left_out(count) if "zero" in sys.argv else [markdown(count)]:
+        print(line, flush=True)

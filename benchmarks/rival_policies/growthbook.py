@@ -50,12 +50,14 @@ from tideproof.plugin import (
 
 
 class Params(NamedTuple):
-    """Visitors in a period, 0 for environments; visitors of each arm before weights change; draws; least weight."""
+    """Visitors in a period, 0 for environments; visitors of each arm before weights change; draws; least weight;
+    whether a period without the arm counts as zero."""
 
     every: int
     enough: int
     draws: int
     least: float
+    zero: int
 
 
 class State(NamedTuple):
@@ -67,6 +69,7 @@ class State(NamedTuple):
     weights : (K,) the weights in force.
     total : (1,) M of periods that are over.
     sums, variances : (K,) sum_j m_j xbar_ij and sum_j m_j^2 s_ij^2/n_ij of these.
+    seen : (K,) sum_j m_j over those of them with the arm.
     size : (1,) m_j of the present period.
     counts, means, squares : (K,) n_ij, xbar_ij and squared deviations of the present period.
     drawn : (K,) scratch.
@@ -77,6 +80,7 @@ class State(NamedTuple):
     total: Float1
     sums: FloatK
     variances: FloatK
+    seen: FloatK
     size: Float1
     counts: FloatK
     means: FloatK
@@ -93,11 +97,16 @@ def configure(
     enough: int = 100,
     draws: int = 1000,
     least: float = 0.01,
+    zero: bool = True,
 ) -> Params:
-    """Set how often weights change, the visitors of each arm before they do, and how they are computed."""
+    """Set how often weights change, the visitors of each arm before they do, and how they are computed.
+
+    With `zero=False`, which is not GrowthBook's, means are over the periods that had the arm alone.
+    """
     if not 0.0 <= finite("least", least) < 0.5:
         raise InputError(f"least must be a weight from 0 to .5, not {least!r}")
-    return Params(whole("every", every, 0), whole("enough", enough, 2), whole("draws", draws, 1), least)
+    numbers = whole("every", every, 0), whole("enough", enough, 2), whole("draws", draws, 1)
+    return Params(*numbers, least, int(zero))
 
 
 @kernel
@@ -141,6 +150,7 @@ def _close(state):
         n = state.counts[i]
         if n > 0.0:
             state.sums[i] += size * state.means[i]
+            state.seen[i] += size
         if n > 1.0:
             state.variances[i] += size * size * state.squares[i] / (n - 1.0) / n
         state.counts[i] = 0.0
@@ -164,7 +174,8 @@ def _weigh(params, state, draw):
     for d in range(params.draws):
         for i in range(K):
             z = normal(draw, K + d * K + i)
-            state.drawn[i] = (state.sums[i] + math.sqrt(state.variances[i]) * z) / total
+            weight = total if params.zero == 1 else state.seen[i]
+            state.drawn[i] = (state.sums[i] + math.sqrt(state.variances[i]) * z) / weight
         for _ in range(2):
             best = 0
             for i in range(1, K):
@@ -186,6 +197,9 @@ def select(params, state, data, draw):
     best, top, ties = -1, 0.0, 0
     for i in range(state.sums.size):
         value = state.sums[i] + state.size[0] * state.means[i]
+        if params.zero == 0:
+            seen = state.seen[i] + (state.size[0] if state.counts[i] > 0.0 else 0.0)
+            value = value / seen if seen > 0.0 else LOWEST
         best, top, ties = contend(best, top, ties, i, value, draw)
     return best
 

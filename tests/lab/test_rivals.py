@@ -67,16 +67,18 @@ def their_means(arms, arm, period, reward):
     return weight @ means, weight**2 @ variances, counts
 
 
-@pytest.mark.parametrize("every", [0, 9])
-def test_growthbook_selects_by_means_that_are_zero_where_an_arm_is_absent(every):
+@pytest.mark.parametrize(("every", "zero"), [(0, True), (9, True), (0, False)])
+def test_growthbook_selects_by_means_that_are_zero_where_an_arm_is_absent(every, zero):
     world = tp.World([0.0, 0.3, 0.6], 1.0, (3, 12), tp.Uniform(2.0, 12.0))
     absent = 0
     for seed in range(8):
-        run, arm, day, reward = played(growthbook(every=every), world, seed)
+        run, arm, day, reward = played(growthbook(every=every, zero=zero), world, seed)
         period = periods(day, every, 12)
         assert period[-1] > 5
         means, _, counts = their_means(3, arm, period, reward)
         absent += np.count_nonzero(counts == 0)
+        if not zero:  # weighted over the periods that had the arm
+            means /= (counts.sum(axis=1) / counts.sum()) @ (counts > 0)
         assert run.selected == np.argmax(means)
     assert absent > 0  # else it would not be tested
 
