@@ -87,5 +87,5 @@ run = tp.Experiment(["old", "new"], rewards="conversions", lease=3 * 86_400.0, b
 print(run.scale)
 
 # %% [markdown]
-# Next: [how many visitors do I need](../guide.md#before-a-test-how-many-for-how-long), [conversions, live](../live.md#conversions-by-ratios),
+# Next: [how many visitors do I need](../guide.md#before-a-test-how-many-for-how-long), [conversions, live](../experiment.md#conversions-by-ratios),
 # [ads](../recipes/ads.md).

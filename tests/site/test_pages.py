@@ -24,7 +24,7 @@ import reference  # noqa: E402
 import tideproof as tp  # noqa: E402
 
 PAGES = ["README.md", *pages.markdown(), *pages.tutorials()]
-OWN = {"docs/serve.md"}  # all of its blocks are run by tests/serve/test_docs.py
+OWN = {"docs/serve.md", "docs/live.md", "docs/operations.md"}  # tests/serve runs their blocks, in order
 
 
 def text_of(page):

@@ -14,10 +14,19 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages beside docs/ that the site has, too
-FIRST = ("guide", "live", "interaction", "store", "serve", "operations", "plugins")  # order of the guide
+FIRST = (
+    "guide",
+    "live",
+    "experiment",
+    "interaction",
+    "store",
+    "serve",
+    "operations",
+    "plugins",
+)  # of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
-EVIDENCE = ("trust", "performance", "compares")
+EVIDENCE = ("trust", "performance", "compares", "rivals")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
