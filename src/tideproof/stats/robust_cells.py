@@ -20,7 +20,7 @@ from tideproof.stats.solve import solve
 Mask = NDArray[np.bool_]
 
 CUT = 5.0  # standard errors: of honest normal cells one in 1.7 million is further off
-_QUIET = 3.5  # standard errors from least squares on all cells that no cell exceeds where none is off
+_QUIET = 3.5  # standard errors of the noise alone: if no cell is further from least squares, none is off
 _BEND = 1.0  # standard errors beyond which a cell pulls no harder, while the first fit is sought
 _STARTS, _ROUNDS = 12, 20  # steps of the first fit; rounds of leaving out, which end as soon as nothing changes
 _MEDIAN = 0.45493642311957  # of a squared standard normal number
@@ -88,9 +88,12 @@ def keep(cells: Cells, cut: float = CUT) -> Kept:
     if np.count_nonzero(checked) <= solve(cells).joins + np.count_nonzero(cells.compares):
         return _all(cells, np.full(cells.n.size, np.nan), torn=False)  # nothing checks anything
     believed, whole = np.ones(cells.n.size, bool), np.zeros(cells.J, bool)
-    z, tau2 = _distances(cells, believed, checked, inside, 0.0)
-    if not np.any(np.abs(z) > _QUIET):
-        return _all(cells, z, torn=False)
+    z = np.full(cells.n.size, np.nan)
+    if inside > 0.0:  # is there anything to look for? Most logs end here
+        r, left = _from_the_others(cells, believed, inside / cells.n)
+        z[checked] = (r / np.sqrt(np.maximum(left, 1e-9 * inside / cells.n)))[checked]
+        if not np.any(np.abs(z) > _QUIET):
+            return _all(cells, z, torn=False)
     believed, tau2 = _first(cells, checked, inside)
     for _ in range(_ROUNDS):
         before = believed
