@@ -223,12 +223,11 @@ def _by_unit(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), freedom)
 
 
-def _interacting(without: Variance, own: bool, c: Cells, s: Solution) -> Estimate:
-    """Fit interactions of arm and environment; if none show, this is the fit of the model `without` them."""
-    base = MODELS[without]
-    found = reml(c, s, None if base.pools is None else base.pools(c), own=own)
+def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
+    """Fit interactions of arm and environment; if none show, this is the fit without them."""
+    found = reml(c, s, None if pool is None else pool(c), own=own)
     if found.none:
-        return base.estimate(c, s)._replace(mixed=found)
+        return (_common(c, s) if pool is None else _weighted(pool, c, s))._replace(mixed=found)
     mu, C, freedom = found.solution.mu, found.covariance, found.freedom
     readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
     of_arm = freedom.min(axis=1)
@@ -237,8 +236,9 @@ def _interacting(without: Variance, own: bool, c: Cells, s: Solution) -> Estimat
     return Estimate(mu, C, freedom, readout, of_arm, _there(c, of_arm), pairs, s.component, found)
 
 
-def _interacting_model(without: Variance, own: bool = False) -> Model:
-    return Model(partial(_interacting, without, own), _clustered_cells)
+def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> Model:
+    cell_noise = _clustered_cells if pool is None else partial(_weighted_cells, pool)
+    return Model(partial(_interacting, pool, own), cell_noise, pool)
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
@@ -351,9 +351,9 @@ MODELS: dict[Variance, Model] = {
     "robust": Model(_robust, _robust_cells),
     "clustered": Model(_clustered, _clustered_cells),
     "by-unit": Model(_by_unit, _clustered_cells),
-    "interaction": _interacting_model("common"),
-    "interaction+by-arm": _interacting_model("by-arm"),
-    "interaction+by-environment": _interacting_model("by-environment"),
-    "own-interaction": _interacting_model("common", own=True),
-    "own-interaction+by-arm": _interacting_model("by-arm", own=True),
+    "interaction": _interacting_model(),
+    "interaction+by-arm": _interacting_model(_pooled_by_arm),
+    "interaction+by-environment": _interacting_model(_pooled_by_environment),
+    "own-interaction": _interacting_model(own=True),
+    "own-interaction+by-arm": _interacting_model(_pooled_by_arm, own=True),
 }
