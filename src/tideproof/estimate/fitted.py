@@ -126,6 +126,8 @@ class Fit:
         self.scale: Compared = self.choice.name
         self._estimate, self.lifts = self._on.found, self._on.lifts
         mixed = self._estimate.mixed
+        if mixed is not None and anytime:
+            raise InputError(f"anytime=True is not known to hold with variance={variance!r}; use 'auto'")
         self.sigma = known(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]

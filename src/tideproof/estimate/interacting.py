@@ -39,7 +39,7 @@ class Interacting:
     one_winner : whether the best arm leads in nine of ten of them or more; None if arms cannot be compared.
     average : the best arm of an average environment, each counted alike, and all that may be it.
     these : the best arm of these very environments, weighed by their traffic, and all that may be it.
-    arms : one row an arm: in how many environments it leads ("days", with "low" and "high"), "to_come", the
+    arms : one row an arm: in how many environments it leads ("days", with "days_low" and "days_high"), "to_come", the
         probability that it leads in an environment to come, and its "omega".
     chance : one row an environment, with the probability of each arm to lead there.
     """
@@ -76,7 +76,7 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
     one = None
     if whole:
         who = leads(mixed, found.mu, found.covariance, sign, fit.level)
-        columns |= {"days": who.days, "low": who.low, "high": who.high, "to_come": who.to_come}
+        columns |= {"days": who.days, "days_low": who.low, "days_high": who.high, "to_come": who.to_come}
         chance |= dict(zip(map(str, c.arms), who.chance.T, strict=True))
         one = bool(who.days[c.arms.index(fit.best)] >= ONE * count)
     columns["omega"] = np.sqrt(each) if mixed.told else np.full(c.K, np.nan)
