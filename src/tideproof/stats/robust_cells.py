@@ -24,6 +24,7 @@ _QUIET = 3.5  # standard errors of the noise alone: if no cell is further from l
 _BEND = 1.0  # standard errors beyond which a cell pulls no harder, while the first fit is sought
 _STARTS, _ROUNDS = 12, 20  # steps of the first fit; rounds of leaving out, which end as soon as nothing changes
 _MEDIAN = 0.45493642311957  # of a squared standard normal number
+_OF_MEDIAN = 0.5 * np.pi  # its variance over that of a mean
 _HALF = 0.5  # of the cells of an environment: with as many off, none of it is believed
 MOST = 1.0 / 3.0  # of the cells that may be off; with more nobody can say which are wrong
 
@@ -185,8 +186,8 @@ def _distances(
 def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
     """Return how far each cell is from mu + shift, and the variance of that, cells varying by v.
 
-    mu is of the cells that are believed, and so is the shift; in an environment without one, of all its cells.
-    A believed cell is one of those that expect something of it, v - h; another is not, v + h.
+    mu is of the cells that are believed, and so is the shift; in an environment without one it is the median
+    of its cells. A believed cell is one of those that expect something of it, v - h; another is not, v + h.
     """
     s = solve(cells.select(np.flatnonzero(believed)).weighted(1.0 / v[believed]))
     j, arm = cells.environment, cells.arm
@@ -194,14 +195,16 @@ def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, F
     own = cells.weighted(np.where(believed | ~alive[j], 1.0 / v, 0.0))
     high = own.centred(cells.mean)  # shifts may be large
     r = own.centred(high - s.mu[arm])
-    shift = 1.0 / own.totals[j]
+    for place in np.flatnonzero(~alive & cells.compares).tolist():
+        here = np.flatnonzero(j == place)
+        r[here] -= np.median(r[here])
+    shift = np.where(alive, 1.0, _OF_MEDIAN)[j] / own.totals[j]
     spread = np.diag(s.P)[arm]
     for rows, here, (b,) in own.blocks(own.shares):
         row = j[here] - rows.start
         product = b @ s.P
         spread[here] += np.sum(product * b, axis=1)[row] - 2.0 * product[row, arm[here]]
-    left = np.where(believed, v - shift - spread, np.where(alive[j], v + shift + spread, v - shift + spread))
-    return r, left
+    return r, np.where(believed, v - shift - spread, v + shift + spread)
 
 
 def _whole(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
