@@ -4,7 +4,7 @@ import numpy as np
 
 from tideproof.estimate import Fit
 from tideproof.report.analysis import analyse
-from tideproof.report.day_to_day import DRAWN, draw_leads, interactions, left_out, leads_words
+from tideproof.report.day_to_day import DRAWN, draw_leads, interactions, leads_words, left_out
 from tideproof.report.html_report import html_report
 
 
@@ -21,17 +21,23 @@ def fitted(omega=1.2, wrong=None, days=12, **options):
 
 def test_the_warning_points_to_interactions_and_the_report_answers():
     (warning,) = analyse(fitted()).warnings
-    assert "variance='interaction' (--variance interaction) allows for it and says who leads where." in warning
+    assert (
+        "variance='interaction' (--variance interaction) allows for it and says who leads where." in warning
+    )
     assert "robust" not in warning
     found = analyse(fitted(variance="interaction"))
     assert found.warnings == []
     size, winner, questions = found.answers
-    assert size.startswith("Arms differ from environment to environment: besides the shift each moves by omega = 1.")
+    assert size.startswith(
+        "Arms differ from environment to environment: besides the shift each moves by omega = 1."
+    )
     assert winner.startswith("There is not one winner for all of them: C leads in about ")
-    assert " of 12 environments (" in winner and "in one to come with probability 0." in winner
+    assert " of 12 environments (" in winner
+    assert "in one to come with probability 0." in winner
     assert questions.startswith("In an average environment C leads and B cannot be excluded. In just these, ")
     page = html_report(found, "log.csv", "arm = a")
-    assert "Who leads where" in page and "In how many of 12 environments each arm leads" in page
+    assert "Who leads where" in page
+    assert "In how many of 12 environments each arm leads" in page
     assert "a reward is arm + environment + interaction of the two + noise." in page
 
 
@@ -58,7 +64,9 @@ def test_what_was_left_out_is_named_first_and_advised_before():
     advised = [said for said in analyse(fitted(omega=0.0, wrong=4)).warnings if "additivity" in said]
     assert "if it is simply wrong, robust='cells' (--robust cells) leaves it out." in advised[0]
     found = analyse(fitted(omega=0.0, wrong=4, robust="cells"))
-    assert found.warnings[0].startswith("Left out as simply wrong, being off by more than 5 standard errors: A in day 4 (")
+    assert found.warnings[0].startswith(
+        "Left out as simply wrong, being off by more than 5 standard errors: A in day 4 ("
+    )
     assert "That is 1 cell of 36; find out what happened there." in found.warnings[0]
     clean = analyse(fitted(omega=0.0, robust="cells"))
     assert "robust: of 36 cells none is off by more than 5 standard errors; all are used." in clean.notes

@@ -110,7 +110,9 @@ def test_thin_days_are_drawn_to_the_average():
     J, n = 300, 2.0
     arm, environment = np.tile([0, 1], J), np.repeat(np.arange(J), 2)
     mean = 0.6 * arm + 0.2 * random.normal(size=2 * J) + random.normal(size=2 * J) / np.sqrt(n)
-    cells = Cells([0, 1], list(range(J)), arm, environment, np.full(2 * J, n), mean, random.chisquare(1.0, 2 * J))
+    cells = Cells(
+        [0, 1], list(range(J)), arm, environment, np.full(2 * J, n), mean, random.chisquare(1.0, 2 * J)
+    )
     found = reml(cells, solve(cells))
     raw = np.count_nonzero(mean[1::2] > mean[::2])
     who = leads(found, found.solution.mu, found.covariance, 1.0, 0.95)

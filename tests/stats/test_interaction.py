@@ -35,7 +35,11 @@ def log(arms=3, environments=8, omega=0.7, seed=0, sd=None, least=1, most=6):
     which = np.repeat(np.arange(len(cells)), counts)
     arm, environment = np.array(cells)[which].T
     noise = 1.0 if sd is None else np.asarray(sd)[arm]
-    return arm, environment, 30.0 * environment + 0.4 * arm + own[which] + noise * random.normal(size=which.size)
+    return (
+        arm,
+        environment,
+        30.0 * environment + 0.4 * arm + own[which] + noise * random.normal(size=which.size),
+    )
 
 
 def dense(cells):
@@ -87,7 +91,9 @@ def test_estimates_are_those_of_mixedlm(seed):
 
     arm, environment, reward = log(seed=seed)
     frame = pd.DataFrame({"a": arm, "e": environment, "y": reward, "cell": 100 * arm + environment})
-    theirs = smf.mixedlm("y ~ C(a) + C(e)", frame, groups="cell").fit(reml=True, method="powell", xtol=1e-10, ftol=1e-14)
+    theirs = smf.mixedlm("y ~ C(a) + C(e)", frame, groups="cell").fit(
+        reml=True, method="powell", xtol=1e-10, ftol=1e-14
+    )
     cells = cells_from_arrays(arm, environment, reward)
     ours = reml(cells, solve(cells))
     assert ours.omega2[0] == pytest.approx(float(theirs.cov_re.iloc[0, 0]), rel=1e-4)
@@ -99,7 +105,9 @@ def test_estimates_are_those_of_mixedlm(seed):
     zero, variances = cells.arms.index(0), pair_variances(ours.solution.P)
     for i in (1, 2):
         k = cells.arms.index(i)
-        assert ours.solution.mu[k] - ours.solution.mu[zero] == pytest.approx(theirs.params[f"C(a)[T.{i}]"], abs=1e-4)
+        assert ours.solution.mu[k] - ours.solution.mu[zero] == pytest.approx(
+            theirs.params[f"C(a)[T.{i}]"], abs=1e-4
+        )
         assert variances[k, zero] == pytest.approx(covariance[i - 1, i - 1], rel=1e-4)
 
 
@@ -172,7 +180,8 @@ def test_pools_of_noise_add_the_costs_of_independent_variances():
     cov = np.diag([2.0 / np.trace(Q @ Q), *(2.0 * pools.variance**2 / pools.freedom)])
     P = [X.T @ W @ np.diag(row) @ W @ X for row in D]
     inner = sum(
-        cov[i, i] * (X.T @ W @ np.diag(D[i]) @ W @ np.diag(D[i]) @ W @ X - P[i] @ G @ P[i]) for i in range(len(D))
+        cov[i, i] * (X.T @ W @ np.diag(D[i]) @ W @ np.diag(D[i]) @ W @ X - P[i] @ G @ P[i])
+        for i in range(len(D))
     )
     covariance = G + 2.0 * G @ inner @ G
     for i, k in ((0, 1), (0, 2), (1, 2)):
@@ -203,11 +212,14 @@ def test_without_interactions_it_is_the_fit_without_to_the_last_digit(without):
     cells = cells_from_arrays(arm, environment, reward)
     s = solve(cells)
     calm = cells.mean - 0.9 * (cells.mean - (cells.mean - cells.centred(cells.mean - s.mu[cells.arm])))
-    cells = type(cells)(cells.arms, cells.environments, cells.arm, cells.environment, cells.n, calm, cells.squares)
+    cells = type(cells)(
+        cells.arms, cells.environments, cells.arm, cells.environment, cells.n, calm, cells.squares
+    )
     s = solve(cells)
     model = {"common": "interaction"}.get(without, f"interaction+{without}")
     found = estimate(cells, s, model)
-    assert found.mixed.none and found.mixed.told
+    assert found.mixed.none
+    assert found.mixed.told
     assert same(found, estimate(cells, s, without))
 
 
@@ -243,7 +255,9 @@ def test_a_hollow_before_the_peak_is_crossed():
 def test_shifts_however_large_and_units_do_not_matter():
     arm, environment, reward = log(seed=6)
     far = reward + 1e7 * (environment % 3)
-    found = [Fit.from_arrays(arm, environment, y, variance="interaction") for y in (reward, far, 100.0 * reward)]
+    found = [
+        Fit.from_arrays(arm, environment, y, variance="interaction") for y in (reward, far, 100.0 * reward)
+    ]
     gaps = [each.contrast(1, 0) for each in found]
     assert gaps[1].low == pytest.approx(gaps[0].low, abs=1e-6)
     assert (gaps[2].low, gaps[2].high) == pytest.approx((100.0 * gaps[0].low, 100.0 * gaps[0].high), rel=1e-7)

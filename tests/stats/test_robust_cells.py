@@ -88,16 +88,28 @@ def test_a_shift_of_a_whole_environment_is_no_error():
 def test_where_every_day_is_different_nothing_is_off():
     n, mean, squares = log(seed=5, omega=10.0, empty=0.0)
     found = keep(cells_of(n, mean, squares))
-    assert found.cells.all() and not found.torn
+    assert found.cells.all()
+    assert not found.torn
     assert np.max(np.abs(found.z)) < 5.0
 
 
 def test_nothing_is_left_out_where_nothing_checks_anything_or_too_much_is_off():
-    one = Cells([0, 1], [0], np.array([0, 1]), np.array([0, 0]), np.full(2, 5.0), np.array([0.0, 99.0]), np.full(2, 4.0))
+    one = Cells(
+        [0, 1],
+        [0],
+        np.array([0, 1]),
+        np.array([0, 0]),
+        np.full(2, 5.0),
+        np.array([0.0, 99.0]),
+        np.full(2, 4.0),
+    )
     found = keep(one)
-    assert found.cells.all() and np.isnan(found.z).all()
+    assert found.cells.all()
+    assert np.isnan(found.z).all()
     n, mean, squares = (x[:2, :2] for x in log(seed=6, empty=0.0))
-    mean = np.array([[0.0, 0.0], [0.0, 50.0]])  # two days that contradict each other: one is wrong, but which?
+    mean = np.array(
+        [[0.0, 0.0], [0.0, 50.0]]
+    )  # two days that contradict each other: one is wrong, but which?
     found = keep(cells_of(n, mean, squares))
     assert found.cells.all()
 

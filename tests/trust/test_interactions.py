@@ -15,7 +15,8 @@ def test_logs_are_what_a_cell_says(split):
     log, again, other = draw(cell, 1, 0), draw(cell, 1, 0), draw(cell, 1, 1)
     assert np.array_equal(log.mean, again.mean)
     assert not np.array_equal(log.mean[:4], other.mean[:4])
-    assert log.J == 6 and log.K == 3
+    assert log.J == 6
+    assert log.K == 3
     assert not solve(log).component.any()
     if split == "even":
         assert np.all(log.n == 5.0)
@@ -55,7 +56,8 @@ def test_a_row_is_broken_if_chance_does_not_explain_it():
 def test_wrong_cells_cost_what_is_counted():
     cell = wrong_cells.Cell("slippage", 5, "round-robin+ols")
     ((row,),) = wrong_cells.PART.play([cell], Asked(20, workers=1))
-    assert row.runs == 20 and row.plain > 4 * max(row.robust, 1)
+    assert row.runs == 20
+    assert row.plain > 4 * max(row.robust, 1)
     assert (row.cost_kept, row.saved_kept) == (True, True)
     assert "5 % of cells off by 20 sigma" in wrong_cells.PART.said([row])[0]
     bad = row._replace(runs=1000, clean=20, clean_robust=60, robust=200)

@@ -78,10 +78,10 @@ def fit(
         What is known of the noise. "auto": of 0/1 rewards all that their means say, of others what the cells
         show, limits corrected for skewness. Or, on the scale of differences, Student-t limits for noise that
         is the same for all ("common"), "by-arm", "by-environment", anything ("robust"), or with shifts that
-        are not even the same for all arms ("clustered"); `unit` brings its own. "interaction": arms differ from
-        environment to environment, by how much is estimated, and `Fit.interaction` says who leads where;
-        "interaction+by-arm" and "interaction+by-environment" where noise is unequal, too, "own-interaction" and
-        "own-interaction+by-arm" if some arms differ more than others.
+        are not even the same for all arms ("clustered"); `unit` brings its own. "interaction": arms differ
+        from environment to environment, by how much is estimated, and `Fit.interaction` says who leads where;
+        "interaction+by-arm" and "interaction+by-environment" where noise is unequal, too, "own-interaction"
+        and "own-interaction+by-arm" if some arms differ more than others.
     scale
         In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
         estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), "log" (it multiplies rewards
@@ -124,7 +124,8 @@ def fit(
         Whether a policy chose arms by the rewards before: limits of differences then allow for it.
     robust
         "cells": an arm in an environment that is simply wrong (a logging bug, an outage), or a whole
-        environment, is found by how far it lies from what the others say, and left out; `Fit.left_out` names it.
+        environment, is found by how far it lies from what the others say, and left out; `Fit.left_out` names
+        it.
 
     Examples
     --------

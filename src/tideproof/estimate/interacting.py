@@ -39,9 +39,9 @@ class Interacting:
     one_winner : whether the best arm leads in nine of ten of them or more; None if arms cannot be compared.
     average : the best arm of an average environment, each counted alike, and all that may be it.
     these : the best arm of these very environments, weighed by their traffic, and all that may be it.
-    arms : one row an arm: in how many environments it leads ("days", with "days_low" and "days_high"), "to_come", the
-        probability that it leads in an environment to come, and its "omega".
-    chance : one row an environment, with the probability of each arm to lead there.
+    arms : one row an arm: in how many environments it leads ("days", with "days_low" and "days_high"),
+        "to_come", the probability that it leads in an environment to come, and its "omega".
+    chance : one row an environment and arm, with its probability to lead there; None where nothing was seen.
     """
 
     told: bool
@@ -72,12 +72,13 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
     whole = len(groups) == 1 and mixed.told and not np.isnan(found.covariance).any()
     columns: dict[str, Any] = {"arm": c.arms}
     each = mixed.omega2 if mixed.omega2.size > 1 else np.full(c.K, mixed.omega2[0])
-    chance: dict[str, Any] = {"environment": c.environments}
+    chance: dict[str, Any] = {"environment": [], "arm": [], "chance": []}
     one = None
     if whole:
         who = leads(mixed, found.mu, found.covariance, sign, fit.level)
         columns |= {"days": who.days, "days_low": who.low, "days_high": who.high, "to_come": who.to_come}
-        chance |= dict(zip(map(str, c.arms), who.chance.T, strict=True))
+        chance["environment"] = [name for name in c.environments for _ in c.arms]
+        chance |= {"arm": c.arms * c.J, "chance": who.chance.ravel()}
         one = bool(who.days[c.arms.index(fit.best)] >= ONE * count)
     columns["omega"] = np.sqrt(each) if mixed.told else np.full(c.K, np.nan)
     return Interacting(

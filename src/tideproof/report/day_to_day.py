@@ -31,7 +31,8 @@ def interactions(fit: Fit) -> list[str]:
 
 
 def _size(fit: Fit, found: Interacting) -> str:
-    assert found.omega is not None and found.sigma is not None
+    assert found.omega is not None
+    assert found.sigma is not None
     figures = of_gaps(fit)
     limits = f"{100 * fit.level:g} %: {figures.interval(found.low, found.high)}"
     if found.omega == 0.0:
@@ -56,7 +57,9 @@ def _winner(fit: Fit, found: Interacting) -> str:
     others = sorted(rows.values(), key=lambda row: -float(row["days"]))[:_NAMED]
     rest = listed((f"{row['arm']} in {row['days']:.0f}" for row in others if row["days"] >= 0.5), most=_NAMED)
     said = "One winner" if found.one_winner else "There is not one winner for all of them"
-    return f"{said}: {lead}{', ' + rest if rest else ''}; in one to come with probability {best['to_come']:.2f}."
+    return (
+        f"{said}: {lead}{', ' + rest if rest else ''}; in one to come with probability {best['to_come']:.2f}."
+    )
 
 
 def _two_questions(fit: Fit, found: Interacting) -> str:
@@ -78,8 +81,8 @@ def left_out(found: LeftOut | None) -> list[str]:
     looked = counted(found.looked, "cell")
     if found.torn:
         return [
-            f"More than {100 * MOST:.0f} % of {looked} are off by more than {CUT:g} standard errors: nobody can "
-            f"say which are wrong, and none was left out."
+            f"More than {100 * MOST:.0f} % of {looked} are off by more than {CUT:g} standard errors: nobody "
+            f"can say which are wrong, and none was left out."
         ]
     if not len(found.table):
         return [f"robust: of {looked} none is off by more than {CUT:g} standard errors; all are used."]
@@ -87,24 +90,27 @@ def left_out(found: LeftOut | None) -> list[str]:
     names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
     names += [f"all of {environment}" for environment in found.environments]
     return [
-        f"Left out as simply wrong, being off by more than {CUT:g} standard errors: {listed(names, most=_NAMED)}. "
-        f"That is {counted(len(found.table), 'cell')} of {found.looked:,}; find out what happened there."
+        f"Left out as simply wrong, being off by more than {CUT:g} standard errors: "
+        f"{listed(names, most=_NAMED)}. That is {counted(len(found.table), 'cell')} of {found.looked:,}; "
+        f"find out what happened there."
     ]
 
 
 def draw_leads(found: Interacting) -> str:
     """Draw the probability of each arm to lead in each environment, the first of them."""
-    names = [name for name in found.chance.columns if name != "environment"]
-    rows = [row for row in found.chance if row[names[0]] is not None][:DRAWN]
-    order = sorted(range(len(names)), key=lambda i: -float(found.arms["days"][i]))
-    shares = [[row[names[i]] for i in order] for row in rows]
-    return draw_shares([str(row["environment"]) for row in rows], [names[i] for i in order], shares)
+    names = found.arms["arm"]
+    K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
+    rows = [seen[start : start + K] for start in range(0, min(len(seen), DRAWN * K), K)]
+    order = sorted(range(K), key=lambda i: -float(found.arms["days"][i]))
+    shares = [[row[i]["chance"] for i in order] for row in rows]
+    return draw_shares([str(row[0]["environment"]) for row in rows], [str(names[i]) for i in order], shares)
 
 
 def leads_words(found: Interacting) -> str:
     """Say how to read the picture."""
-    few = f" Only the first {DRAWN} of {found.environments:,} are drawn." if found.environments > DRAWN else ""
+    total = found.environments
+    few = f" Only the first {DRAWN} of {total:,} are drawn." if total > DRAWN else ""
     return (
         "The probability of each arm to lead in each environment, from what was seen there and what all "
-        f"environments say. One colour nearly everywhere: one winner ({100 * ONE:.0f} % of them or more).{few}"
+        f"environments say. One colour nearly everywhere: one winner, in {100 * ONE:.0f} % or more.{few}"
     )

@@ -1,7 +1,7 @@
 """Which arm leads on which day, and how well these days are known, once interactions were estimated.
 
-What an arm earns in environment j, the shift left out, is mu_i + u_ij. Given the variances both are normal; the
-u of a cell that was seen is drawn towards 0 by the share of noise in its mean, that of another is unknown.
+What an arm earns in environment j, the shift left out, is mu_i + u_ij. Given the variances both are normal.
+The u of a cell that was seen is drawn towards 0 by the share of noise in its mean; others are unknown.
 """
 
 from __future__ import annotations
@@ -92,10 +92,12 @@ def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[flo
     return end(0.5 + 0.5 * level), end(0.5 - 0.5 * level)
 
 
-def leads(found: Mixed, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116) -> Leads:
-    """Count who leads where, by draws from what the data leave open of mu and u; the variances are taken as known.
+def leads(
+    found: Mixed, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
+) -> Leads:
+    """Count who leads where, by draws from what the data leave open of mu and u.
 
-    The best arm is the lowest if `sign` is -1.
+    The variances are taken as known. The best arm is the lowest if `sign` is -1.
     """
     c = found.cells
     J, K, j, arm = c.J, c.K, c.environment, c.arm
@@ -144,10 +146,9 @@ def these_days(found: Mixed) -> These:
     """
     scales = found.scales
     mu, now = _over_these(found, 1.0, 1.0)
-    slope = []
-    for at in ((1.0 + _STEP, 1.0), (1.0, 1.0 + _STEP)):
-        slope.append((pair_variances(_over_these(found, *at)[1]) - pair_variances(now)) / _STEP)
-    doubt = 0.5 * np.einsum("ij,ikl,jkl->kl", scales, np.array(slope), np.array(slope))
+    near = [_over_these(found, *at)[1] for at in ((1.0 + _STEP, 1.0), (1.0, 1.0 + _STEP))]
+    slope = np.array([pair_variances(each) - pair_variances(now) for each in near]) / _STEP
+    doubt = 0.5 * np.einsum("ij,ikl,jkl->kl", scales, slope, slope)
     return These(mu, now, freedom_of(now, doubt))
 
 

@@ -116,7 +116,8 @@ def reml(
     told = df > 0.0 and visible(c, s) > 0
     if told and not np.any(c.squares > 0.0):
         raise InputError(
-            "interactions cannot be told from noise: rewards never vary inside a cell; use variance='clustered'"
+            "interactions cannot be told from noise: rewards never vary inside a cell; use "
+            "variance='clustered'"
         )
     omega2, one = _best(c, s, pools) if told and not none else (0.0, 1.0)
     if not omega2 > 0.0 and not (own and told and not none):
@@ -152,7 +153,7 @@ def _level(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> Level:
 
 
 def _best(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
-    """Return the omega^2 of highest restricted likelihood, and the sigma^2 that goes with it (1 with pools)."""
+    """Return the omega^2 of highest restricted likelihood, and its sigma^2 (1 with pools)."""
 
     def slope(x: float) -> float:
         return _level(c, s, pools, x).slope
@@ -263,7 +264,7 @@ def _at(c: Cells, s: Solution, pools: Pools | None, theta: Theta) -> Mixed:
     known = information(cells, found, variance, sums)
     if pools is None:
         known[-1, -1] += 0.5 * df / sigma2[0] ** 2
-    cost = spent(cells, found, sums, np.linalg.pinv(known, hermitian=True))
+    cost = spent(cells, found, sums, np.asarray(np.linalg.pinv(known, hermitian=True), np.float64))
     if pools is not None:
         cost += spent_by_pools(cells, found, pools)
     scales = information(cells, found, variance, sums_of(cells, np.array([between, noise])))
@@ -277,5 +278,5 @@ def _at(c: Cells, s: Solution, pools: Pools | None, theta: Theta) -> Mixed:
         solution=found,
         covariance=found.P + cost.extra,
         freedom=freedom_of(found.P, cost.doubt),
-        scales=np.linalg.pinv(scales, hermitian=True),
+        scales=np.asarray(np.linalg.pinv(scales, hermitian=True), np.float64),
     )

@@ -78,8 +78,7 @@ def information(cells: Cells, solution: Solution, residual_variance: Floats, sum
     at /= np.where(cells.totals > 0.0, cells.totals, 1.0)
     PS = P @ S
     return np.asarray(
-        0.5
-        * (own + at @ at.T + 2.0 * np.einsum("kl,ijlk->ij", P, X) + np.einsum("ikl,jlk->ij", PS, PS))
+        0.5 * (own + at @ at.T + 2.0 * np.einsum("kl,ijlk->ij", P, X) + np.einsum("ikl,jlk->ij", PS, PS))
     )
 
 

@@ -2,8 +2,8 @@
 
 A cell is off if it lies further from what the others expect of it than noise explains, by the scatter that
 most cells have around the model: s_c^2 = tau^2 + sigma^2/n, both from medians. Where shifts are not the same
-for all arms, tau is large and nothing is off that is not far out even so. Without such a cell nothing changes:
-the fit is that of all cells, to the last digit.
+for all arms, tau is large and nothing is off that is not far out even so. Without such a cell nothing
+changes: the fit is that of all cells, to the last digit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ Mask = NDArray[np.bool_]
 CUT = 5.0  # standard errors: of honest normal cells one in 1.7 million is further off
 _QUIET = 3.5  # standard errors of the noise alone: if no cell is further from least squares, none is off
 _BEND = 1.0  # standard errors beyond which a cell pulls no harder, while the first fit is sought
-_STARTS, _ROUNDS = 12, 20  # steps of the first fit; rounds of leaving out, which end as soon as nothing changes
+_STARTS, _ROUNDS = (
+    12,
+    20,
+)  # steps of the first fit; rounds of leaving out, which end as soon as nothing changes
 _MEDIAN = 0.45493642311957  # of a squared standard normal number
 _OF_MEDIAN = 0.5 * np.pi  # its variance over that of a mean
 _HALF = 0.5  # of the cells of an environment: with as many off, none of it is believed
@@ -64,8 +67,8 @@ def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
     """
     environment, arm = np.nonzero(n > 0.0)
     J, K = n.shape
-    values = (x[environment, arm] for x in (n, mean, squares))
-    cells = Cells(list(range(K)), list(range(J)), arm, environment, *values)
+    at = environment, arm
+    cells = Cells(list(range(K)), list(range(J)), arm, environment, n[at], mean[at], squares[at])
     believed = keep(cells).cells
     s = solve(cells if believed.all() else cells.select(np.flatnonzero(believed)))
     kept = np.zeros((J, K), bool)
@@ -143,7 +146,9 @@ def _first(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
     noise = inside / cells.n
     s = solve(cells)
     free = np.count_nonzero(checked) - s.joins - np.count_nonzero(cells.compares)
-    share = max(free / np.count_nonzero(checked), 1.0 / C)  # of a residual's variance that is left, on average
+    share = max(
+        free / np.count_nonzero(checked), 1.0 / C
+    )  # of a residual's variance that is left, on average
     pull, tau2, ratio = np.ones(C), 0.0, np.zeros(C)
     for step in range(_STARTS):
         v = noise + tau2 if step and tau2 + inside > 0.0 else 1.0 / cells.n
@@ -215,7 +220,7 @@ def _whole(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
 
 
 def _connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
-    """Take back the least bad cell of each arm that would otherwise meet no other, and all of its environment."""
+    """Take back an environment of each arm that would otherwise meet no other: that of its least bad cell."""
     if believed.all():
         return believed
     now, then = solve(cells), solve(cells.select(np.flatnonzero(believed)))

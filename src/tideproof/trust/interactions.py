@@ -1,7 +1,7 @@
 """Arms that differ from day to day: how often the limits of `variance="interaction"` hold, few days or many.
 
-A cell is a way in which traffic is split, so many environments and arms, and omega, in units of the noise. All
-arms have noise 1 and shifts of up to 20; the first is ahead by 0.3 on average.
+A cell is a way in which traffic is split, so many environments and arms, and omega, in units of the noise.
+Shifts are up to 20; the first arm is ahead by 0.3 on average.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.checks import whole
-from tideproof.core.arrays import Floats
+from tideproof.core.arrays import Ints
 from tideproof.estimate.fitted import Fit
 from tideproof.frames import cells_from_arrays
 from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
@@ -104,7 +104,7 @@ def played(
             yield [Row(cell, pair, *total[i].tolist()) for i, pair in enumerate(pairs)]
 
 
-def _play(seed: int, variance: Any, task: tuple[Cell, int, int]) -> Floats:
+def _play(seed: int, variance: Any, task: tuple[Cell, int, int]) -> Ints:
     """Return runs, those in which limits hold, and those without omega, of each pair: (2, 3)."""
     cell, first, last = task
     total = np.zeros((2, 3), np.int64)
@@ -112,7 +112,7 @@ def _play(seed: int, variance: Any, task: tuple[Cell, int, int]) -> Floats:
         log = draw(cell, seed, run)
         adaptive = cell.split == "contrast"
         fit = Fit(log, variance=variance, adaptive=adaptive)
-        if len(fit.groups) > 1 or log.K < cell.arms:
+        if len(fit.groups) > 1 or cell.arms > log.K:
             continue
         truth = np.array([_AHEAD] + [0.0] * (cell.arms - 1))
         picks = [(0, 1, False)] + ([(*fit.ranking[0][:2], True)] if adaptive else [])
@@ -185,8 +185,8 @@ def said(found: Sequence[Row]) -> list[str]:
             least, most = (pick(mine, key=lambda row: row.held / row.runs) for pick in (min, max))
             failed = sum(not row.kept for row in mine)
             lines.append(
-                f"{split}, {pair} pair: {counted(len(mine), 'row')}, {failed} significantly below 94 %, least "
-                f"{percent(least.held / least.runs, least.limits())} in {least.cell.name}; "
+                f"{split}, {pair} pair: {counted(len(mine), 'row')}, {failed} significantly below 94 %, "
+                f"least {percent(least.held / least.runs, least.limits())} in {least.cell.name}; "
                 f"at most {100 * most.held / most.runs:.2f} %"
             )
     return lines

@@ -8,7 +8,15 @@ from typing import cast
 from tideproof.errors import UnknownName
 from tideproof.trust.part import Part
 
-PARTS = ("stops", "ends", "looks", "chances", "plans", "interactions", "wrong_cells")  # a module each: some need the compiler, some do not
+PARTS = (
+    "stops",
+    "ends",
+    "looks",
+    "chances",
+    "plans",
+    "interactions",
+    "wrong_cells",
+)  # a module each: some need the compiler, some do not
 
 
 def find_part(name: str) -> Part:

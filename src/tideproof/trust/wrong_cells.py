@@ -1,8 +1,9 @@
-"""Cells that are simply wrong: what `robust="cells"` saves where there are some, and costs where there are none.
+"""Cells that are simply wrong: what `robust="cells"` saves where there are some, and costs where none is.
 
-Worlds of the paper are played, as they are and with a share of cells off by 20 sigma; the arm that leads in the log
-is selected, by least squares and with wrong cells left out. After a policy that chose arms by rewards nothing is
-promised of the second: it followed the wrong cells while it ran, and what it did not look at cannot be seen later.
+Worlds of the paper are played, as they are and with a share of cells off by 20 sigma; the arm that leads in
+the log is selected, by least squares and with wrong cells left out. After a policy that chose arms by rewards
+nothing is promised of the second: it followed the wrong cells while it ran, and what it did not look at
+cannot be seen later.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class Row(NamedTuple):
     @property
     def cost_kept(self) -> bool:
         """Whether it costs no more than it may, but for chance: both met the same runs."""
-        return self.cost <= COST or self.clean_robust - self.clean <= 3.0 * (self.clean_robust + self.clean) ** 0.5
+        return (
+            self.cost <= COST
+            or self.clean_robust - self.clean <= 3.0 * (self.clean_robust + self.clean) ** 0.5
+        )
 
     @property
     def saved_kept(self) -> bool:
@@ -125,8 +129,8 @@ def _play(seed: int, task: tuple[Cell, int, int]) -> Ints:
         for place in (world, spoilt):
             log = _log(place, cell.policy, seed, run)
             believed = keep(log).cells
-            for used in (log, log if believed.all() else log.select(np.flatnonzero(believed))):
-                errors.append(_selected(used) not in world.best)
+            left = log if believed.all() else log.select(np.flatnonzero(believed))
+            errors += [_selected(used) not in world.best for used in (log, left)]
             if place is world:
                 out = int(np.count_nonzero(~believed))
         total += 1, *errors, out
@@ -163,10 +167,10 @@ def table(found: Sequence[Row]) -> Table:
 def said(found: Sequence[Row]) -> list[str]:
     """Return a line for each cell."""
     return [
-        f"{row.cell.name}: a wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
-        f"{row.cost:.3f} times that ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "
-        f"{100 * row.plain / row.runs:.2f} %, with robust {100 * row.robust / row.runs:.2f} %, {row.saved:.2f} "
-        f"times as without"
+        f"{row.cell.name}: a wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with "
+        f"robust {row.cost:.3f} times that ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "
+        f"{100 * row.plain / row.runs:.2f} %, with robust {100 * row.robust / row.runs:.2f} %, "
+        f"{row.saved:.2f} times as without"
         for row in found
     ]
 
