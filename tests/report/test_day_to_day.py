@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import tideproof as tp
 from tideproof.estimate import Fit
 from tideproof.report.analysis import analyse
 from tideproof.report.day_to_day import DRAWN, draw_leads, interactions, leads_words, left_out
@@ -80,3 +81,19 @@ def test_the_picture_shows_the_first_environments():
     found = fitted(days=DRAWN + 5, variance="interaction").interaction
     assert f"Only the first {DRAWN} of {DRAWN + 5} are drawn." in leads_words(found)
     assert draw_leads(found).count("day 0: C") == 1
+
+
+def test_advice_is_given_where_it_can_be_followed():
+    """Lifts are told that differences will be compared; two factors have no such model, and keep their warning."""
+    random = np.random.default_rng(3)
+    day, arm = np.repeat(np.arange(12), 40), np.tile(np.repeat(list("AB"), 20), 12)
+    up = np.exp(0.5 * np.repeat(random.normal(size=24), 20))
+    sold = up * random.gamma(9.0, 1.0, day.size)
+    (lifts,) = [
+        said for said in analyse(Fit.from_arrays(arm, day, sold, scale="ratio")).warnings if "Factors" in said
+    ]
+    assert "variance='interaction' (--variance interaction) compares differences, allows for it" in lifts
+    table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}
+    two = tp.fit(table, arm="arm", environment="cow + period", reward="milk")
+    (said,) = [said for said in analyse(two).warnings if "additivity" in said]
+    assert said.endswith("standard errors.")

@@ -249,16 +249,25 @@ def _additivity(fit: Fit) -> list[str]:
     if test.p >= ALARM:
         return []
     cell = test.worst.to_dicts()[0]
-    what, other = "Shifts", "variance='interaction' (--variance interaction)"
-    advice = "" if fit.variance == "clustered" else f"; {other} allows for it and says who leads where"
-    if fit.left_out is None and fit.cells.slope is None and np.any(~keep(fit.cells).cells):
-        advice += "; if it is simply wrong, robust='cells' (--robust cells) leaves it out"
-    if fit.lifts:
-        what, advice = "Factors", ""
+    what = "Factors" if fit.lifts else "Shifts"
     return [
         f"{what} are not the same for all arms (test of additivity, {p_value(test.p)}). Furthest off: arm "
-        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
+        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors"
+        f"{_allowing(fit)}."
     ]
+
+
+def _allowing(fit: Fit) -> str:
+    """Say what allows for shifts that differ, where that can be had."""
+    said, c = "", fit.cells
+    if c.factors is not None or c.slope is not None:
+        return said
+    if fit.variance not in ("clustered", "by-unit"):
+        how = "compares differences, allows" if fit.lifts else "allows"
+        said += f"; variance='interaction' (--variance interaction) {how} for it and says who leads where"
+    if fit.left_out is None and np.any(~keep(c).cells):
+        said += "; if it is simply wrong, robust='cells' (--robust cells) leaves it out"
+    return said
 
 
 def _spread(fit: Fit) -> list[str]:
