@@ -207,7 +207,9 @@ def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
     pd.DataFrame({"variant": variant, "day": day, "sales": sales}).to_csv(path, index=False)
     plain = run(path, *NAMES, "--reward", "sales")
     assert "robust='cells' (--robust cells) leaves it out." in said(plain)
-    result = run(path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction", "--json")
+    result = run(
+        path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction", "--json"
+    )
     found = json.loads(result.stdout)
     assert found["best"] == "C"
     assert [(row["arm"], row["environment"]) for row in found["left_out"]["cells"]] == [("A", 7)]

@@ -1,4 +1,4 @@
-"""The other parts of the ledger: what is promised of runs, looks, probabilities, plans and more, each played."""
+"""The other parts of the ledger: promises of runs, looks, probabilities, plans and more, each played."""
 
 from __future__ import annotations
 
