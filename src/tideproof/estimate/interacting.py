@@ -33,7 +33,7 @@ class Interacting:
         environments that check each other. If not, omega and its limits are None.
     omega : standard deviation of the interaction of arm and environment, averaged over rewards where each
         arm has its own.
-    low, high : its limits.
+    low, high : its limits, one omega taken for all.
     sigma : standard deviation of a reward in its environment.
     environments : how many there are.
     one_winner : whether the best arm leads in nine of ten of them or more; None if arms cannot be compared.
