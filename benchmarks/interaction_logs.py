@@ -1,6 +1,6 @@
 """What `variance="interaction"` and `robust="cells"` cost in logs of 1e5 cells.
 
-    python benchmarks/interaction.py
+    python benchmarks/interaction_logs.py
 
 Cells have 1 to 9 rewards, omega is half a sigma, one cell in a thousand is off by 20 sigmas where that is looked for.
 """
