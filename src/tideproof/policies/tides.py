@@ -17,10 +17,11 @@ from functools import cache, partial
 from typing import Any
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.kernels import fixed_effects, hidden_tide, reduce, uneven
+from tideproof.kernels import fixed_effects, hidden_tide, reduce, robust, uneven
 from tideproof.kernels.fixed_effects import FixedEffects
 from tideproof.kernels.hidden_reduce import adjust
 from tideproof.kernels.hidden_tide import HiddenTide
+from tideproof.kernels.robust import Robust
 from tideproof.kernels.uneven import MOST, Uneven
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import SHRUNK
@@ -89,6 +90,19 @@ UNEVEN = {
     for prefix, fits, calm in INTERACTIONS.values()
     if noise + prefix
 }
+ROBUST = "robust:"
+UNEVEN[ROBUST] = Tide(
+    ROBUST,
+    Robust,
+    {
+        fixed_effects.observe: robust.observe,
+        fixed_effects.place: robust.place,
+        fixed_effects.pull_here: robust.pull_here,
+        fixed_effects.pull_noise: robust.pull_noise,
+    },
+    True,
+    cells=True,
+)
 STATISTICS = TIDES | UNEVEN  # all kinds, as `Policy.tide` names them
 WEIGHED = ("contrast", "linlucb", "top-two-thompson", "round-robin")  # who can read them
 
