@@ -22,9 +22,10 @@ from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.link import kernel
 from tideproof.kernels.fixed_effects import together
 
-CUT2 = 36.0  # the square of CUT = 6
+CUT2 = 25.0  # the square of CUT
 ENOUGH = 4  # degrees of freedom inside cells, below which nothing is left out
-UNSEEN = 400.0  # noise variances of an arm that was seen in one environment only
+UNSEEN = 400.0  # noise variances of an arm that was seen in fewer environments than
+OFTEN = 3
 NEVER = 1e6  # noise variances of a pull that would be left out
 
 
@@ -37,6 +38,7 @@ class Doubt(NamedTuple):
     off : (K,) by how much each arm was off where it was left out last.
     spread : (K,) the variance of that, in noise variances.
     where : (K,) the number of that environment; 0 for none.
+    times : (K,) in how many environments by about as much.
     seen : (K,) environments in which each arm was believed, and others with it.
     P, mu : the fit, without what policies are shown of doubt.
     share : (K,) scratch.
@@ -47,6 +49,7 @@ class Doubt(NamedTuple):
     off: FloatK
     spread: FloatK
     where: IntK
+    times: IntK
     seen: IntK
     P: FloatKK
     mu: FloatK
@@ -93,6 +96,10 @@ def observe(fit, slot, arm, n, mean, squares):
         fit.rss[0] += n * _noise(doubt)  # as much as of any other
         slot.weights[arm] = 1.0
         _ask_again(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
+    elif c == 0.0:
+        for k in range(slot.counts.size):  # who was left out when there was one other cell is judged now
+            if slot.counts[k] > 0.0 and slot.weights[k] != 0.0:
+                _look_back(fit, slot, k, slot.counts[k], slot.means[k])
     _read(fit, slot, arm)
 
 
@@ -189,15 +196,14 @@ def _believed(fit, slot, arm, c, n, mean):
 @kernel
 def _support(doubt, slot, arm):
     """Count one more environment for an arm, and for the one whose cell was alone until now."""
-    doubt.seen[arm] += 1
-    doubt.where[arm] = 0
+    sure = 1 if doubt.freedom[0] >= ENOUGH else 0
+    doubt.seen[arm] = max(doubt.seen[arm] + sure, 1)
     cells, alone = 0, 0
     for k in range(doubt.seen.size):
         if slot.counts[k] > 0.0 and slot.weights[k] == 0.0:
             cells, alone = cells + 1, k
     if cells == 1 and alone != arm:
-        doubt.seen[alone] += 1
-        doubt.where[alone] = 0
+        doubt.seen[alone] = max(doubt.seen[alone] + sure, 1)
 
 
 @kernel
@@ -294,7 +300,11 @@ def _look_back(fit, slot, arm, count, mean):
     spread = 1.0 / count + 1.0 / total + quadratic
     gap, here = residual - doubt.off[arm], slot.epoch[0]
     before = doubt.where[arm]
-    if before > 0 and before != here and gap * gap <= CUT2 * noise * (spread + doubt.spread[arm]):
+    if before != here:
+        agrees = before > 0 and gap * gap <= CUT2 * noise * (spread + doubt.spread[arm])
+        doubt.times[arm] = doubt.times[arm] + 1 if agrees else 1
+    doubt.off[arm], doubt.spread[arm], doubt.where[arm] = residual, spread, here
+    if doubt.times[arm] > max(doubt.seen[arm], 1):
         for i in range(K):
             doubt.P[arm, i] = 0.0
             doubt.P[i, arm] = 0.0
@@ -303,10 +313,7 @@ def _look_back(fit, slot, arm, count, mean):
         fitted, quadratic = _along(fit, arm)
         _join(fit, arm, _one_of(doubt), mean - centre - fitted, 1.0 / count + 1.0 / total + quadratic)
         slot.weights[arm] = 0.0
-        doubt.where[arm] = 0
-        doubt.seen[arm] = 2
-        return
-    doubt.off[arm], doubt.spread[arm], doubt.where[arm] = residual, spread, here
+        doubt.seen[arm], doubt.times[arm], doubt.where[arm] = doubt.times[arm], 0, 0
 
 
 @kernel
@@ -331,5 +338,5 @@ def _read(fit, slot, arm):
         for k in range(K):
             fit.P[i, k] = doubt.P[i, k]
         unseen = i != arm and slot.counts[i] == 0.0
-        if unseen and fit.environments[0] > 1 and (torn or doubt.seen[i] < 2):
+        if unseen and fit.environments[0] > 1 and (torn or doubt.seen[i] < OFTEN):
             fit.P[i, i] += UNSEEN

@@ -31,6 +31,8 @@ from tideproof.kernels.fixed_effects import freedom, together
 BY_ARM = hole("BY_ARM")  # whether noise may differ from arm to arm
 FITS = hole("FITS")  # how many of RATIOS there are
 CALM = hole("CALM")  # log odds of no interaction against each of the others
+noise_before = hole("noise_before")  # v of an arm until something is learned
+ratio_of = hole("ratio_of")  # rho of a fit
 
 MOST = 4
 RATIOS = (0.0, 0.15, 0.6, 2.0)  # variances of the interaction: 0, 0.39, 0.77 and 1.41 sigmas
@@ -85,6 +87,18 @@ class Uneven(NamedTuple):
 
 
 @kernel
+def all_alike(arm):
+    """Return the noise of any arm, in units of the common one."""
+    return 1.0
+
+
+@kernel
+def one_of_four(f):
+    """Return the variance of the interaction in a fit."""
+    return RATIOS[f]
+
+
+@kernel
 def observe(fit, slot, arm, n, mean, squares):
     """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot."""
     if fit.told[0] == 0:
@@ -117,7 +131,7 @@ def place(fit, slot, arm, n):
 def pull_here(fit, slot, here):
     """Make ready what a pull in the environment of `slot` would tell, see `fixed_effects.pull_here`."""
     P, share, K = fit.P, fit.fits.share, here.size
-    total = _shares(fit.fits, slot, RATIOS[fit.fits.likeliest[0]])
+    total = _shares(fit.fits, slot, ratio_of(fit.fits.likeliest[0]))
     quadratic = 0.0
     for i in range(K):
         here[i] = 0.0
@@ -133,7 +147,7 @@ def pull_here(fit, slot, here):
 @kernel
 def pull_noise(fit, slot, arm):
     """Return by how much the variance of a pull here, taken as said above, is above 1."""
-    v, rho = fit.fits.noise[arm], RATIOS[fit.fits.likeliest[0]]
+    v, rho = fit.fits.noise[arm], ratio_of(fit.fits.likeliest[0])
     c = slot.counts[arm]
     return (1.0 + c * rho / v) * ((c + 1.0) * rho + v) - 1.0
 
@@ -142,7 +156,7 @@ def pull_noise(fit, slot, arm):
 def _begin(fits):
     if fits.noise[0] == 0.0:
         for i in range(fits.noise.size):
-            fits.noise[i] = 1.0
+            fits.noise[i] = noise_before(i)
             fits.learned[i] = 1.0
             fits.known[i] = 0.5 * PRIOR
         for f in range(FITS):
@@ -177,7 +191,7 @@ def _update(fit, slot, arm, n, mean, told):
     if not meets and fit.group[arm] == 0:
         fit.group[arm] = -1  # alone, but a group for now
     for f in range(FITS):
-        rho = RATIOS[f]
+        rho = ratio_of(f)
         total = _shares(fits, slot, rho)
         centre, fitted, quadratic = 0.0, fits.mu[f, arm], 0.0
         for i in range(K):

@@ -92,7 +92,8 @@ def policy(
         `tide="both"` it gets labels, and follows what the tide does between them: `both:linlucb`. With
         `noise="by-arm"` it learns how noisy each arm is, with `interaction=True`, or `"auto"` if there may be
         none, how much environments do to each arm alone: `by-arm:linlucb`, `interaction:linlucb`,
-        `auto:linlucb`, `by-arm:auto:linlucb`.
+        `auto:linlucb`, `by-arm:auto:linlucb`. With `robust="cells"` it leaves out cells, one arm in one
+        environment, that are far from where they belong: `robust:linlucb`.
 
     Examples
     --------
@@ -110,9 +111,10 @@ def policy(
     else:
         full, plus, suffix = name.partition("+")
         prefix = tide_prefix(options.pop("tide", "labels"))
-        uneven = uneven_prefix(options.pop("noise", "common"), options.pop("interaction", False))
+        given = (options.pop("noise", "common"), options.pop("interaction", False), options.pop("robust", None))
+        uneven = uneven_prefix(*given)
         if prefix and uneven:
-            raise InputError("noise= and interaction= need labels: they do not go with tide='hidden' or 'both'")
+            raise InputError(f"noise=, interaction= and robust= need labels: they do not go with {prefix[:-1]} tides")
         prefix += uneven
         full = full if prefix and full.startswith(prefix) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):

@@ -6,7 +6,8 @@ for all arms, or that environments do something to each arm alone.
 A policy reads `data.fit` through the words of `kernels.statistics`; which statistics these are is decided
 here, when its program is linked. `hidden:contrast` is `contrast` without labels, and `tp.policy("contrast",
 tide="hidden")` names it, too; `both:contrast` is told when the tide jumps, and follows it in between.
-`by-arm:contrast` and `auto:contrast` are it with `noise="by-arm"` and with `interaction="auto"`.
+`by-arm:contrast`, `auto:contrast` and `robust:contrast` are it with `noise="by-arm"`, `interaction="auto"` and
+`robust="cells"`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tideproof.kernels.robust import Robust
 from tideproof.kernels.uneven import MOST, Uneven
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import SHRUNK
+from tideproof.words import listed
 
 HIDDEN = "hidden:"  # before the name of a policy that gets no labels
 BOTH = "both:"  # ... that gets labels, and does not take the tide to stand still inside them
@@ -80,8 +82,19 @@ def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> Tide:
         "BY_ARM": by_arm,
         "FITS": fits,
         "CALM": calm,
+        "noise_before": uneven.all_alike,
+        "ratio_of": uneven.one_of_four,
     }
     return Tide(prefix, Uneven, kernels, True, cells=True)
+
+
+def knowing(name: str, noise: Any, ratio: Any) -> Tide:
+    """Return statistics that are told all: kernels for the noise of an arm and for the interaction's variance.
+
+    For those who ask how much not knowing them costs: `STATISTICS[name] = knowing(name, ...)`.
+    """
+    told = {"noise_before": noise, "ratio_of": ratio}
+    return Tide(name, Uneven, {**_uneven(name, False, 1, 0.0).kernels, **told}, True, cells=True)
 
 
 UNEVEN = {
@@ -116,23 +129,30 @@ def tide_prefix(tide: Any) -> str:
     return TIDES[tide].prefix
 
 
-def uneven_prefix(noise: Any, interaction: Any) -> str:
-    """Return what stands before the name of a policy that allows for unequal noise or an interaction."""
+def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
+    """Return what stands before the name of a policy that allows for unequal noise, interactions or outliers."""
     if not isinstance(noise, str) or noise not in NOISES:
         raise InputError(f"noise must be 'common' or 'by-arm', not {noise!r}")
     if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
         raise InputError(f"interaction must be True, False or 'auto', not {interaction!r}")
-    return NOISES[noise] + INTERACTIONS[interaction][0]
+    if robust not in (None, "cells"):
+        raise InputError(f"robust must be None or 'cells', not {robust!r}")
+    prefix = NOISES[noise] + INTERACTIONS[interaction][0]
+    if prefix and robust:
+        raise InputError("robust='cells' does not go with noise= or interaction=: give one of them")
+    return ROBUST if robust else prefix
 
 
 @cache
 def on_uneven(inner: Policy, prefix: str) -> Policy:
-    """Return the policy on statistics that allow for unequal noise or an interaction."""
-    said = f"{prefix}{inner.name} cannot be"
-    if inner.tide != "labels" or inner.stops:
-        raise InputError(f"{said}: noise= and interaction= need a policy with labels that never stops by itself")
+    """Return the policy on statistics that allow for unequal noise, an interaction or outliers."""
+    what = "noise=, interaction= and robust="
+    if inner.stops:
+        raise InputError(f"{inner.name} stops by itself: with {what} no rule that stops is calibrated")
+    if inner.tide != "labels":
+        raise InputError(f"{inner.name} has its statistics already: {what} need plain labels")
     if inner.name not in WEIGHED:
-        raise InputError(f"{said}: noise= and interaction= are for {', '.join(WEIGHED)}, not {inner.name}")
+        raise InputError(f"{what} are for {listed(WEIGHED, 'and')}, not for {inner.name}")
     by_arm = prefix.startswith(NOISES["by-arm"])
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     return replace(
