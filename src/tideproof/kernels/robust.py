@@ -119,17 +119,20 @@ def place(fit, slot, arm, n):
 @kernel
 def pull_here(fit, slot, here):
     """Make ready what a pull in the environment of `slot` would tell, see `fixed_effects.pull_here`."""
-    P, share, K = fit.P, fit.doubt.share, here.size
-    total, _ = _shares(fit.doubt, slot)
-    quadratic = 0.0
+    P, counts, K = fit.P, slot.counts, here.size
+    total, quadratic = 0.0, 0.0
     for i in range(K):
         here[i] = 0.0
     for k in range(K):
-        if share[k] != 0.0:
+        if counts[k] != 0.0 and slot.weights[k] == 0.0:
+            total += counts[k]
             for i in range(K):
-                here[i] += share[k] * P[k, i]
+                here[i] += counts[k] * P[k, i]
     for k in range(K):
-        quadratic += share[k] * here[k]
+        here[k] /= total
+    for k in range(K):
+        if slot.weights[k] == 0.0:
+            quadratic += counts[k] / total * here[k]
     return 1.0 + 1.0 / total + quadratic
 
 

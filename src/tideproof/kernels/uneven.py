@@ -130,17 +130,21 @@ def place(fit, slot, arm, n):
 @kernel
 def pull_here(fit, slot, here):
     """Make ready what a pull in the environment of `slot` would tell, see `fixed_effects.pull_here`."""
-    P, share, K = fit.P, fit.fits.share, here.size
-    total = _shares(fit.fits, slot, ratio_of(fit.fits.likeliest[0]))
-    quadratic = 0.0
+    P, noise, counts, K = fit.P, fit.fits.noise, slot.counts, here.size
+    rho = ratio_of(fit.fits.likeliest[0])
+    total, quadratic = 0.0, 0.0
     for i in range(K):
         here[i] = 0.0
-    for k in range(K):
-        if share[k] != 0.0:
+    for k in range(K):  # who asks may not write but to `here`, so weights are found twice
+        if counts[k] != 0.0:
+            h = counts[k] / (noise[k] + counts[k] * rho)
+            total += h
             for i in range(K):
-                here[i] += share[k] * P[k, i]
+                here[i] += h * P[k, i]
     for k in range(K):
-        quadratic += share[k] * here[k]
+        here[k] /= total
+    for k in range(K):
+        quadratic += counts[k] / (noise[k] + counts[k] * rho) / total * here[k]
     return 1.0 + 1.0 / total + quadratic
 
 
