@@ -220,6 +220,6 @@ POLICY = Policy(
     anytime=True,
     shift_aware=True,
     merges=lambda state: bool(state.begun[0]),
-    on_unequal={"exploration": 2.5},
+    on_unequal={"exploration": 2.6},
     on_ratios={"exploration": 1.5},  # budgets of thousands, of which hardly any brings an event
 )
