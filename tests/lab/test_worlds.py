@@ -249,7 +249,7 @@ def test_compiled_and_interpreted_rewards_are_the_same_bits(draw_reward):
         at = world.numbers(), np.uint64(5), np.uint64(0)
         for arm, shift in ((0, 0.3), (1, -0.2)):
             told = draw_reward(world, arm, shift, n=50)
-            assert told.tolist() == [quietly(reward)(*at, t, arm, shift) for t in range(50)]
+            assert told.tolist() == [quietly(reward)(*at, t, arm, shift, 1.0) for t in range(50)]
 
 
 def test_each_arm_has_its_own_sigma():
@@ -418,7 +418,7 @@ def test_a_kind_is_known_once_it_is_defined():
 def test_public_kinds_are_all_kinds():
     shifts = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift"}
     drifts = {"Sinusoid", "Wander", "Trend", "Curve"}
-    kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money"}
+    kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money", "Outliers"}
     assert set(Part.kinds()) == kinds
     assert kinds < set(tp.__all__)
     assert all(getattr(tp, name) is kind for name, kind in Part.kinds().items())
@@ -517,7 +517,7 @@ def test_interactions_are_normal_and_each_arm_has_its_own():
     assert stats.kstest(alone, "norm", (0.0, 0.5)).pvalue > ALARM
     assert stats.pearsonr(alone, other).pvalue > ALARM
     assert stats.pearsonr(alone[1:], alone[:-1]).pvalue > ALARM
-    assert not cells_of(CELLS[1], arm=0)[0][:3].any()
+    assert not cells_of(tp.World([0, 1], interaction=[0.0, 2.0]), arm=0)[0].any()
 
 
 def test_wrong_cells_are_as_many_and_as_wrong_as_said():

@@ -282,7 +282,7 @@ def _level_noise(fits):
         gap, worth = noise[k] - centre, known[k] * SPREAD
         kept = worth / (1.0 + worth)
         odds = 0.5 * known[k] * gap * gap * kept - 0.5 * math.log(1.0 + worth) + UNEQUAL
-        noise[k] = math.exp(centre + gap * kept / (1.0 + math.exp(-odds)))
+        noise[k] = math.exp(gap * kept / (1.0 + math.exp(-odds)))
 
 
 @kernel
