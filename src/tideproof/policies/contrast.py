@@ -27,6 +27,10 @@ Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb`
 (docs/decisions/0006 has the numbers, docs/contrast/trials.md what was tried). Without a budget it takes
 as much to be left as was used, and delta = 0.
 
+With `noise="by-arm"`, `interaction="auto"` or `robust="cells"` (docs/decisions/0028) P, and the 1 of that
+fraction, are of what was learned of noise and environments: a second pull of a pair tells less in the same
+environment than a first one in another, a noisy arm needs more pulls, a wrong cell tells nothing.
+
 Ours; its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen et al. 2000) and c-optimal
 design of experiments (Elfving 1952).
 """
