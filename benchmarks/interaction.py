@@ -75,7 +75,9 @@ def outliers(replications):
         world = make(5)
         wrong = replace(world, outliers=tp.Outliers(0.05, 20.0))
         for policy in ("contrast", "robust:contrast"):
-            clean, off = (tp.simulate(w, [policy], [200], replications, SEED).pics(policy)[0] for w in (world, wrong))
+            clean, off = (
+                tp.simulate(w, [policy], [200], replications, SEED).pics(policy)[0] for w in (world, wrong)
+            )
             print(f"| {make.__name__} | {policy} | {clean:.5f} | {off:.5f} |", flush=True)
 
 
@@ -83,7 +85,11 @@ def picture(replications, path):
     found = {label: [] for label in LINES}
     for omega in OMEGAS:
         study = tp.simulate(
-            replace(tp.slippage(5), lengths=LENGTHS, interaction=omega), list(LINES), [500], replications, SEED
+            replace(tp.slippage(5), lengths=LENGTHS, interaction=omega),
+            list(LINES),
+            [500],
+            replications,
+            SEED,
         )
         for label in LINES:
             found[label].append(float(study.pics(label)[0]))

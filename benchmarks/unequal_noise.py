@@ -19,7 +19,12 @@ from tideproof.policies.tides import STATISTICS, knowing
 
 SCENARIOS = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
 POLICY = "by-arm:contrast"
-PATTERNS = {"best": slice(-1, None), "second": slice(-2, -1), "half": slice(None, None, -2), "others": slice(-2, None, -2)}
+PATTERNS = {
+    "best": slice(-1, None),
+    "second": slice(-2, -1),
+    "half": slice(None, None, -2),
+    "others": slice(-2, None, -2),
+}
 SEED = 24
 
 
@@ -79,13 +84,17 @@ def equal(policy, replications):
 
     logs = []
     for _name, arms, _scenario, world, _ in panels():
-        rough = tp.simulate(world, ["linlucb"], BUDGETS[arms], max(replications // 5, 1000), SEED + 1).pics("linlucb")
+        rough = tp.simulate(world, ["linlucb"], BUDGETS[arms], max(replications // 5, 1000), SEED + 1).pics(
+            "linlucb"
+        )
         budgets = [b for b, p in zip(BUDGETS[arms], rough, strict=True) if LOW <= p <= HIGH]
         if budgets:
             study = tp.simulate(world, ["contrast", policy], budgets, replications, SEED)
             logs += np.log(study.ratio(policy, "contrast").estimate).tolist()
-    print(f"{policy}, equal noise and no interaction: {len(logs)} cells, geometric mean {np.exp(np.mean(logs)):.4f}, "
-          f"worst {np.exp(max(logs)):.3f}")
+    print(
+        f"{policy}, equal noise and no interaction: {len(logs)} cells, geometric mean {np.exp(np.mean(logs)):.4f}, "
+        f"worst {np.exp(max(logs)):.3f}"
+    )
 
 
 if __name__ == "__main__":

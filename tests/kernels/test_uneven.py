@@ -16,7 +16,14 @@ ARMS = 4
 
 
 def linked(f, by_arm=False, fits=4, noise=all_alike, ratio=one_of_four):
-    fill = {"BY_ARM": by_arm, "FITS": fits, "CALM": 1.0, "noise_before": noise, "ratio_of": ratio, "CELLS": True}
+    fill = {
+        "BY_ARM": by_arm,
+        "FITS": fits,
+        "CALM": 1.0,
+        "noise_before": noise,
+        "ratio_of": ratio,
+        "CELLS": True,
+    }
     return link(f, interpreted, fill)
 
 
@@ -27,7 +34,9 @@ class Cells:
         self.observe, self.place, self.enter = (
             linked(f, **options) for f in (uneven.observe, uneven.place, enter)
         )
-        self.pull_here, self.pull_noise = (linked(f, **options) for f in (uneven.pull_here, uneven.pull_noise))
+        self.pull_here, self.pull_noise = (
+            linked(f, **options) for f in (uneven.pull_here, uneven.pull_noise)
+        )
         self.fit = allocate(Uneven, ARMS).view
         self.slots, self.rows = {}, []
 
@@ -54,8 +63,12 @@ def generalised(rows, noise, rho):
     """
     arm, environment, y = (np.array(column) for column in zip(*rows, strict=True))
     V = np.diag(np.asarray(noise)[arm])
-    V += rho * np.multiply.outer(arm + 100 * environment, np.ones(arm.size)).__eq__((arm + 100 * environment)[None, :])
-    X = np.hstack([(arm[:, None] == np.arange(1, ARMS)), environment[:, None] == np.unique(environment)]).astype(float)
+    V += rho * np.multiply.outer(arm + 100 * environment, np.ones(arm.size)).__eq__(
+        (arm + 100 * environment)[None, :]
+    )
+    X = np.hstack(
+        [(arm[:, None] == np.arange(1, ARMS)), environment[:, None] == np.unique(environment)]
+    ).astype(float)
     W = np.linalg.inv(V)
     A = X.T @ W @ X
     beta = np.linalg.solve(A, X.T @ W @ y)
@@ -152,7 +165,9 @@ def test_a_pull_tells_what_is_said_beforehand():
             before = np.add.outer(np.diag(P), np.diag(P)) - 2.0 * P
             cells.put(arm, environment, 1)
             P = cells.fit.P
-            np.testing.assert_allclose(np.add.outer(np.diag(P), np.diag(P)) - 2.0 * P, before - less, atol=1e-10)
+            np.testing.assert_allclose(
+                np.add.outer(np.diag(P), np.diag(P)) - 2.0 * P, before - less, atol=1e-10
+            )
 
 
 def learn(sigma, length, pulls, seed=0):

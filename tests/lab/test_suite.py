@@ -38,7 +38,9 @@ def test_the_uneven_collection_is_fixed_and_uneven():
     plain = json.dumps([(case.name, case.budget, case.world.to_dict()) for case in UNEVEN])
     assert hashlib.sha256(plain.encode()).hexdigest()[:16] == "e45838f116498a72"
     worlds = [case.world for case in UNEVEN]
-    assert len(set(worlds)) == len({case.reason for case in UNEVEN}) == len({case.name for case in UNEVEN}) == 10
+    assert (
+        len(set(worlds)) == len({case.reason for case in UNEVEN}) == len({case.name for case in UNEVEN}) == 10
+    )
     assert all(len(world.best) == 1 for world in worlds)
     for part in ("interaction", "noise_by_environment", "outliers"):
         assert any(getattr(world, part) for world in worlds)

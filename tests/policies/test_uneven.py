@@ -33,7 +33,9 @@ def test_contract(name, check):
     check(tp.policy(name))
 
 
-@pytest.mark.parametrize("name", ["by-arm:auto:contrast", "robust:contrast"])  # the others differ by a constant
+@pytest.mark.parametrize(
+    "name", ["by-arm:auto:contrast", "robust:contrast"]
+)  # the others differ by a constant
 def test_compiled_equals_interpreted(name):
     contract.compiled_equals_interpreted(tp.policy(name))
 
@@ -51,7 +53,9 @@ def test_ask_writes_nothing_but_scratch(name):
             array.fill(0.0)
         assert before[1].tolist() == memory.ints.tolist()
         assert before[0].tolist() == memory.floats.tolist()
-        program.take(params, state, data, slot, arm, 1, random.normal(), 0.0, Draw(key, key, TELL, np.uint64(t)))
+        program.take(
+            params, state, data, slot, arm, 1, random.normal(), 0.0, Draw(key, key, TELL, np.uint64(t))
+        )
         for array in scratch(memory.view):
             array.fill(0.0)
         if t % 9 == 8:
@@ -102,7 +106,7 @@ def test_what_cannot_be_is_said(name, options, message):
 
 @pytest.mark.parametrize("options", [{"noise": "by-arm"}, {"interaction": "auto"}, {"robust": "cells"}])
 def test_an_experiment_says_that_it_has_none_of_them(options):
-    with pytest.raises(tp.errors.InputError, match="is for simulations: .* choose 'contrast'"):
+    with pytest.raises(tp.errors.InputError, match=r"is for simulations: .* choose 'contrast'"):
         tp.Experiment(["A", "B"], budget=50, policy=tp.policy("contrast", **options))
 
 

@@ -175,5 +175,5 @@ def anchor(fit):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return by how much the variance of a pull of that arm here is above 1, in noise variances: it is not."""
+    """Return by how much the variance of a pull here is above 1, in noise variances: it is not."""
     return 0.0

@@ -1,16 +1,22 @@
 """Labels, where some cells, one arm in one environment, are simply wrong and must not pick the winner.
 
-The fit is that of `fixed_effects` over the cells that are believed. Noise is measured inside of cells, where a
-cell that is wrong as a whole does no harm. A reward that opens a cell far from where the others say it should be,
-`CUT` standard errors, leaves it out, and with it all rewards that follow there. Which is wrong, though?
+The fit is that of `fixed_effects` over the cells that are believed. Noise is measured inside of cells,
+where a cell that is wrong as a whole does no harm. A reward that opens a cell farther than five standard
+errors from where the others say it should be leaves it out, and with it all rewards that follow there.
+Which is wrong, though?
 
-* Of two cells that contradict each other the one that came second is left out, until a third arm has been seen
-  there: if it agrees with the one left out, they change places. Nothing is lost: one cell alone says nothing.
-* If what an arm was before is wrong, as after a first environment that was, it is left out wherever it comes
-  back, by the same amount. The second time all that was known of it is forgotten, and it begins anew here.
+* Of two cells that contradict each other the second is left out, until a third arm has been seen there:
+  if it agrees with the one left out, they change places. Nothing is lost: one cell alone says nothing.
+* If what an arm was before is wrong, as after a first environment that was, it is left out wherever it
+  comes back, by the same amount. When that has happened in more environments than it was believed in,
+  all that was known of it is forgotten, and it begins anew. Until then policies read the worse of the two
+  stories.
+* An arm that nobody looks at again cannot be put right. So one that was believed in fewer than three
+  environments is shown as very uncertain in the next until it has been seen there; so are
+  all others where two cells contradict each other.
 
-A cell that is not left out is treated as ever, so without outliers this is `fixed_effects`, but for chance.
-In environments of two pulls nothing can be told, and nothing is left out.
+Without outliers this is `fixed_effects`, but for those looks. In environments of two pulls
+nothing can be told, and nothing is left out.
 """
 
 from __future__ import annotations
@@ -22,10 +28,10 @@ from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.link import kernel
 from tideproof.kernels.fixed_effects import together
 
-CUT2 = 25.0  # the square of CUT
+CUT2 = 25.0  # the square of how many standard errors are too many
 ENOUGH = 4  # degrees of freedom inside cells, below which nothing is left out
 UNSEEN = 400.0  # noise variances of an arm that was seen in fewer environments than
-OFTEN = 3
+OFTEN = 3  # of these
 NEVER = 1e6  # noise variances of a pull that would be left out
 
 
@@ -187,9 +193,9 @@ def _believed(fit, slot, arm, c, n, mean):
     fitted, quadratic = _along(fit, arm)
     other = _one_of(fit.doubt)
     residual, variance = mean - centre - fitted, 1.0 / n + 1.0 / total + quadratic
-    if c == 0.0 and fit.doubt.freedom[0] >= ENOUGH and together(fit, arm, other):
-        if residual * residual > CUT2 * variance * _noise(fit.doubt):
-            return False
+    judged = c == 0.0 and fit.doubt.freedom[0] >= ENOUGH and together(fit, arm, other)
+    if judged and residual * residual > CUT2 * variance * _noise(fit.doubt):
+        return False
     if c == 0.0:
         _support(fit.doubt, slot, arm)
     _take(fit, arm, other, residual, variance)
@@ -323,9 +329,8 @@ def _look_back(fit, slot, arm, count, mean):
 def _read(fit, slot, arm):
     """Show policies the fit, and where there is doubt that one pull here would dispel.
 
-    An arm that was seen in one environment only is very uncertain until it is seen in another; so are all that
-    were not seen here if two cells contradict each other. One of which two environments
-    tell two stories is read by the worse until a third decides.
+    Where a pull would dispel it an arm is shown as very uncertain; one of which environments tell two stories
+    is read by the worse. See above.
     """
     doubt, K = fit.doubt, fit.mu.size
     believed, left_out = 0, 0

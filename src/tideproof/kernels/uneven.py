@@ -7,13 +7,13 @@ more rewards with mean y are, for a cell of mean m, an observation of
 
     m + slope (y - m) with variance slope ((c + n) rho + v_a)/n,    slope = 1 + c rho/v_a,
 
-which makes every step exact for given v and rho (tests/kernels/test_uneven.py, dense solves), O(K^2), and needs
-of an environment no more than its counts and means, so that it may come back.
+which makes every step exact for given v and rho (tests/kernels/test_uneven.py, dense solves), O(K^2), and
+needs of an environment no more than its counts and means, so that it may come back.
 
 **rho** is one of four (`RATIOS`): a fit is kept for each, and policies read the likeliest, noise variance
-integrated out, found anew at every eighth reward. **v** is learned on the way, by steps of the likelihood of each
-reward, and taken for unequal as far as that is likelier than chance: log v is 0 or normal, for each arm.
-What was weighted before is not weighted anew.
+integrated out, found anew at every eighth reward. **v** is learned on the way, by steps of the likelihood of
+each reward, and taken for unequal as far as that is likelier than chance: log v is 0 or normal, for each
+arm. What was weighted before is not weighted anew.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def _learn_squares(fit, arm, n, squares):
 
 @kernel
 def _level_noise(fits):
-    """Find v: what is learned of each arm, nearer to what most have the less is known against that."""
+    """Find v: what is learned of each arm, relative to the others, nearer to 1 the less it is certain."""
     learned, known, noise = fits.learned, fits.known, fits.noise
     centre, total = 0.0, 0.0
     for k in range(noise.size):

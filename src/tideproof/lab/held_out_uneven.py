@@ -7,7 +7,17 @@ notices it.
 from __future__ import annotations
 
 from tideproof.lab.held_out import Case
-from tideproof.worlds import Geometric, Lengths, Normal, Outliers, RandomWalk, StudentT, Uniform, Weekly, World
+from tideproof.worlds import (
+    Geometric,
+    Lengths,
+    Normal,
+    Outliers,
+    RandomWalk,
+    StudentT,
+    Uniform,
+    Weekly,
+    World,
+)
 
 UNEVEN = (
     Case(
@@ -55,7 +65,9 @@ UNEVEN = (
         "an interaction as large as the noise, environments of any length",
         400,
         10_000,
-        World([0.8, 0.0, 0.4, 0.2, 0.1], lengths=Geometric(25.0, 2), shifts=Uniform(0.0, 20.0), interaction=1.0),
+        World(
+            [0.8, 0.0, 0.4, 0.2, 0.1], lengths=Geometric(25.0, 2), shifts=Uniform(0.0, 20.0), interaction=1.0
+        ),
     ),
     Case(
         "six in a week",
@@ -97,6 +109,8 @@ UNEVEN = (
         "one cell in twenty-five is off by twelve sigmas",
         200,
         10_000,
-        World([0.0, 0.6, 0.3, 0.1], lengths=(6, 30), shifts=Uniform(0.0, 20.0), outliers=Outliers(0.04, 12.0)),
+        World(
+            [0.0, 0.6, 0.3, 0.1], lengths=(6, 30), shifts=Uniform(0.0, 20.0), outliers=Outliers(0.04, 12.0)
+        ),
     ),
 )

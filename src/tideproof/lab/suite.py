@@ -61,16 +61,16 @@ def suite(
     ----------
     policies
         The policy to be judged, then its rivals. One policy alone meets the default ones: `contrast`,
-        `linlucb`, `round-robin+ols`, `reduce:successive-rejects`, `reduce:lucb`, `top-two-thompson`; in uneven
-        worlds `contrast` on every kind of statistics, `linlucb`, `round-robin+ols`.
+        `linlucb`, `round-robin+ols`, `reduce:successive-rejects`, `reduce:lucb`, `top-two-thompson`; in
+        uneven worlds `contrast` on every kind of statistics, `linlucb`, `round-robin+ols`.
     replications
         How often to run each policy in each world; by default each world has its own number, enough
         for some 400 errors of the best rival.
     seed, executor, progress, engine
         As in `simulate`.
     worlds
-        `"even"`: shifts that all arms share, as much noise for each; `"uneven"`: unequal noise, interactions of
-        arms and environments, cells that are wrong.
+        `"even"`: shifts that all arms share, as much noise for each; `"uneven"`: unequal noise, interactions
+        of arms and environments, cells that are wrong.
 
     Returns
     -------

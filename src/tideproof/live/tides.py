@@ -22,8 +22,8 @@ def without_tide(spec: PolicySpec, tide: Any) -> tuple[PolicySpec, Any]:
     """Return the policy without the tide that `tp.policy(..., tide="hidden")` gave it, and that tide."""
     if spec.policy.tide in UNEVEN:
         raise InputError(
-            f"{spec.label} is for simulations: an experiment's numbers take noise for equal, and cells for right; "
-            f"choose {spec.policy.name.removeprefix(spec.policy.tide)!r}, and look at "
+            f"{spec.label} is for simulations: an experiment's numbers take noise for equal, and cells for "
+            f"right; choose {spec.policy.name.removeprefix(spec.policy.tide)!r}, and look at "
             f"fit(variance='by-arm') and additivity()"
         )
     for prefix, its_own in FOLLOWED.items():

@@ -111,10 +111,16 @@ def policy(
     else:
         full, plus, suffix = name.partition("+")
         prefix = tide_prefix(options.pop("tide", "labels"))
-        given = (options.pop("noise", "common"), options.pop("interaction", False), options.pop("robust", None))
+        given = (
+            options.pop("noise", "common"),
+            options.pop("interaction", False),
+            options.pop("robust", None),
+        )
         uneven = uneven_prefix(*given)
         if prefix and uneven:
-            raise InputError(f"noise=, interaction= and robust= need labels: they do not go with {prefix[:-1]} tides")
+            raise InputError(
+                f"noise=, interaction= and robust= need labels: they do not go with {prefix[:-1]} tides"
+            )
         prefix += uneven
         full = full if prefix and full.startswith(prefix) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):

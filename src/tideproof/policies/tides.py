@@ -6,8 +6,8 @@ for all arms, or that environments do something to each arm alone.
 A policy reads `data.fit` through the words of `kernels.statistics`; which statistics these are is decided
 here, when its program is linked. `hidden:contrast` is `contrast` without labels, and `tp.policy("contrast",
 tide="hidden")` names it, too; `both:contrast` is told when the tide jumps, and follows it in between.
-`by-arm:contrast`, `auto:contrast` and `robust:contrast` are it with `noise="by-arm"`, `interaction="auto"` and
-`robust="cells"`.
+`by-arm:contrast`, `auto:contrast` and `robust:contrast` are it with `noise="by-arm"`, `interaction="auto"`
+and `robust="cells"`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> Tide:
 
 
 def knowing(name: str, noise: Any, ratio: Any) -> Tide:
-    """Return statistics that are told all: kernels for the noise of an arm and for the interaction's variance.
+    """Return statistics that are told all, by kernels: the noise of an arm, the interaction's variance.
 
     For those who ask how much not knowing them costs: `STATISTICS[name] = knowing(name, ...)`.
     """
@@ -130,7 +130,7 @@ def tide_prefix(tide: Any) -> str:
 
 
 def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
-    """Return what stands before the name of a policy that allows for unequal noise, interactions or outliers."""
+    """Return what stands before the name of a policy on uneven statistics."""
     if not isinstance(noise, str) or noise not in NOISES:
         raise InputError(f"noise must be 'common' or 'by-arm', not {noise!r}")
     if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
