@@ -205,14 +205,13 @@ def _believed(fit, slot, arm, c, n, mean):
 @kernel
 def _support(doubt, slot, arm):
     """Count one more environment for an arm, and for the one whose cell was alone until now."""
-    sure = 1 if doubt.freedom[0] >= ENOUGH else 0
-    doubt.seen[arm] = max(doubt.seen[arm] + sure, 1)
+    doubt.seen[arm] += 1
     cells, alone = 0, 0
     for k in range(doubt.seen.size):
         if slot.counts[k] > 0.0 and slot.weights[k] == 0.0:
             cells, alone = cells + 1, k
     if cells == 1 and alone != arm:
-        doubt.seen[alone] = max(doubt.seen[alone] + sure, 1)
+        doubt.seen[alone] += 1
 
 
 @kernel
@@ -339,6 +338,7 @@ def _read(fit, slot, arm):
             believed += 1 if slot.weights[k] == 0.0 else 0
             left_out += 1 if slot.weights[k] != 0.0 else 0
     torn = believed < 2 and left_out > 0
+    doubtful = fit.environments[0] > 1 and doubt.freedom[0] >= ENOUGH
     for i in range(K):
         fit.mu[i] = doubt.mu[i]
         if doubt.where[i] > 0 and doubt.seen[i] < 2:
@@ -346,5 +346,5 @@ def _read(fit, slot, arm):
         for k in range(K):
             fit.P[i, k] = doubt.P[i, k]
         unseen = i != arm and slot.counts[i] == 0.0
-        if unseen and fit.environments[0] > 1 and (torn or doubt.seen[i] < OFTEN):
+        if unseen and doubtful and (torn or doubt.seen[i] < OFTEN):
             fit.P[i, i] += UNSEEN
