@@ -13,7 +13,8 @@ needs of an environment no more than its counts and means, so that it may come b
 **rho** is one of four (`RATIOS`): a fit is kept for each, and policies read the likeliest, noise variance
 integrated out, found anew at every eighth reward. **v** is learned on the way, by steps of the likelihood of
 each reward, and taken for unequal as far as that is likelier than chance: log v is 0 or normal, for each
-arm. What was weighted before is not weighted anew.
+arm. What was weighted before is not weighted anew, but what it is worth is: where v changes, the variance of
+the arm's estimate does by as much for each of its pulls.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 from tideproof.core.access import add_at
 from tideproof.core.arrays import Float1, FloatK, FloatKK, Floats, Int1, IntK
 from tideproof.core.link import hole, kernel
-from tideproof.kernels.fixed_effects import freedom, together
+from tideproof.kernels.fixed_effects import connected, freedom, together
 
 BY_ARM = hole("BY_ARM")  # whether noise may differ from arm to arm
 FITS = hole("FITS")  # how many of RATIOS there are
@@ -55,6 +56,7 @@ class Fits(NamedTuple):
     noise : (K,) v.
     learned : (K,) v by the likelihood alone.
     known : (K,) the information that it rests on: half the rewards, at most.
+    pulls : (K,) told rewards.
     share : (K,) scratch.
     """
 
@@ -67,6 +69,7 @@ class Fits(NamedTuple):
     noise: FloatK
     learned: FloatK
     known: FloatK
+    pulls: FloatK
     share: FloatK
 
 
@@ -105,6 +108,7 @@ def observe(fit, slot, arm, n, mean, squares):
         slot.first[0] = 1
     _begin(fit.fits)
     fit.told[0] += n
+    fit.fits.pulls[arm] += n
     if slot.size[0] == 0.0:
         fit.environments[0] += 1
     for f in range(FITS):
@@ -115,7 +119,7 @@ def observe(fit, slot, arm, n, mean, squares):
     if FITS > 1 and fit.told[0] % 8 < n:
         _judge(fit)
     if BY_ARM and (fit.told[0] % 4 < n or fit.told[0] < 4 * fit.mu.size):
-        _level_noise(fit.fits)
+        _level_noise(fit)
     _read(fit)
 
 
@@ -222,10 +226,10 @@ def _update(fit, slot, arm, n, mean, told):
             for k in range(K):
                 fits.P[f, i, k] -= work[i] * work[k] / variance
         fits.rss[f] += step * residual
-        if told:
+        if told and FITS > 1:
             fits.spread[f] *= variance / (slope * slope)
-            if BY_ARM and f == fits.likeliest[0] and freedom(fit) > 0:
-                _learn(fit, f, slot, arm, n, residual, variance, slope)
+        if told and BY_ARM and f == fits.likeliest[0] and freedom(fit) > 0:
+            _learn(fit, f, slot, arm, n, residual, variance, slope)
     if not meets:
         _merge(fit, fit.group[arm], fit.group[slot.arm[0]], slot.arm[0])
 
@@ -268,21 +272,25 @@ def _learn_squares(fit, arm, n, squares):
 
 
 @kernel
-def _level_noise(fits):
+def _level_noise(fit):
     """Find v: what is learned of each arm, relative to the others, nearer to 1 the less it is certain."""
-    learned, known, noise = fits.learned, fits.known, fits.noise
+    fits = fit.fits
+    learned, known, noise, logs = fits.learned, fits.known, fits.noise, fits.share
     centre, total = 0.0, 0.0
     for k in range(noise.size):
-        noise[k] = math.log(learned[k])
+        logs[k] = math.log(learned[k])
         weight = known[k] / (1.0 + known[k])
-        centre += weight * noise[k]
+        centre += weight * logs[k]
         total += weight
     centre /= total
     for k in range(noise.size):
-        gap, worth = noise[k] - centre, known[k] * SPREAD
+        gap, worth = logs[k] - centre, known[k] * SPREAD
         kept = worth / (1.0 + worth)
         odds = 0.5 * known[k] * gap * gap * kept - 0.5 * math.log(1.0 + worth) + UNEQUAL
-        noise[k] = math.exp(gap * kept / (1.0 + math.exp(-odds)))
+        before, noise[k] = noise[k], math.exp(gap * kept / (1.0 + math.exp(-odds)))
+        if connected(fit):
+            for f in range(FITS):
+                fits.P[f, k, k] += (noise[k] - before) / fits.pulls[k]
 
 
 @kernel
