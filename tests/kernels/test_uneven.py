@@ -9,13 +9,13 @@ from tideproof.core.link import interpreted, kernel, link
 from tideproof.kernels import uneven
 from tideproof.kernels.fixed_effects import connected, freedom
 from tideproof.kernels.slot import Slot, enter
-from tideproof.kernels.uneven import RATIOS, Uneven, all_alike, one_of_four
+from tideproof.kernels.uneven import RATIOS, Uneven, all_alike, one_of_three
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-9}
 ARMS = 4
 
 
-def linked(f, by_arm=False, fits=4, noise=all_alike, ratio=one_of_four):
+def linked(f, by_arm=False, fits=3, noise=all_alike, ratio=one_of_three):
     fill = {
         "BY_ARM": by_arm,
         "FITS": fits,

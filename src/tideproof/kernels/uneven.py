@@ -10,7 +10,7 @@ more rewards with mean y are, for a cell of mean m, an observation of
 which makes every step exact for given v and rho (tests/kernels/test_uneven.py, dense solves), O(K^2), and
 needs of an environment no more than its counts and means, so that it may come back.
 
-**rho** is one of four (`RATIOS`): a fit is kept for each, and policies read the likeliest, noise variance
+**rho** is one of three (`RATIOS`): a fit is kept for each, and policies read the likeliest, noise variance
 integrated out, found anew at every eighth reward. **v** is learned on the way, by steps of the likelihood of
 each reward, and taken for unequal as far as that is likelier than chance: log v is 0 or normal, for each
 arm. What was weighted before is not weighted anew, but what it is worth is: where v changes, the variance of
@@ -35,8 +35,8 @@ CALM = hole("CALM")  # log odds of no interaction against each of the others
 noise_before = hole("noise_before")  # v of an arm until something is learned
 ratio_of = hole("ratio_of")  # rho of a fit
 
-MOST = 4
-RATIOS = (0.0, 0.15, 0.6, 2.0)  # variances of the interaction: 0, 0.39, 0.77 and 1.41 sigmas
+MOST = 3
+RATIOS = (0.0, 0.25, 1.5)  # variances of the interaction: 0, 0.5 and 1.2 sigmas
 PRIOR = 2.0  # rewards that what is learned of an arm's noise is worth in advance
 SPREAD = 1.0  # variance of log v, where it is not 0
 UNEQUAL = 1.0  # log odds of that, in advance
@@ -96,7 +96,7 @@ def all_alike(arm):
 
 
 @kernel
-def one_of_four(f):
+def one_of_three(f):
     """Return the variance of the interaction in a fit."""
     return RATIOS[f]
 
@@ -179,10 +179,11 @@ def _shares(fits, slot, rho):
     share, noise, counts = fits.share, fits.noise, slot.counts
     total = 0.0
     for k in range(share.size):
-        share[k] = counts[k] / (noise[k] + counts[k] * rho)
+        share[k] = counts[k] / (noise[k] + counts[k] * rho) if counts[k] != 0.0 else 0.0
         total += share[k]
+    each = 1.0 / total
     for k in range(share.size):
-        share[k] /= total
+        share[k] *= each
     return total
 
 
@@ -220,11 +221,12 @@ def _update(fit, slot, arm, n, mean, told):
         if not meets:
             _join(fit, f, fit.group[arm], residual, variance)
             continue
-        step = residual / variance
+        less = 1.0 / variance
+        step = residual * less
         for i in range(K):
             fits.mu[f, i] += step * work[i]
             for k in range(K):
-                fits.P[f, i, k] -= work[i] * work[k] / variance
+                fits.P[f, i, k] -= less * (work[i] * work[k])
         fits.rss[f] += step * residual
         if told and FITS > 1:
             fits.spread[f] *= variance / (slope * slope)

@@ -83,7 +83,7 @@ def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> Tide:
         "FITS": fits,
         "CALM": calm,
         "noise_before": uneven.all_alike,
-        "ratio_of": uneven.one_of_four,
+        "ratio_of": uneven.one_of_three,
     }
     return Tide(prefix, Uneven, kernels, True, cells=True)
 
