@@ -131,7 +131,7 @@ def drifted(world, seed, replication, t, before):
 
 @kernel
 def cell(world, seed, replication, j, arm):
-    """Return what environment j does to that arm alone: its interaction, and far more if the cell is wrong."""
+    """Return what environment j does to that arm alone; far more if the cell is wrong."""
     if world.interactions[arm] == 0.0 and world.wrong == 0.0:
         return 0.0
     word0, word1 = threefry(np.uint64(j), (CELL << LANE_BITS) + np.uint64(arm), seed, replication)

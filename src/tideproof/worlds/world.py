@@ -124,7 +124,12 @@ class World:
     def _check_rewards(self) -> None:
         """Raise if rewards that are not normal have noise, or a mean that such rewards cannot have."""
         kind = self.rewards if isinstance(self.rewards, str) else type(self.rewards).__name__.lower()
-        for name, default in (("sigma", 1.0), ("noise", "normal"), ("noise_by_environment", 0.0), ("outliers", None)):
+        for name, default in (
+            ("sigma", 1.0),
+            ("noise", "normal"),
+            ("noise_by_environment", 0.0),
+            ("outliers", None),
+        ):
             if getattr(self, name) != default:
                 given = f"{name}={getattr(self, name)!r}"
                 raise InputError(f"{given} is for normal rewards; {kind} spread as their mean says")
