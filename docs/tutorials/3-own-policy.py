@@ -137,5 +137,5 @@ for check in checks[: 2 if SHORT else None]:
 print(len(checks), "checks")
 
 # %% [markdown]
-# Next: [install it as a package, debug it](../plugins.md), [how policies are judged](../guide.md#judge-a-policy),
+# Next: [install it as a package, debug it](../plugins.md), [how policies are judged](../research.md#judge-a-policy),
 # [all policies](../policies/README.md).

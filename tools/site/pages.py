@@ -23,6 +23,7 @@ FIRST = (
     "serve",
     "operations",
     "plugins",
+    "research",
 )  # of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
