@@ -103,7 +103,9 @@ print("winner without any one day:", set(fit.influence()["best"]))
 # %% [markdown]
 # ## By how much is it better than what we have?
 #
-# All intervals hold at once. `lift` is the difference in proportion to the control.
+# `lift` is the difference in proportion to the control. The interval of 2.90 is a little wider here than in the sentence at the top:
+# there it is one comparison by itself, here the intervals of all fees against `free` hold at once. `simultaneous=False` asks for
+# intervals that hold one by one.
 
 # %%
 tp.against(fit, "free")
