@@ -72,7 +72,7 @@ def draw_noise(world, seed, replication, out):
 @kernel
 def draw_rewards(world, seed, replication, arm, shift, out):
     for t in range(out.size):
-        out[t] = reward(world, seed, replication, t, arm, shift)
+        out[t] = reward(world, seed, replication, t, arm, shift, 1.0)
 
 
 @pytest.fixture(scope="module")
