@@ -20,6 +20,7 @@
 
 # %%
 import csv
+from pathlib import Path
 
 import numpy as np
 
@@ -36,7 +37,7 @@ with open("log.csv", "w", newline="") as file:
         for fee in random.choice(list(worth), 60, p=shares):
             rows.writerow([fee, f"2026-03-{day + 1:02}", round(worth[fee] + tide + random.normal(0, 4), 2)])
 
-print("".join(open("log.csv").readlines()[:6]))
+print(Path("log.csv").read_text()[:132])
 
 # %% [markdown]
 # ## One command
@@ -116,10 +117,10 @@ tp.against(fit, "free")
 # `verdict` is the sentence, `decision` the same for a program. The page for everybody else comes from
 #
 # ```sh
-# tideproof analyze log.csv --control free --html report.html
+# tideproof analyze log.csv --html report.html
 # ```
 #
-# Exit code 0 means that there is a winner, 3 that it is still open.
+# and with `--control free` it has the comparison above, too. Exit code 0 means that there is a winner, 3 that it is still open.
 
 # %%
 print(fit.verdict)

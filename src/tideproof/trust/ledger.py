@@ -126,7 +126,11 @@ def write(played: Played, folder: Path) -> list[Path]:
             found.to_csv(written[-1])
     files = " and ".join(f"[{path.name}]({path.name})" for path in written[1:])
     page = [f"# {title(played)}", "", f"**{verdict(played)}**", ""]
-    page += [f"Written by `tideproof calibrate`; [what it means](../trust.md). All counts: {files}.", "", LEGEND]
+    page += [
+        f"Written by `tideproof calibrate`; [what it means](../trust.md). All counts: {files}.",
+        "",
+        LEGEND,
+    ]
     for columns in texts(played):
         page += ["", _markdown(columns)]
     replace_text(written[0], "\n".join([*page, ""]))
