@@ -1,8 +1,8 @@
 """Notebooks that are kept as text (py:percent, as jupytext reads them): run, shown as a page, and as .ipynb.
 
 Cells are run in this process, one after another in one namespace, and show what Jupyter would: what they
-print, and the value of their last line if it is an expression. With `TIDEPROOF_SHORT=1`, in tests, a value that is
-followed by `# short: another` is that other one; readers see neither.
+print, and the value of their last line if it is an expression. With `TIDEPROOF_SHORT=1`, in tests,
+a value that is followed by `# short: another` is that other one; readers see no such mark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import jupytext
 import nbformat.v4 as nb
-
 
 SHORT = re.compile(r"([\w.]+)(\W*?)  # short: (\S+)$", re.MULTILINE)
 
