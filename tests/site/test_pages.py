@@ -77,7 +77,7 @@ def test_every_page_is_in_the_navigation_once():
 
 
 def test_examples_of_the_tool():
-    assert doctest.testmod(pages) == (0, 4)
+    assert doctest.testmod(pages) == (0, 5)
 
 
 def test_pictures_of_concepts_are_those_of_their_examples():
