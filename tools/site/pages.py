@@ -23,6 +23,7 @@ FIRST = (
     "serve",
     "operations",
     "plugins",
+    "research",
 )  # of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
@@ -103,7 +104,14 @@ def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
 
 
 def prompted(text: str) -> str:
-    """Return a page whose sessions of Python are named so, for prompts are not copied then."""
+    """Return a page whose sessions of Python are named so, for prompts are not copied then.
+
+    Whatever else stands after the language of a block, for tests, is left out: Python-Markdown would see no block.
+
+    >>> prompted("```sh restore\\nls\\n```\\n")
+    '```sh\\nls\\n```\\n'
+    """
+    text = re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
     return re.sub(r"^```python\n(?=>>> )", "```pycon\n", text, flags=re.MULTILINE)
 
 
