@@ -1,7 +1,7 @@
 """Conversions in ten worlds whose days multiply all rates: how often each policy selects a wrong arm.
 
     python benchmarks/conversions.py        # 60 runs a world, under two minutes on one core
-    python benchmarks/conversions.py 2000   # the table of docs/live.md
+    python benchmarks/conversions.py 2000   # the table of docs/experiment.md
 
 A day is a tenth of the budget and is asked for at once; its successes are told as one summary an arm. Policies
 meet the same days. `contrast` runs as `Experiment` runs it, without its book of who was asked what.

@@ -1,6 +1,6 @@
 """What the ways of running a live test cost: how often `Experiment` selects a wrong arm, against the plain run.
 
-    python benchmarks/live.py 2000                # the table of docs/live.md, some minutes on two cores
+    python benchmarks/live.py 2000                # the table of docs/experiment.md, some minutes on two cores
     python benchmarks/live.py 400 MDM plain lost  # fewer runs, one world, two ways
 
 Every way meets the same worlds, run by run: the same environments, shifts and noise of each step. Ratios are

@@ -1,6 +1,6 @@
 """Who looks all the time: how often a live run announces a winner among two equal arms, and finds a better one.
 
-    python benchmarks/peeking.py 1000    # runs a row; prints the table of docs/live.md
+    python benchmarks/peeking.py 1000    # runs a row; prints the table of docs/experiment.md
 
 With a rule (`Experiment(..., confidence=0.95)`), and without: whoever stops as soon as the 95 % interval
 excludes 0.

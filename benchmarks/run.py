@@ -1,4 +1,4 @@
-"""`make bench`: run every benchmark beside this file, or those named, and print Markdown."""
+"""`make bench`: run every benchmark beside this file that has a report, or those named, and print Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 def main() -> None:
     here = Path(__file__)
-    names = sys.argv[1:] or sorted(path.stem for path in here.parent.glob("*.py") if path != here)
+    found = (path for path in here.parent.glob("*.py") if "\ndef report(" in path.read_text())
+    names = sys.argv[1:] or sorted(path.stem for path in found)
     for name in names:
         for part in import_module(name).report():
             print(part, end="\n\n", flush=True)

@@ -25,11 +25,19 @@ class Connection:
 
     async def post(self, path, body):
         data = json.dumps(body).encode()
-        self.writer.write(
+        return await self._send(
             f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(data)}\r\n\r\n".encode()
             + data
         )
+
+    async def get(self, path):
+        return await self._send(
+            f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+        )
+
+    async def _send(self, request):
+        self.writer.write(request)
         head = await self.reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 20"), head
         length = re.search(rb"content-length: (\d+)", head)

@@ -232,4 +232,5 @@ def test_every_file_named_in_the_documents_exists():
         for path in re.findall(r"(?:\w[\w-]*/)*\w[\w-]*\.py\b", page.read_text())
     }
     assert len(named) > 15
-    assert [place for place, path in named.items() if path not in known | {"mine.py"}] == []  # a reader's own
+    known |= {"mine.py", "week.py", "look.py"}  # a reader's own
+    assert [place for place, path in named.items() if path not in known] == []

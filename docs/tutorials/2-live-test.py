@@ -17,15 +17,17 @@
 # necessary. `confidence=0.95` ends it as soon as one line is the best with that confidence, however often one looks.
 
 # %%
-import os
-
 import numpy as np
 
 import tideproof as tp
 
-SHORT = bool(os.environ.get("TIDEPROOF_SHORT"))  # the tests of this page
 random = np.random.default_rng(3)
-worth = {"plain": 5.0, "question": 5.3, "number": 6.5 + SHORT, "emoji": 4.8}  # nobody knows it
+worth = {  # nobody knows it
+    "plain": 5.0,
+    "question": 5.3,
+    "number": 6.5,  # short: 7.5
+    "emoji": 4.8,
+}
 run = tp.Experiment(list(worth), confidence=0.95, budget=6_000, seed=1)
 run
 

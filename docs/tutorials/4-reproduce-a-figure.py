@@ -17,11 +17,8 @@
 # too short to sample all arms, and shifts of up to 20 standard deviations. How often is the wrong arm selected?
 
 # %%
-import os
-
 import tideproof as tp
 
-SHORT = bool(os.environ.get("TIDEPROOF_SHORT"))  # the tests of this page
 world = tp.mdm(5, scenario="cannot-sample-all-arms")
 world
 
@@ -40,7 +37,7 @@ study = tp.simulate(
         "contrast",
     ],
     budgets=[30, 50, 100, 200, 300, 400, 500],
-    replications=200 if SHORT else 20_000,
+    replications=20_000,  # short: 200
     seed=1,
 )
 study.plot()

@@ -28,7 +28,7 @@ for day in range(21):
     factor = np.exp(random.normal(0, 0.6))
     split = 0.8 if factor > 1.0 else 0.3  # more of the old one on good days
     for checkout, share in (("old", split), ("new", 1.0 - split)):
-        visitors = int(40_000 * share)
+        visitors = round(40_000 * share)
         columns["checkout"].append(checkout)
         columns["day"].append(day + 1)
         columns["visitors"].append(visitors)
@@ -78,14 +78,20 @@ print(
 )
 
 # %% [markdown]
+# ## Sales, not conversions
+#
+# Amounts of money work the same way: `tideproof analyze log.csv --reward sales` finds out whether good days add to sales or multiply
+# them; `--scale ratio` says it beforehand.
+#
 # ## Live
 #
-# `rewards="conversions"` compares by ratios, and a window says how long one waits for an order.
+# `rewards="conversions"` compares by ratios, and `lease=` is the window: how many seconds one waits for an order, here three days.
+# Each ask says its day: `run.ask(unit=visitor, environment="monday")`.
 
 # %%
 run = tp.Experiment(["old", "new"], rewards="conversions", lease=3 * 86_400.0, budget=100_000, seed=1)
 print(run.scale)
 
 # %% [markdown]
-# Next: [how many visitors do I need](../guide.md#before-a-test-how-many-for-how-long), [conversions, live](../live.md#conversions-by-ratios),
+# Next: [how many visitors do I need](../guide.md#before-a-test-how-many-for-how-long), [conversions, live](../experiment.md#conversions-by-ratios),
 # [ads](../recipes/ads.md).

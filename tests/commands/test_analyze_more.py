@@ -194,3 +194,30 @@ def test_bad_options_are_one_clear_line(log, case):
     options, message = BAD[case]
     with pytest.raises(TideproofError, match=re.escape(message)):
         raise run(log, *NAMES, "--reward", "sales", *options).exception
+
+
+def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
+    """On day 7 A was logged 40 too high: named, left out; the days of each arm are counted."""
+    random = np.random.default_rng(3)
+    variant, day = np.tile(list("ABC"), 200), np.repeat(np.arange(20), 30)
+    own = np.repeat(random.normal(size=(20, 3)), 10, axis=0).ravel()
+    sales = 1.0 * (variant == "C") + 5.0 * np.sin(day) + own + random.normal(size=600)
+    sales[(variant == "A") & (day == 7)] += 40.0
+    path = tmp_path / "days.csv"
+    pd.DataFrame({"variant": variant, "day": day, "sales": sales}).to_csv(path, index=False)
+    plain = run(path, *NAMES, "--reward", "sales")
+    assert "robust='cells' (--robust cells) leaves it out." in said(plain)
+    result = run(
+        path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction", "--json"
+    )
+    found = json.loads(result.stdout)
+    assert found["best"] == "C"
+    assert [(row["arm"], row["environment"]) for row in found["left_out"]["cells"]] == [("A", 7)]
+    assert 0.7 < found["interaction"]["omega"] < 1.4
+    assert sum(row["days"] for row in found["interaction"]["arms"]) == pytest.approx(20.0)
+    assert len(found["interaction"]["chance"]) == 60
+    shown = run(path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction")
+    assert "Left out as simply wrong" in said(shown)
+    assert "C leads in about" in said(shown)
+    bad = run(path, *NAMES, "--reward", "sales", "--robust", "rows")
+    assert "robust must be 'cells' or None, not 'rows'" in str(bad.exception)

@@ -102,7 +102,7 @@ def test_means_that_cannot_be_are_clipped():
 
 def test_a_kind_of_rewards_without_a_branch_is_drawn_as_nothing():
     numbers = tp.World([0.2, 0.5]).numbers()._replace(rewards=99)
-    assert math.isnan(quietly(reward)(numbers, SEED, REPLICATION, 0, 1, 0.0))
+    assert math.isnan(quietly(reward)(numbers, SEED, REPLICATION, 0, 1, 0.0, 1.0))
 
 
 def test_runs_that_stopped_by_themselves_are_counted_once_at_each_budget():

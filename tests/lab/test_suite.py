@@ -15,10 +15,11 @@ import tideproof as tp
 from tideproof.cli import app
 from tideproof.commands.suite import _shown as shown
 from tideproof.lab.held_out import COLLECTION
+from tideproof.lab.held_out_uneven import UNEVEN
 from tideproof.lab.intervals import paired_ratio
 from tideproof.lab.plan import make_plan
 from tideproof.lab.study import Recipe, Study
-from tideproof.lab.suite import POLICIES, geometric_mean
+from tideproof.lab.suite import FOR_UNEVEN, POLICIES, geometric_mean
 from tideproof.lab.tally import Tally
 
 ALARM = 1e-6  # probability that a statistical test would fail by accident were its seed drawn anew
@@ -31,6 +32,27 @@ def test_the_collection_is_fixed():
     """Whoever changes a world, a budget or a name makes old tables incomparable: say so in the changelog."""
     plain = json.dumps([(case.name, case.budget, case.world.to_dict()) for case in COLLECTION])
     assert hashlib.sha256(plain.encode()).hexdigest()[:16] == "2c648f6aed9d1dd5"
+
+
+def test_the_uneven_collection_is_fixed_and_uneven():
+    plain = json.dumps([(case.name, case.budget, case.world.to_dict()) for case in UNEVEN])
+    assert hashlib.sha256(plain.encode()).hexdigest()[:16] == "e45838f116498a72"
+    worlds = [case.world for case in UNEVEN]
+    assert (
+        len(set(worlds)) == len({case.reason for case in UNEVEN}) == len({case.name for case in UNEVEN}) == 10
+    )
+    assert all(len(world.best) == 1 for world in worlds)
+    for part in ("interaction", "noise_by_environment", "outliers"):
+        assert any(getattr(world, part) for world in worlds)
+    assert sum(isinstance(world.sigma, tuple) for world in worlds) >= 4
+    for case in UNEVEN:
+        make_plan(case.world, FOR_UNEVEN, case.budget, 0)
+
+
+def test_the_uneven_collection_by_name():
+    found = tp.suite(["linlucb", "round-robin+ols"], replications=20, worlds="uneven")
+    assert list(found.studies) == [case.name for case in UNEVEN]
+    assert not found.interrupted
 
 
 def test_worlds_are_distinct_and_explained():
@@ -259,7 +281,7 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
     path = tmp_path / "t.csv"
     result = run(f"--suite --csv {path}")
     assert result.exit_code == 0
-    assert calls == [(POLICIES, None, 0, None, True, "auto")]
+    assert calls == [(None, None, 0, None, True, "auto", "even")]
     for case in COLLECTION:
         assert case.name in result.stdout
     assert "geometric mean" in result.stdout
@@ -284,12 +306,14 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
     ("arguments", "message"),
     [
         ("--suite --arms 5", "--arms does not go with --suite"),
-        ("--suite --budgets 100", "allowed: --policies, --replications, --seed"),
+        ("--suite --budgets 100", "allowed: --worlds, --policies, --replications, --seed"),
         ("--suite --save x.json", "--save does not go with --suite"),
         ("--suite --plot x.png", "--plot does not go with --suite"),
         ("--suite --policies linlucp", "unknown policy 'linlucp'"),
         ("--suite --replications 0", "replications must be a whole number of at least 1"),
         ("--suite --csv nowhere/t.csv", "there is no folder 'nowhere'"),
+        ("--suite --worlds odd", "unknown collection of worlds 'odd'"),
+        ("--worlds uneven", "--worlds belongs to --suite"),
     ],
 )
 def test_command_refuses(arguments, message):

@@ -18,7 +18,7 @@ from scipy import special, stats
 import tideproof as tp
 from tideproof.core.cpu import cpu
 from tideproof.core.link import interpreted, kernel, link, quietly
-from tideproof.kernels.world import UNIFORM, drifted, environment, noise, reward
+from tideproof.kernels.world import UNIFORM, cell, drifted, environment, loudness, noise, reward
 from tideproof.worlds import SCENARIOS
 from tideproof.worlds.drifts import Drift
 from tideproof.worlds.lengths import Length
@@ -52,7 +52,12 @@ DRIFTS = [
     tp.World([0, 1], shifts=tp.NoShift(), drift=tp.Trend(-0.02)),
     tp.World([0, 1], drift=tp.Curve([1.0, 4.0, -2.0], 24, anywhere=True)),
 ]
-WORLDS += KINDS + DRIFTS
+CELLS = [
+    tp.World([0, 1], interaction=0.5),
+    tp.World([0, 1], sigma=2.0, interaction=[0.0, 2.0], outliers=tp.Outliers(0.1, 20.0)),
+    tp.World([0, 1], noise_by_environment=0.7),
+]
+WORLDS += KINDS + DRIFTS + CELLS
 
 
 @kernel
@@ -72,7 +77,7 @@ def draw_noise(world, seed, replication, out):
 @kernel
 def draw_rewards(world, seed, replication, arm, shift, out):
     for t in range(out.size):
-        out[t] = reward(world, seed, replication, t, arm, shift)
+        out[t] = reward(world, seed, replication, t, arm, shift, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +249,7 @@ def test_compiled_and_interpreted_rewards_are_the_same_bits(draw_reward):
         at = world.numbers(), np.uint64(5), np.uint64(0)
         for arm, shift in ((0, 0.3), (1, -0.2)):
             told = draw_reward(world, arm, shift, n=50)
-            assert told.tolist() == [quietly(reward)(*at, t, arm, shift) for t in range(50)]
+            assert told.tolist() == [quietly(reward)(*at, t, arm, shift, 1.0) for t in range(50)]
 
 
 def test_each_arm_has_its_own_sigma():
@@ -297,6 +302,16 @@ BAD = [
     (lambda: tp.World([0, 1], noise="cauchy"), "noise must be 'normal' or .* not 'cauchy'"),
     (lambda: tp.World([0, 1], drift=0.1), r"drift must be Sinusoid\(...\), .* or None, not 0.1"),
     (lambda: tp.World([0, 1], announced="no"), "announced must be True or False, not 'no'"),
+    (lambda: tp.World([0, 1], interaction=-1), "interaction must be a finite number of at least 0, not -1"),
+    (lambda: tp.World([0, 1], interaction=[1, 2, 3]), "interaction .* one for each of the 2 arms, not 3"),
+    (lambda: tp.World([0, 1], noise_by_environment=-1), "noise_by_environment must be .* at least 0, not -1"),
+    (lambda: tp.World([0, 1], outliers=0.1), r"outliers must be Outliers\(...\) or None, not 0.1"),
+    (lambda: tp.Outliers(1.5, 20), "share, of cells that are wrong, must be at most 1, not 1.5"),
+    (lambda: tp.Outliers(0.5, -1), "size must be .* at least 0, not -1"),
+    (
+        lambda: tp.World([0.2, 0.3], shifts=tp.NoShift(), noise_by_environment=1, rewards="conversions"),
+        "noise_by_environment=1.0 is for normal rewards",
+    ),
     (lambda: tp.Sinusoid(-1, 50), "amplitude must be .* at least 0, not -1"),
     (lambda: tp.Sinusoid(1, 0), "period must be above 0, not 0"),
     (lambda: tp.Wander(math.nan), "sd must be .* not nan"),
@@ -403,7 +418,7 @@ def test_a_kind_is_known_once_it_is_defined():
 def test_public_kinds_are_all_kinds():
     shifts = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift"}
     drifts = {"Sinusoid", "Wander", "Trend", "Curve"}
-    kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money"}
+    kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money", "Outliers"}
     assert set(Part.kinds()) == kinds
     assert kinds < set(tp.__all__)
     assert all(getattr(tp, name) is kind for name, kind in Part.kinds().items())
@@ -480,6 +495,55 @@ def test_a_drift_is_added_to_the_shift_and_compiled_to_the_same_bits(world):
     assert out.tolist() == drift_of(world.drift, n=90).tolist()
     np.testing.assert_allclose(moved.shift, shifts.shift + out, atol=1e-12)
     np.testing.assert_allclose(moved.reward - moved.shift, shifts.reward - shifts.shift, atol=1e-12)
+
+
+@kernel
+def draw_cells(world, seed, replication, arm, out, loud):
+    for j in range(out.size):
+        out[j] = cell(world, seed, replication, j, arm)
+        loud[j] = loudness(world, seed, replication, j)
+
+
+def cells_of(world, arm=1, n=N):
+    out, loud = np.zeros(n), np.zeros(n)
+    link(draw_cells, cpu)(world.numbers(), np.uint64(5), np.uint64(0), arm, out, loud)
+    return out, loud
+
+
+def test_interactions_are_normal_and_each_arm_has_its_own():
+    pytest.importorskip("numba")
+    alone, _ = cells_of(tp.World([0, 1], interaction=0.5))
+    other, _ = cells_of(tp.World([0, 1], interaction=0.5), arm=0)
+    assert stats.kstest(alone, "norm", (0.0, 0.5)).pvalue > ALARM
+    assert stats.pearsonr(alone, other).pvalue > ALARM
+    assert stats.pearsonr(alone[1:], alone[:-1]).pvalue > ALARM
+    assert not cells_of(tp.World([0, 1], interaction=[0.0, 2.0]), arm=0)[0].any()
+
+
+def test_wrong_cells_are_as_many_and_as_wrong_as_said():
+    pytest.importorskip("numba")
+    off, _ = cells_of(tp.World([0, 1], sigma=2.0, outliers=tp.Outliers(0.1, 20.0)))
+    assert set(off.tolist()) == {-40.0, 0.0, 40.0}
+    for value in (-40.0, 40.0):
+        assert stats.binomtest(int((off == value).sum()), N, 0.05).pvalue > ALARM
+
+
+def test_environments_are_as_loud_as_said():
+    pytest.importorskip("numba")
+    _, loud = cells_of(tp.World([0, 1], noise_by_environment=0.7))
+    assert stats.kstest(np.log(loud), "norm", (0.0, 0.7)).pvalue > ALARM
+    assert (cells_of(tp.mdm(2))[1] == 1.0).all()
+
+
+@pytest.mark.parametrize("world", CELLS)
+def test_rewards_of_an_environment_have_what_it_does_to_an_arm_alone(world):
+    plain = replace(world, interaction=0.0, noise_by_environment=0.0, outliers=None)
+    ours, theirs = (tp.replay(w, "round-robin", seed=5, budget=90) for w in (world, plain))
+    drawn = [cells_of(world, arm, 60) for arm in range(2)]
+    for t, (arm, j) in enumerate(zip(ours.arm, ours.environment, strict=True)):
+        alone, loud = drawn[arm][0][j], drawn[arm][1][j]
+        mean = world.means[arm] + theirs.shift[t]
+        assert ours.reward[t] == pytest.approx(mean + alone + loud * (theirs.reward[t] - mean), abs=1e-9)
 
 
 def test_an_environment_that_is_not_announced_goes_on():

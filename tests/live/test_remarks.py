@@ -51,6 +51,15 @@ def test_forgotten_labels():
     assert said(run, "labels") == []
 
 
+@pytest.mark.parametrize("options", [{"confidence": 0.95}, {"rewards": "conversions"}])
+def test_forgotten_labels_where_no_hidden_tide_is_followed(options):
+    run = experiment(budget=1000, **options)
+    for step in range(101):
+        run.tell(run.ask(), step % 7 % 2)
+    [remark] = said(run, "labels")
+    assert remark.startswith("all 101 pulls are in one environment, 1: were labels forgotten?")
+
+
 def test_one_named_environment_is_remarked_on_only_after_a_day():
     now = [1e9]
     run = play(experiment(clock=lambda: now[0]), 150, label=lambda step: "shop")

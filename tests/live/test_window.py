@@ -41,6 +41,7 @@ def midway(**options):
     return run, clock
 
 
+@pytest.mark.no_cover
 def test_rates_are_inflated_if_successes_count_at_once_and_failures_later():
     """Negative control: half of the failures are still out, so that a rate of 1/5 looks like 1/3."""
     run, _ = midway(default=0.0)

@@ -125,7 +125,11 @@ def test_additivity_is_a_warning_below_the_alarm(monkeypatch, variance, advice):
     monkeypatch.setattr(Fit, "additivity", broken)
     (said,) = analyse(Fit.from_arrays(*log(), variance=variance)).warnings
     start = "Shifts are not the same for all arms (test of additivity, p = 0.001). Furthest off: arm C in environment tue, "
-    end = "; variance='clustered' (--variance clustered) gives intervals that allow for it" if advice else ""
+    end = (
+        "; variance='interaction' (--variance interaction) allows for it and says who leads where"
+        if advice
+        else ""
+    )
     assert said == f"{start}4.3 standard errors{end}."
     assert asked == [1]
 
@@ -148,8 +152,10 @@ def test_unequal_noise_is_a_warning_if_it_is_taken_as_equal(monkeypatch):
         ]
     worst = Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]})
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=BELOW, worst=worst))
-    (said,) = analyse(equal).warnings  # "clustered" allows for unequal noise as well
-    assert "--variance clustered" in said
+    (said,) = analyse(
+        equal
+    ).warnings  # one advice at a time: that fit will say whether its noise is unequal, too
+    assert "--variance interaction)" in said
     monkeypatch.setattr(Fit, "additivity", lambda self, **_: SimpleNamespace(p=1.0, worst=worst))
     monkeypatch.setattr(Fit, "spread", lambda self: SimpleNamespace(p_arm=ALARM, p_environment=ALARM))
     assert analyse(equal).warnings == []
@@ -231,6 +237,7 @@ def test_a_scale_that_was_asked_for_is_tested():
     assert said(scale="ratio") == []
     assert said() == []
     assert said(variance="clustered") == []
+    assert said(variance="interaction") == []
 
 
 def test_two_arms_name_both_readings():

@@ -24,7 +24,7 @@ import reference  # noqa: E402
 import tideproof as tp  # noqa: E402
 
 PAGES = ["README.md", *pages.markdown(), *pages.tutorials()]
-OWN = {"docs/serve.md"}  # all of its blocks are run by tests/serve/test_docs.py
+OWN = {"docs/serve.md", "docs/live.md", "docs/operations.md"}  # tests/serve runs their blocks, in order
 
 
 def text_of(page):
@@ -77,7 +77,7 @@ def test_every_page_is_in_the_navigation_once():
 
 
 def test_examples_of_the_tool():
-    assert doctest.testmod(pages) == (0, 4)
+    assert doctest.testmod(pages) == (0, 5)
 
 
 def test_pictures_of_concepts_are_those_of_their_examples():
@@ -130,9 +130,6 @@ def logs(tmp_path, monkeypatch):
     times = [f"2026-05-{i // 12 + 1:02}T{i % 12:02}:00:00" for i in range(len(rows))]
     write("log.csv", variant=arms, day=days, sales=earned, ts=times)
     write("pilot.csv", variant=arms, day=days, sales=earned)
-    write(
-        "visits.csv", fee=[{"A": "free", "B": "2.90", "C": "4.90"}[a] for a in arms], day=days, spent=earned
-    )
     write("times.csv", version=arms, machine=days, hour=[i % 2 for i in range(len(rows))], seconds=earned)
     clicks = [20 + 3 * v + i * 7 % 5 for i, (_, v, _) in enumerate(rows)]
     headlines = [{"A": "plain"}.get(a, a) for a in arms]
@@ -155,6 +152,25 @@ def test_every_command_is_one_and_logs_can_be_analysed(page, words, logs):
         less = ["--replications", "200", "--no-progress"] if name == "plan" else []
         done = CliRunner().invoke(app, [*words, *less])
         assert done.exit_code in (0, 3, 4), (done.output, done.exception)
+
+
+@pytest.mark.parametrize("page", ["docs/guide.md", "docs/tutorials/1-log-to-decision.py"])
+def test_what_a_command_is_shown_to_print_is_what_it_prints(page, tmp_path, monkeypatch):
+    """The log is the one of the first tutorial; both pages show the same answer."""
+    monkeypatch.chdir(tmp_path)
+    cells = (ROOT / "docs/tutorials/1-log-to-decision.py").read_text().split("# %%\n")
+    exec(compile(cells[1].split("# %% [markdown]")[0], "the first cell", "exec"), {})
+    [words] = [
+        line.split()
+        for block in blocks(page, "sh")
+        for line in re.sub(r"\\\n\s*", "", block).splitlines()
+        if line.startswith("tideproof analyze log.csv --arm variant")
+    ]
+    done = CliRunner().invoke(app, words[1:], env={"COLUMNS": "84"})
+    printed = re.sub(r"\n{3,}", "\n\n", re.sub(r" +$", "", done.stdout, flags=re.MULTILINE))
+    assert printed.strip() == blocks(page, "text")[0].strip()
+    for block in blocks(page, "csv"):
+        assert (tmp_path / "log.csv").read_text().startswith(block)
 
 
 def test_an_option_that_is_none_is_seen():

@@ -80,6 +80,7 @@ def test_a_verdict_says_how_few_buyers_there_are():
     )
 
 
+@pytest.mark.no_cover
 def test_a_handful_of_buyers_neither_loses_nor_wins_too_often():
     """Six equal arms, the rarest with four buyers: at 5 % more than 18 of 150 come once in 5,000 times."""
     tally = play(chosen("money-0.01-6-3000-10-uneven*")[0][0], 0, 150)

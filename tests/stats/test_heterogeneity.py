@@ -65,6 +65,7 @@ def test_one_difference_a_group_is_welchs_test():
     assert df2 == pytest.approx(wanted.df[1], rel=1e-9)
 
 
+@pytest.mark.no_cover
 def test_its_size_with_unequal_noise():
     """2,000 sets of three small segments, alike but for their noise: p < 0.05 in 3.3 to 6.8 % with probability 1 - 1e-3."""
     random, below = np.random.default_rng(2), 0

@@ -47,6 +47,7 @@ def test_chunks_do_not_matter(monkeypatch):
     assert list(PART.play([cell], Asked(6, seed=1, workers=2))) == [bins(cell, whole)]
 
 
+@pytest.mark.no_cover
 def test_what_is_said_happens_and_a_flat_prior_says_too_much():
     """300 runs, spreads drawn: the mean of what is said is the share of right ones, within 5 se."""
     cell = Cell(3, 20, None)

@@ -1,6 +1,8 @@
 """The ledger: exact limits, what counts as broken, and what is shown and written."""
 
 import csv
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from scipy.stats import binom, binomtest
 
 from tideproof.trust.calibrate import Played, calibrate
 from tideproof.trust.counting import Tally, play
-from tideproof.trust.ledger import broken, table, verdict, write
+from tideproof.trust.ledger import LEGEND, broken, table, verdict, write
 from tideproof.trust.promises import Promise, bar, promises, strength
 from tideproof.trust.settings import Setting
 from tideproof.trust.yardsticks import Duel
@@ -90,10 +92,20 @@ def test_what_is_broken_is_said_and_written(tmp_path):
     assert [path.name for path in written] == ["ledger.md", "logs.csv"]
     page = written[0].read_text()
     assert "| conversions 0.1, 3 x 100 in 5, even, no tide, equal arms |" in page
+    assert page.split("\n\n")[1] == f"**{verdict(played)}**"  # the answer first
+    assert "(logs.csv)" in page
+    assert "(power.csv)" not in page  # not written
     with open(written[1], newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["false_winner"] for row in rows] == ["0.0", "0.09"]
     assert [row["false_winner_kept"] for row in rows] == ["True", "False"]
+
+
+def test_the_page_that_is_kept_is_as_it_would_be_written():
+    page = Path(__file__).parents[2].joinpath("docs/trust/ledger.md").read_text()
+    assert LEGEND in page
+    for name in re.findall(r"^\| ([a-z ]+) \|.*\|$", LEGEND, re.MULTILINE)[1:]:
+        assert re.search(rf"^\| log \|.* {name} ", page, re.MULTILINE), name
 
 
 def test_any_number_of_workers_counts_the_same():

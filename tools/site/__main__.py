@@ -24,6 +24,7 @@ import reference  # noqa: E402
 from tideproof.draw.palette import DARK, LIGHT  # noqa: E402
 
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what Zensical names for search without a server
+INLINE = re.compile(r"(?<!<pre>)(?<!</span>)(?<!</a>)<code>([^<\n]{1,24})</code>")  # short code in a sentence
 ASSETS = {".png", ".svg", ".csv", ".gz", ".pdf", ".json"}
 
 
@@ -126,7 +127,8 @@ def finish(site: Path) -> None:
     """Put beside the pages what they would fetch from elsewhere, and take out what only servers need."""
     for page in site.rglob("*.html"):
         up = "../" * (len(page.relative_to(site).parts) - 1)
-        page.write_text(page.read_text().replace(SHIM, f"{up}worker.js"))
+        text = page.read_text().replace(SHIM, f"{up}worker.js")
+        page.write_text(INLINE.sub(r'<code class="whole">\1</code>', text))
     for made in (
         "sitemap.xml",
         "sitemap.xml.gz",

@@ -1,7 +1,8 @@
 """Notebooks that are kept as text (py:percent, as jupytext reads them): run, shown as a page, and as .ipynb.
 
 Cells are run in this process, one after another in one namespace, and show what Jupyter would: what they
-print, and the value of their last line if it is an expression. `TIDEPROOF_SHORT=1` asks them to be short.
+print, and the value of their last line if it is an expression. With `TIDEPROOF_SHORT=1`, in tests,
+a value that is followed by `# short: another` is that other one; readers see no such mark.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Any, NamedTuple
 import jupytext
 import nbformat.v4 as nb
 
+SHORT = re.compile(r"([\w.]+)(\W*?)  # short: (\S+)$", re.MULTILINE)
+
 
 class Shown(NamedTuple):
     """What a cell showed: lines it printed, and its value in the richest form that it has."""
@@ -34,6 +37,8 @@ class Shown(NamedTuple):
 def run(path: Path) -> tuple[Any, list[Shown | None]]:
     """Return a notebook and what each of its cells showed, None for words; in a folder of its own."""
     book = jupytext.read(path, fmt="py:percent")
+    for cell in book.cells:
+        cell.source = SHORT.sub(r"\3\2" if os.environ.get("TIDEPROOF_SHORT") else r"\1\2", cell.source)
     module = sys.modules["notebook"] = types.ModuleType(
         "notebook"
     )  # where annotations and kernels find names

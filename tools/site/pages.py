@@ -14,10 +14,20 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages beside docs/ that the site has, too
-FIRST = ("guide", "live", "interaction", "store", "serve", "operations", "plugins")  # order of the guide
+FIRST = (
+    "guide",
+    "live",
+    "experiment",
+    "interaction",
+    "store",
+    "serve",
+    "operations",
+    "plugins",
+    "research",
+)  # of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
-EVIDENCE = ("trust", "performance", "compares")
+EVIDENCE = ("trust", "performance", "compares", "rivals")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -94,7 +104,14 @@ def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
 
 
 def prompted(text: str) -> str:
-    """Return a page whose sessions of Python are named so, for prompts are not copied then."""
+    """Return a page whose sessions of Python are named so, for prompts are not copied then.
+
+    Whatever else stands after the language of a block, for tests, is left out: Python-Markdown would see no block.
+
+    >>> prompted("```sh restore\\nls\\n```\\n")
+    '```sh\\nls\\n```\\n'
+    """
+    text = re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
     return re.sub(r"^```python\n(?=>>> )", "```pycon\n", text, flags=re.MULTILINE)
 
 

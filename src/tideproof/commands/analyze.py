@@ -103,8 +103,15 @@ def analyze_command(
     ] = "auto",
     variance: Annotated[
         str,
-        typer.Option(help="Noise: auto, or common, by-arm, by-environment, robust, clustered (differences)."),
+        typer.Option(
+            help="Noise: auto, or common, by-arm, by-environment, robust, clustered (differences); or "
+            "interaction: arms differ from day to day."
+        ),
     ] = "auto",
+    robust: Annotated[
+        str | None,
+        typer.Option(help="cells: leave out what is simply wrong, and say so.", metavar="cells"),
+    ] = None,
     prior: Annotated[
         str,
         typer.Option(help="For the chance to be best: arms are exchangeable, or flat: any gap as likely."),
@@ -149,6 +156,7 @@ def analyze_command(
     from tideproof.commands.analyze_options import named_arm, read_expected, read_share
     from tideproof.estimate import Fit
     from tideproof.estimate.hidden import HiddenTide, check_hidden, most_rows
+    from tideproof.estimate.leaving_out import checked_robust
     from tideproof.estimate.metrics import check_metrics, judged
     from tideproof.estimate.reading import noise_of
     from tideproof.estimate.scaled import logs_wanted
@@ -172,8 +180,11 @@ def analyze_command(
     rewards, low, covariates = reward or [], low or [], tuple(covariate or ())
     if rewards or low:
         check_metrics(rewards, low)
+    careful = checked_robust(robust)
     if by is not None:
         check_segments(adaptive, anytime)
+        if careful is not None:
+            raise InputError("--robust says nothing of --by: fit the segments one by one")
     noise = noise_of(cast("Variance", variance), {"unit": unit})
     link = cast("ScaleChoice", scale)
     share = None if cap is None else read_share(cap)
@@ -236,6 +247,7 @@ def analyze_command(
                 "successes": successes,
                 "several rewards": rewards[1:],
                 "--no-environment": no_environment,
+                "robust": careful,
             }
             check_hidden(scale=scale, variance=noise, anytime=anytime, others=asked_for)
             request = replace(request, environment=str(time), parts=(str(time),))
@@ -263,6 +275,7 @@ def analyze_command(
             anytime=anytime,
             tide=tide,
             inside=inside,
+            robust=careful,
         )
 
     lower = minimize or found.reward in low

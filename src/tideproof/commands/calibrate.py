@@ -32,7 +32,8 @@ def calibrate_command(
         str,
         typer.Option(
             metavar="PART",
-            help="What to play: logs; stops, ends (of adaptive runs), looks, chances (P(best)) or plans.",
+            help="What to play: logs; stops, ends (of adaptive runs), looks, chances (P(best)), plans, "
+            "interactions (of arms and days) or wrong_cells.",
         ),
     ] = "logs",
     logs: Annotated[int | None, whole_option("Of logs: how many of each setting; 2,000.")] = None,
@@ -44,7 +45,7 @@ def calibrate_command(
             help="Settings, worlds or cells whose name matches, such as 'money*' or '0[0-4]*'.",
         ),
     ] = "*",
-    seed: Annotated[int | None, whole_option("Of stops, ends, chances and plans: another draw.")] = None,
+    seed: Annotated[int | None, whole_option("Of all parts but logs and looks: another draw.")] = None,
     worlds: Annotated[
         int | None,
         whole_option("Of stops and ends: random worlds; 200, and 40 beside the panels of the paper."),

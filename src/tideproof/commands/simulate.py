@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Everything else says which world to run, or what to make of its one study.
 WITH_SUITE = (
     "suite",
+    "worlds",
     "policies",
     "replications",
     "seed",
@@ -45,6 +46,9 @@ def simulate_command(
             "alone, against the default ones. Takes some minutes.",
         ),
     ] = False,
+    worlds: Annotated[
+        str, typer.Option(help="Of --suite: even, or uneven (unequal noise, interactions, wrong cells).")
+    ] = "even",
     arms: Annotated[int, whole_option("Number of arms.")] = 5,
     configuration: Annotated[
         str, typer.Option(help="Means: mdm (each a step better) or slippage (all equal but the best).")
@@ -98,6 +102,8 @@ def simulate_command(
         check_folder(path)
     if plot is not None:
         check_picture(plot)
+    if worlds != "even" and not suite:
+        raise InputError("--worlds belongs to --suite")
     if suite:
         given = _given(context)
         _check_alone(context, given)
@@ -110,12 +116,13 @@ def simulate_command(
             csv,
             as_json,
             progress,
+            worlds,
         )
         return
-    worlds = {"mdm": mdm, "slippage": slippage}
-    if configuration not in worlds:
-        raise UnknownName.among("configuration", configuration, worlds)
-    world = worlds[configuration](arms, scenario, delta, sigma)
+    made = {"mdm": mdm, "slippage": slippage}
+    if configuration not in made:
+        raise UnknownName.among("configuration", configuration, made)
+    world = made[configuration](arms, scenario, delta, sigma)
     checkpoints = read_budgets(budgets)
 
     with dask(scheduler) if scheduler else nullcontext() as executor:

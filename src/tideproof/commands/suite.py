@@ -29,15 +29,16 @@ def run_suite(
     csv: Path | None,
     as_json: bool,
     progress: bool,
+    worlds: str = "even",
 ) -> None:
     """Run the suite, with its own policies or replications where None is given, and print it."""
     from rich.console import Console
 
     from tideproof.lab.executors import dask
-    from tideproof.lab.suite import POLICIES, suite
+    from tideproof.lab.suite import suite
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
-        found = suite(policies or POLICIES, replications, seed, executor, progress, engine)
+        found = suite(policies, replications, seed, executor, progress, engine, worlds)
     if as_json:
         typer.echo(json.dumps(_plain(found)))
     else:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # What a role is for: ink, quiet: words; line: grids, frames; paper, card: grounds; tide, band: what is
-# estimated, and its interval; raw: what is not adjusted; good, half, bad: how something came out.
+# estimated, and its interval; raw: what is not adjusted; good, half, bad: how something came out; share0 to
+# share5: arms in bars of shares.
 LIGHT: Mapping[str, str] = {
     "ink": "#22313f",
     "quiet": "#66727f",
@@ -21,6 +22,12 @@ LIGHT: Mapping[str, str] = {
     "good": "#1b7f5c",
     "half": "#9c5d00",
     "bad": "#b3303f",
+    "share0": "#2a6f97",
+    "share1": "#e69f00",
+    "share2": "#1b7f5c",
+    "share3": "#cc79a7",
+    "share4": "#7b4ea3",
+    "share5": "#9aa5b1",
 }
 DARK: Mapping[str, str] = {
     "ink": "#e6ebef",
@@ -34,6 +41,12 @@ DARK: Mapping[str, str] = {
     "good": "#58c79b",
     "half": "#e0a458",
     "bad": "#f07f8d",
+    "share0": "#6db3d8",
+    "share1": "#e0a458",
+    "share2": "#58c79b",
+    "share3": "#e79bc4",
+    "share4": "#b295d8",
+    "share5": "#66727f",
 }
 
 INK, TIDE, RAW, PAPER = (LIGHT[role] for role in ("ink", "tide", "raw", "paper"))

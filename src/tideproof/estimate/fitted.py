@@ -25,6 +25,8 @@ from tideproof.estimate.groups import against_best, candidates, chances, ever_ap
 from tideproof.estimate.hidden import HiddenTide
 from tideproof.estimate.in_plain import in_plain
 from tideproof.estimate.inside import Inside
+from tideproof.estimate.interacting import Interacting, interacting
+from tideproof.estimate.leaving_out import Robust, checked_robust, left_out
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted, scale_for, variance_for
 from tideproof.estimate.scales import OnScale, on_scale
 from tideproof.estimate.verdict import strangers, summary, verdict
@@ -69,9 +71,12 @@ class Fit:
         Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
     tide
         What is known of a tide that was followed by time; None where environments have labels.
+    robust
+        Whether cells that are simply wrong are left out, as in `fit`.
 
     Attributes
     ----------
+    left_out : the cells that `robust` left out; None if it was not asked for.
     tide : the same, see `HiddenTide`.
     inside : whether the tide moves inside the labels, where time told; None where that was not asked.
     scale : "difference", "ratio", "odds" or "log".
@@ -97,8 +102,11 @@ class Fit:
         anytime: bool = False,
         tide: HiddenTide | None = None,
         inside: Inside | None = None,
+        robust: Robust | None = None,
     ) -> None:
         self.tide, self.inside = tide, inside
+        self.left_out = left_out(cells, checked_robust(robust), scale, tide is not None)
+        cells = cells if self.left_out is None else self.left_out.cells
         self.anytime = anytime
         self.cells = cells
         self.direction = checks.direction(direction)
@@ -119,7 +127,10 @@ class Fit:
             self._on = tide.on
         self.scale: Compared = self.choice.name
         self._estimate, self.lifts = self._on.found, self._on.lifts
-        self.sigma = known(self._sigma)
+        mixed = self._estimate.mixed
+        if mixed is not None and anytime:
+            raise InputError(f"anytime=True is not known to hold with variance={variance!r}; use 'auto'")
+        self.sigma = known(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
@@ -141,6 +152,7 @@ class Fit:
         scale: ScaleChoice = "auto",
         prior: Prior = "exchangeable",
         anytime: bool = False,
+        robust: Robust | None = None,
     ) -> Fit:
         """Fit three sequences of equal length, one entry an observation."""
         found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
@@ -153,6 +165,7 @@ class Fit:
             scale=scale,
             prior=prior,
             anytime=anytime,
+            robust=robust,
         )
 
     @property
@@ -399,6 +412,16 @@ class Fit:
         known = limits(found.estimate, found.variance, found.freedom, self.level)
         shown = {name: self._on.shown(x) for name, x in ({"estimate": found.estimate} | known).items()}
         return Table({"environment": where, **shown, "se": known["se"]})
+
+    @cached_property
+    def interaction(self) -> Interacting | None:
+        """How much arms differ from environment to environment, and who leads where.
+
+        None unless `variance` is a model with interactions.
+        """
+        if self._estimate.mixed is None:
+            return None
+        return interacting(self, self._estimate, self._groups, self._sign)
 
     def additivity(self, worst: int = 5) -> Additivity:
         """Test whether one shift for all arms describes the data, and name the `worst` cells.

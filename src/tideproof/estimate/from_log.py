@@ -10,6 +10,7 @@ from tideproof.errors import InputError
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.hidden import HiddenTide, check_hidden, most_rows, unusable
 from tideproof.estimate.inside import look_inside
+from tideproof.estimate.leaving_out import Robust, checked_robust
 from tideproof.estimate.reading import Options, noise_of, open_log
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted
 from tideproof.frames import Decimal, Missing
@@ -45,6 +46,7 @@ def fit(
     unit: str | None = None,
     cap: float | None = None,
     adaptive: bool = False,
+    robust: Robust | None = None,
 ) -> Fit:
     """Estimate the arms of a log, the shift of each environment taken out.
 
@@ -76,7 +78,10 @@ def fit(
         What is known of the noise. "auto": of 0/1 rewards all that their means say, of others what the cells
         show, limits corrected for skewness. Or, on the scale of differences, Student-t limits for noise that
         is the same for all ("common"), "by-arm", "by-environment", anything ("robust"), or with shifts that
-        are not even the same for all arms ("clustered"); `unit` brings its own.
+        are not even the same for all arms ("clustered"); `unit` brings its own. "interaction": arms differ
+        from environment to environment, by how much is estimated, and `Fit.interaction` says who leads where;
+        "interaction+by-arm" and "interaction+by-environment" where noise is unequal, too, "own-interaction"
+        and "own-interaction+by-arm" if some arms differ more than others.
     scale
         In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
         estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), "log" (it multiplies rewards
@@ -117,6 +122,10 @@ def fit(
         Rewards above the quantile of this share of them all, such as 0.999, count as that quantile.
     adaptive
         Whether a policy chose arms by the rewards before: limits of differences then allow for it.
+    robust
+        "cells": an arm in an environment that is simply wrong (a logging bug, an outage), or a whole
+        environment, is found by how far it lies from what the others say, and left out; `Fit.left_out` names
+        it.
 
     Examples
     --------
@@ -154,8 +163,11 @@ def fit(
             "nothing is to be adjusted (environment=None)"
         )
     noise = noise_of(variance, options)
+    checked_robust(robust)
     if time is not None and not environment:
-        check_hidden(scale=scale, variance=noise, anytime=anytime, others=unusable(options))
+        check_hidden(
+            scale=scale, variance=noise, anytime=anytime, others=unusable(options) | {"robust": robust}
+        )
         with open_log(data, arm, time, reward, **options) as (rows, request, _):
             return hidden_fit(
                 rows.timed(request, most_rows()),
@@ -180,6 +192,7 @@ def fit(
         prior=prior,
         anytime=anytime,
         inside=inside,
+        robust=robust,
     )
 
 

@@ -24,6 +24,8 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "direction": fit.direction,
         "variance": fit.variance,
         "prior": fit.prior,
+        "interaction": plain(fit.interaction),
+        "left_out": None if fit.left_out is None else fit.left_out.to_dict(),
         "sigma": fit.sigma,
         "freedom": fit.freedom,
         "groups": fit.groups,

@@ -24,6 +24,8 @@ ASK = np.uint64(2)
 TELL = np.uint64(3)
 SELECT = np.uint64(4)
 DRIFT = np.uint64(5)
+CELL = np.uint64(6)
+LOUDNESS = np.uint64(7)
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _64 = np.uint64(64)

@@ -12,7 +12,7 @@ from tideproof.core.link import hole, kernel
 from tideproof.kernels.data import take
 from tideproof.kernels.random import ASK, SELECT, TELL, Draw
 from tideproof.kernels.slot import clear
-from tideproof.kernels.world import drifted, environment, reward
+from tideproof.kernels.world import cell, drifted, environment, loudness, reward
 
 ask = hole("ask")
 select = hole("select")
@@ -119,7 +119,9 @@ def play_until(params, run, world, seed, replication, budget, t, j, left, shift,
             stopped = True
             break
         drift = drifted(world, seed, replication, t, drift)
-        told = reward(world, seed, replication, t, arm, shift + drift)
+        alone = cell(world, seed, replication, j, arm)
+        loud = loudness(world, seed, replication, j)
+        told = reward(world, seed, replication, t, arm, shift + drift + alone, loud)
         take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
         if TRACE:
             trace.arm[t] = arm

@@ -13,7 +13,17 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.core.link import kernel
-from tideproof.kernels.random import DRIFT, ENVIRONMENT, LANE_BITS, NOISE, normal_quantile, threefry, unit
+from tideproof.kernels.random import (
+    CELL,
+    DRIFT,
+    ENVIRONMENT,
+    LANE_BITS,
+    LOUDNESS,
+    NOISE,
+    normal_quantile,
+    threefry,
+    unit,
+)
 
 NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of length
 NONE, UNIFORM, NORMAL, WALK, WEEKLY = 0, 1, 2, 3, 4  # kinds of shift
@@ -39,6 +49,9 @@ class Numbers(NamedTuple):
         a field of its own here and in `World.numbers`.
     announced : 1 if policies see where an environment begins.
     drift : kind of drift inside environments, with its two parameters or its curve.
+    interactions : (K,) standard deviation of what an environment does to each arm alone.
+    loud : standard deviation of the logarithm of an environment's noise.
+    wrong, off : share of cells that are wrong, and by how many sigmas.
     """
 
     means: Floats
@@ -62,6 +75,10 @@ class Numbers(NamedTuple):
     drift_a: float
     drift_b: float
     curve: Floats
+    interactions: Floats
+    loud: float
+    wrong: float
+    off: float
 
 
 @kernel
@@ -113,6 +130,28 @@ def drifted(world, seed, replication, t, before):
 
 
 @kernel
+def cell(world, seed, replication, j, arm):
+    """Return what environment j does to that arm alone; far more if the cell is wrong."""
+    if world.interactions[arm] == 0.0 and world.wrong == 0.0:
+        return 0.0
+    word0, word1 = threefry(np.uint64(j), (CELL << LANE_BITS) + np.uint64(arm), seed, replication)
+    alone = world.interactions[arm] * normal_quantile(unit(word0))
+    u = unit(word1)
+    if u < world.wrong:
+        alone += world.off * world.sigmas[arm] * (1.0 if 2.0 * u < world.wrong else -1.0)
+    return alone
+
+
+@kernel
+def loudness(world, seed, replication, j):
+    """Return by how much the noise of environment j is larger than that of others."""
+    if world.loud == 0.0:
+        return 1.0
+    word = threefry(np.uint64(j), LOUDNESS << LANE_BITS, seed, replication)[0]
+    return math.exp(world.loud * normal_quantile(unit(word)))
+
+
+@kernel
 def noise(world, seed, replication, t):
     """Return the standardised noise of step t: what any arm played then would have had.
 
@@ -128,10 +167,10 @@ def noise(world, seed, replication, t):
 
 
 @kernel
-def reward(world, seed, replication, t, arm, shift):
-    """Return the reward of step t if `arm` is played then, in an environment with that shift."""
+def reward(world, seed, replication, t, arm, shift, loud):
+    """Return the reward of step t if `arm` is played then, with that shift, and noise so much larger."""
     if world.rewards == NOISY:
-        return level(world, arm, shift) + world.sigmas[arm] * noise(world, seed, replication, t)
+        return level(world, arm, shift) + loud * world.sigmas[arm] * noise(world, seed, replication, t)
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
     return drawn(world, level(world, arm, shift), unit(word0), unit(word1))
 

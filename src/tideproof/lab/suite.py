@@ -14,6 +14,7 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import UnknownName
 from tideproof.lab.engines import find_engine
 from tideproof.lab.held_out import COLLECTION, Case
+from tideproof.lab.held_out_uneven import UNEVEN
 from tideproof.lab.plan import make_plan
 from tideproof.lab.run import run_plan
 from tideproof.lab.study import Study
@@ -30,18 +31,29 @@ POLICIES = (
     "reduce:lucb",
     "top-two-thompson",
 )
+FOR_UNEVEN = (
+    "by-arm:auto:contrast",
+    "by-arm:contrast",
+    "auto:contrast",
+    "robust:contrast",
+    "contrast",
+    "linlucb",
+    "round-robin+ols",
+)
+COLLECTIONS = {"even": (COLLECTION, POLICIES), "uneven": (UNEVEN, FOR_UNEVEN)}
 ENOUGH = 400  # errors of the best rival, below which a world says too little to blame a policy
 WORSE = 1.25  # times the errors of the best rival, beyond which it is to blame
 LEVEL = 0.998  # of an interval each end of which is a 99.9 % bound
 
 
 def suite(
-    policies: Chosen | Iterable[Chosen] = POLICIES,
+    policies: Chosen | Iterable[Chosen] | None = None,
     replications: int | None = None,
     seed: int = 0,
     executor: Executor | None = None,
     progress: bool = False,
     engine: str = "auto",
+    worlds: str = "even",
 ) -> Suite:
     """Run policies in every world of the held-out collection; the first is judged against the others.
 
@@ -49,12 +61,16 @@ def suite(
     ----------
     policies
         The policy to be judged, then its rivals. One policy alone meets the default ones: `contrast`,
-        `linlucb`, `round-robin+ols`, `reduce:successive-rejects`, `reduce:lucb`, `top-two-thompson`.
+        `linlucb`, `round-robin+ols`, `reduce:successive-rejects`, `reduce:lucb`, `top-two-thompson`; in
+        uneven worlds `contrast` on every kind of statistics, `linlucb`, `round-robin+ols`.
     replications
         How often to run each policy in each world; by default each world has its own number, enough
         for some 400 errors of the best rival.
     seed, executor, progress, engine
         As in `simulate`.
+    worlds
+        `"even"`: shifts that all arms share, as much noise for each; `"uneven"`: unequal noise, interactions
+        of arms and environments, cells that are wrong.
 
     Returns
     -------
@@ -68,18 +84,21 @@ def suite(
     >>> bool(found.score < 1.0)  # fewer errors than round robin, over all worlds
     True
     """
-    specs = as_policies(policies)
+    if worlds not in COLLECTIONS:
+        raise UnknownName.among("collection of worlds", worlds, COLLECTIONS)
+    cases, usual = COLLECTIONS[worlds]
+    specs = as_policies(usual if policies is None else policies)
     if len(specs) == 1:
-        specs += tuple(rival for rival in as_policies(POLICIES) if rival != specs[0])
+        specs += tuple(rival for rival in as_policies(usual) if rival != specs[0])
     if replications is not None:
         replications = whole("replications", replications, 1)
-    plans = [make_plan(case.world, _able(specs, case), case.budget, seed) for case in COLLECTION]
+    plans = [make_plan(case.world, _able(specs, case), case.budget, seed) for case in cases]
     studies: dict[str, Study] = {}
     find_engine(engine, executor).prepare(plans)
     try:
-        for number, (case, plan) in enumerate(zip(COLLECTION, plans, strict=True), 1):
+        for number, (case, plan) in enumerate(zip(cases, plans, strict=True), 1):
             count = replications or case.replications
-            doing = f"{case.name}, world {number} of {len(COLLECTION)}"
+            doing = f"{case.name}, world {number} of {len(cases)}"
             watch = progress_bar(doing, count, "replications", first="compiling") if progress else None
             study = run_plan(plan, count, executor, engine, watch)
             studies[case.name] = study
@@ -88,7 +107,7 @@ def suite(
     except KeyboardInterrupt:
         if not studies:
             raise
-    return Suite(tuple(spec.label for spec in specs), studies)
+    return Suite(tuple(spec.label for spec in specs), studies, len(cases))
 
 
 def _able(specs: tuple[PolicySpec, ...], case: Case) -> list[PolicySpec]:
@@ -107,15 +126,17 @@ class Suite:
     ----------
     policies : the labels, that of the policy to be judged first.
     studies : the study of each world, under the world's name.
+    worlds : how many there are, with those it did not come to.
     """
 
     policies: tuple[str, ...]
     studies: Mapping[str, Study]
+    worlds: int = len(COLLECTION)
 
     @property
     def interrupted(self) -> bool:
         """Whether it was stopped before all worlds were done."""
-        return len(self.studies) < len(COLLECTION) or any(s.interrupted for s in self.studies.values())
+        return len(self.studies) < self.worlds or any(s.interrupted for s in self.studies.values())
 
     @property
     def score(self) -> float:

@@ -13,7 +13,7 @@ from tideproof.live.book import Book
 from tideproof.live.pull import Label, checked_label
 from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
-from tideproof.policies.tides import FOLLOWED
+from tideproof.policies.tides import FOLLOWED, UNEVEN
 from tideproof.words import listed
 
 Tide = Literal["auto", "labels", "hidden", "both"]
@@ -23,6 +23,12 @@ NOWHERE = 1  # the label of pulls where there are none
 
 def without_tide(spec: PolicySpec, tide: Any) -> tuple[PolicySpec, Any]:
     """Return the policy without the tide that `tp.policy(..., tide="hidden")` gave it, and that tide."""
+    if spec.policy.tide in UNEVEN:
+        raise InputError(
+            f"{spec.label} is for simulations: an experiment's numbers take noise for equal, and cells for "
+            f"right; choose {spec.policy.name.removeprefix(spec.policy.tide)!r}, and look at "
+            f"fit(variance='by-arm') and additivity()"
+        )
     for prefix, its_own in FOLLOWED.items():
         if spec.policy.name.startswith(prefix):
             if tide not in ("auto", its_own):

@@ -70,7 +70,8 @@ def _plural(word: str, count: int) -> str:
 def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
     """Return the ledger as Markdown."""
     made = ", ".join(f"{name} {value}" for name, value in facts.items())
-    lines = ["# Ledger of claims", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
+    times = f", {facts['replications']} replications" if "replications" in facts else ""
+    lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
     lines += ["| claim | verdict | the paper says (section) |", "|---|---|---|"]
     lines += [
         f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} "

@@ -27,6 +27,10 @@ Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb`
 (docs/decisions/0006 has the numbers, docs/contrast/trials.md what was tried). Without a budget it takes
 as much to be left as was used, and delta = 0.
 
+With `noise="by-arm"`, `interaction="auto"` or `robust="cells"` (docs/decisions/0028) P, and the 1 of that
+fraction, are of what was learned of noise and environments: a second pull of a pair tells less in the same
+environment than a first one in another, a noisy arm needs more pulls, a wrong cell tells nothing.
+
 Ours; its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen et al. 2000) and c-optimal
 design of experiments (Elfving 1952).
 """
@@ -42,7 +46,7 @@ from tideproof.core.arrays import Float1, FloatK, Int1, Scratch
 from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.kernels.statistics import freedom, pull_here, variance_to
+from tideproof.kernels.statistics import freedom, pull_here, pull_noise, variance_to
 from tideproof.policies.definition import Policy
 from tideproof.policies.selections import OLS
 
@@ -184,7 +188,7 @@ def _most_telling(state, data, slot):
     size, K = slot.size[0], pulls.size
     fetch(P, leader, row)
     if size == 0.0:  # as if the leader had been pulled
-        common = 2.0 + diagonal(P, leader)
+        common = 2.0 + diagonal(P, leader) + pull_noise(data.fit, slot, leader)
         for i in range(K):
             here[i] = fetched(P, leader, row, i)
     else:
@@ -196,7 +200,7 @@ def _most_telling(state, data, slot):
         if weights[a] > 0.0 or a == leader:
             base = fetched(P, leader, row, a) - offset
             gain = weighted_squares(rows, P, a, here, base, weights)
-            over = entry(P, a, a) - 2.0 * here[a] + common
+            over = entry(P, a, a) - 2.0 * here[a] + common + pull_noise(data.fit, slot, a)
             mine, theirs = gain * under, top * over
             if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
                 best, top, under, fewest = a, gain, over, pulls[a]
@@ -220,5 +224,6 @@ POLICY = Policy(
     anytime=True,
     shift_aware=True,
     merges=lambda state: bool(state.begun[0]),
+    on_unequal={"exploration": 2.6},
     on_ratios={"exploration": 1.5},  # budgets of thousands, of which hardly any brings an event
 )

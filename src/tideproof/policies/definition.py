@@ -69,6 +69,7 @@ class Policy:
     on_ratios : options that do better where arms are compared by ratios, unless they are given.
     reads_with_rule : statistics its kernels read only if the selection rule in use declares them, which
         `configure` knows by its name.
+    on_unequal : options that do better where the noise of arms differs, unless they are given.
     tide : the kind of statistics that it reads as "fit" (`policies.tides`); leave it as it is.
     """
 
@@ -94,6 +95,7 @@ class Policy:
     reads_with_rule: frozenset[str] = frozenset()
     merges: Callable[[Any], bool] | None = None
     on_ratios: Mapping[str, Any] = field(default_factory=dict)
+    on_unequal: Mapping[str, Any] = field(default_factory=dict)
     tide: str = "labels"
 
     def __post_init__(self) -> None:

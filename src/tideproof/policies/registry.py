@@ -18,7 +18,7 @@ from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.reduce import reduced
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.sure import RULES, rule_prefix, watched
-from tideproof.policies.tides import FOLLOWED, on_tide, tide_prefix
+from tideproof.policies.tides import FOLLOWED, UNEVEN, on_tide, on_uneven, tide_prefix, uneven_prefix
 
 GROUP = "tideproof.policies"
 
@@ -46,6 +46,9 @@ def _load(name: str) -> Policy:
     for prefix, tide in FOLLOWED.items():
         if name.startswith(prefix):
             return on_tide(_load(name.removeprefix(prefix)), tide)
+    for prefix in sorted(UNEVEN, key=len, reverse=True):
+        if name.startswith(prefix):
+            return on_uneven(_load(name.removeprefix(prefix)), prefix)
     for prefix in RULES.values():
         if name.startswith(prefix):
             return watched(_load(name.removeprefix(prefix)), prefix)
@@ -86,7 +89,11 @@ def policy(
         Options of the policy, such as `n0=3`. With `confidence=0.95` it stops when it is sure, by
         `rule="calibrated"`, the default, or `"proven"`: `sure:linlucb` and `proven:linlucb` for short. With
         `tide="hidden"` it gets no labels and finds the tide itself: `hidden:linlucb` for short; with
-        `tide="both"` it gets labels, and follows what the tide does between them: `both:linlucb`.
+        `tide="both"` it gets labels, and follows what the tide does between them: `both:linlucb`. With
+        `noise="by-arm"` it learns how noisy each arm is, with `interaction=True`, or `"auto"` if there may be
+        none, how much environments do to each arm alone: `by-arm:linlucb`, `interaction:linlucb`,
+        `auto:linlucb`, `by-arm:auto:linlucb`. With `robust="cells"` it leaves out cells, one arm in one
+        environment, that are far from where they belong: `robust:linlucb`.
 
     Examples
     --------
@@ -104,6 +111,17 @@ def policy(
     else:
         full, plus, suffix = name.partition("+")
         prefix = tide_prefix(options.pop("tide", "labels"))
+        given = (
+            options.pop("noise", "common"),
+            options.pop("interaction", False),
+            options.pop("robust", None),
+        )
+        uneven = uneven_prefix(*given)
+        if prefix and uneven:
+            raise InputError(
+                f"noise=, interaction= and robust= need labels: they do not go with {prefix[:-1]} tides"
+            )
+        prefix += uneven
         full = full if prefix and full.startswith(prefix) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):
             full = rule_prefix(options.pop("rule", "calibrated")) + full

@@ -9,7 +9,7 @@ from typing import Any
 from tideproof.core.link import check_kernel, kernel
 from tideproof.kernels.choose import LOWEST, argmax, contend
 from tideproof.kernels.eliminate import front_runner
-from tideproof.kernels.statistics import connected, together
+from tideproof.kernels.statistics import connected, freedom, sigma2, together
 from tideproof.policies.holes import check_holes
 from tideproof.policies.protocols import Identified, Select
 from tideproof.policies.reads import known_words
@@ -131,8 +131,53 @@ def _rule(name, idea, select, *reads, identified=_always):
     return Selection(name, idea, select, identified, frozenset(reads))
 
 
+FLOOR = 0.005  # noise variances: arms are never taken to differ by less
+
+
+@kernel
+def _largest_shrunk(params, state, data, draw):
+    fit = data.fit
+    P, mu, K, nu = fit.P, fit.mu, fit.mu.size, freedom(fit)
+    if not connected(fit) or nu <= 0 or fit.rss[0] <= 0.0:
+        return _largest_effect(params, state, data, draw)
+    noise, mean, total = sigma2(fit), 0.0, 0.0
+    for i in range(K):
+        mean += mu[i] / K
+        total += _row_mean(P, i) / K
+    apart = 0.0
+    for i in range(K):
+        apart += (mu[i] - mean) * (mu[i] - mean) - noise * (P[i, i] - 2.0 * _row_mean(P, i) + total)
+    apart = max(apart / (K - 1.0), FLOOR * noise)
+    weighted, weights = 0.0, 0.0
+    for i in range(K):
+        variance = apart + noise * max(P[i, i] - 2.0 * _row_mean(P, i) + total, 0.0)
+        weighted += mu[i] / variance
+        weights += 1.0 / variance
+    mean = weighted / weights
+    best, top, ties = -1, 0.0, 0
+    for i in range(K):
+        variance = apart + noise * max(P[i, i] - 2.0 * _row_mean(P, i) + total, 0.0)
+        best, top, ties = contend(best, top, ties, i, (mu[i] - mean) * apart / variance, draw)
+    return best
+
+
+@kernel
+def _row_mean(P, i):
+    total = 0.0
+    for k in range(P.shape[0]):
+        total += P[i, k]
+    return total / P.shape[0]
+
+
 MEAN = _rule("mean", "the largest raw mean: wrong under shifts", _largest_mean, "means")
 OLS = _rule("ols", "the largest fixed-effects estimate", _largest_effect, "fit", identified=_arms_connected)
+SHRUNK = _rule(
+    "shrunk",
+    "the largest estimate, each drawn to their mean as far as it is uncertain: for noise that differs",
+    _largest_shrunk,
+    "fit",
+    identified=_arms_connected,
+)
 MOST_PLAYED = _rule("most-played", "the most pulls: what a regret minimiser came to like", _most_pulls)
 IPS = _rule("ips", "the largest sum of rewards, each divided by its arm's chance", _largest_sum, "sums")
 SURVIVOR = _rule("survivor", "the last arm in the race, or the best mean of those", _survivor, "means")

@@ -20,7 +20,7 @@ from tideproof.policies.definition import Policy
 from tideproof.policies.holes import OUR_HOLES, refuse_use_of_holes
 from tideproof.policies.reads import check_reads
 from tideproof.policies.selections import Selection
-from tideproof.policies.tides import TIDES, on_tide
+from tideproof.policies.tides import STATISTICS, TIDES, on_tide
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any
         "SUMS": "sums" in reads,
         "PERIOD": "period" in reads,
         "CONTROL": "control" in reads,
-        "CELLS": bool(reads & {"cells", "period", "control"}),
-        "LABELS": TIDES[policy.tide].labels,
+        "CELLS": bool(reads & {"cells", "period", "control"}) or STATISTICS[policy.tide].cells,
+        "LABELS": STATISTICS[policy.tide].labels,
         "TRACE": trace,
         "add_to_count": add_alone,
-        **TIDES[policy.tide].kernels,
+        **STATISTICS[policy.tide].kernels,
     }
 
 
@@ -181,7 +181,7 @@ def _run_type(policy: Policy, selection: Selection) -> Any:
     if "fit" in reads and not reads & {"means", "moments", "sums"}:
         statistics["moments"] = Unused
     if "fit" in reads:
-        statistics["fit"] = TIDES[policy.tide].fit
+        statistics["fit"] = STATISTICS[policy.tide].fit
     if not reads & {"period", "control"}:
         statistics["periods"] = Unused
     return compose("Run", state=policy.State, data=compose("Data", **statistics), slot=Slot)

@@ -121,7 +121,7 @@ def watched(inner: Policy, prefix: str) -> Policy:
     if inner.stops:
         raise InputError(f"{inner.name} stops by itself: it cannot be given a confidence")
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} has no labels: with tide='hidden' no rule that stops is calibrated")
+        raise InputError(f"{inner.name} has no plain labels: no rule that stops is calibrated for it")
     if not inner.shift_aware:
         raise InputError(
             f"{inner.name} does not know of shifts: a confidence needs a policy that does, such as "

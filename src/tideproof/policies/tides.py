@@ -1,23 +1,32 @@
-"""What a policy's statistics know of the tide: labels, nothing, or labels inside of which it moves.
+"""What a policy's statistics know of tide and noise.
+
+Of the tide: labels, nothing, or labels inside of which it moves. With labels, also that noise is not the same
+for all arms, or that environments do something to each arm alone.
 
 A policy reads `data.fit` through the words of `kernels.statistics`; which statistics these are is decided
 here, when its program is linked. `hidden:contrast` is `contrast` without labels, and `tp.policy("contrast",
 tide="hidden")` names it, too; `both:contrast` is told when the tide jumps, and follows it in between.
+`by-arm:contrast`, `auto:contrast` and `robust:contrast` are it with `noise="by-arm"`, `interaction="auto"`
+and `robust="cells"`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from tideproof.errors import InputError, UnknownName
-from tideproof.kernels import fixed_effects, hidden_tide, reduce
+from tideproof.kernels import fixed_effects, hidden_tide, reduce, robust, uneven
 from tideproof.kernels.fixed_effects import FixedEffects
 from tideproof.kernels.hidden_reduce import adjust
 from tideproof.kernels.hidden_tide import HiddenTide
+from tideproof.kernels.robust import Robust
+from tideproof.kernels.uneven import MOST, Uneven
 from tideproof.policies.definition import Policy
+from tideproof.policies.selections import SHRUNK
+from tideproof.words import listed
 
 HIDDEN = "hidden:"  # before the name of a policy that gets no labels
 BOTH = "both:"  # ... that gets labels, and does not take the tide to stand still inside them
@@ -33,12 +42,14 @@ class Tide:
     fit : the type of `data.fit`.
     kernels : what takes the place of the kernels for labels.
     labels : whether an environment's label is looked at.
+    cells : whether the mean of each arm in the slot is needed.
     """
 
     prefix: str
     fit: Any
     kernels: Mapping[Any, Any]
     labels: bool
+    cells: bool = False
 
 
 _FOLLOWED = {
@@ -54,6 +65,60 @@ TIDES = {
     "both": Tide(BOTH, HiddenTide, _FOLLOWED | {fixed_effects.observe: hidden_tide.observe_labelled}, True),
 }
 
+INTERACTIONS: dict[Any, tuple[str, int, float]] = {  # prefix, how many variances, log odds of none
+    False: ("", 1, 0.0),
+    True: ("interaction:", MOST, -1e9),
+    "auto": ("auto:", MOST, 1.0),
+}
+NOISES = {"common": "", "by-arm": "by-arm:"}
+
+
+def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> Tide:
+    kernels = {
+        fixed_effects.observe: uneven.observe,
+        fixed_effects.place: uneven.place,
+        fixed_effects.pull_here: uneven.pull_here,
+        fixed_effects.pull_noise: uneven.pull_noise,
+        "BY_ARM": by_arm,
+        "FITS": fits,
+        "CALM": calm,
+        "noise_before": uneven.all_alike,
+        "ratio_of": uneven.one_of_three,
+    }
+    return Tide(prefix, Uneven, kernels, True, cells=True)
+
+
+def knowing(name: str, noise: Any, ratio: Any) -> Tide:
+    """Return statistics that are told all, by kernels: the noise of an arm, the interaction's variance.
+
+    For those who ask how much not knowing them costs: `STATISTICS[name] = knowing(name, ...)`.
+    """
+    told = {"noise_before": noise, "ratio_of": ratio}
+    return Tide(name, Uneven, {**_uneven(name, False, 1, 0.0).kernels, **told}, True, cells=True)
+
+
+UNEVEN = {
+    noise + prefix: _uneven(noise + prefix, bool(noise), fits, calm)
+    for noise in NOISES.values()
+    for prefix, fits, calm in INTERACTIONS.values()
+    if noise + prefix
+}
+ROBUST = "robust:"
+UNEVEN[ROBUST] = Tide(
+    ROBUST,
+    Robust,
+    {
+        fixed_effects.observe: robust.observe,
+        fixed_effects.place: robust.place,
+        fixed_effects.pull_here: robust.pull_here,
+        fixed_effects.pull_noise: robust.pull_noise,
+    },
+    True,
+    cells=True,
+)
+STATISTICS = TIDES | UNEVEN  # all kinds, as `Policy.tide` names them
+WEIGHED = ("contrast", "linlucb", "top-two-thompson", "round-robin")  # who can read them
+
 FOLLOWED = {tide.prefix: name for name, tide in TIDES.items() if tide.prefix}  # without a label's level
 
 
@@ -62,6 +127,42 @@ def tide_prefix(tide: Any) -> str:
     if tide not in TIDES:
         raise UnknownName.among("tide", tide, TIDES)
     return TIDES[tide].prefix
+
+
+def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
+    """Return what stands before the name of a policy on uneven statistics."""
+    if not isinstance(noise, str) or noise not in NOISES:
+        raise InputError(f"noise must be 'common' or 'by-arm', not {noise!r}")
+    if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
+        raise InputError(f"interaction must be True, False or 'auto', not {interaction!r}")
+    if robust not in (None, "cells"):
+        raise InputError(f"robust must be None or 'cells', not {robust!r}")
+    prefix = NOISES[noise] + INTERACTIONS[interaction][0]
+    if prefix and robust:
+        raise InputError("robust='cells' does not go with noise= or interaction=: give one of them")
+    return ROBUST if robust else prefix
+
+
+@cache
+def on_uneven(inner: Policy, prefix: str) -> Policy:
+    """Return the policy on statistics that allow for unequal noise, an interaction or outliers."""
+    what = "noise=, interaction= and robust="
+    if inner.stops:
+        raise InputError(f"{inner.name} stops by itself: with {what} no rule that stops is calibrated")
+    if inner.tide != "labels":
+        raise InputError(f"{inner.name} has its statistics already: {what} need plain labels")
+    if inner.name not in WEIGHED:
+        raise InputError(f"{what} are for {listed(WEIGHED, 'and')}, not for {inner.name}")
+    by_arm = prefix.startswith(NOISES["by-arm"])
+    rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
+    return replace(
+        inner,
+        name=prefix + inner.name,
+        selections=(SHRUNK, *rules) if by_arm else rules,
+        configure=partial(inner.configure, **inner.on_unequal) if by_arm else inner.configure,
+        tide=prefix,
+        merges=None,
+    )
 
 
 @cache

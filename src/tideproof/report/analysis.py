@@ -8,14 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.estimate.decision import Standing
 from tideproof.estimate.inside import warning
 from tideproof.frames.likeness import remarks
 from tideproof.report.control import Against
+from tideproof.report.day_to_day import interactions, left_out
 from tideproof.stats.influence import can_leave_out
 from tideproof.stats.logarithms import alike, normality
+from tideproof.stats.robust_cells import keep
 from tideproof.stats.wrong_scale import Scale, wrong_scale
 from tideproof.table import Table
 from tideproof.words import counted, listed
@@ -58,7 +62,13 @@ def analyse(fit: Fit, against: Against | None = None) -> Analysis:
         *([] if fit.tide else remarks("environment", fit.cells.environments)),
         *([] if standing == "not_comparable" else _warnings(fit)),
     ]
-    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings, against=against)
+    answers = [] if standing == "not_comparable" else interactions(fit)
+    warnings = [*(left_out(fit.left_out) if _anything_left_out(fit) else []), *warnings]
+    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings, answers, against)
+
+
+def _anything_left_out(fit: Fit) -> bool:
+    return fit.left_out is not None and (fit.left_out.torn or len(fit.left_out.table) > 0)
 
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
@@ -113,6 +123,8 @@ def _notes(fit: Fit) -> list[str]:
         )
     if len(fit.groups) == 1:
         notes += [*_scale_note(fit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
+    if not _anything_left_out(fit):
+        notes += left_out(fit.left_out)
     if fit.anytime:
         notes.append("What is said of arms against each other holds at all looks; limits of means, for one.")
     if fit.uninformative:
@@ -202,7 +214,7 @@ def _scale(fit: Fit) -> list[str]:
     """Test the scale that was asked for; one that was chosen was tested before."""
     if fit.choice.tests:
         return [fit.choice.sentence] if _wrong_scales(fit) else []
-    if fit.variance == "clustered":  # allows for it
+    if fit.variance == "clustered" or fit.interaction is not None:  # allows for it
         return []
     unlike = _unlike_logs(fit)
     scale: Scale = "ratio" if fit.scale == "log" else fit.scale
@@ -231,22 +243,35 @@ def _unlike_logs(fit: Fit) -> list[str]:
 
 
 def _additivity(fit: Fit) -> list[str]:
+    if fit.interaction is not None:  # says how much
+        return []
     test = fit.additivity(worst=1)
     if test.p >= ALARM:
         return []
     cell = test.worst.to_dicts()[0]
-    what, clustered = "Shifts", "variance='clustered' (--variance clustered)"
-    advice = "" if fit.variance == "clustered" else f"; {clustered} gives intervals that allow for it"
-    if fit.lifts:
-        what, advice = "Factors", ""
+    what = "Factors" if fit.lifts else "Shifts"
     return [
         f"{what} are not the same for all arms (test of additivity, {p_value(test.p)}). Furthest off: arm "
-        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors{advice}."
+        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors"
+        f"{_allowing(fit)}."
     ]
 
 
+def _allowing(fit: Fit) -> str:
+    """Say what allows for shifts that differ, where that can be had."""
+    said, c = "", fit.cells
+    if c.factors is not None or c.slope is not None:
+        return said
+    if fit.variance not in ("clustered", "by-unit"):
+        how = "compares differences, allows" if fit.lifts else "allows"
+        said += f"; variance='interaction' (--variance interaction) {how} for it and says who leads where"
+    if fit.left_out is None and np.any(~keep(c).cells):
+        said += "; if it is simply wrong, robust='cells' (--robust cells) leaves it out"
+    return said
+
+
 def _spread(fit: Fit) -> list[str]:
-    if fit.variance != "common":
+    if fit.variance not in ("common", "interaction"):
         return []
     test = fit.spread()
     found = {what: p for what, p in (("arm", test.p_arm), ("environment", test.p_environment)) if p < ALARM}
@@ -256,6 +281,8 @@ def _spread(fit: Fit) -> list[str]:
         unlike = listed(f"{'times' if what == 'environment' else 'arms'}" for what in found)
         return [f"Rewards of different {unlike} do not vary alike, which limits take for granted."]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
+    if fit.interaction is not None:
+        model = f"interaction+by-{next(iter(found))}"
     whose = listed((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
     return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]
 

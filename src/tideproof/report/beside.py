@@ -46,7 +46,7 @@ class Beside:
 def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]:
     """Add sentences to an analysis, and return plain values for JSON."""
     fit, more = analysis.fit, {}
-    answers, notes, warnings, compared = [], [], [], analysis.against
+    answers, notes, warnings, compared = [*analysis.answers], [], [], analysis.against
     if asked.control is not None:
         compared = Against(asked.control, against(fit, asked.control))
         more["against"] = {"control": asked.control, "arms": compared.table.to_dicts()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 
 from tideproof.estimate import Fit
+from tideproof.estimate.interacting import Interacting
 from tideproof.estimate.shown import of_changes, of_gaps, of_means
 from tideproof.report.analysis import Analysis
 from tideproof.report.html_tables import Heading, Headings, as_columns, html_table
 from tideproof.report.screen import Column
 from tideproof.stats.influence import can_leave_out
 from tideproof.table import Table
-from tideproof.words import PLAIN
+from tideproof.words import PERCENT, PLAIN
 
 ENVIRONMENTS = 500  # rows of a table of environments
 
@@ -56,6 +57,16 @@ def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
         tables.append(
             ("Each arm against the best of the others, simultaneous intervals", fit.comparisons, best)
         )
+        if fit.interaction is not None and fit.interaction.one_winner is not None:
+            days: Headings = {
+                "arm": Heading("arm"),
+                "days": Heading("leads in", PLAIN),
+                "interval": Heading(f"{100 * fit.level:g} % interval", PLAIN),
+                "to_come": Heading("leads in one to come", PERCENT),
+                "omega": Heading("omega", of_gaps(fit)),
+            }
+            title = f"In how many of {fit.interaction.environments:,} environments each arm leads"
+            tables.append((title, _days(fit.interaction), days))
         if fit.tide is None and can_leave_out(fit.cells):
             left_out: Headings = {
                 "environment": Heading("environment"),
@@ -73,6 +84,11 @@ def _with_limits(fit: Fit) -> Table:
     """Return the averages with the limits of adjusted means, which say how many digits they deserve."""
     columns = {name: fit.averages[name] for name in fit.averages.columns}
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
+
+
+def _days(found: Interacting) -> Table:
+    columns = {name: found.arms[name] for name in ("arm", "days", "to_come", "omega")}
+    return Table(columns | {"low": found.arms["days_low"], "high": found.arms["days_high"]})
 
 
 def _cut(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:

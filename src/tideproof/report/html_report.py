@@ -18,6 +18,7 @@ from tideproof.estimate import Fit
 from tideproof.report.analysis import Analysis
 from tideproof.report.arms_table import arm_columns
 from tideproof.report.control import sentence
+from tideproof.report.day_to_day import draw_leads, leads_words
 from tideproof.report.html_details import details
 from tideproof.report.html_tables import SCRIPT, html_table
 from tideproof.report.pictures import (
@@ -91,6 +92,8 @@ def _model(fit: Fit) -> str:
         "odds": "the odds of a 1 are arm times environment; an environment multiplies all by one factor.",
         "log": "a reward is arm times environment times noise; an environment multiplies all by one factor.",
     }[fit.scale]
+    if fit.interaction is not None:
+        said = "a reward is arm + environment + interaction of the two + noise."
     noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
     if fit.tide is not None:
         said, noise = "a reward is arm + tide + noise; the tide drifts and jumps, and adds to all arms.", ""
@@ -131,11 +134,13 @@ def cards(analysis: Analysis) -> Iterator[Card]:
             f"How far each environment lifted or lowered all arms alike{reach}.",
             draw_tide(tide.shifts, shifts_axis(fit)),
         )
+    if fit.interaction is not None and fit.interaction.one_winner is not None:
+        yield Card("Who leads where", leads_words(fit.interaction), draw_leads(fit.interaction))
     if gaps := gaps_info(fit):
         scatter = (
             "Bars allow for the noise inside environments only: "
             "where shifts differ between arms, the points scatter by more."
-            if fit.variance == "clustered"
+            if fit.variance == "clustered" or fit.interaction is not None
             else "If one shift for all arms describes the data, "
             "the points scatter around the line by their bars and no more."
         )

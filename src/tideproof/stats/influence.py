@@ -59,7 +59,7 @@ def without_each(c: Cells, s: Solution) -> Floats:
         alike = np.flatnonzero(c.arms_seen == k)
         for js in np.array_split(alike, -(-alike.size * k * c.K // _AT_ONCE)):
             here = order[start[js][:, None] + np.arange(k)]  # the cells of each environment
-            arm, n = c.arm[here], c.n[here]
+            arm, n = c.arm[here], c.weight[here]
             e = (n * residual[here])[..., None]
             D = n[:, :, None] * (np.eye(k) - (n / n.sum(axis=1, keepdims=True))[:, None, :])
             block = s.P[arm[:, :, None], arm[:, None, :]]

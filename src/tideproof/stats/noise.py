@@ -18,6 +18,7 @@ from tideproof.stats import weighting
 from tideproof.stats.additive import additive_pairs
 from tideproof.stats.cells import Cells, sums
 from tideproof.stats.comparisons import Pairs
+from tideproof.stats.interaction import Mixed, reml
 from tideproof.stats.readout import Readout, adjusted, read_out, shifts
 from tideproof.stats.solve import Solution, home
 from tideproof.stats.units import by_unit
@@ -25,7 +26,20 @@ from tideproof.stats.wald import Wald
 from tideproof.stats.weighting import Pools
 from tideproof.words import listed
 
-Variance = Literal["auto", "common", "by-arm", "by-environment", "robust", "clustered", "by-unit"]
+Variance = Literal[
+    "auto",
+    "common",
+    "by-arm",
+    "by-environment",
+    "robust",
+    "clustered",
+    "by-unit",
+    "interaction",
+    "interaction+by-arm",
+    "interaction+by-environment",
+    "own-interaction",
+    "own-interaction+by-arm",
+]
 
 FEWEST = 5  # degrees of freedom of a variance that may become a weight
 
@@ -42,6 +56,7 @@ class Estimate(NamedTuple):
     mean_freedom, shift_freedom : (K,) and (J,) degrees of freedom of each adjusted mean and shift.
     pairs : tests and limits of each arm against each.
     component : (K,) which connected group of arms each belongs to.
+    mixed : what is known of interactions of arm and environment, under a model that has them.
     """
 
     mu: Floats
@@ -52,6 +67,7 @@ class Estimate(NamedTuple):
     shift_freedom: Floats
     pairs: Pairs
     component: Ints
+    mixed: Mixed | None = None
 
 
 class CellNoise(NamedTuple):
@@ -207,6 +223,24 @@ def _by_unit(c: Cells, s: Solution) -> Estimate:
     return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), freedom)
 
 
+def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
+    """Fit interactions of arm and environment; if none show, this is the fit without them."""
+    found = reml(c, s, None if pool is None else pool(c), own=own)
+    if found.none:
+        return (_common(c, s) if pool is None else _weighted(pool, c, s))._replace(mixed=found)
+    mu, C, freedom = found.solution.mu, found.covariance, found.freedom
+    readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
+    of_arm = freedom.min(axis=1)
+    of_arm = np.where(np.isfinite(of_arm), of_arm, float(s.freedom))
+    pairs = Wald(mu, C, freedom)
+    return Estimate(mu, C, freedom, readout, of_arm, _there(c, of_arm), pairs, s.component, found)
+
+
+def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> Model:
+    cell_noise = _clustered_cells if pool is None else partial(_weighted_cells, pool)
+    return Model(partial(_interacting, pool, own), cell_noise, pool)
+
+
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
@@ -317,4 +351,9 @@ MODELS: dict[Variance, Model] = {
     "robust": Model(_robust, _robust_cells),
     "clustered": Model(_clustered, _clustered_cells),
     "by-unit": Model(_by_unit, _clustered_cells),
+    "interaction": _interacting_model(),
+    "interaction+by-arm": _interacting_model(_pooled_by_arm),
+    "interaction+by-environment": _interacting_model(_pooled_by_environment),
+    "own-interaction": _interacting_model(own=True),
+    "own-interaction+by-arm": _interacting_model(_pooled_by_arm, own=True),
 }

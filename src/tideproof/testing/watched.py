@@ -92,7 +92,9 @@ class _Watched:
         path = (*self._path, name)
         value = getattr(self._view, name, None)
         if isinstance(value, tuple):
-            return _Watched(self._owner, self._reads, get_type_hints(self._kind)[name], value, path)
+            return _Watched(
+                self._owner, self._reads, get_type_hints(self._kind).get(name, type(value)), value, path
+            )
         words = needed_words(path[0], path[1:], self._reads)
         if words:
             raise undeclared(caller.f_code, caller.f_lineno, ".".join(path), words, self._owner)

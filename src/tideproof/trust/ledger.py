@@ -15,6 +15,25 @@ from tideproof.trust.promises import bar, promises, strength
 from tideproof.trust.settings import Setting
 from tideproof.words import counted
 
+LEGEND = """\
+How to read a line: *conversions 0.5, 2 x 20 in 3, even, no tide, equal arms* are logs of conversions at a
+rate of 0.5, two arms, about 20 rewards for each of them, in 3 environments, with even shares of the
+traffic. A tide adds, multiplies or moves odds, by a typical amount. *Last +0.2*: the last arm is better by
+that; *first*, *near* and *steps* are other arrangements of arms ([all of them](../trust.md#what-is-drawn)).
+
+| column | logs in which, in percent | at most |
+| --- | --- | --- |
+| best excluded | the best arm was not among those that can be best | 5 |
+| false winner | an arm was named that is not the best | 5 |
+| lift missed | the truth was outside the limits | 5 |
+| too few events | "too few events" was said although every arm had 30 | 10 |
+| at all | "too few events" was said at all | |
+| found | the best arm was named; a dash where arms are equal | |
+| mostly | no percent: the scale that was chosen most often | |
+
+A `!` would mark a promise that was seen to be broken. The second table compares the power of two arms with
+that of a test everybody knows, the yardstick."""
+
 
 def broken(played: Played) -> list[str]:
     """Return every promise that was not kept, in words."""
@@ -100,16 +119,21 @@ def texts(played: Played) -> Iterator[dict[str, list[str]]]:
 
 def write(played: Played, folder: Path) -> list[Path]:
     """Write the ledger as a page and as CSV files into a folder that is there; return what was written."""
-    page = [f"# {title(played)}", "", "Written by `tideproof calibrate`; [what it means](../trust.md)."]
-    for columns in texts(played):
-        page += ["", _markdown(columns)]
-    page += ["", verdict(played), ""]
     written = [folder / "ledger.md"]
-    replace_text(written[0], "\n".join(page))
     for name, found in (("logs.csv", table(played)), ("power.csv", power_table(played))):
         if len(found):
             written.append(folder / name)
             found.to_csv(written[-1])
+    files = " and ".join(f"[{path.name}]({path.name})" for path in written[1:])
+    page = [f"# {title(played)}", "", f"**{verdict(played)}**", ""]
+    page += [
+        f"Written by `tideproof calibrate`; [what it means](../trust.md). All counts: {files}.",
+        "",
+        LEGEND,
+    ]
+    for columns in texts(played):
+        page += ["", _markdown(columns)]
+    replace_text(written[0], "\n".join([*page, ""]))
     return written
 
 

@@ -1,4 +1,4 @@
-"""The other parts of the ledger: what is promised of runs, looks, probabilities and plans, each played."""
+"""The other parts of the ledger: promises of runs, looks, probabilities, plans and more, each played."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import cast
 from tideproof.errors import UnknownName
 from tideproof.trust.part import Part
 
-PARTS = ("stops", "ends", "looks", "chances", "plans")  # a module each: some need the compiler, some do not
+PARTS = (
+    "stops",
+    "ends",
+    "looks",
+    "chances",
+    "plans",
+    "interactions",
+    "wrong_cells",
+)  # a module each: some need the compiler, some do not
 
 
 def find_part(name: str) -> Part:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tideproof.worlds.drifts import *  # noqa: F403
     from tideproof.worlds.lengths import *  # noqa: F403
     from tideproof.worlds.noise import *  # noqa: F403
+    from tideproof.worlds.outliers import *  # noqa: F403
     from tideproof.worlds.rewards import *  # noqa: F403
     from tideproof.worlds.shifts import *  # noqa: F403
 else:

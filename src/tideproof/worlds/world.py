@@ -18,6 +18,7 @@ from tideproof.words import listed
 from tideproof.worlds.drifts import Drift
 from tideproof.worlds.lengths import Length
 from tideproof.worlds.noise import Noise
+from tideproof.worlds.outliers import Outlier
 from tideproof.worlds.part import Part, as_tuple, set_fields
 from tideproof.worlds.rewards import PLAIN, Kind, Money, Rewards
 from tideproof.worlds.shifts import Shift, Uniform
@@ -55,6 +56,14 @@ class World:
         or None.
     announced
         Whether policies are told where an environment begins. If not, all is one environment to them.
+    interaction
+        Standard deviation of what an environment does to one arm alone, drawn anew for each arm and
+        environment and added to the shift: one number, or one for each arm.
+    noise_by_environment
+        Standard deviation of the logarithm of the factor by which an environment multiplies all sigmas; for
+        normal rewards.
+    outliers
+        `Outliers`, cells that are simply wrong, or None.
 
     Examples
     --------
@@ -80,6 +89,9 @@ class World:
     tide: Literal["adds", "multiplies"] = "adds"
     drift: Drift | None = None
     announced: bool = True
+    interaction: float | Sequence[float] = 0.0
+    noise_by_environment: float = 0.0
+    outliers: Outlier | None = None
 
     def __post_init__(self) -> None:
         means = tuple(finite("a mean", mean) for mean in as_tuple("means", self.means))
@@ -95,10 +107,14 @@ class World:
             raise InputError(f"drift must be {_either(Drift, after='None')}, not {self.drift!r}")
         if not isinstance(self.announced, bool):
             raise InputError(f"announced must be True or False, not {self.announced!r}")
+        if self.outliers is not None and not isinstance(self.outliers, Outlier):
+            raise InputError(f"outliers must be {_either(Outlier, after='None')}, not {self.outliers!r}")
         set_fields(
             self,
             means=means,
-            sigma=_sigma(self.sigma, len(means)),
+            sigma=_each("sigma", self.sigma, len(means)),
+            interaction=_each("interaction", self.interaction, len(means)),
+            noise_by_environment=finite("noise_by_environment", self.noise_by_environment, 0.0),
             lengths=_lengths(self.lengths),
             rewards=_rewards(self.rewards),
         )
@@ -108,7 +124,12 @@ class World:
     def _check_rewards(self) -> None:
         """Raise if rewards that are not normal have noise, or a mean that such rewards cannot have."""
         kind = self.rewards if isinstance(self.rewards, str) else type(self.rewards).__name__.lower()
-        for name, default in (("sigma", 1.0), ("noise", "normal")):
+        for name, default in (
+            ("sigma", 1.0),
+            ("noise", "normal"),
+            ("noise_by_environment", 0.0),
+            ("outliers", None),
+        ):
             if getattr(self, name) != default:
                 given = f"{name}={getattr(self, name)!r}"
                 raise InputError(f"{given} is for normal rewards; {kind} spread as their mean says")
@@ -166,6 +187,10 @@ class World:
             drift_a=0.0,
             drift_b=0.0,
             curve=np.zeros(0),
+            interactions=np.full(self.arms, self.interaction, np.float64),
+            loud=self.noise_by_environment,
+            wrong=0.0,
+            off=0.0,
         )
         chosen = self.shifts._numbers()
         if self.drift is not None:
@@ -175,6 +200,8 @@ class World:
             chosen |= {"length": kernel.BETWEEN, "length_a": low, "length_b": high}
         elif self.lengths is not None:
             chosen |= self.lengths._numbers()
+        if self.outliers is not None:
+            chosen |= self.outliers._numbers()
         if isinstance(self.noise, Noise):
             chosen |= self.noise._numbers()
         chosen |= PLAIN[self.rewards] if isinstance(self.rewards, str) else self.rewards._numbers()
@@ -193,7 +220,15 @@ class World:
         True
         """
         shown = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        later = {"rewards": "normal", "tide": "adds", "drift": None, "announced": True}
+        later = {
+            "rewards": "normal",
+            "tide": "adds",
+            "drift": None,
+            "announced": True,
+            "interaction": 0.0,
+            "noise_by_environment": 0.0,
+            "outliers": None,
+        }
         return {name: value for name, value in shown.items() if later.get(name, ...) != value}
 
     @classmethod
@@ -210,12 +245,13 @@ def as_world(given: Any) -> World:
     return given
 
 
-def _sigma(given: Any, arms: int) -> float | tuple[float, ...]:
+def _each(name: str, given: Any, arms: int) -> float | tuple[float, ...]:
+    """Return a standard deviation, or one for each arm."""
     if np.ndim(given) == 0:
-        return finite("sigma", given, 0.0)
+        return finite(name, given, 0.0)
     if len(given) != arms:
-        raise InputError(f"sigma must be one number or one for each of the {arms} arms, not {len(given)}")
-    return tuple(finite("sigma", sigma, 0.0) for sigma in given)
+        raise InputError(f"{name} must be one number or one for each of the {arms} arms, not {len(given)}")
+    return tuple(finite(name, sd, 0.0) for sd in given)
 
 
 def _rewards(given: Any) -> Kind | Rewards:

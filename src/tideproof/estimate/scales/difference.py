@@ -57,5 +57,7 @@ class Difference:
         return unequal_variances(self._cells)
 
     def left_out(self) -> LeftOut:
-        """Return what least squares say."""
+        """Return what least squares say; with interactions, weighted as they are."""
+        if (mixed := self.found.mixed) is not None:
+            return LeftOut(mixed.solution.mu, without_each(mixed.cells, mixed.solution))
         return LeftOut(self._solution.mu, without_each(self._cells, self._solution))

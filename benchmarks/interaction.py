@@ -1,0 +1,133 @@
+"""Errors of `contrast` that allows for an interaction of arms and environments, and the picture of them.
+
+    python benchmarks/interaction.py --replications 100000 --picture docs/pictures/interaction.svg
+
+Five and ten arms, both configurations, environments of 5 to 50 pulls, 40 and 100 pulls an arm, omega of 0.5 and 1
+sigma: errors relative to today's `contrast` (paired), and to one that is told omega. With `--picture`: PICS against
+omega. With `--outliers`: 5 % of cells off by 20 sigmas, and `robust:contrast`.
+"""
+
+import argparse
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import tideproof as tp
+from tideproof.core.link import kernel
+from tideproof.policies.tides import STATISTICS, knowing
+
+POLICY = "auto:contrast"
+LENGTHS = (5, 50)
+SEED = 24
+OMEGAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+LINES = {
+    "round-robin+ols": "round robin",
+    "linlucb": "linlucb",
+    "contrast": "contrast",
+    POLICY: "contrast, interaction",
+}
+
+
+@cache
+def told_omega(omega):
+    """Return `contrast` that knows the interaction's standard deviation."""
+    variance = float(omega * omega)
+
+    @kernel
+    def noise(arm):
+        return 1.0
+
+    @kernel
+    def ratio(f):
+        return variance
+
+    name = f"omega {variance}:"
+    STATISTICS[name] = knowing(name, noise, ratio)
+    return tp.policy(replace(tp.policy(POLICY).policy, name="told", tide=name), label="told")
+
+
+def table(replications, oracle):
+    logs = []
+    for make in (tp.mdm, tp.slippage):
+        for arms in (5, 10):
+            for omega in (0.5, 1.0):
+                world = replace(make(arms), lengths=LENGTHS, interaction=omega)
+                policies = ["contrast", POLICY, *([told_omega(omega)] if oracle else [])]
+                study = tp.simulate(world, policies, [40 * arms, 100 * arms], replications, SEED)
+                ratio = study.ratio(POLICY, "contrast", 0.998)
+                told = study.ratio("told", "contrast").estimate if oracle else [np.nan, np.nan]
+                for b, budget in enumerate(study.budgets):
+                    logs.append(np.log([ratio.estimate[b], told[b]]))
+                    print(
+                        f"| {make.__name__} | {arms} | {omega} | {budget} | {study.pics('contrast')[b]:.4f} | "
+                        f"{study.pics(POLICY)[b]:.4f} | {ratio.estimate[b]:.3f} | {ratio.low[b]:.3f} | "
+                        f"{told[b]:.3f} |",
+                        flush=True,
+                    )
+    ours, told = np.exp(np.mean(logs, axis=0))
+    print(f"geometric mean {ours:.3f}, with omega told {told:.3f}")
+
+
+def outliers(replications):
+    for make in (tp.mdm, tp.slippage):
+        world = make(5)
+        wrong = replace(world, outliers=tp.Outliers(0.05, 20.0))
+        for policy in ("contrast", "robust:contrast"):
+            clean, off = (
+                tp.simulate(w, [policy], [200], replications, SEED).pics(policy)[0] for w in (world, wrong)
+            )
+            print(f"| {make.__name__} | {policy} | {clean:.5f} | {off:.5f} |", flush=True)
+
+
+def picture(replications, path):
+    found = {label: [] for label in LINES}
+    for omega in OMEGAS:
+        study = tp.simulate(
+            replace(tp.slippage(5), lengths=LENGTHS, interaction=omega),
+            list(LINES),
+            [500],
+            replications,
+            SEED,
+        )
+        for label in LINES:
+            found[label].append(float(study.pics(label)[0]))
+    for label, values in found.items():
+        print(f"| {LINES[label]} |", " | ".join(f"{value:.4f}" for value in values), "|")
+    draw(found, replications, path)
+
+
+def draw(found, replications, path):
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    matplotlib.rcParams["svg.hashsalt"] = "tideproof"
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for (label, values), line, marker in zip(found.items(), ("-", "-", "-", "--"), "os^D", strict=True):
+        axes.plot(OMEGAS, values, line, marker=marker, label=LINES[label])
+    axes.set_yscale("log")
+    axes.set_xlabel("omega: what an environment does to each arm alone, in sigmas")
+    axes.set_ylabel("probability of incorrect selection")
+    axes.set_title(f"slippage, 5 arms, 500 pulls; {replications:,} replications", fontsize=9, loc="right")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+    print(f"picture: {path}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--replications", type=int, default=2000)
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--outliers", action="store_true")
+    parser.add_argument("--no-oracle", action="store_true")
+    given = parser.parse_args()
+    if given.outliers:
+        outliers(given.replications)
+    elif given.picture:
+        picture(given.replications, given.picture)
+    else:
+        table(given.replications, not given.no_oracle)

@@ -1,0 +1,122 @@
+"""Cells that are wrong: left out when they come, and nothing else is."""
+
+import numpy as np
+import pytest
+
+from oracles import dense
+from tideproof.core.arrays import allocate
+from tideproof.core.link import interpreted, link
+from tideproof.kernels import robust
+from tideproof.kernels.fixed_effects import connected
+from tideproof.kernels.robust import Robust
+from tideproof.kernels.slot import Slot, enter
+
+ARMS = 4
+MEANS = np.array([0.0, 0.5, 1.0, 2.0])
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+
+
+class Cells:
+    """The kernels, driven by hand, and every reward."""
+
+    def __init__(self, seed=0):
+        self.observe, self.enter = (link(f, interpreted, {"CELLS": True}) for f in (robust.observe, enter))
+        self.fit, self.slots = allocate(Robust, ARMS).view, {}
+        self.random, self.rows = np.random.default_rng(seed), []
+
+    def slot(self, environment):
+        return self.slots.setdefault(environment, allocate(Slot, ARMS)).view
+
+    def tell(self, arm, environment, off=0.0):
+        slot = self.slot(environment)
+        reward = MEANS[arm] + 7.0 * environment + off + self.random.normal()
+        self.observe(self.fit, slot, arm, 1, reward, 0.0)
+        self.enter(slot, arm, 1, reward)
+        self.rows.append((arm, environment, reward))
+
+    def play(self, environment, pulls, wrong=None, off=0.0):
+        for t in range(pulls):
+            arm = t % ARMS
+            self.tell(arm, environment, off if arm == wrong else 0.0)
+
+    def left_out(self, environment):
+        return np.flatnonzero(self.slot(environment).weights).tolist()
+
+    def check(self, cells=()):
+        """Compare with dense least squares of all rewards but those of these cells."""
+        kept = [row for row in self.rows if row[:2] not in cells]
+        arm, environment, y = (np.array(column) for column in zip(*kept, strict=True))
+        oracle = dense(arm, environment, y, ARMS, environment.max() + 1)
+        for i in range(1, ARMS):
+            c = np.zeros(ARMS + environment.max() + 1)
+            c[i], c[0] = 1.0, -1.0
+            estimate, variance = oracle.combination(c)
+            P, mu = self.fit.doubt.P, self.fit.doubt.mu
+            np.testing.assert_allclose(mu[i] - mu[0], estimate, **CLOSE)
+            np.testing.assert_allclose(P[i, i] + P[0, 0] - 2 * P[i, 0], variance, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_outliers_it_is_least_squares(seed):
+    cells = Cells(seed)
+    for t in range(80):
+        cells.tell(int(cells.random.integers(ARMS)), t // 9)
+        if connected(cells.fit):
+            cells.check()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wrong_cell_is_left_out_when_two_agree_against_it(seed):
+    cells = Cells(seed)
+    cells.play(0, 12)
+    cells.play(1, 12, wrong=2, off=20.0)
+    cells.play(2, 12)
+    assert [cells.left_out(j) for j in range(3)] == [[], [2], []]
+    cells.check({(2, 1)})
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_of_two_that_contradict_each_other_the_third_decides(wrong):
+    cells = Cells()
+    cells.play(0, 12)
+    cells.play(1, 2, wrong=wrong, off=-20.0)
+    assert cells.left_out(1) == [1]  # the second, whichever is wrong
+    cells.tell(2, 1)
+    assert cells.left_out(1) == [wrong]
+    cells.check({(wrong, 1)})
+
+
+def test_a_first_environment_that_was_wrong_is_forgotten():
+    cells = Cells()
+    cells.play(0, 12, wrong=3, off=-20.0)
+    assert np.argmax(cells.fit.mu) != 3
+    cells.play(1, 12)
+    assert cells.left_out(1) == [3]
+    assert cells.fit.P[3, 3] < 10.0  # it was seen here
+    cells.tell(0, 2)
+    assert cells.fit.P[3, 3] > 100.0  # one pull of it would decide
+    for arm in (1, 2, 3, 3, 3):
+        cells.tell(arm, 2)
+    assert cells.left_out(2) == []
+    cells.play(3, 12)
+    cells.check({(3, 0), (3, 1)})
+    assert np.argmax(cells.fit.mu) == 3
+
+
+def test_while_two_environments_disagree_the_worse_is_read():
+    cells = Cells()
+    cells.play(0, 12, wrong=0, off=20.0)
+    assert np.argmax(cells.fit.mu) == 0
+    cells.play(1, 8)
+    assert np.argmax(cells.fit.mu) == 3
+    assert np.argmax(cells.fit.doubt.mu) == 0
+
+
+def test_two_wrong_days_do_not_outweigh_many_right_ones():
+    cells = Cells()
+    for j in range(4):
+        cells.play(j, 8)
+    for j in (4, 5):
+        cells.play(j, 8, wrong=3, off=-20.0)
+    assert [cells.left_out(j) for j in range(6)] == [[], [], [], [], [3], [3]]
+    cells.check({(3, 4), (3, 5)})

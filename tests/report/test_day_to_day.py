@@ -1,0 +1,99 @@
+"""What reports say of arms that differ from day to day, and of cells that were left out."""
+
+import numpy as np
+
+import tideproof as tp
+from tideproof.estimate import Fit
+from tideproof.report.analysis import analyse
+from tideproof.report.day_to_day import DRAWN, draw_leads, interactions, leads_words, left_out
+from tideproof.report.html_report import html_report
+
+
+def fitted(omega=1.2, wrong=None, days=12, **options):
+    random = np.random.default_rng(1)
+    arm = np.tile(np.repeat(list("ABC"), 8), days)
+    day = np.repeat(np.arange(days), 24)
+    own = np.repeat(omega * random.normal(size=3 * days), 8)
+    reward = 0.5 * (arm == "C") + 3.0 * np.sin(day) + own + random.normal(size=arm.size)
+    if wrong is not None:
+        reward[(arm == "A") & (day == wrong)] += 25.0
+    return Fit.from_arrays(arm, [f"day {j}" for j in day], reward, **options)
+
+
+def test_the_warning_points_to_interactions_and_the_report_answers():
+    (warning,) = analyse(fitted()).warnings
+    assert (
+        "variance='interaction' (--variance interaction) allows for it and says who leads where." in warning
+    )
+    assert "robust" not in warning
+    found = analyse(fitted(variance="interaction"))
+    assert found.warnings == []
+    size, winner, questions = found.answers
+    assert size.startswith(
+        "Arms differ from environment to environment: besides the shift each moves by omega = 1."
+    )
+    assert winner.startswith("There is not one winner for all of them: C leads in about ")
+    assert " of 12 environments (" in winner
+    assert "in one to come with probability 0." in winner
+    assert questions.startswith("In an average environment C leads and B cannot be excluded. In just these, ")
+    page = html_report(found, "log.csv", "arm = a")
+    assert "Who leads where" in page
+    assert "In how many of 12 environments each arm leads" in page
+    assert "a reward is arm + environment + interaction of the two + noise." in page
+
+
+def test_none_open_and_untold_are_said_as_such():
+    calm = fitted(omega=0.0, variance="interaction")
+    said = interactions(calm)[0]
+    assert calm.interaction.low == 0.0
+    assert said.startswith(("Arms do not seem to differ", "It is open whether arms differ"))
+    lonely = Fit.from_arrays(list("ABAB"), list("xxyy"), [1.0, 2.0, 4.0, 4.5], variance="interaction")
+    (said,) = interactions(lonely)
+    assert "cannot be told from noise" in said
+    assert interactions(fitted()) == []
+
+
+def test_unequal_noise_beside_interactions_names_the_model_for_both():
+    random = np.random.default_rng(2)
+    arm, day = np.tile(np.repeat(list("AB"), 20), 10), np.repeat(np.arange(10), 40)
+    reward = day + np.where(arm == "A", 5.0, 1.0) * random.normal(size=arm.size)
+    (said,) = analyse(Fit.from_arrays(arm, day, reward, variance="interaction")).warnings
+    assert "--variance interaction+by-arm" in said
+
+
+def test_what_was_left_out_is_named_first_and_advised_before():
+    advised = [said for said in analyse(fitted(omega=0.0, wrong=4)).warnings if "additivity" in said]
+    assert "if it is simply wrong, robust='cells' (--robust cells) leaves it out." in advised[0]
+    found = analyse(fitted(omega=0.0, wrong=4, robust="cells"))
+    assert found.warnings[0].startswith(
+        "Left out as simply wrong, being off by more than 5 standard errors: A in day 4 ("
+    )
+    assert "That is 1 cell of 36; find out what happened there." in found.warnings[0]
+    clean = analyse(fitted(omega=0.0, robust="cells"))
+    assert "robust: of 36 cells none is off by more than 5 standard errors; all are used." in clean.notes
+    torn = fitted(omega=0.0, robust="cells").left_out
+    from dataclasses import replace
+
+    assert "nobody can say which are wrong" in left_out(replace(torn, torn=True))[0]
+
+
+def test_the_picture_shows_the_first_environments():
+    found = fitted(days=DRAWN + 5, variance="interaction").interaction
+    assert f"Only the first {DRAWN} of {DRAWN + 5} are drawn." in leads_words(found)
+    assert draw_leads(found).count("day 0: C") == 1
+
+
+def test_advice_is_given_where_it_can_be_followed():
+    """Lifts are told that differences will be compared; two factors have no such model, and keep their warning."""
+    random = np.random.default_rng(3)
+    day, arm = np.repeat(np.arange(12), 40), np.tile(np.repeat(list("AB"), 20), 12)
+    up = np.exp(0.5 * np.repeat(random.normal(size=24), 20))
+    sold = up * random.gamma(9.0, 1.0, day.size)
+    (lifts,) = [
+        said for said in analyse(Fit.from_arrays(arm, day, sold, scale="ratio")).warnings if "Factors" in said
+    ]
+    assert "variance='interaction' (--variance interaction) compares differences, allows for it" in lifts
+    table = {"arm": arm, "cow": day, "period": day % 4, "milk": 10.0 * up + random.normal(size=day.size)}
+    two = tp.fit(table, arm="arm", environment="cow + period", reward="milk")
+    (said,) = [said for said in analyse(two).warnings if "additivity" in said]
+    assert said.endswith("standard errors.")
