@@ -106,7 +106,7 @@ def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
 def prompted(text: str) -> str:
     """Return a page whose sessions of Python are named so, for prompts are not copied then.
 
-    Whatever else stands after the language of a block, for tests, is left out: Python-Markdown would see none.
+    Whatever else stands after the language of a block, for tests, is left out, or there would be no block.
 
     >>> prompted("```sh restore")
     '```sh'
