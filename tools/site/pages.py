@@ -106,10 +106,10 @@ def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
 def prompted(text: str) -> str:
     """Return a page whose sessions of Python are named so, for prompts are not copied then.
 
-    Whatever else stands after the language of a block, for tests, is left out: Python-Markdown would see no block.
+    Whatever else stands after the language of a block, for tests, is left out, or there would be no block.
 
-    >>> prompted("```sh restore\\nls\\n```\\n")
-    '```sh\\nls\\n```\\n'
+    >>> prompted("```sh restore")
+    '```sh'
     """
     text = re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
     return re.sub(r"^```python\n(?=>>> )", "```pycon\n", text, flags=re.MULTILINE)
