@@ -19,6 +19,10 @@ serve-demo: $(READY)
 test: check clients
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95
 
+# What make test leaves out: more of the same kind, for the same code
+test-long: $(READY)
+	$(BIN)/pytest -n 2 --dist worksteal -m long
+
 test-gpu: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"
 	$(BIN)/pytest -m gpu tests/lab/test_gpu.py

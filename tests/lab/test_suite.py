@@ -296,7 +296,7 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
     calls.pop()
 
     result = run("--suite --json --no-progress --policies a,b --policies c --replications 7")
-    assert calls[1] == (["a", "b", "c"], 7, 0, None, False, "auto")
+    assert calls[1] == (["a", "b", "c"], 7, 0, None, False, "auto", "even")
     found = json.loads(result.stdout)
     assert found["score"] == tiny.score
     assert found["table"] == tiny.table().to_dicts()

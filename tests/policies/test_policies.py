@@ -40,10 +40,16 @@ SPECS: list[str | tp.PolicySpec] = [
     "reduce:zero-one",
     "reduce:top-two-thompson",
 ]
-CHECKS = [check for spec in SPECS for check in policy_checks(spec)]
+LONG = {f"compiled_equals_interpreted[reduce:{name}]" for name in
+        ("p1", "successive-rejects", "sequential-halving", "zero-one", "top-two-thompson")}  # fmt: skip
+CHECKS = [
+    pytest.param(check, id=check.__name__, marks=[pytest.mark.long] if check.__name__ in LONG else [])
+    for spec in SPECS
+    for check in policy_checks(spec)
+]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     check()
 

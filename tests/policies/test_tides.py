@@ -21,8 +21,24 @@ SPECS = [
 CHECKS = [contract.reads_what_it_declares, contract.compiled_equals_interpreted, contract.integers_are_small]
 
 
-@pytest.mark.parametrize("name", SPECS)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+LONG = SPECS[1:3] + SPECS[4:6]  # to compile
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        pytest.param(
+            name,
+            check,
+            id=f"{check.__name__}-{name}",
+            marks=[pytest.mark.long]
+            if name in LONG and check is contract.compiled_equals_interpreted
+            else [],
+        )
+        for check in CHECKS
+        for name in SPECS
+    ],
+)
 def test_contract(name, check):
     check(tp.policy(name))
 
