@@ -26,6 +26,7 @@ OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connection
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
 _PAUSE, _LONGEST = 0.001, 0.02  # seconds at most between two tries: at first, and later
 _TURN = 0.2  # seconds after which one who waits tries as often as at first: nobody waits for ever
+_FOLLOW = 0.02  # seconds between two looks at what others do: to look at every change keeps all awake
 _PAGES = 1000  # that are copied between two looks at a clock
 PRAGMAS = {
     "journal_mode": "wal",
@@ -97,23 +98,25 @@ class Database:
 
     def begin(self, waiting: Callable[[], None] = lambda: None) -> None:
         """Lock out all other writers; `waiting` is called while they write."""
-        connection, begun, pause = self.connection, time.monotonic(), _PAUSE
-        connection.set_busy_timeout(0)
-        try:
-            while True:
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    return
-                except apsw.BusyError:
-                    if time.monotonic() > begun + PATIENCE:
-                        raise
-                time.sleep(random.random() * pause)
-                pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
+        connection, begun = self.connection, time.monotonic()
+        follow, pause = begun + _FOLLOW, _PAUSE
+        while True:
+            connection.set_busy_timeout(0)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except apsw.BusyError as error:
+                if time.monotonic() > begun + PATIENCE:
+                    raise self._said(error) from error
+            except apsw.Error as error:
+                raise self._said(error) from error
+            finally:
+                connection.set_busy_timeout(int(PATIENCE * 1000))
+            if time.monotonic() > follow:
                 waiting()
-        except apsw.Error as error:
-            raise self._said(error) from error
-        finally:
-            connection.set_busy_timeout(int(PATIENCE * 1000))
+                follow = time.monotonic() + _FOLLOW
+            time.sleep(random.random() * pause)
+            pause = _PAUSE if time.monotonic() > begun + _TURN else min(1.5 * pause, _LONGEST)
 
     def roll_back(self) -> None:
         """End a transaction without a trace, if there is one."""
