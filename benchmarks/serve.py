@@ -6,6 +6,7 @@ connections, how long they took, and what they cost, which a busy machine does n
 
 import asyncio
 import json
+import math
 import os
 import re
 import subprocess
@@ -51,14 +52,21 @@ def used(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def measure(title, pid, connections, seconds, work):
-    """Let all connections work, and say how often and how long."""
-    took, end, before = [], time.perf_counter() + seconds, used(pid)
+async def measure(title, pid, connections, seconds, work, rate=math.inf):
+    """Let all connections work, as fast as they can or at some rate in all, and say how often and how long.
+
+    At a rate, how long counts from when the request was due: one that waits for another has waited.
+    """
+    took, start, before = [], time.perf_counter(), used(pid)
+    end = start + seconds
 
     async def busy(number, connection):
         step = 0
         while time.perf_counter() < end:
-            begun = time.perf_counter()
+            due = start + (number + step * len(connections)) / rate
+            if due > time.perf_counter():
+                await asyncio.sleep(due - time.perf_counter())
+            begun = due if rate < math.inf else time.perf_counter()
             await work(connection, number, step)
             took.append(time.perf_counter() - begun)
             step += 1
@@ -108,7 +116,9 @@ async def main(url, pid, seconds, count):
     await measure("ask and tell", pid, connections, seconds, ask_and_tell)
     await measure("evaluations of units that are new", pid, connections, seconds, new)
     await measure("evaluations of units that are known", pid, connections, seconds, known)
-    await measure("OFREP evaluations of units that are known", pid, connections, seconds, flag)
+    title = "OFREP evaluations of units that are known"
+    await measure(title, pid, connections, seconds, flag)
+    await measure(f"{title}, 1,000 a second wanted", pid, connections, seconds, flag, 1000.0)
 
 
 if __name__ == "__main__":
