@@ -658,7 +658,7 @@ def test_weigh_declares_what_it_reads_too():
 def test_our_holes_are_all_that_are_filled():
     filled = {"rsqrt"}  # only on a GPU
     for name in ("round-robin", "by-arm:auto:contrast", "robust:contrast"):
-        filled |= {each for each in tp.policy(name).fill() if isinstance(each, str)}  # others: another writing
+        filled |= {each for each in tp.policy(name).fill() if isinstance(each, str)}  # or another kernel
     assert filled == OUR_HOLES
     spec = tp.policy("reduce:lucb")
     assert spec.policy.holes.keys() | spec.selection.holes.keys() == set(OF_REDUCE)

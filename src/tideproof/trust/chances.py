@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import groupby, pairwise, product
 from pathlib import Path
@@ -17,16 +16,15 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tideproof.checks import whole
 from tideproof.core.arrays import Floats
 from tideproof.draw.reliability import Curve, draw_reliability
 from tideproof.kernels import fixed_effects
 from tideproof.lab.engines.cpu import compiled_loop, run_loop
-from tideproof.lab.executors import cores, processes
 from tideproof.lab.intervals import binomial
 from tideproof.policies.registry import as_policy
 from tideproof.stats.prior import Prior, checked_prior, p_best
 from tideproof.table import Table
+from tideproof.trust.chunks import in_chunks
 from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.words import counted
 from tideproof.worlds import World
@@ -107,14 +105,8 @@ def played(
     workers: int | None = None,
 ) -> Iterator[list[Row]]:
     """Play so many runs of every cell; one worker a core unless told, with the same numbers for any."""
-    whole("runs", runs, 1)
-    count = cores() if workers is None else whole("workers", workers, 1)
-    parts = [(first, min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
-    tasks = [(cell, *part) for cell in what for part in parts]
-    with processes(count) if count > 1 else nullcontext() as pool:
-        found = (map if pool is None else pool.map)(partial(_play, seed, prior), tasks)
-        for cell in what:
-            yield bins(cell, np.concatenate([next(found) for _ in parts]))
+    for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
+        yield bins(cell, np.concatenate(parts))
 
 
 def _play(seed: int, prior: Prior, task: tuple[Cell, int, int]) -> Floats:

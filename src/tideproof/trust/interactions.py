@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.checks import whole
 from tideproof.core.arrays import Ints
 from tideproof.estimate.fitted import Fit
 from tideproof.frames import cells_from_arrays
 from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
-from tideproof.lab.executors import cores, processes
 from tideproof.lab.intervals import binomial
 from tideproof.policies.registry import as_policy
 from tideproof.stats.cells import Cells
 from tideproof.table import Table
+from tideproof.trust.chunks import in_chunks
 from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.words import counted
 from tideproof.worlds import World
@@ -92,16 +90,10 @@ def played(
     what: Sequence[Cell], runs: int, seed: int = 0, workers: int | None = None, variance: Any = "interaction"
 ) -> Iterator[list[Row]]:
     """Play so many runs of each cell; the same numbers for any number of workers."""
-    whole("runs", runs, 1)
-    count = cores() if workers is None else whole("workers", workers, 1)
-    parts = [(first, min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
-    tasks = [(cell, *part) for cell in what for part in parts]
-    with processes(count) if count > 1 else nullcontext() as pool:
-        found = (map if pool is None else pool.map)(partial(_play, seed, variance), tasks)
-        for cell in what:
-            total = np.sum([next(found) for _ in parts], axis=0)
-            pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
-            yield [Row(cell, pair, *total[i].tolist()) for i, pair in enumerate(pairs)]
+    for cell, parts in in_chunks(partial(_play, seed, variance), what, runs, workers, _CHUNK):
+        total = np.sum(parts, axis=0)
+        pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
+        yield [Row(cell, pair, *total[i].tolist()) for i, pair in enumerate(pairs)]
 
 
 def _play(seed: int, variance: Any, task: tuple[Cell, int, int]) -> Ints:

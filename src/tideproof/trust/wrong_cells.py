@@ -9,7 +9,6 @@ cannot be seen later.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -17,17 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.checks import whole
 from tideproof.core.arrays import Ints
 from tideproof.frames import cells_from_arrays
 from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
-from tideproof.lab.executors import cores, processes
 from tideproof.lab.intervals import binomial
 from tideproof.policies.registry import as_policy
 from tideproof.stats.cells import Cells
 from tideproof.stats.robust_cells import keep
 from tideproof.stats.solve import solve
 from tideproof.table import Table
+from tideproof.trust.chunks import in_chunks
 from tideproof.trust.part import Asked, Part, columns
 from tideproof.worlds import Outliers, World, mdm, slippage
 
@@ -108,14 +106,8 @@ def cells() -> list[Cell]:
 
 def played(what: Sequence[Cell], runs: int, seed: int = 0, workers: int | None = None) -> Iterator[list[Row]]:
     """Play so many runs of each cell; the same numbers for any number of workers."""
-    whole("runs", runs, 1)
-    count = cores() if workers is None else whole("workers", workers, 1)
-    parts = [(first, min(first + _CHUNK, runs)) for first in range(0, runs, _CHUNK)]
-    tasks = [(cell, *part) for cell in what for part in parts]
-    with processes(count) if count > 1 else nullcontext() as pool:
-        found = (map if pool is None else pool.map)(partial(_play, seed), tasks)
-        for cell in what:
-            yield [Row(cell, *np.sum([next(found) for _ in parts], axis=0).tolist())]
+    for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
+        yield [Row(cell, *np.sum(parts, axis=0).tolist())]
 
 
 def _play(seed: int, task: tuple[Cell, int, int]) -> Ints:

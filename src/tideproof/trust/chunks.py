@@ -1,0 +1,34 @@
+"""Runs of cells in chunks, side by side in processes, with the same numbers for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import TypeVar
+
+from tideproof.checks import whole
+from tideproof.lab.executors import cores, processes
+
+Cell = TypeVar("Cell")
+Found = TypeVar("Found")
+
+
+def in_chunks(
+    play: Callable[[tuple[Cell, int, int]], Found],
+    cells: Sequence[Cell],
+    runs: int,
+    workers: int | None,
+    size: int,
+) -> Iterator[tuple[Cell, list[Found]]]:
+    """Yield each cell with what `play` made of its runs, from the first number up to the last, in chunks.
+
+    One worker a core unless told.
+    """
+    whole("runs", runs, 1)
+    count = cores() if workers is None else whole("workers", workers, 1)
+    parts = [(first, min(first + size, runs)) for first in range(0, runs, size)]
+    tasks = [(cell, *part) for cell in cells for part in parts]
+    with processes(count) if count > 1 else nullcontext() as pool:
+        found = (map if pool is None else pool.map)(play, tasks)
+        for cell in cells:
+            yield cell, [next(found) for _ in parts]
