@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.optimize import brentq
+from scipy.stats import multivariate_normal, norm
 
 import tideproof as tp
-from tideproof.plans.even import even_budget, even_error
+from tideproof.plans.even import even_budget, even_error, named_budget
 from tideproof.plans.question import ask
+from tideproof.trust.named import not_named
 
 
 @pytest.mark.parametrize(("arms", "pulls", "rates"), [(3, 90, None), (6, 400, None), (4, 2000, (0.1, 0.13))])
@@ -35,3 +37,29 @@ def test_the_formula_is_near_to_what_is_played(arms, length):
     share = float(study.pics("round-robin+ols")[0])
     assert share == pytest.approx(even_error(question, budget), abs=0.01 + 5.0 * np.sqrt(0.09 / 4000))
     assert even_error(question, budget) <= 0.1 < even_error(question, budget - 1)
+
+
+@pytest.mark.parametrize("arms", [3, 7])
+def test_the_power_is_the_integral_with_dunnett_s_bar(arms):
+    """As SciPy has both: the multivariate normal for the bar, quadrature of densities for the power."""
+    question = ask(arms=arms, gap=0.01, lengths=10**7)
+    pulls = named_budget(question)
+    shape = np.full((arms - 1, arms - 1), 0.5) + 0.5 * np.eye(arms - 1)
+    below = multivariate_normal(np.zeros(arms - 1), shape, seed=1)
+    bar = brentq(lambda d: below.cdf(np.full(arms - 1, d)) - 0.95, 1.5, 3.5, xtol=1e-4)
+    se = np.sqrt(arms / pulls)
+    power, _ = quad(
+        lambda x: norm.pdf(x) * norm.cdf((0.01 + se * x) / se - bar * np.sqrt(2.0)) ** (arms - 1), -9.0, 9.0
+    )
+    assert power == pytest.approx(0.8, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("arms", "length", "gap", "rate"), [(2, 50, 0.5, None), (4, 3, 0.8, None), (3, 500, None, 0.2)]
+)
+def test_the_winner_is_named_as_often_as_is_said(arms, length, gap, rate):
+    """120 logs each; five sigma, and two points for the formula: a false alarm in a million."""
+    question = ask(arms=arms, gap=gap, rate=rate, lift=0.3 if rate else None, lengths=length)
+    means = np.array([rate] * (arms - 1) + [1.3 * rate] if rate else [0.0] * (arms - 1) + [gap])
+    missed = not_named(means, rate is not None, length, named_budget(question), 0.95, 120, 1)
+    assert missed / 120 == pytest.approx(0.2, abs=0.02 + 5.0 * np.sqrt(0.16 / 120))

@@ -40,13 +40,17 @@ def test_it_says_so_in_a_sentence_and_a_table(found):
     assert "in at most 10 % of runs" in found.sentence
     assert "stops when 90 % sure" in found.sentence
     assert "\n" not in found.sentence
-    assert repr(found) == f"{found.sentence}\n{found.table!r}"
+    assert repr(found) == f"{found.sentence}\n{found.power}\n{found.table!r}"
     assert found.table["way"] == ["contrast", "even split", "stops when sure", "stops when proven"]
     assert found.table["pulls"][0] == found.budget
     assert found.table["environments"][0] == math.ceil(found.budget / 20)
     for row in found.table:
         assert row["low"] <= row["wrong"] <= row["high"]
     assert found.to_dict()["budget"] == found.budget
+    assert found.power == (
+        f"For analyze to name the winner in 80 % of tests, an even split needs about {found.named:,} pulls "
+        f"({math.ceil(found.named / 20)} environments), by a formula."
+    )
 
 
 def test_the_curve_has_every_budget_that_was_played(found):

@@ -111,6 +111,7 @@ def show(console: Console, found: Plan) -> None:
     from rich.text import Text
 
     console.print(Text(printable(found.sentence)))
+    console.print(Text(found.power))
     console.print()
     for table in _ways(found, console.width):
         console.print(table)

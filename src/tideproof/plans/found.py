@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideproof.lab.intervals import binomial
+from tideproof.plans.even import POWER
 from tideproof.plans.play import Budget
 from tideproof.plans.question import Question
 from tideproof.plans.search import Count, curve
@@ -32,6 +33,7 @@ class Plan:
     question : what was asked, in units of the noise.
     contrast, even : the budgets that keep the error, with what was counted.
     sure, proven : runs that stop when they are sure, by either rule; the second is None of more than 12 arms.
+    named : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a formula.
     curve : error against budget, one row for each budget that was played.
     asked : the question in words.
     """
@@ -41,6 +43,7 @@ class Plan:
     even: Budget
     sure: Sure
     proven: Sure | None
+    named: int
     curve: Table
     asked: str = field(default="", compare=False)
 
@@ -68,6 +71,14 @@ class Plan:
             f"{self.asked}: {self.budget:,} pulls ({lasting}) let contrast select a wrong one in at most "
             f"{error:g} % of runs; an even split needs {self.even_split:,}; a run that stops when "
             f"{100.0 - error:g} % sure takes {self.sure.mean:,} on average, {last}."
+        )
+
+    @property
+    def power(self) -> str:
+        """What people who plan a test by its power ask for."""
+        return (
+            f"For analyze to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
+            f"{self.named:,} pulls ({counted(self.environments(self.named), 'environment')}), by a formula."
         )
 
     @property
@@ -112,6 +123,8 @@ class Plan:
             "sentence": self.sentence,
             "budget": self.budget,
             "even_split": self.even_split,
+            "power": self.power,
+            "named": self.named,
             "sure": vars(self.sure),
             "proven": None if self.proven is None else vars(self.proven),
             "ways": self.table.to_dicts(),
@@ -119,10 +132,10 @@ class Plan:
         }
 
     def __repr__(self) -> str:
-        return f"{self.sentence}\n{self.table!r}"
+        return f"{self.sentence}\n{self.power}\n{self.table!r}"
 
     def _repr_html_(self) -> str:
-        return as_html(self.sentence, self.table)
+        return as_html(f"{self.sentence} {self.power}", self.table)
 
 
 def curve_table(block: int, played: dict[str, list[Count]]) -> Table:

@@ -10,10 +10,10 @@ from typing import Any
 
 from tideproof.checks import whole
 from tideproof.errors import MissingExtra
-from tideproof.plans.even import even_budget
+from tideproof.plans.even import even_budget, named_budget
 from tideproof.plans.found import CONTRAST, EVEN, Plan, curve_table
 from tideproof.plans.pilot import Pilot, pilot_of
-from tideproof.plans.play import Lab
+from tideproof.plans.play import Lab, rounded_up
 from tideproof.plans.question import Question, ask
 from tideproof.plans.stopping import MOST_PROVEN, Sure, stop_when_sure, usual_runs
 from tideproof.policies.registry import policy
@@ -70,7 +70,8 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
     show(95.0)
     coarse = max(block, round(guess / (_PROOF_STEPS * question.arms)))
     proven = stopping("proven", coarse) if question.arms <= MOST_PROVEN else None
-    return Plan(question, ours_budget, even, sure, proven, curve_table(block, {CONTRAST: ours, EVEN: theirs}))
+    curve = curve_table(block, {CONTRAST: ours, EVEN: theirs})
+    return Plan(question, ours_budget, even, sure, proven, rounded_up(named_budget(question)), curve)
 
 
 def _runs(arms: int, steps: float) -> int:

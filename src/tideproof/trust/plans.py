@@ -1,4 +1,4 @@
-"""Budgets that `tideproof plan` promised, played pull by pull: how often a wrong arm is selected.
+"""Budgets that `tideproof plan` promised, played pull by pull: how often one is wrong, or nobody is named.
 
 The worlds are not those that `plan` plays: shifts hit all arms, conversions are 0 or 1 on days that multiply
 rates, and nothing is played in blocks.
@@ -13,13 +13,17 @@ import numpy as np
 
 from tideproof.lab.intervals import binomial
 from tideproof.lab.simulate import simulate
+from tideproof.plans.even import POWER
 from tideproof.plans.plan import plan
 from tideproof.policies.registry import policy
+from tideproof.trust.named import DAYS, not_named
 from tideproof.trust.part import Asked, Part, columns, percent
 from tideproof.worlds import Uniform, World
 
-_DAYS = Uniform(-0.3, 0.3)  # how days multiply rates, as a logarithm
+_DAYS = Uniform(-DAYS, DAYS)  # how days multiply rates, as a logarithm
 _HIGHEST = 0.8  # a rate that days may lead to
+_LOGS = 25  # runs for one log that is fitted: that takes longer
+NAMED = "analyze names it"
 
 
 class Setting(NamedTuple):
@@ -84,10 +88,10 @@ class Kept(NamedTuple):
     Attributes
     ----------
     setting : in words.
-    way : "contrast" or "even split".
-    promised : the error allowed.
+    way : "contrast", "even split", or "analyze names it" after an even split.
+    promised : the error allowed; of the last way, how often it may name nobody.
     budget : the pulls that should be enough.
-    runs, wrong : how many were played, and how many of them selected a wrong arm.
+    runs, wrong : how many were played, and how many of them selected a wrong arm, or did not name the best.
     error, low, high : that share, with exact 95 % limits.
     kept : whether the error allowed is not below these limits.
     """
@@ -135,19 +139,22 @@ def play(
         ):
             # seeds of plans are small
             study = simulate(setting.world(), spec, budget, runs, 10**9 + seed + number, engine=engine)
-            wrong = study.errors(way)
-            low, high = (float(limit[0]) for limit in binomial(wrong, runs, 0.95))
-            share = int(wrong[0]) / runs
-            rows.append(
-                Kept(setting.name, way, error, budget, runs, int(wrong[0]), share, low, high, low <= error)
-            )
+            rows.append(_counted(setting, way, error, budget, runs, int(study.errors(way)[0])))
+        logs, means, level = max(1, runs // _LOGS), np.array(setting.world().means), 1.0 - error
+        missed = not_named(means, rate is not None, length, found.named, level, logs, seed + number)
+        rows.append(_counted(setting, NAMED, 1.0 - POWER, found.named, logs, missed))
         yield rows
+
+
+def _counted(setting: Setting, way: str, promised: float, budget: int, runs: int, wrong: int) -> Kept:
+    low, high = (float(limit[0]) for limit in binomial(np.array([wrong]), runs, 0.95))
+    return Kept(setting.name, way, promised, budget, runs, wrong, wrong / runs, low, high, low <= promised)
 
 
 def said(rows: Sequence[Kept]) -> list[str]:
     """Return a line for each promise."""
     return [
-        f"{row.setting}: {row.way} {row.budget:,} pulls, wrong in "
+        f"{row.setting}: {row.way} {row.budget:,} pulls, {'not ' if row.way == NAMED else 'wrong '}in "
         f"{percent(row.error, (row.low, row.high))}{'' if row.kept else ' !'}"
         for row in rows
     ]
