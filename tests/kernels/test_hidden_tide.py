@@ -10,14 +10,20 @@ from tideproof.kernels.fixed_effects import connected, freedom, sigma2
 from tideproof.kernels.hidden_tide import HiddenTide, observe, observe_labelled, place, pull_here
 from tideproof.kernels.slot import Slot
 from tideproof.kernels.tide_paths import (
-    PATHS,
+    AGES,
+    EACH,
+    KINDS,
+    NEVER,
+    SLOPE,
     Paths,
     begin,
     follow,
+    grow_older,
     judge,
     look_ahead,
     look_first,
     restart,
+    rise,
 )
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
@@ -45,15 +51,20 @@ class Path:
         self.freedom += n - 1
 
 
-def generalised(arm, reward, steps, arms):
+def walk(steps):
+    """Return the covariance of a random walk with these variances of its steps."""
+    tide = np.cumsum(steps)
+    return np.minimum.outer(tide, tide)
+
+
+def generalised(arm, reward, tide, arms):
     """Return contrasts of all seen arms to the first, their covariance and the residual sum of squares.
 
-    Of y = mu_arm + tide + noise, the tide a random walk with these variances of its steps.
+    Of y = mu_arm + tide + noise, the tide with this covariance.
     """
     seen = np.unique(arm)
     X = (arm[:, None] == seen).astype(float)
-    tide = np.cumsum(steps)
-    weight = np.linalg.inv(np.eye(arm.size) + np.minimum.outer(tide, tide))
+    weight = np.linalg.inv(np.eye(arm.size) + tide)
     covariance = np.linalg.inv(X.T @ weight @ X)
     beta = covariance @ X.T @ weight @ reward
     gap = reward - X @ beta
@@ -70,12 +81,75 @@ def test_told_jumps_are_generalised_least_squares_after_every_reward(drift, jump
     steps[0] = 0.0
     for t in range(size):
         path.tell(arm[t], reward[t], drift if t else 0.0, steps[t] - drift if t else 0.0)
-        seen, contrasts, covariance, rss = generalised(arm[: t + 1], reward[: t + 1], steps[: t + 1], ARMS)
+        seen, contrasts, covariance, rss = generalised(
+            arm[: t + 1], reward[: t + 1], walk(steps[: t + 1]), ARMS
+        )
         level, C = path.paths.level[0][seen], path.paths.C[0][np.ix_(seen, seen)]
         D = np.eye(seen.size)[1:] - np.eye(seen.size)[0]
         np.testing.assert_allclose(D @ level, contrasts, **CLOSE)
         np.testing.assert_allclose(D @ C @ D.T, covariance, **CLOSE)
         np.testing.assert_allclose(path.paths.rss[0], rss, **CLOSE)
+
+
+@pytest.mark.parametrize(("first", "bend", "jump"), [(0.07, 0.01, 0.0), (3.0, 0.2, 40.0)])
+def test_a_slope_is_generalised_least_squares_after_every_reward(first, bend, jump):
+    """The tide moves by the slope before it, which is a random walk."""
+    random = np.random.default_rng(14)
+    path, size = Path(), 60
+    path.paths.steep[0] = first
+    arm, reward = random.integers(ARMS, size=size), 7.0 * random.normal(size=size)
+    steps = jump * (random.random(size) < 0.3)
+    steps[0] = 0.0
+    rises = np.tri(size, k=-1)  # the tide of a pull is the sum of all slopes before it
+    tide = rises @ walk(np.append(first, np.full(size - 1, bend))) @ rises.T + walk(steps)
+    for t in range(size):
+        if t:
+            rise(path.paths, 0, bend)
+        path.tell(arm[t], reward[t], 0.0, steps[t])
+        now = slice(t + 1)
+        seen, contrasts, covariance, rss = generalised(arm[now], reward[now], tide[now, now], ARMS)
+        level, C = path.paths.level[0][seen], path.paths.C[0][np.ix_(seen, seen)]
+        D = np.eye(seen.size)[1:] - np.eye(seen.size)[0]
+        np.testing.assert_allclose(D @ level, contrasts, **CLOSE)
+        np.testing.assert_allclose(D @ C @ D.T, covariance, **CLOSE)
+        np.testing.assert_allclose(path.paths.rss[0], rss, **CLOSE)
+
+
+def test_a_slope_begins_anew_after_a_jump_of_which_nothing_is_known():
+    path, kind = Path(2), 4 * EACH  # the first path of tides with a slope
+    paths = path.paths
+    for arm in (0, 1):
+        look_first(paths, kind, arm, 1, float(arm), 0.0)
+    for t in range(20):
+        rise(paths, kind, 0.01)
+        judge(paths, kind, t % 2, 1, 3.0 * t, t, 0.0, 0.0, 1.0)
+        follow(paths, kind, t % 2, t, 0.0)
+    assert paths.slope[kind] > 1.0
+    gap = paths.level[kind, 1] - paths.level[kind, 0]
+    restart(paths, kind, 0, 1, 1000.0)
+    assert paths.level[kind].tolist() == pytest.approx([1000.0, 1000.0 + gap])
+    assert (paths.slope[kind], paths.steep[kind]) == (0.0, SLOPE[4])
+    assert not paths.tilt[kind].any()
+
+
+def test_it_learns_how_long_the_tide_stays():
+    """Jumps come before every third pull: chances go to 0, 0 and 1 by age, and far beyond it to those of all."""
+    path, kind = Path(), EACH  # the first path of frequent jumps
+    for t in range(300):
+        path.paths.chance[kind] = float(t % 3 == 2)
+        path.paths.jumps[kind] += path.paths.chance[kind]
+        grow_older(path.paths, kind)
+    found = []
+    for age in range(AGES + 3):
+        path.paths.age[kind] = age
+        found.append(look_ahead(path.paths, kind, 300)[1])
+    of_all = 103.0 / 306.0
+    np.testing.assert_allclose(found[:2], 2.0 * of_all / 102.0)
+    assert found[2] == pytest.approx((100.0 + 2.0 * of_all) / 102.0)
+    assert found[3:] == pytest.approx([of_all] * (AGES))
+    path.paths.lasted[kind, 0] = 1e9
+    path.paths.age[kind] = 0
+    assert look_ahead(path.paths, kind, 300)[1] == NEVER
 
 
 def test_jumps_of_which_nothing_is_known_are_fixed_effects():
@@ -229,9 +303,19 @@ def test_a_kind_of_tide_whose_time_comes_later_is_found():
     arm = np.arange(900) % ARMS
     tide = np.where(np.arange(900) > 500, np.cumsum(0.5 * random.normal(size=900)), 0.0)
     fit = hidden(arm, arm + tide + random.normal(size=900))
-    kinds = fit.paths.weight.reshape(-1, PATHS // 4).max(axis=1)
-    assert kinds[3] == 1.0
-    assert (fit.paths.weight > 0.0).sum() >= 4
+    kinds = fit.paths.weight.reshape(KINDS, EACH).max(axis=1)
+    assert kinds[3] == pytest.approx(1.0, rel=1e-15)
+    assert (kinds > 0.0).all()
+
+
+def test_a_wave_is_followed_by_its_slope():
+    random, time = np.random.default_rng(3), np.arange(300)
+    arm = np.concatenate([random.permutation(ARMS) for _ in range(75)])
+    tide = 3.0 * np.sin(2.0 * np.pi * time / 50)
+    fit = hidden(arm, arm + tide + random.normal(size=300))
+    assert fit.paths.weight.reshape(KINDS, EACH).max(axis=1).argmax() == 4
+    best = int(fit.paths.weight.argmax())
+    assert fit.paths.slope[best] == pytest.approx(3.0 * 2.0 * np.pi / 50, abs=0.3)
 
 
 def test_pulls_that_are_out_have_their_place():

@@ -121,8 +121,9 @@ def test_no_tide_costs_little():
 
 def test_both_knows_of_jumps_and_of_drift():
     """Pairs, where the hidden tide is hardest; and a wave inside of environments, which labels do not show."""
-    both, hidden = pics(tp.mdm(5, "worst-case"), "both:contrast", "hidden:contrast")
-    assert differ(both, hidden, 1500)
+    pairs = tp.mdm(5, "worst-case")
+    both, hidden = pics(pairs, "both:contrast", "hidden:contrast", replications=15_000)
+    assert differ(both, hidden, 15_000)
     assert both < hidden
     both, labels = pics(replace(tp.mdm(5), drift=tp.Sinusoid(3.0, 50)), "both:contrast", "contrast")
     assert differ(both, labels, 1500)

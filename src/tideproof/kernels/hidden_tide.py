@@ -17,8 +17,10 @@ from tideproof.core.link import kernel
 from tideproof.kernels.choose import LOWEST
 from tideproof.kernels.fixed_effects import freedom
 from tideproof.kernels.tide_paths import (
+    BEND,
     DRIFT,
     EACH,
+    HABIT,
     KINDS,
     LARGEST,
     PATHS,
@@ -27,16 +29,18 @@ from tideproof.kernels.tide_paths import (
     begin,
     copy_path,
     follow,
+    grow_older,
     judge,
     look_ahead,
     look_first,
     restart,
+    rise,
 )
 
-DOUBT = 1e-2  # the least part of a kind's best path that is worth a path of its own
-LEAST = 1e-3  # ... that is followed any longer
+DOUBT = 1e-3  # the least part of a kind's best path that is worth a path of its own
+LEAST = 1e-4  # ... that is followed any longer
 FLOOR = 1e-26  # no kind becomes less likely, so that one whose time comes later is found
-QUIET = 1e-6  # a kind that is less likely has one path only
+QUIET = 1e-4  # a kind that is less likely has one path only
 HEARD = 1e-3  # paths that are less likely are not heard
 
 
@@ -95,8 +99,12 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
         begin(paths)
         slot.first[0] = 1
         fit.environments[0] = 1
-    elif fresh:
-        fit.joins[0] += 1
+    else:
+        if fresh:
+            fit.joins[0] += 1
+        for f in range(PATHS):
+            if paths.weight[f] > 0.0 and BEND[f // EACH] > 0.0:
+                rise(paths, f, BEND[f // EACH])
     if fresh:
         fit.group[arm] = 1
         for f in range(PATHS):
@@ -115,6 +123,8 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
                 follow(paths, f, arm, nu, DRIFT[f // EACH])
+                if HABIT[f // EACH] > 0.0:
+                    grow_older(paths, f)
         nu += 1
     if n > 1:
         _take_squares(paths, n, squares, nu)
@@ -176,6 +186,7 @@ def _weigh_anew(weight):
     top = 0.0
     for f in range(PATHS):
         top = max(top, weight[f])
+    scale = 1.0 / top
     for kind in range(KINDS):
         best = kind * EACH
         for f in range(best + 1, kind * EACH + EACH):
@@ -184,7 +195,7 @@ def _weigh_anew(weight):
         weight[best] = max(weight[best], FLOOR * top)
         least = max(LEAST * weight[best], QUIET * top)
         for f in range(kind * EACH, kind * EACH + EACH):
-            weight[f] = weight[f] / top if weight[f] >= least or f == best else 0.0
+            weight[f] = weight[f] * scale if weight[f] >= least or f == best else 0.0
 
 
 @kernel

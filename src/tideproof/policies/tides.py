@@ -68,7 +68,7 @@ TIDES = {
 INTERACTIONS: dict[Any, tuple[str, int, float]] = {  # prefix, how many variances, log odds of none
     False: ("", 1, 0.0),
     True: ("interaction:", MOST, -1e9),
-    "auto": ("auto:", MOST, 1.0),
+    "auto": ("auto:", MOST, 3.0),
 }
 NOISES = {"common": "", "by-arm": "by-arm:"}
 

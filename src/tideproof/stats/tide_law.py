@@ -20,7 +20,7 @@ from tideproof.core.arrays import Floats
 from tideproof.core.link import Kernel
 from tideproof.errors import MissingExtra
 from tideproof.kernels.tide_log import LAG, Kept, Rows, follow_log
-from tideproof.kernels.tide_paths import Paths
+from tideproof.kernels.tide_paths import AGES, Paths
 
 DRIFTS = (0.0, 3e-4, 3e-3, 0.02, 0.1, 0.4)
 CHANCES = (0.004, 0.02, 0.08, 0.3)
@@ -177,14 +177,9 @@ def empty_kept(rows: int, count: int) -> Kept:
 
 
 def _empty(arms: int, count: int) -> Paths:
-    return Paths._make(
-        [
-            np.zeros((count, arms)),
-            np.zeros((count, arms, arms)),
-            *(np.zeros(count) for _ in Paths._fields[2:-1]),
-            np.zeros(arms),
-        ]
-    )
+    sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
+    shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
+    return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
 
 
 def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
