@@ -4,7 +4,7 @@
 
 Five and ten arms, both configurations, environments of 5 to 50 pulls, 40 and 100 pulls an arm, omega of 0.5 and 1
 sigma: errors relative to today's `contrast` (paired), and to one that is told omega. With `--picture`: PICS against
-omega. With `--outliers`: 5 % of cells off by 20 sigmas, and `robust:contrast`.
+omega. With `--outliers`: 5 % of cells off by 20 sigmas, `robust:contrast`, and one that is told which.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from told_cells import told_cells
 
 import tideproof as tp
 from tideproof.core.link import kernel
@@ -48,14 +49,16 @@ def told_omega(omega):
     return tp.policy(replace(tp.policy(POLICY).policy, name="told", tide=name), label="told")
 
 
-def table(replications, oracle):
+def table(replications, oracle, engine):
     logs = []
     for make in (tp.mdm, tp.slippage):
         for arms in (5, 10):
             for omega in (0.5, 1.0):
                 world = replace(make(arms), lengths=LENGTHS, interaction=omega)
                 policies = ["contrast", POLICY, *([told_omega(omega)] if oracle else [])]
-                study = tp.simulate(world, policies, [40 * arms, 100 * arms], replications, SEED)
+                study = tp.simulate(
+                    world, policies, [40 * arms, 100 * arms], replications, SEED, engine=engine
+                )
                 ratio = study.ratio(POLICY, "contrast", 0.998)
                 told = study.ratio("told", "contrast").estimate if oracle else [np.nan, np.nan]
                 for b, budget in enumerate(study.budgets):
@@ -70,18 +73,20 @@ def table(replications, oracle):
     print(f"geometric mean {ours:.3f}, with omega told {told:.3f}")
 
 
-def outliers(replications):
+def outliers(replications, engine):
+    """Print PICS without wrong cells and with them; the last line is told which are, by their size."""
     for make in (tp.mdm, tp.slippage):
         world = make(5)
-        wrong = replace(world, outliers=tp.Outliers(0.05, 20.0))
-        for policy in ("contrast", "robust:contrast"):
-            clean, off = (
-                tp.simulate(w, [policy], [200], replications, SEED).pics(policy)[0] for w in (world, wrong)
-            )
-            print(f"| {make.__name__} | {policy} | {clean:.5f} | {off:.5f} |", flush=True)
+        for policy, size in (("contrast", 20.0), ("robust:contrast", 20.0), (told_cells(), 1e6)):
+            wrong = replace(world, outliers=tp.Outliers(0.05, size))
+            studies = [
+                tp.simulate(w, [policy], [200], replications, SEED, engine=engine) for w in (world, wrong)
+            ]
+            clean, off = (study.pics(study.policies[0])[0] for study in studies)
+            print(f"| {make.__name__} | {studies[0].policies[0]} | {clean:.5f} | {off:.5f} |", flush=True)
 
 
-def picture(replications, path):
+def picture(replications, path, engine):
     found = {label: [] for label in LINES}
     for omega in OMEGAS:
         study = tp.simulate(
@@ -90,6 +95,7 @@ def picture(replications, path):
             [500],
             replications,
             SEED,
+            engine=engine,
         )
         for label in LINES:
             found[label].append(float(study.pics(label)[0]))
@@ -124,10 +130,11 @@ if __name__ == "__main__":
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--outliers", action="store_true")
     parser.add_argument("--no-oracle", action="store_true")
+    parser.add_argument("--engine", default="auto")
     given = parser.parse_args()
     if given.outliers:
-        outliers(given.replications)
+        outliers(given.replications, given.engine)
     elif given.picture:
-        picture(given.replications, given.picture)
+        picture(given.replications, given.picture, given.engine)
     else:
-        table(given.replications, not given.no_oracle)
+        table(given.replications, not given.no_oracle, given.engine)

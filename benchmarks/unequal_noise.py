@@ -4,12 +4,15 @@
 
 Five and ten arms, both configurations, four scenarios, 40 pulls an arm; one arm, the best or the second, or every
 second arm, the best among them or not, has three times the noise of the others. Errors relative to today's
-`contrast` (paired), and to one that is told the variances. `--equal` plays the panels of contrast.py.
+`contrast` (paired), and to one that is told the variances. `--equal` plays the cells of contrast.py, `--policy` in them.
 """
 
 import argparse
+import csv
+import time
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +29,7 @@ PATTERNS = {
     "others": slice(-2, None, -2),
 }
 SEED = 24
+CELLS = Path(__file__).parent.parent / "docs/contrast/cells.csv"
 
 
 @cache
@@ -59,11 +63,11 @@ def cells():
                     yield make.__name__, arms, scenario, pattern, world
 
 
-def unequal(replications, oracle):
+def unequal(replications, oracle, engine):
     rows = []
     for name, arms, scenario, pattern, world in cells():
         policies = ["contrast", POLICY, *([told_variances(world.sigma)] if oracle else [])]
-        study = tp.simulate(world, policies, [40 * arms], replications, SEED)
+        study = tp.simulate(world, policies, [40 * arms], replications, SEED, engine=engine)
         ratio = study.ratio(POLICY, "contrast", 0.998)
         rest = float(study.ratio("told", "contrast").estimate[0]) if oracle else np.nan
         rows.append((pattern, float(ratio.estimate[0]), rest))
@@ -78,23 +82,42 @@ def unequal(replications, oracle):
         print(f"{chosen or 'all'}: geometric mean {ours:.3f}, with variances told {told:.3f}")
 
 
-def equal(policy, replications):
-    """Print the geometric mean over the cells of contrast.py, errors relative to `contrast`."""
-    from contrast import BUDGETS, HIGH, LOW, panels
-
+def equal(policy, replications, engine):
+    """Print errors relative to `contrast` in the cells of contrast.py, and their geometric mean."""
+    with CELLS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
     logs = []
-    for _name, arms, _scenario, world, _ in panels():
-        rough = tp.simulate(world, ["linlucb"], BUDGETS[arms], max(replications // 5, 1000), SEED + 1).pics(
-            "linlucb"
+    for row in rows:
+        name, arms, scenario, budget = (row[key] for key in ("configuration", "arms", "scenario", "budget"))
+        world = getattr(tp, name)(int(arms), scenario)
+        study = tp.simulate(world, ["contrast", policy], [int(budget)], replications, SEED, engine=engine)
+        ratio = study.ratio(policy, "contrast", 0.998)
+        logs.append(np.log(ratio.estimate[0]))
+        print(
+            f"| {name} | {arms} | {scenario} | {budget} | {study.errors('contrast')[0]} | "
+            f"{study.errors(policy)[0]} | {ratio.estimate[0]:.3f} | {ratio.low[0]:.3f} |",
+            flush=True,
         )
-        budgets = [b for b, p in zip(BUDGETS[arms], rough, strict=True) if LOW <= p <= HIGH]
-        if budgets:
-            study = tp.simulate(world, ["contrast", policy], budgets, replications, SEED)
-            logs += np.log(study.ratio(policy, "contrast").estimate).tolist()
     print(
         f"{policy}, equal noise and no interaction: {len(logs)} cells, geometric mean {np.exp(np.mean(logs)):.4f}, "
         f"worst {np.exp(max(logs)):.3f}"
     )
+
+
+def steps(rounds, replications=2000):
+    """Print the CPU time of a step relative to `contrast`: the least of so many rounds, in turns."""
+    policies = ["contrast", "auto:contrast", POLICY, "by-arm:auto:contrast", "robust:contrast"]
+    for arms in (5, 10):
+        world, least = tp.slippage(arms), dict.fromkeys(policies, np.inf)
+        for turn in range(rounds + 1):
+            for policy in policies:
+                start = time.process_time()
+                tp.simulate(world, [policy], [40 * arms], replications, SEED, engine="cpu")
+                if turn > 0:  # the first compiles
+                    least[policy] = min(least[policy], time.process_time() - start)
+        for policy, seconds in least.items():
+            each = 1e9 * seconds / (replications * 40 * arms)
+            print(f"| {arms} | {policy} | {each:.0f} ns | {seconds / least['contrast']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
@@ -102,9 +125,13 @@ if __name__ == "__main__":
     parser.add_argument("--replications", type=int, default=2000)
     parser.add_argument("--equal", action="store_true", help="the 65 cells of contrast.py instead")
     parser.add_argument("--policy", default=POLICY, help="for --equal")
+    parser.add_argument("--steps", type=int, metavar="ROUNDS", help="what a step costs; NUMBA_NUM_THREADS=1")
     parser.add_argument("--no-oracle", action="store_true")
+    parser.add_argument("--engine", default="auto")
     given = parser.parse_args()
-    if given.equal:
-        equal(given.policy, given.replications)
+    if given.steps:
+        steps(given.steps)
+    elif given.equal:
+        equal(given.policy, given.replications, given.engine)
     else:
-        unequal(given.replications, not given.no_oracle)
+        unequal(given.replications, not given.no_oracle, given.engine)

@@ -190,6 +190,13 @@ def test_equal_noise_is_found_equal():
     assert np.abs(np.log([learn((2.0,) * ARMS, 10, 400, seed) for seed in range(10)])).mean() < 0.15
 
 
+def test_a_few_pulls_do_not_make_an_arm_quiet():
+    """An arm that looks quiet early is not looked at again, so doubt must outlast six pulls of each."""
+    found = np.abs(np.log([learn((2.0,) * ARMS, 10, 24, seed) for seed in range(40)]))
+    assert found.max() < np.log(1.5)
+    assert found.mean() < 0.05
+
+
 def test_one_reward_far_off_does_not_break_it():
     cells = Cells(by_arm=True)
     for arm, environment, rewards in design(1, batch=1):

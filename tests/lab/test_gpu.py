@@ -29,7 +29,9 @@ pytest.importorskip("numba")
 
 SPECS = [*policy_names(), "round-robin+ols", "p1+ips", "reduce:lucb", "reduce:successive-rejects"]
 SPECS += ["hidden:contrast", "hidden:reduce:lucb"]
-HALVES = [SPECS[::2], SPECS[1::2]]
+UNEVEN = ["by-arm:auto:contrast", "robust:contrast"]
+HALVES = [SPECS[::2], [*SPECS[1::2], *UNEVEN]]
+SPECS += UNEVEN
 SIMULATED = """
 import sys
 import numpy as np

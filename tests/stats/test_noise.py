@@ -113,6 +113,40 @@ def test_weighted_estimates_are_those_of_statsmodels(by):
         assert row["shift"] == pytest.approx(c @ theirs.params, abs=CLOSE)
 
 
+def given_up(kept):
+    """Return a log in which arms 2 and 3 have so many rewards, where they have more."""
+    arm, environment, reward = log()
+    seen = np.array([np.count_nonzero(arm[:row] == arm[row]) for row in range(arm.size)])
+    wanted = (arm < 2) | (seen < np.array([0, 0, *kept])[arm])
+    return arm[wanted], environment[wanted], reward[wanted]
+
+
+@pytest.mark.parametrize(("kept", "together"), [((5, 5), [2, 3]), ((200, 4), [1, 3]), ((200, 200), [3])])
+def test_after_a_policy_arms_with_few_rewards_are_taken_together(kept, together):
+    """If they are too few even so, with the arm that has fewest of the others."""
+    import statsmodels.api as sm
+
+    arm, environment, reward = given_up(kept)
+    part, s2, freedom = weights_of(arm, environment, reward, "by-arm")
+    assert all(freedom[i] < 5 for i in (2, 3) if kept[i - 2] < 200)
+    s2[together] = (s2 * freedom)[together].sum() / freedom[together].sum()
+    _, place = np.unique(environment, return_inverse=True)
+    X = oracles.dummies(arm, place, 4, place.max() + 1)[:, 1:]
+    theirs = sm.WLS(reward, X, 1.0 / s2[part]).fit(method="qr", cov_type="fixed scale")
+    ours = Fit.from_arrays(arm, environment, reward, variance="by-arm", adaptive=True)
+    for i in range(1, 4):
+        assert ours.contrast(i, 0).estimate == pytest.approx(theirs.params[i - 1], abs=CLOSE)
+    assert ours.additivity().p is not None
+    assert ours.gaps(0, 1)["se"]
+    mixed = Fit.from_arrays(arm, environment, reward, variance="interaction+by-arm", adaptive=True)
+    assert mixed.interaction is not None
+    if len(together) == 1:
+        assert Fit.from_arrays(arm, environment, reward, variance="by-arm").best == ours.best
+        return
+    with pytest.raises(InputError, match="at least 5 degrees of freedom"):
+        Fit.from_arrays(arm, environment, reward, variance="by-arm")
+
+
 @pytest.mark.parametrize("by", ["by-arm", "by-environment"])
 def test_weighted_errors_are_kenward_and_rogers_in_dense_matrices(by):
     arm, environment, reward = log(by=by[3:])

@@ -58,7 +58,8 @@ class Fit:
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     adaptive
-        Whether an adaptive policy chose the pulls: limits of contrasts allow for it, nothing else does.
+        Whether an adaptive policy chose the pulls: limits of contrasts allow for it, nothing else does; and
+        noise by arm takes arms with too few rewards to tell together.
     level
         Coverage of the intervals.
     variance
@@ -120,7 +121,7 @@ class Fit:
             self._solution = solve(cells)
             self.choice = scale_for(cells, scale, self.variance)
             self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
-            self._on = on_scale(self.choice.name, cells, self._solution, self.variance)
+            self._on = on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)
         else:
             self.variance, self.choice = "common", tide.choice
             self.freedom, self._sigma = tide.freedom, tide.sigma
@@ -295,8 +296,11 @@ class Fit:
     @cached_property
     def _others(self) -> dict[Compared, Estimate]:
         """The estimates on other scales that the data do not speak against."""
-        rest = (scale for scale in self.choice.possible if scale != self.scale)
-        return {scale: on_scale(scale, self.cells, self._solution, self.variance).found for scale in rest}
+        rest = [scale for scale in self.choice.possible if scale != self.scale]
+        if not rest:
+            return {}  # as with a tide that is followed, which has no solution
+        asked = self.cells, self._solution, self.variance, self.adaptive
+        return {scale: on_scale(scale, *asked).found for scale in rest}
 
     @cached_property
     def _widest(self) -> Estimate:

@@ -121,7 +121,8 @@ def fit(
     cap
         Rewards above the quantile of this share of them all, such as 0.999, count as that quantile.
     adaptive
-        Whether a policy chose arms by the rewards before: limits of differences then allow for it.
+        Whether a policy chose arms by the rewards before: limits of differences then allow for it, and noise
+        by arm takes arms with too few rewards to tell together.
     robust
         "cells": an arm in an environment that is simply wrong (a logging bug, an outage), or a whole
         environment, is found by how far it lies from what the others say, and left out; `Fit.left_out` names

@@ -8,12 +8,15 @@ Which is wrong, though?
 * Of two cells that contradict each other the second is left out, until a third arm has been seen there:
   if it agrees with the one left out, they change places. Nothing is lost: one cell alone says nothing.
 * If what an arm was before is wrong, as after a first environment that was, it is left out wherever it
-  comes back, by the same amount. When that has happened in more environments than it was believed in,
-  all that was known of it is forgotten, and it begins anew. Until then policies read the worse of the two
-  stories.
-* An arm that nobody looks at again cannot be put right. So one that was believed in fewer than three
-  environments is shown as very uncertain in the next until it has been seen there; so are
-  all others where two cells contradict each other.
+  comes back, by the same amount. Arms are more alike than a wrong cell is like them: the story nearer to the
+  median of the other arms is believed, unless the other was told in more than three times as many
+  environments; the farther one only if it was told in two more. Where the story changes, all that was known
+  of the arm is forgotten, and it begins anew.
+* Before noise is known, nothing can be left out. If what was taken in until then does not fit together,
+  everything is forgotten at the first environment in which all arms were seen, which is believed.
+* An arm that nobody looks at again cannot be put right. So one that was believed in a single
+  environment, or that is far from the others and was believed in fewer than six, is shown as very uncertain
+  in the next until it has been seen there; so are all others where two cells contradict each other.
 
 Without outliers this is `fixed_effects`, but for those looks. In environments of two pulls
 nothing can be told, and nothing is left out.
@@ -26,12 +29,15 @@ from typing import NamedTuple
 from tideproof.core.access import add_at
 from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.link import kernel
-from tideproof.kernels.fixed_effects import together
+from tideproof.kernels.fixed_effects import freedom, together
 
 CUT2 = 25.0  # the square of how many standard errors are too many
 ENOUGH = 4  # degrees of freedom inside cells, below which nothing is left out
 UNSEEN = 400.0  # noise variances of an arm that was seen in fewer environments than
-OFTEN = 3  # of these
+OFTEN = 2  # of these, or, if it is far from the others,
+OFTEN_FAR = 6  # of these
+NEARER = 3  # environments that one with a nearer story outweighs
+FARTHER = 1  # environments by which a farther story must lead
 NEVER = 1e6  # noise variances of a pull that would be left out
 
 
@@ -48,6 +54,8 @@ class Doubt(NamedTuple):
     seen : (K,) environments in which each arm was believed, and others with it.
     P, mu : the fit, without what policies are shown of doubt.
     share : (K,) scratch.
+    middle : (1,) the median of estimates when the environment began.
+    misfit : (1,) squared residuals of rewards that were believed because noise was not known yet.
     """
 
     inside: Float1
@@ -60,6 +68,8 @@ class Doubt(NamedTuple):
     P: FloatKK
     mu: FloatK
     share: FloatK
+    middle: Float1
+    misfit: Float1
 
 
 class Robust(NamedTuple):
@@ -98,6 +108,7 @@ def observe(fit, slot, arm, n, mean, squares):
     if slot.size[0] == 0.0:
         fit.environments[0] += 1
         slot.epoch[0] = fit.environments[0]
+        doubt.middle[0] = _median(doubt.mu, -1)
     elif slot.weights[arm] != 0.0 or not _believed(fit, slot, arm, c, n, mean):
         fit.rss[0] += n * _noise(doubt)  # as much as of any other
         slot.weights[arm] = 1.0
@@ -106,6 +117,8 @@ def observe(fit, slot, arm, n, mean, squares):
         for k in range(slot.counts.size):  # who was left out when there was one other cell is judged now
             if slot.counts[k] > 0.0 and slot.weights[k] != 0.0:
                 _look_back(fit, slot, k, slot.counts[k], slot.means[k])
+    if doubt.misfit[0] > 0.0 and doubt.freedom[0] >= ENOUGH:
+        _begin_anew(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
     _read(fit, slot, arm)
 
 
@@ -237,6 +250,8 @@ def _take(fit, arm, other, residual, variance):
         for k in range(K):
             P[i, k] -= work[i] * work[k] / variance
     fit.rss[0] += step * residual
+    if fit.doubt.freedom[0] < ENOUGH:
+        fit.doubt.misfit[0] += step * residual
 
 
 @kernel
@@ -312,7 +327,9 @@ def _look_back(fit, slot, arm, count, mean):
         agrees = before > 0 and gap * gap <= CUT2 * noise * (spread + doubt.spread[arm])
         doubt.times[arm] = doubt.times[arm] + 1 if agrees else 1
     doubt.off[arm], doubt.spread[arm], doubt.where[arm] = residual, spread, here
-    if doubt.times[arm] > max(doubt.seen[arm], 1):
+    others, known = _median(doubt.mu, arm), doubt.seen[arm]
+    nearer = abs(doubt.mu[arm] + residual - others) < abs(doubt.mu[arm] - others)
+    if NEARER * doubt.times[arm] >= known if nearer else doubt.times[arm] > max(known, 1) + FARTHER:
         for i in range(K):
             doubt.P[arm, i] = 0.0
             doubt.P[i, arm] = 0.0
@@ -325,26 +342,65 @@ def _look_back(fit, slot, arm, count, mean):
 
 
 @kernel
-def _read(fit, slot, arm):
-    """Show policies the fit, and where there is doubt that one pull here would dispel.
+def _begin_anew(fit, slot, arm, count, mean):
+    """Once noise is known: if what was believed before does not fit together, believe this environment alone.
 
-    Where a pull would dispel it an arm is shown as very uncertain; one of which environments tell two stories
-    is read by the worse. See above.
+    Waits for one in which all arms are believed. `count` and `mean` are those of the cell of `arm`.
     """
+    doubt, K = fit.doubt, fit.mu.size
+    if doubt.misfit[0] <= CUT2 * _noise(doubt):
+        doubt.misfit[0] = 0.0
+        return
+    for i in range(K):
+        if slot.weights[i] != 0.0 or (i != arm and slot.counts[i] == 0.0):
+            return
+    doubt.misfit[0] = 0.0
+    for i in range(K):
+        for k in range(K):
+            doubt.P[i, k] = 0.0
+        doubt.P[i, i] = 1.0 / count if i == arm else 1.0 / slot.counts[i]
+        doubt.mu[i] = mean if i == arm else slot.means[i]
+        doubt.seen[i], doubt.times[i], doubt.where[i] = 1, 0, 0
+        fit.group[i] = 1
+    fit.joins[0] = K - 1
+    fit.rss[0] = _noise(doubt) * freedom(fit)
+
+
+@kernel
+def _median(mu, but):
+    """Return the median of the estimates, those of all arms but one (-1 for all)."""
+    K, low, high = mu.size, 0.0, 0.0
+    n = K if but < 0 else K - 1
+    for i in range(K):
+        below, same = 0, 0
+        for k in range(K):
+            if k != but:
+                below += 1 if mu[k] < mu[i] else 0
+                same += 1 if mu[k] == mu[i] else 0
+        if i != but and below <= (n - 1) // 2 < below + same:
+            low = mu[i]
+        if i != but and below <= n // 2 < below + same:
+            high = mu[i]
+    return 0.5 * (low + high)
+
+
+@kernel
+def _read(fit, slot, arm):
+    """Show policies the fit, and as very uncertain an arm of which one pull here would dispel doubt."""
     doubt, K = fit.doubt, fit.mu.size
     believed, left_out = 0, 0
     for k in range(K):
         if k == arm or slot.counts[k] > 0.0:
             believed += 1 if slot.weights[k] == 0.0 else 0
             left_out += 1 if slot.weights[k] != 0.0 else 0
-    torn = believed < 2 and left_out > 0
+    torn, noise = believed < 2 and left_out > 0, _noise(doubt)
     doubtful = fit.environments[0] > 1 and doubt.freedom[0] >= ENOUGH
     for i in range(K):
         fit.mu[i] = doubt.mu[i]
-        if doubt.where[i] > 0 and doubt.seen[i] < 2:
-            fit.mu[i] += min(doubt.off[i], 0.0)
         for k in range(K):
             fit.P[i, k] = doubt.P[i, k]
         unseen = i != arm and slot.counts[i] == 0.0
-        if unseen and doubtful and (torn or doubt.seen[i] < OFTEN):
+        far = doubt.mu[i] - doubt.middle[0]
+        often = OFTEN_FAR if far * far > CUT2 * noise * (1.0 + doubt.P[i, i]) else OFTEN
+        if unseen and doubtful and (torn or doubt.seen[i] < often):
             fit.P[i, i] += UNSEEN

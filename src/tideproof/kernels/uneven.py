@@ -39,7 +39,7 @@ MOST = 3
 RATIOS = (0.0, 0.25, 1.5)  # variances of the interaction: 0, 0.5 and 1.2 sigmas
 PRIOR = 2.0  # rewards that what is learned of an arm's noise is worth in advance
 SPREAD = 1.0  # variance of log v, where it is not 0
-UNEQUAL = 1.0  # log odds of that, in advance
+UNEQUAL = -1.0  # log odds of that, in advance
 WILD = 30.0  # no reward counts as farther off than the root of so many variances
 TINY = 1e-300
 
@@ -139,17 +139,18 @@ def pull_here(fit, slot, here):
     total, quadratic = 0.0, 0.0
     for i in range(K):
         here[i] = 0.0
-    for k in range(K):  # who asks may not write but to `here`, so weights are found twice
+    for k in range(K):
         if counts[k] != 0.0:
             h = counts[k] / (noise[k] + counts[k] * rho)
             total += h
+            quadratic += h * (2.0 * here[k] + h * P[k, k])  # here holds those before
             for i in range(K):
                 here[i] += h * P[k, i]
+    each = 1.0 / total
     for k in range(K):
-        here[k] /= total
-    for k in range(K):
-        quadratic += counts[k] / (noise[k] + counts[k] * rho) / total * here[k]
-    return 1.0 + 1.0 / total + quadratic
+        here[k] *= each
+    quadratic *= each * each
+    return 1.0 + each + quadratic
 
 
 @kernel
@@ -179,7 +180,8 @@ def _shares(fits, slot, rho):
     share, noise, counts = fits.share, fits.noise, slot.counts
     total = 0.0
     for k in range(share.size):
-        share[k] = counts[k] / (noise[k] + counts[k] * rho) if counts[k] != 0.0 else 0.0
+        share[k] = counts[k] / (noise[k] + counts[k] * rho)
+    for k in range(share.size):
         total += share[k]
     each = 1.0 / total
     for k in range(share.size):
@@ -241,24 +243,23 @@ def _learn(fit, f, slot, arm, n, residual, variance, slope):
     """Move what is learned of the noise of all arms that had a part in this residual.
 
     With d the share of an arm's noise in the variance S of the residual e, the likelihood has the slope
-    d (e^2/S - 1)/2 in log v and the information d^2/2. Expects the shares of the environment.
+    d (e^2/S - 1)/2 in log v and the information d^2/2. Expects the shares of the environment;
+    writes to `work`.
     """
     fits, counts, share = fit.fits, slot.counts, fit.fits.share
     learned, noise, K = fits.learned, fits.noise, fits.noise.size
-    own = slope * slope / n
+    parts, own = fit.work, slope * slope / n
     for k in range(K):
-        part = own if k == arm else 0.0
+        parts[k] = own if k == arm else 0.0
         if counts[k] > 0.0:
-            part += share[k] * share[k] / counts[k]
-        variance += part * (learned[k] - noise[k])
+            parts[k] += share[k] * share[k] / counts[k]
+        variance += parts[k] * (learned[k] - noise[k])
     common = max(fits.rss[f], TINY) / freedom(fit)
-    off = min(residual * residual / (variance * common), WILD) - 1.0
+    each = 1.0 / variance
+    off = min(residual * residual * each / common, WILD) - 1.0
     for k in range(K):
-        part = own if k == arm else 0.0
-        if counts[k] > 0.0:
-            part += share[k] * share[k] / counts[k]
-        if part > 0.0:
-            d = part * learned[k] / variance
+        if parts[k] > 0.0:
+            d = parts[k] * learned[k] * each
             fits.known[k] += 0.5 * d * d
             learned[k] *= 1.0 + 0.5 * d * off / fits.known[k]
 
@@ -288,8 +289,8 @@ def _level_noise(fit):
     for k in range(noise.size):
         gap, worth = logs[k] - centre, known[k] * SPREAD
         kept = worth / (1.0 + worth)
-        odds = 0.5 * known[k] * gap * gap * kept - 0.5 * math.log(1.0 + worth) + UNEQUAL
-        before, noise[k] = noise[k], math.exp(gap * kept / (1.0 + math.exp(-odds)))
+        against = math.sqrt(1.0 + worth) * math.exp(-0.5 * known[k] * gap * gap * kept - UNEQUAL)  # odds
+        before, noise[k] = noise[k], math.exp(gap * kept / (1.0 + against))
         if connected(fit):
             for f in range(FITS):
                 fits.P[f, k, k] += (noise[k] - before) / fits.pulls[k]

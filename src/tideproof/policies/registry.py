@@ -144,6 +144,16 @@ def policy(
     return spec
 
 
+def is_registered(name: str) -> bool:
+    """Tell whether a policy of that name is registered, or made of one that is; loads nothing.
+
+    >>> is_registered("reduce:lucb"), is_registered("by-arm:auto:contrast"), is_registered("auto:mine")
+    (True, True, False)
+    """
+    bare = [name.removeprefix(prefix) for prefix in (PREFIX, *UNEVEN)]
+    return any(each in policy_names() for each in bare)
+
+
 def is_namesake(found: Policy) -> bool:
     """Tell whether its name is registered for another policy."""
     with suppress(InputError):

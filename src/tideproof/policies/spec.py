@@ -121,6 +121,7 @@ class Program(NamedTuple):
 
 
 _INTERPRETED = (take, expect, notice, reserve, enter_out, ask_many, replicate)
+_EXACT = (reserve, enter_out)  # that draw nothing: no arithmetic of theirs wraps around
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
@@ -169,8 +170,8 @@ def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> P
     own = f"{policy.title} with {selection.title}"
     ask = Checked("ask", policy.title, policy.ask, link(policy.ask, interpreted, fill))
     select = Checked("select", own, selection.select, link(selection.select, interpreted, fill))
-    rest = (link(f, interpreted, fill | {"ask": ask, "select": select}) for f in _INTERPRETED)
-    return Program(quietly(ask), quietly(select), *(quietly(f) for f in rest))
+    rest = [(f, link(f, interpreted, fill | {"ask": ask, "select": select})) for f in _INTERPRETED]
+    return Program(quietly(ask), quietly(select), *(g if f in _EXACT else quietly(g) for f, g in rest))
 
 
 @cache

@@ -111,14 +111,20 @@ class Evidence(NamedTuple):
     rewards: Floats
 
 
-def estimate(cells: Cells, solution: Solution, variance: Variance) -> Estimate:
-    """Estimate under the assumption named by `variance`; `solution` is that of least squares."""
+def model_of(variance: Variance, adaptive: bool = False) -> Model:
+    """Return the model of that name; after an `adaptive` policy, which may have given arms up early."""
     if not isinstance(variance, str) or variance not in MODELS:
         allowed = ", ".join(map(repr, MODELS))
         raise InputError(f"variance must be one of {allowed}, not {variance!r}")
+    return (AFTER_A_POLICY if adaptive else MODELS).get(variance, MODELS[variance])
+
+
+def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> Estimate:
+    """Estimate under the assumption named by `variance`; `solution` is that of least squares."""
+    model = model_of(variance, adaptive)
     if not solution.freedom and variance not in ("auto", "common"):
         raise InputError(f"variance={variance!r} needs a degree of freedom; there is none")
-    return MODELS[variance].estimate(cells, solution)
+    return model.estimate(cells, solution)
 
 
 def uniform(
@@ -283,6 +289,21 @@ def _pooled_by_arm(c: Cells) -> Pools:
     return _pooled("by-arm", c, c.arm, c.arms, c.counts > 0.0)
 
 
+def _pooled_by_arm_or_together(c: Cells) -> Pools:
+    """Pool the cells of each arm; arms that were given up early, with too few rewards to tell, together."""
+    freedom = sums(c.arm, c.n - 1.0, c.K)
+    seen = np.flatnonzero(c.counts > 0.0)
+    order = seen[np.argsort(freedom[seen], kind="stable")]
+    enough = int(np.argmax(np.cumsum(freedom[order]) >= FEWEST)) + 1
+    few = order[: max(enough, np.count_nonzero(freedom[order] < FEWEST))]
+    pool = np.arange(c.K)
+    if freedom[order[0]] < FEWEST:
+        pool[few] = few[0]
+    needed = np.zeros(c.K, bool)
+    needed[pool[seen]] = True
+    return _pooled("by-arm", c, pool[c.arm], c.arms, needed)
+
+
 def _pooled_by_environment(c: Cells) -> Pools:
     """Pool the cells of each environment; one with a single arm compares nothing: any weight will do."""
     return _pooled("by-environment", c, c.environment, c.environments, c.compares)
@@ -356,4 +377,10 @@ MODELS: dict[Variance, Model] = {
     "interaction+by-environment": _interacting_model(_pooled_by_environment),
     "own-interaction": _interacting_model(own=True),
     "own-interaction+by-arm": _interacting_model(_pooled_by_arm, own=True),
+}
+
+AFTER_A_POLICY: dict[Variance, Model] = {
+    "by-arm": _weighting(_pooled_by_arm_or_together),
+    "interaction+by-arm": _interacting_model(_pooled_by_arm_or_together),
+    "own-interaction+by-arm": _interacting_model(_pooled_by_arm_or_together, own=True),
 }

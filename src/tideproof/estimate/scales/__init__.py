@@ -20,13 +20,16 @@ from tideproof.stats.solve import Solution
 __all__ = ["OnScale", "on_scale"]
 
 _SCALES: dict[Compared, Callable[[Cells, Solution, Variance], OnScale]] = {
-    "difference": Difference,
     "ratio": Ratio,
     "odds": Odds,
     "log": Log,
 }
 
 
-def on_scale(name: Compared, cells: Cells, solution: Solution, variance: Variance) -> OnScale:
+def on_scale(
+    name: Compared, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
+) -> OnScale:
     """Estimate arms and environments on a scale; `solution` is that of least squares."""
+    if name == "difference":
+        return Difference(cells, solution, variance, adaptive)
     return _SCALES[name](cells, solution, variance)

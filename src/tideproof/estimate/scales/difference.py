@@ -12,7 +12,7 @@ from tideproof.stats.cell_checks import lack_of_fit
 from tideproof.stats.cells import Cells
 from tideproof.stats.gaps import Gaps, gaps
 from tideproof.stats.influence import without_each
-from tideproof.stats.noise import MODELS, Variance, estimate
+from tideproof.stats.noise import Variance, estimate, model_of
 from tideproof.stats.pair_tests import PairTests
 from tideproof.stats.solve import Solution
 from tideproof.stats.variances import Spread, unequal_variances
@@ -25,9 +25,10 @@ class Difference:
     lifts = False
     exact = False
 
-    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
-        self._cells, self._solution, self._variance = cells, solution, variance
-        self.found = estimate(cells, solution, variance)
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
+        self._cells, self._solution = cells, solution
+        self.found = estimate(cells, solution, variance, adaptive)
+        self._model = model_of(variance, adaptive)
         self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
 
     def shown(self, values: Floats) -> Floats:
@@ -40,12 +41,12 @@ class Difference:
 
     def gaps(self, i: int, k: int) -> Gaps:
         """Return the differences of two cells' means."""
-        noise = MODELS[self._variance].cell_noise(self._cells, self._solution, self.found)
+        noise = self._model.cell_noise(self._cells, self._solution, self.found)
         return gaps(self._cells, noise, i, k)
 
     def additivity(self, worst: int) -> Additivity:
         """Test the sum of squares of the cells around the model, as the model of the noise needs it."""
-        pools, pairs = MODELS[self._variance].pools, self.found.pairs
+        pools, pairs = self._model.pools, self.found.pairs
         if pools is not None:
             return weighted_additivity(self._cells, pools(self._cells), worst)
         if self._rates and isinstance(pairs, PairTests):
