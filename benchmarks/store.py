@@ -35,6 +35,7 @@ from tideproof.store.urls import place_of
 ARMS = ["A", "B", "C", "D", "E"]
 PROCESSES, SECONDS, OUT, ROUNDS = 8, 1.0, 10_000, 6
 DAY = 50  # pulls of an environment
+BEHIND = 1900  # events behind a snapshot: with 100 more, another is made
 
 
 def open_run(path: Path) -> tp.Experiment:
@@ -142,6 +143,31 @@ def one_process(folder: Path) -> Iterator[list[str]]:
     many.close()
 
 
+def computing(folder: Path, rounds: int = 300, pairs: int = 7) -> Iterator[list[str]]:
+    """Say what of a core an ask + tell takes in its process, and in another that takes it in.
+
+    Both are in this process, in turns. The lower decile of rounds: whatever else runs on the machine adds.
+    """
+    path = folder / "cpu.db"
+    run, other = filled(path, 1000, OUT), open_run(path)
+    both, own, taken_in = asked_and_told(run), [], []
+    for _ in range(rounds):
+        start = time.process_time()
+        for _ in range(pairs):
+            both()
+        between = time.process_time()
+        _ = other.remaining  # it looks, and takes in what happened
+        own.append((between - start) / pairs)
+        taken_in.append((time.process_time() - between) / pairs)
+    for name, found in (("in its process", own), ("in each other that has it open", taken_in)):
+        yield [
+            f"ask + tell, {OUT:,} pulls out, {name}",
+            f"{1000.0 * statistics.quantiles(found, n=10)[0]:.3f} ms",
+        ]
+    run.close()
+    other.close()
+
+
 Maker = Callable[[Path], Callable[[], Any]]
 
 
@@ -233,11 +259,11 @@ print(json.dumps([seconds, size() - before]))
 def opening(folder: Path, pulls: int) -> Iterator[list[str]]:
     small, usual, large = (folder / f"{name}.db" for name in ("small", "usual", "large"))
     filled(small, 10).close()
-    filled(usual, 28_000, behind=900).close()
-    filled(large, pulls, behind=900).close()
+    filled(usual, 28_000, behind=BEHIND).close()
+    filled(large, pulls, behind=BEHIND).close()
     bars = {usual: "0.25 s", large: "10 s"}
     for path, count in ((usual, 28_000), (large, pulls)):
-        for how, words in (("snapshot", "by its snapshot and 900 events"), ("refold", "refolded")):
+        for how, words in (("snapshot", f"by its snapshot and {BEHIND:,} events"), ("refold", "refolded")):
             args = [f"sqlite:///{small}", f"sqlite:///{path}", how]
             done = [json.loads(subprocess.run([sys.executable, "-c", _OPEN, *args], check=True, capture_output=True).stdout)
                     for _ in range(3 if how == "snapshot" else 1)]  # fmt: skip
@@ -266,6 +292,8 @@ def report(pulls: int = 500_000) -> Iterator[str]:
         folder = Path(name)
         header = ["K = 5", "median", "relative to the line above"]
         yield table("One process, in turns.", header, list(one_process(folder)))
+        title = "Time of a core."
+        yield table(title, ["K = 5", "lower decile"], list(computing(folder)))
         title = f"{PROCESSES} processes at once, in turns of {SECONDS:g} s. An ask + tell is two commits."
         yield table(
             title, [header[0], "median", "commits, relative to the line above"], list(eight_processes(folder))

@@ -23,6 +23,8 @@ POLICIES = [
     "top-two-thompson",
     "ser3",
     "proven:contrast",
+    "by-arm:auto:contrast",
+    "robust:linlucb",
 ]
 
 

@@ -16,7 +16,10 @@ from tideproof.live import asking
 LABELS = st.sampled_from(["mon", "tue", 3, 0, ""])
 REWARDS = st.floats(-5.0, 5.0).map(lambda x: round(x, 3))
 TIDES = ["auto", "labels", "labels", "hidden", "both"]
-POLICIES = ["linlucb", "contrast", "round-robin+ols", "round-robin+period", "ucb1-normal", "top-two-thompson"]
+UNEVEN = ["auto:contrast", "by-arm:auto:linlucb", "robust:contrast"]
+POLICIES = [
+    "linlucb", "contrast", "round-robin+ols", "round-robin+period", "ucb1-normal", "top-two-thompson", *UNEVEN
+]  # fmt: skip
 
 
 class Machine(RuleBasedStateMachine):
@@ -31,7 +34,7 @@ class Machine(RuleBasedStateMachine):
         tide=st.sampled_from(TIDES),
     )
     def begin(self, policy, direction, budget, seed, lease, tide):
-        tide = "labels" if policy in ("round-robin+period", "ucb1-normal") else tide
+        tide = "labels" if policy in ("round-robin+period", "ucb1-normal", *UNEVEN) else tide
         self.tide, self.days = tide, 0
         self.now, self.asked_at, self.lease = 1000.0, [], lease
         self.patch, salts = pytest.MonkeyPatch(), iter(range(10**6))

@@ -300,16 +300,34 @@ def test_both_is_told_of_jumps_and_follows_drift():
     check_refold(run)
 
 
-def test_both_needs_labels_that_do_not_come_back():
+def test_both_needs_a_label():
     run = experiment(policy="contrast", tide="both")
     with pytest.raises(tp.InputError, match="tide='both' needs a label"):
         run.ask()
     first = run.ask(environment="mon")
     run.tell(run.ask(environment="tue"), 1.0)
-    with pytest.raises(tp.InputError, match="environment='mon' was left for 'tue': with tide='both'"):
-        run.ask(environment="mon")
     run.tell(first, 2.0)  # its reward may come late
     check_refold(run)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_with_both_a_label_that_comes_back_is_a_new_environment(told):
+    """Also if nothing was told of the one between."""
+    runs = []
+    for labels in (("mon", "tue", "mon"), ("mon", "tue", "another")):
+        run, random = experiment(policy="round-robin+ols", tide="both"), np.random.default_rng(8)
+        for day, label in enumerate(labels):
+            for _ in range(7):
+                reward = 30.0 * day + random.normal()
+                pull = run.ask(environment=label)
+                if told or day != 1:
+                    run.tell(pull, reward)
+        check_refold(run)
+        runs.append(run)
+    back, new = runs
+    assert back.fit().arms == new.fit().arms
+    assert back.fit().freedom == new.fit().freedom == (21 if told else 14) - 2 - (3 if told else 2)
+    assert back.ask(environment="mon").arm == new.ask(environment="another").arm
 
 
 # -- what is read

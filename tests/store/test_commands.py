@@ -253,3 +253,17 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, mo
     run_sql(place, "DELETE FROM snapshots")
     monkeypatch.setattr(loading, "mark_of", lambda spec: "other code")
     assert tp.Experiment.open(url_of(place), "prices")._shared._snapshot == 0
+
+
+def test_who_waits_gives_way_after_each_event_and_who_has_the_lock_does_not(place, monkeypatch):
+    run, other = opened(place), opened(place)
+    gave_way = []
+    monkeypatch.setattr("tideproof.store.shared._give_way", lambda: gave_way.append(1))
+    play(run, 5)
+    with other._lock:
+        other._shared._follow()  # as while somebody writes
+    assert len(gave_way) == 10
+    assert bytes_of(other._state) == bytes_of(run._state)
+    play(run, 5)
+    play(other, 1)
+    assert len(gave_way) == 10

@@ -173,7 +173,7 @@ def test_an_arm_that_this_code_would_not_ask_for(tmp_path):
 
 def test_a_policy_that_nobody_knows_here(tmp_path, monkeypatch):
     opened(tmp_path).close()
-    monkeypatch.setattr("tideproof.live.saving.policy_names", lambda: [])
+    monkeypatch.setattr("tideproof.live.saving.is_registered", lambda name: False)
     (found,) = checked(url_of(tmp_path)).experiments
     assert "which is not registered here" in found.faults[0]
 

@@ -17,7 +17,7 @@ from tideproof.kernels.slot import Slot
 from tideproof.live.compiled import compiled_asks
 from tideproof.live.pull import Label
 from tideproof.live.sums import Values
-from tideproof.live.told import Told
+from tideproof.live.told import Owed, Told
 from tideproof.live.trial import Trial
 
 FEW = 3  # slots that are laid one by one
@@ -139,28 +139,63 @@ class Ahead(Told):
     def look_ahead(self) -> None:
         """Bring `ahead` up to date: told rewards, and the place of every pull that is out."""
         if self._ready:
+            self._pay()
             self._lay()
-            return
-        design: Any = None
-        data = self.ahead.view.data
-        for row, place in self._new:  # told meanwhile or not, it has its place
+        else:
+            self._lay_design()
+            self._lay_rest()
+
+    def make_ready(self) -> None:
+        """Bring the design ahead to where an ask had it that is now repeated.
+
+        Where that can be found out later to the same bytes, the rest is owed until somebody looks: mostly
+        another reward comes before.
+        """
+        if self._ready or not self._can_wait():
+            self.look_ahead()
+        else:
+            self._lay_design()
+            self._owed = Owed(self._out.copy(), self._where.copy(), self._latest)
+            self._ready = True
+
+    def _can_wait(self) -> bool:
+        """Return whether what is laid next on the design depends on nothing that would be owed."""
+        return self.spec.policy.tide == "labels" and self._designed and any(self._out)
+
+    def _pay(self) -> None:
+        """Do what is owed: nothing but asks has come since."""
+        if self._owed is not None:
+            now = self._out, self._where, self._latest
+            self._out, self._where, self._latest = self._owed
+            self._lay_rest()
+            self._out, self._where, self._latest = now
+
+    def _lay_design(self) -> None:
+        """Lay pulls that are new on the design, and make slots those of told rewards with the pulls out."""
+        out = any(self._out)
+        for row, place in self._new if out else ():  # told meanwhile or not, it has its place
             self.program.reserve(self._runs[1].data, self.places.ahead(row).kernels, place, 1)
-        if self._fits and self._designed and any(self._out):
-            design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
         self._new.clear()
         if len(self._moved) > FEW:
-            self.places.lay(self._moved, self.active, self.spec.fill()["CELLS"])
+            self.places.lay(self._moved, self.active, self._cells)
         else:
             for row in self._moved:
                 self._lay_slot(row)
         self._moved = set()
+
+    def _lay_rest(self) -> None:
+        """Take told rewards in, keep the design, and tell the policy of the pulls that are out."""
+        design: Any = None
+        data, out = self.ahead.view.data, any(self._out)
+        if self._fits and self._designed and out:
+            design = data.fit.P.copy(), data.fit.group.copy(), data.fit.joins.copy()
         self.ahead.copy_from(self.memory)
         found = self.scaled()
         if found is not None:
-            found.write(self.ahead.view.data.fit, self.sign)
-        if any(self._out):
+            found.write(data.fit, self.sign)
+        if out:
             if self._fits:
-                fit = self.ahead.view.data.fit
+                fit = data.fit
                 if found is not None:
                     self._lay_out()
                 else:
@@ -171,7 +206,7 @@ class Ahead(Told):
             run = self._runs[1]
             draw = self._draw(TELL, self.batches)
             self.program.notice(self.params, run.state, run.data, self._nowhere, self._latest, 0, draw)
-        self._ready, self._designed = True, found is None
+        self._ready, self._designed, self._owed = True, found is None, None
 
     def finish(self) -> None:
         """End an event: take what it did to the design into the sums, so that bits do not tell who looked.
@@ -207,9 +242,20 @@ class Ahead(Told):
 
     def _lay_slot(self, row: int) -> None:
         """Make the slot ahead that of told rewards, with the pulls that are out."""
-        ahead = self.places.ahead(row)
+        ahead, counts = self.places.ahead(row), self.places.rows.out[row].tolist()
         ahead.memory.copy_from(self.places.slot(row).memory)
-        self.program.enter_out(ahead.kernels, self._shown(self.places.rows.out[row, self.active]))
+        out = counts if self._all_played else [counts[arm] for arm in self.active]
+        if not any(out):
+            return
+        if self._cells:
+            self.program.enter_out(ahead.kernels, self._shown(np.array(out)))
+            return
+        slot = ahead.kernels  # what `enter_out` does, at once
+        slot.counts[:] = [n + more for n, more in zip(slot.counts[:], out, strict=True)]
+        slot.size[0] += sum(out)
+        slot.each[0] = 1.0 / slot.size[0]
+        slot.mean[0] += 0.0  # no zero is negative after a sum
+        slot.arm[0] = max(place for place, n in enumerate(out) if n)
 
     def _lay_first(self, fit: Any) -> None:
         """Count the pulls that are out in the environment of the first reward, the paper's gauge."""
@@ -221,7 +267,8 @@ class Ahead(Told):
     def _notice(self) -> None:
         """Tell the policy of the pulls that are out: in one batch if it can bear that, else arm by arm."""
         run, out, merges = self._runs[1], self._out, self.spec.policy.merges
-        self.ahead.view.data.pulls[:] += out
+        pulls = run.data.pulls
+        pulls[:] = [n + more for n, more in zip(pulls[:], out, strict=True)]
         order = [place for place, n in enumerate(out) if n and place != self._latest]
         if out[self._latest]:
             order.append(self._latest)

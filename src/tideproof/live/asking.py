@@ -44,8 +44,8 @@ class Asking(Reading):
         ----------
         environment
             Where it will be played; without a label, the date if the experiment has a `time_zone`, else where
-            this thread asked last. A label that comes back is the same environment. If the first ask has
-            none, the experiment goes without (`tide`).
+            this thread asked last. A label that comes back is the same environment (with `tide="both"` a
+            new one). If the first ask has none, the experiment goes without (`tide`).
         n
             Number of pulls; the answer is then a list.
         unit
@@ -185,10 +185,7 @@ class Asking(Reading):
 
     def _place(self, environment: Label | None) -> Label:
         """Return where the next pull is played, or say why it cannot be there."""
-        places = self._numbers.places
-        return label_of(
-            self._state.book, lambda label: places.find(label) is not None, environment, self._label
-        )
+        return label_of(self._state.book, environment, self._label)
 
     def _hide(self, environment: Label | None) -> None:
         """Go without labels if this is the first pull, and it has none."""

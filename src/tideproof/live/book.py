@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
@@ -115,7 +116,7 @@ class Book:
             len(self.added),
             (unit, None if unit is None else self.units.get(unit)),
             (label, None if label is None else self.plans.get(label)),
-            tuple(getattr(self, name) for name in self.VALUES),
+            _values(self),
             [number for number in touched if number in self.reserved],
         )
 
@@ -236,3 +237,6 @@ class Book:
     def active(self) -> list[int]:
         """The numbers of the arms that are played."""
         return [arm for arm in range(len(self.arms)) if arm not in self.retired]
+
+
+_values = attrgetter(*Book.VALUES)

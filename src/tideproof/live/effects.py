@@ -47,7 +47,7 @@ class Effects:
 
     def apply(self, event: e.Event, touched: Sequence[int]) -> None:
         """Take in an event that touches these pulls."""
-        if isinstance(event, e.Summarised):
+        if type(event) is e.Summarised:
             self._summarised(event, touched)
         else:
             _EFFECTS[type(event)](self, event)

@@ -162,11 +162,10 @@ class Environments:
             at = found[(seen := np.nonzero(out))[0]], seen[1]
             slot.means[at] += (slot.mean[at[0], 0] - slot.means[at]) * (out[seen] / slot.counts[at])
 
-    def save(self, labels: Iterable[Label]) -> Saved:
-        """Return what `restore` needs after changes to these labels, new ones included."""
+    def save(self, which: Iterable[int]) -> Saved:
+        """Return what `restore` needs after changes to these rows, and new ones."""
         floats, ints = self.rows[:2]
-        known = [row for row in map(self._rows.get, labels) if row is not None]
-        return Saved([(r, floats[r].copy(), ints[r].copy()) for r in known], len(self.labels), len(self.told))
+        return Saved([(r, floats[r].copy(), ints[r].copy()) for r in which], len(self.labels), len(self.told))
 
     def restore(self, saved: Saved) -> None:
         """Go back; may be done again where it was interrupted."""

@@ -277,13 +277,12 @@ def trusted(record: Any) -> Event:
     >>> trusted(["Cancelled", 1.5, None, [3, 4]])
     Cancelled(at=1.5, by=None, pulls=(3, 4))
     """
-    name, *values = record
-    event: Event = KINDS[name](*(_tupled(v) if type(v) is list else v for v in values))
+    event: Event = KINDS[record[0]]._make([_tupled(v) if type(v) is list else v for v in record[1:]])
     return event
 
 
 def _tupled(values: list[Any]) -> tuple[Any, ...]:
-    return tuple(_tupled(v) if type(v) is list else v for v in values)
+    return tuple([_tupled(v) if type(v) is list else v for v in values])
 
 
 def _checked(name: str, field: str, hint: Any, value: Any) -> Any:

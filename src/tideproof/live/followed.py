@@ -47,7 +47,10 @@ class FollowedUndo(NamedTuple):
 
 
 class Followed(Numbers):
-    """Numbers of a tide that is followed, `"hidden"` or, where labels say when it jumps, `"both"`."""
+    """Numbers of a tide that is followed, `"hidden"` or, where labels say when it jumps, `"both"`.
+
+    A label that comes back begins a new environment: the tide it had is not remembered.
+    """
 
     def __init__(
         self, book: Book, spec: PolicySpec, arms: int, seed: int, sign: float, horizon: int | None
@@ -79,12 +82,14 @@ class Followed(Numbers):
             self._return_to(self._news)
         book, memory = self._book, self.memory
         place_of = {book.arms[arm]: place for place, arm in enumerate(self.active)}
-        told = int(memory.view.data.fit.told[0])
+        told, left = int(memory.view.data.fit.told[0]), False
         for number in range(self._upto, len(book.pulls)):
             pull, reward = book.pulls[number], book.rewards[number]
+            left = left or pull.environment != self._here
             if reward is None or pull.arm not in place_of:
                 continue
-            self._step(number, place_of[pull.arm], reward, pull.environment)
+            self._step(number, place_of[pull.arm], reward, pull.environment, left)
+            left = False
             told += 1
             if told % NEAR == 0:
                 copy = Copy(number + 1, told, self._here, memory.floats.copy(), memory.ints.copy())
@@ -101,9 +106,10 @@ class Followed(Numbers):
             self._upto, self._here = 0, None
             self.memory.floats[:], self.memory.ints[:] = 0.0, 0
 
-    def _step(self, number: int, place: int, reward: float, label: Label) -> None:
+    def _step(self, number: int, place: int, reward: float, label: Label, left: bool) -> None:
+        """Take in the reward of a pull; `left`: there was another label since the one before it."""
         run = self._runs[0]
-        if self._labelled and label != self._here:
+        if self._labelled and left:
             _empty(self.memory.view.slot)
         self._here = label
         draw = self._draw(TELL, number)
@@ -118,7 +124,7 @@ class Followed(Numbers):
         if self._ready:
             return
         self.ahead.copy_from(self.memory)
-        if self._labelled and self._here != self._book.current:
+        if self._labelled and any(pull.environment != self._here for pull in self._book.pulls[self._upto :]):
             _empty(self.ahead.view.slot)
         run, out = self._runs[1], self._out
         order = [place for place, n in enumerate(out) if n and place != self._latest]

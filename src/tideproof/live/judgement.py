@@ -9,6 +9,7 @@ from tideproof.estimate.contrast import known
 from tideproof.estimate.fitted import Fit
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.tide_fit import TideFit
+from tideproof.words import listed_groups
 
 
 def judge(
@@ -19,6 +20,11 @@ def judge(
     On the scale of ratios or odds they are shares, 0.1 for 10 %. `always` has limits of the advantage of one
     arm over another that hold at all looks, where the fit does not know them.
     """
+    if isinstance(fit, Fit):
+        found = replace(found, left_out=_left_out(fit))
+        if len(fit.groups) > 1:  # the policy saw more than the fit believes
+            apart = f"of what is believed, {listed_groups(fit.groups)} cannot be compared: no margin yet"
+            return replace(found, remarks=(apart,))
     arm, rival = found.arm, fit.rival(found.arm)
     gap = fit.contrast(arm, rival, picked=True)
     limits = gap.low, gap.high
@@ -31,3 +37,9 @@ def judge(
     if fit.exact:
         return replace(judged, remarks=("rewards do not vary at all: no probability can be given",))
     return replace(judged, low=low, high=high, chance=lambda: fit.p_best[arm])
+
+
+def _left_out(fit: Fit) -> tuple[str, ...]:
+    """Name the cells that `robust="cells"` did not believe, the furthest first."""
+    table = () if fit.left_out is None else fit.left_out.table
+    return tuple(f"{row['arm']} in {row['environment']!r}" for row in table)

@@ -41,10 +41,6 @@ class Numbers(Ahead):
     def catch_up(self) -> None:
         """Take in what was told since."""
 
-    def make_ready(self) -> None:
-        """Bring the design ahead to where an ask had it that is now repeated."""
-        self.look_ahead()
-
     # -- what events change
 
     def take(
@@ -127,15 +123,15 @@ class Numbers(Ahead):
         """Return what to go back to after changes to these environments."""
         counters = (
             self.batches, self._out.copy(), self._where.copy(), self._latest, self._ready, self._designed,
-            self.params, tuple(self._new), self.then,
+            self._owed, self.params, tuple(self._new), self.then,
         )  # fmt: skip
-        laid = {self.places.labels[row] for row, _ in self._new}  # who looks ahead writes there
         rows = [row for row in map(self.places.find, labels) if row is not None]
+        laid = (row for row, _ in self._new)  # who looks ahead writes there
         return Undo(
             self._floats.copy(),
             self._ints.copy(),
             counters,
-            self.places.save({*labels, *laid}),
+            self.places.save({*rows, *laid}),
             rows,
             (self._moved, self._moved.intersection(rows)),
             (self._told.save(rows), self._design.save(rows)),
@@ -144,8 +140,8 @@ class Numbers(Ahead):
     def restore(self, undo: Undo) -> None:
         """Go back; may be done again where it was interrupted."""
         self._floats[:], self._ints[:] = undo.floats, undo.ints
-        (self.batches, out, where, self._latest, self._ready, self._designed, self.params,
-         new, self.then) = undo.counters  # fmt: skip
+        (self.batches, out, where, self._latest, self._ready, self._designed, self._owed,
+         self.params, new, self.then) = undo.counters  # fmt: skip
         self._out, self._where, self._new = list(out), list(where), list(new)
         rows = {*undo.rows, *range(undo.places.labels, len(self.places.labels))}
         self._moved, among = undo.moved
@@ -158,6 +154,8 @@ class Numbers(Ahead):
 
     def contents(self) -> list[Any]:
         """Return everything but parameters, to be given to `refill`."""
+        if self._ready:
+            self._pay()
         single = [self.batches, self._latest, self._ready, self._designed]
         lists = [self._out, self._where, self._new, sorted(self._moved)]
         parts = [self.places.contents(), self._told.contents(), self._design.contents()]

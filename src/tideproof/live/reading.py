@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from tideproof.live.pull import CANCELLED, Pull
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts, facts
 from tideproof.live.tide_fit import TideFit, tide_fit
+from tideproof.live.tides import fitting
 from tideproof.live.units import checked_unit, hashed
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.noise import Variance
@@ -101,8 +103,9 @@ class Reading(Handle):
         Where the tide is followed (`tide`) it is a `TideFit`, what the filter knows of the arms that are
         played, and `level` the only choice. Else it is on the scale of the experiment, unless another is
         given; by differences while rewards say nothing on it, all of them being 0, and where another
-        `variance` than "auto" needs it. Its limits are for one look at the end of a budget; with `anytime`
-        for all looks.
+        `variance` than "auto" needs it. With a policy that allows for unequal noise, interactions or wrong
+        cells, "auto" does so, too; any other `variance` only as it says. Its limits are for one look at the
+        end of a budget; with `anytime` for all looks.
         """
         if self._follows:
             if (variance, scale, anytime) != ("auto", None, False):
@@ -128,11 +131,15 @@ class Reading(Handle):
             prior=prior,
             anytime=anytime,
         )
-        if scale is None and variance == "auto" and self.scale != "difference":
-            try:
-                return made(scale=self.scale)
-            except InputError:  # too little to go by: all rewards are 0, or of odds 1
-                pass
+        ours = [{"scale": self.scale}] if self.scale != "difference" else fitting(self.policy)
+        for options in ours if scale is None and variance == "auto" else ():
+            if anytime and "variance" in options:
+                raise InputError(
+                    f"anytime=True is not known to hold with what {self.policy.label} allows for; "
+                    f"fit(variance='common', anytime=True) takes noise for equal and one tide for all"
+                )
+            with suppress(InputError):  # too little to go by: all rewards are 0, of odds 1, or alone
+                return made(**options)
         return made(variance=variance, scale=scale or "difference")
 
     @locked

@@ -14,6 +14,7 @@ from tideproof.table import as_html
 from tideproof.words import listed_groups
 
 _HIDDEN = "no labels were given: the tide is followed by the rewards alone"
+_NAMED = 3  # cells that were left out
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Recommendation:
     promise : the rule in words.
     tide : `"labels"`; `"hidden"` where there are none and the tide is followed by the rewards alone, `"both"`
         where it is followed between labels, too.
+    left_out : with `robust="cells"`, the cells that margin, interval and probability leave out as simply
+        wrong, the furthest first.
     """
 
     arm: str | None
@@ -63,6 +66,7 @@ class Recommendation:
     promise: str = ""
     anytime: bool = False
     tide: str = "labels"
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def p_best(self) -> float | None:
@@ -90,12 +94,13 @@ class Recommendation:
             "sure",
             "anytime",
             "tide",
+            "left_out",
         )
         return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
         hidden = [_HIDDEN] if self.tide == "hidden" else []
-        return "; ".join([self._finding(), *hidden, *self.remarks])
+        return "; ".join([self._finding(), *hidden, *self._unbelieved(), *self.remarks])
 
     def _repr_html_(self) -> str:
         return as_html(str(self))
@@ -117,6 +122,11 @@ class Recommendation:
         if self.p_best is not None:
             text += f", best with probability {self.p_best:.3f} ({SAID[self.prior]})"
         return text
+
+    def _unbelieved(self) -> list[str]:
+        more = f" and {len(self.left_out) - _NAMED:,} more" if len(self.left_out) > _NAMED else ""
+        said = f"left out as simply wrong: {', '.join(self.left_out[:_NAMED])}{more}"
+        return [said] if self.left_out else []
 
     def _sureness(self) -> str:
         if self.confidence is None:

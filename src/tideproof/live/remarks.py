@@ -41,6 +41,7 @@ class Facts(NamedTuple):
     late : pulls that were told after their window had closed.
     tide : what is known of it.
     stops : whether it stops by a rule that allows for looks.
+    plain : whether such a rule is known for what it goes by.
     done : whether nothing can be asked any more.
     """
 
@@ -58,6 +59,7 @@ class Facts(NamedTuple):
     late: int
     tide: str
     stops: bool
+    plain: bool
     done: bool
 
 
@@ -80,6 +82,7 @@ def facts(state: State) -> Facts:
         late=book.late,
         tide=book.tide,
         stops=state.spec.policy.stops or "confidence" in state.created.options,
+        plain=state.spec.policy.tide == "labels",
         done=book.remaining == 0 or book.stopped or book.sure is not None,
     )
 
@@ -259,8 +262,9 @@ def _rewards(watch: Watch, facts: Facts) -> Iterable[str]:
 
 def _looks(watch: Watch, facts: Facts) -> Iterable[str]:
     if watch.looks >= LOOKS and not facts.stops:
+        rest = "" if facts.plain else ", with labels and a policy without options"
         yield (
             f"this is look {watch.looks} at growing data: interval and probability are right for one look, "
             f"at a moment chosen beforehand; stopping when they look good errs more often, unless by a rule: "
-            f"Experiment(..., confidence=0.95)"
+            f"Experiment(..., confidence=0.95){rest}"
         )

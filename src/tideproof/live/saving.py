@@ -18,8 +18,8 @@ from tideproof.live import events, format_2
 from tideproof.live.fitting import check, checked_created
 from tideproof.live.snapshot import fill
 from tideproof.live.state import State
-from tideproof.policies.definition import PREFIX, Policy
-from tideproof.policies.registry import Chosen, as_policy, is_namesake, policy, policy_names
+from tideproof.policies.definition import Policy
+from tideproof.policies.registry import Chosen, as_policy, is_namesake, is_registered, policy
 from tideproof.policies.spec import PolicySpec
 
 FORMAT = 3
@@ -122,7 +122,7 @@ def described(spec: PolicySpec) -> dict[str, Any]:
 
 def unregistered(spec: PolicySpec) -> Policy | None:
     """Return the policy itself where its name would not find it."""
-    known = spec.policy.name.removeprefix(PREFIX) in policy_names() and not is_namesake(spec.policy)
+    known = is_registered(spec.policy.name) and not is_namesake(spec.policy)
     return None if known else spec.policy
 
 
@@ -143,7 +143,7 @@ def chosen(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
             f"the experiment was saved with a policy of its owner's that has the name of the registered "
             f"{name!r}: give that one, Experiment.load(path, policy=POLICY)"
         )
-    if given is None and name.removeprefix(PREFIX) not in policy_names():
+    if given is None and not is_registered(name):
         raise UnknownName(
             f"the experiment was saved with the policy {name!r}, which is not registered here: install the "
             f"package that has it, or give it, Experiment.load(path, policy=POLICY)"

@@ -16,6 +16,7 @@ from tideproof.core.arrays import Floats
 from tideproof.errors import InputError
 from tideproof.kernels.fixed_effects import freedom
 from tideproof.policies.spec import PolicySpec
+from tideproof.policies.tides import UNEVEN
 from tideproof.stats.cells import Cells
 from tideproof.stats.multiplying import Multiplying
 from tideproof.stats.odds_pairs import Odds
@@ -89,6 +90,8 @@ def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
     needed = {"ratio": ("conversions", "counts", "money"), "odds": ("conversions",)}.get(scale, (rewards,))
     if rewards not in needed:
         raise InputError(f"scale={scale!r} is for rewards={listed(map(repr, needed), 'or')}, not {rewards!r}")
+    if scale != "difference" and spec.policy.tide in UNEVEN:
+        raise InputError(f"scale={scale!r} does not go with {spec.label}, which compares arms by differences")
     if scale != "difference" and not able:
         raise InputError(
             f"scale={scale!r} is for policies that decide by the fit alone, such as 'contrast'; "

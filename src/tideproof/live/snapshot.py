@@ -33,7 +33,7 @@ def copied(state: State) -> Any:
     """Return a copy of the numbers of an experiment; None where folding its events is as quick."""
     if len(state.events) < _LONG or state.carried:
         return None
-    return _copy(state.numbers.contents())
+    return state.look(lambda: _copy(state.numbers.contents()))
 
 
 def copied_whole(state: State) -> Any:

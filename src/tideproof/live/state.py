@@ -21,7 +21,9 @@ from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import DEFAULTED, TOLD, Label
 from tideproof.live.shelved import refill
 from tideproof.live.silent import Silent
+from tideproof.live.uneven import Uneven
 from tideproof.policies.spec import PolicySpec
+from tideproof.policies.tides import UNEVEN
 
 T = TypeVar("T")
 Check = Callable[["State", e.Event], None]
@@ -77,6 +79,8 @@ class State(Effects):
         horizon = None if self.open_ended else made.budget
         if tide in ("hidden", "both"):
             return Followed(self.book, self.spec.on_tide(tide), arms, made.seed, sign, horizon)
+        if self.spec.policy.tide in UNEVEN:
+            return Uneven(self.spec, arms, made.seed, sign, horizon)
         scale = made.options.get("scale", "difference")
         proves = "confidence" in made.options and "rewards" not in made.options
         return Numbers(self.spec, arms, made.seed, sign, horizon, scale, proves)
@@ -101,8 +105,8 @@ class State(Effects):
             self._apply(event)
             self._done += 1
 
-    def follow(self, happened: Sequence[e.Event]) -> None:
-        """Take in events of others, which were checked when they happened.
+    def follow(self, happened: Sequence[e.Event], between: Callable[[], None] = lambda: None) -> None:
+        """Take in events of others, which were checked when they happened; `between` is called after each.
 
         Where that is interrupted, half of it is taken in: the log must be read again. Copies to go back to
         would be a quarter of the work.
@@ -113,6 +117,7 @@ class State(Effects):
             self.apply(event, self.touched(event))
             self.numbers.finish()
             self._done += 1
+            between()
         self._before = None
         self.numbers.save(())  # forgets the steps since the last copy
 
@@ -213,9 +218,10 @@ class State(Effects):
     def mark(self, event: e.Event) -> Sequence[int]:
         """Remember the state before what this event touches, and return the pulls among that."""
         touched = self.touched(event)
-        labels = {self.book.pulls[number].environment for number in touched}
         if isinstance(event, (e.Asked, e.Summarised)):
             labels = {event.label}
+        else:
+            labels = {self.book.pulls[number].environment for number in touched}
         whole = isinstance(event, _WHOLE) or self._replaces(event)
         numbers = None if whole else self.numbers.save(labels)
         self._before = _Before(self._done, numbers, self.book.save(touched, *_unit_and_label(event)))

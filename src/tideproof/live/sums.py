@@ -53,7 +53,7 @@ class Kept(NamedTuple):
 
     step: _Step
     changed: set[int]
-    among: frozenset[int]
+    among: set[int]
 
 
 class Sums:
@@ -69,7 +69,7 @@ class Sums:
     def save(self, rows: Iterable[int]) -> Kept:
         """Return what to go back to after changes to these rows, new ones included."""
         self._since = []
-        return Kept(self._step, self.changed, frozenset(row for row in rows if row in self.changed))
+        return Kept(self._step, self.changed, self.changed.intersection(rows))
 
     def restore(self, kept: Kept, rows: Iterable[int]) -> None:
         """Go back after changes to these rows; may be done again where it was interrupted."""

@@ -27,6 +27,7 @@ from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.sure import RULES, checked_confidence, rule_prefix, watched
 from tideproof.policies.sure_bounds import CAP, bound_for, normal_deviate
+from tideproof.policies.tides import UNEVEN
 from tideproof.words import counted
 
 Rule = Literal["calibrated", "proven"]
@@ -243,6 +244,12 @@ def checked_rule(
             raise InputError(f"rule={rule!r} needs a confidence, such as confidence=0.95")
         return {}
     rule = "calibrated" if rule is None else rule
+    if spec.policy.tide in UNEVEN:
+        raise InputError(
+            f"confidence={confidence!r} does not go with {spec.label}: rules that stop are calibrated for "
+            f"equal noise, one tide for all and cells that are right; give a budget, or the policy "
+            f"{spec.policy.name.removeprefix(spec.policy.tide)!r}"
+        )
     watched(spec.policy, rule_prefix(rule)).selection(spec.selection.name)  # raises if it cannot be
     options = {"confidence": checked_confidence(confidence), "rule": cast(Rule, rule)}
     if rule == "proven" and rewards != "normal":

@@ -160,7 +160,8 @@ def tide_fit(
     variance = float(found.rss[0]) / nu if nu else 0.0
     weight = np.where(found.paths.weight >= HEARD, found.paths.weight, 0.0)
     share = weight / max(float(weight.sum()), 1e-300)
-    drift = np.repeat(DRIFT, EACH)
+    paths = found.paths
+    drift = np.repeat(DRIFT, EACH) + paths.steep + (paths.slope**2 / variance if variance else 0.0)
     return TideFit(
         names=tuple(arms[arm] for arm in numbers.active),
         counts=found.first.copy(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -13,7 +12,7 @@ from tideproof.live.book import Book
 from tideproof.live.pull import Label, checked_label
 from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
-from tideproof.policies.tides import FOLLOWED, UNEVEN
+from tideproof.policies.tides import FOLLOWED, INTERACTIONS, NOISES, ROBUST, UNEVEN
 from tideproof.words import listed
 
 Tide = Literal["auto", "labels", "hidden", "both"]
@@ -23,12 +22,8 @@ NOWHERE = 1  # the label of pulls where there are none
 
 def without_tide(spec: PolicySpec, tide: Any) -> tuple[PolicySpec, Any]:
     """Return the policy without the tide that `tp.policy(..., tide="hidden")` gave it, and that tide."""
-    if spec.policy.tide in UNEVEN:
-        raise InputError(
-            f"{spec.label} is for simulations: an experiment's numbers take noise for equal, and cells for "
-            f"right; choose {spec.policy.name.removeprefix(spec.policy.tide)!r}, and look at "
-            f"fit(variance='by-arm') and additivity()"
-        )
+    if spec.policy.tide in UNEVEN and tide in FOLLOWED.values():
+        raise InputError(f"{spec.label} needs labels: tide={tide!r} has statistics of its own")
     for prefix, its_own in FOLLOWED.items():
         if spec.policy.name.startswith(prefix):
             if tide not in ("auto", its_own):
@@ -38,6 +33,41 @@ def without_tide(spec: PolicySpec, tide: Any) -> tuple[PolicySpec, Any]:
             options = dict(spec.options)
             return policy(inner, label=label, selection=spec.selection.name, **options), its_own
     return spec, tide
+
+
+def fitting(spec: PolicySpec) -> list[dict[str, Any]]:
+    """Return options of a `Fit` that doubts what the policy doubts, and what to do with where that cannot be.
+
+    >>> [each["variance"] for each in fitting(policy("contrast", noise="by-arm", interaction="auto"))]
+    ['interaction+by-arm', 'interaction']
+    >>> fitting(policy("contrast", robust="cells")), fitting(policy("contrast"))
+    ([{'scale': 'difference', 'robust': 'cells'}], [])
+    """
+    tide = spec.policy.tide
+    if tide not in UNEVEN:
+        return []
+    if tide == ROBUST:
+        return [{"scale": "difference", "robust": "cells"}]
+    words: tuple[str, ...] = ("interaction",)
+    if tide.startswith(NOISES["by-arm"]):
+        words = ("by-arm",) if tide == NOISES["by-arm"] else ("interaction+by-arm", "interaction")
+    return [{"scale": "difference", "variance": word} for word in words]
+
+
+def allowed_for(spec: PolicySpec) -> str:
+    """Say what the policy allows for besides shifts, in words; nothing for most.
+
+    >>> allowed_for(policy("by-arm:auto:contrast"))
+    'noise that differs from arm to arm, and arms that may differ from environment to environment'
+    """
+    tide = spec.policy.tide
+    words = {
+        NOISES["by-arm"]: "noise that differs from arm to arm",
+        INTERACTIONS["auto"][0]: "arms that may differ from environment to environment",
+        INTERACTIONS[True][0]: "arms that differ from environment to environment",
+        ROBUST: "cells that are simply wrong",
+    }
+    return ", and ".join(said for prefix, said in words.items() if tide in UNEVEN and prefix in tide)
 
 
 def checked_tide(tide: Any, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
@@ -92,11 +122,8 @@ def date_in(zone: str, at: float) -> str:
     return datetime.fromtimestamp(at, ZoneInfo(zone)).date().isoformat()
 
 
-def label_of(book: Book, seen: Callable[[Label], bool], environment: Any, before: Label) -> Label:
-    """Return where the next pull is played; `before` is where the last one was, if nobody says.
-
-    `seen` says whether a label was used before.
-    """
+def label_of(book: Book, environment: Any, before: Label) -> Label:
+    """Return where the next pull is played; `before` is where the last one was, if nobody says."""
     label = None if environment is None else checked_label(environment)
     if book.tide == "hidden":
         if label is not None:
@@ -105,22 +132,11 @@ def label_of(book: Book, seen: Callable[[Label], bool], environment: Any, before
                 f"itself (tide='hidden'); leave it out, or begin another with tide='labels' or 'both'"
             )
         return NOWHERE
-    if book.tide == "both":
-        return _one_after_another(book, seen, label)
-    return before if label is None else label
-
-
-def _one_after_another(book: Book, seen: Callable[[Label], bool], label: Label | None) -> Label:
-    if label is None:
+    if book.tide == "both" and label is None:
         if book.current is None:
             raise InputError("tide='both' needs a label: ask(environment=...)")
         return book.current
-    if label != book.current and seen(label):
-        raise InputError(
-            f"environment={label!r} was left for {book.current!r}: with tide='both' a label that comes back "
-            f"is refused, for its level is not kept; tide='labels' keeps one for each"
-        )
-    return label
+    return before if label is None else label
 
 
 def check_labelled(book: Book, what: str) -> None:

@@ -29,11 +29,19 @@ REFACTOR = 4096  # told batches between two fresh solves; a million updates drif
 
 
 class _Cell(NamedTuple):
-    """One row of cells, as `record` writes it."""
+    """One cell, as `record` writes it."""
 
     told: Any
     mean: Any
     squares: Any
+
+
+class Owed(NamedTuple):
+    """Of the pulls that were out when `ahead` should have been brought up to date; see `Told._begin`."""
+
+    out: list[int]
+    where: list[int]
+    latest: int
 
 
 class Told:
@@ -77,7 +85,8 @@ class Told:
         self._nowhere = self._shown(allocate(Slot, places).view)
         self._place = {arm: i for i, arm in enumerate(self.active)}
         self._told, self._design = Sums(places), Sums(places)
-        self._fits = "fit" in self.spec.reads
+        self._fits, self._cells = "fit" in self.spec.reads, self.spec.fill()["CELLS"]
+        self._all_played = len(self.active) == self.places.rows.n.shape[1]
         self.batches = 0
         self._out = [0] * places  # pulls out, of each arm that is played
         self._where = [0] * places  # the row of the last ask of each
@@ -85,14 +94,19 @@ class Told:
         self._new: list[tuple[int, int]] = []  # row and place of pulls out that `ahead` does not have yet
         self._ready = True  # whether `ahead` is up to date
         self._designed = True  # whether its design is
+        self._owed: Owed | None = None  # by which `ahead` is brought up to date, once somebody looks
         self._moved: set[int] = set()  # rows whose slots ahead are not
 
     def _record(self, row: int, arm: int, n: int, mean: float, squares: float) -> None:
         """Take told rewards into their cell."""
         rows = self.places.rows
-        if not rows.n[row].any():
+        tables = rows.n, rows.mean, rows.squares
+        if rows.n[row, arm] == 0.0 and not rows.n[row].any():
             self.places.told.append(row)
-        record(_Cell(rows.n[row], rows.mean[row], rows.squares[row]), arm, n, mean, squares)
+        cell = _Cell(*([table.item(row, arm)] for table in tables))  # plain numbers are quicker
+        record(cell, 0, n, mean, squares)
+        for table, (value,) in zip(tables, cell, strict=True):
+            table[row, arm] = value
 
     def _tell(self, row: int, place: int, n: int, mean: float, squares: float) -> None:
         run, slot = self._runs[0], self.places.slot(row).kernels

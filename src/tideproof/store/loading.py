@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tideproof.errors import StoreError
@@ -14,7 +15,7 @@ from tideproof.policies.registry import Chosen
 from tideproof.store import entries as kept
 from tideproof.store.place import Entry, Log, Snapshot
 
-FEWEST = 1000  # events between two snapshots: folding them takes a tenth of a second
+FEWEST = 2000  # events between two snapshots: folding them takes a tenth of a second
 SHARE = 64  # of a long log, one in so many
 
 
@@ -57,13 +58,15 @@ def load(log: Log, policy: Chosen | None = None, snapshots: bool = True) -> Load
     return Loaded(state, Position(all_of_it[-1].seq, all_of_it[-1].hash), 0)
 
 
-def catch_up(log: Log, state: State, position: Position) -> Position:
-    """Take in what others did since, and return where that ends."""
+def catch_up(
+    log: Log, state: State, position: Position, between: Callable[[], None] = lambda: None
+) -> Position:
+    """Take in what others did since, and return where that ends; `between` is called after each event."""
     new = _read(log, position)
     if not new:
         return position
     happened = kept.events(new)
-    state.follow(happened)
+    state.follow(happened, between)
     if any(isinstance(event, e.Salted) for event in happened):
         state.events[:] = e.without_old_salts(state.events)
     return Position(new[-1].seq, new[-1].hash)

@@ -8,6 +8,7 @@ of them commits for all.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from tideproof.store.place import LOSSES, Log, Lost, Writer
 if TYPE_CHECKING:
     from tideproof.live.experiment import Experiment
 
+_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 _LOST = 0.1  # seconds after which a thread looks whether anybody commits for it
 
 
@@ -169,12 +171,16 @@ class SharedLog:
 
     # -- the state and the log
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, between: Callable[[], None] = lambda: None) -> None:
         if self._unsure:
             self._load()
         was, self._unsure = self._position, True
-        self._position = loading.catch_up(self.log, self._run._state, was)
+        self._position = loading.catch_up(self.log, self._run._state, was, between)
         self._unsure = False
+
+    def _follow(self) -> None:
+        """Take in what others did while one of them writes, who needs a processor more than we do."""
+        self._catch_up(_give_way)
 
     def _load(self) -> None:
         """Make the state anew, from the log."""
@@ -194,7 +200,7 @@ class SharedLog:
                 self.log.roll_back()  # of who was interrupted
                 if self._unsure:
                     self._load()
-                self.log.begin(self._catch_up)
+                self.log.begin(self._follow)
                 self._catch_up()
                 self._group = Group(self._position)
             except BaseException:

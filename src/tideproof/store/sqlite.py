@@ -14,6 +14,7 @@ _READ = (
     "SELECT seq, at, pulls, record, '', writer, hash FROM events "
     "WHERE experiment = ? AND seq > ? AND seq <= ? ORDER BY seq"
 )
+_ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END = 2**62
 
 
@@ -126,17 +127,18 @@ class SqliteLog:
 
     def append(self, entries: Sequence[Entry], answers: Sequence[Answer], about: str | None) -> None:
         """Add entries and answers in the transaction."""
-        self.database.many(
-            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries],
-        )
+        rows = [(self._id, e.seq, e.at, e.pulls, e.record, e.writer, e.hash) for e in entries]
+        if len(rows) == 1:  # as nearly always, and twice as quick
+            self.database.run(_ADD, rows[0])
+        else:
+            self.database.many(_ADD, rows)
         for each in entries:
             if each.record.startswith('["Salted"'):
                 self._set_salt(each)
         self._added = entries[-1].seq if entries else 0
         if answers:
-            rows = [(self._id, *answer) for answer in answers]
-            self.database.many("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+            said = [(self._id, *answer) for answer in answers]
+            self.database.many("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", said)
         if about is not None:
             self.database.run("UPDATE experiments SET about = ? WHERE id = ?", (about, self._id))
 
