@@ -69,6 +69,8 @@ def test_a_name_twice(shop):
         ({"arms": ["A"]}, 400, "arms"),
         ({"arms": ["A", "A"]}, 400, "different names"),
         ({"policy": "no-such"}, 400, "unknown policy"),
+        ({"policy_options": {"interaction": 1}}, 400, "interaction must be True, False or 'auto', not 1"),
+        ({"policy": "auto:contrast", "confidence": 0.95}, 400, "does not go with auto:contrast"),
         ({"budget": 1.5}, 400, "budget"),
         ({"budget": True}, 400, "budget"),
         ({"reserve": 5}, 400, "needs a lease"),

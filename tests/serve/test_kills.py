@@ -43,17 +43,24 @@ def test_killed_under_load_it_loses_and_doubles_nothing(tmp_path):
     threads = [threading.Thread(target=play, args=[who]) for who in range(3)]
     for thread in threads:
         thread.start()
+
+    def progress(calls):
+        """Wait until so many more pulls were told, however slow the machine is."""
+        count = len(told)
+        while len(told) < count + calls and not failed:
+            time.sleep(0.01)
+
     for _ in range(KILLS):
-        time.sleep(pauses.uniform(0.3, 0.6))
+        if pauses.random() < 0.75:  # else it may die before it has served anybody
+            progress(1)
+        time.sleep(pauses.uniform(0.0, 0.4))
         served.process.send_signal(signal.SIGKILL)
         served.process.wait()
         served.__exit__()
         begun = time.monotonic()
         served = Served(tmp_path, "--port", port)
         restarts.append(time.monotonic() - begun)
-    count = len(told)
-    while len(told) < count + 10 and not failed:
-        time.sleep(0.01)
+    progress(10)
     over.set()
     for thread in threads:
         thread.join(60)

@@ -1,5 +1,6 @@
 """Every page, as every role sees it, without a script; forms; hostile names; files of strangers."""
 
+import html
 import html.parser
 import random
 import re
@@ -291,6 +292,22 @@ def test_an_experiment_is_begun(here):
         assert answer.status_code == 400
         assert 'class="wrong"' in answer.text
         check_page(answer.text)
+
+
+def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
+    fields = {"name": "rough days", "arms": "A\nB", "budget": "80", "policy": "auto:contrast", "do": "begin"}
+    refused = send(here, "/new", fields | {"confidence": "0.95"})
+    assert refused.status_code == 400
+    assert "confidence=0.95 does not go with auto:contrast" in html.unescape(refused.text)
+    assert '<option value="auto:contrast" selected>' in refused.text
+    assert send(here, "/new", fields).status_code == 303
+    played(here, "played", policy="auto:contrast", days=6)
+    pages = [look(here, f"/experiments/{name}").text for name in ("rough days", "played")]
+    for page in pages:
+        assert "<dt>allows for</dt><dd>arms that may differ from environment to environment</dd>" in page
+        check_page(page)
+    _, _, answers = pages[1].partition('id="answers"')
+    assert "differ from environment to environment" in answers
 
 
 def test_an_experiment_is_planned(here, monkeypatch):

@@ -150,6 +150,25 @@ def test_joining_and_beginning(remote, served):
     itself.close()
 
 
+@pytest.mark.parametrize("options", [{"noise": "by-arm", "interaction": "auto"}, {"robust": "cells"}])
+def test_a_policy_that_allows_for_more(remote, options):
+    policy = tp.policy("contrast", **options)
+    here, there = tp.Experiment(ARMS, budget=90, policy=policy), remote(None, ARMS, budget=90, policy=policy)
+    random = np.random.default_rng(2)
+    for step in range(24):
+        own, pull = (run.ask(environment=step // 6) for run in (here, there))
+        assert own.arm == pull.arm
+        reward = ord(pull.arm) + random.standard_normal() + 40.0 * (own.arm == "A" and step // 6 == 2)
+        here.tell(own, reward)
+        there.tell(pull, reward)
+    assert there.recommend().to_dict() == here.recommend().to_dict()
+    assert there.fit().variance == here.fit().variance
+    assert (there.fit().left_out is None) == ("robust" not in options)
+    assert remote(there.name, ARMS, budget=90, policy=policy).ask(environment="x").arm == (
+        here.ask(environment="x").arm
+    )
+
+
 def test_a_key_from_the_environment(remote, served, monkeypatch):
     remote("keyed", ARMS)
     with pytest.raises(tp.InputError, match="TIDEPROOF_KEY"):

@@ -35,6 +35,22 @@ class Matrix:
         self.rows[place[0]][place[1]] = value
 
 
+class Cube:
+    """Matrices in a row."""
+
+    __slots__ = ("array", "parts", "shape")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape = array, array.shape
+        self.parts = [[plain(row) for row in matrix] for matrix in array]
+
+    def __getitem__(self, place: tuple[int, int, int]) -> Any:
+        return self.parts[place[0]][place[1]][place[2]]
+
+    def __setitem__(self, place: tuple[int, int, int], value: Any) -> None:
+        self.parts[place[0]][place[1]][place[2]] = value
+
+
 @cache
 def _vector(kind: Any, size: int) -> Any:
     """Return the type of a vector of that many numbers; it has a `size` as NumPy's have."""
@@ -51,7 +67,9 @@ def plain(view: Any) -> Any:
         return type(view)(*(plain(part) for part in view))
     if view.ndim == 2:
         return Matrix(view)
-    if view.ndim > 2 or view.size == 0:  # rare, and as good as it is
+    if view.ndim == 3 and view.size:
+        return Cube(view)
+    if view.ndim > 3 or view.size == 0:  # rare, and as good as it is
         return view
     vector = _vector(_KINDS[view.dtype], view.size).from_buffer(view)
     vector.array = view

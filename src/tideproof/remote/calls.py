@@ -21,8 +21,9 @@ except ImportError:
 
 PATIENCE = 30.0  # seconds that a service may be away
 TIMEOUT = 60.0  # seconds that an answer may take
-_PAUSES = 0.05, 2.0  # seconds between two tries, twice as many each time, and at most
+_PAUSES = 0.05, 0.5  # seconds between two tries, twice as many each time, and at most
 NOTHING = object()  # a null that is meant; None is left out
+_ASKED = 2.0  # seconds that a service which is too busy may have us wait
 _AGAIN = (429, 502, 503, 504)
 
 
@@ -96,7 +97,7 @@ class Calls:
 def _seconds(found: httpx.Response) -> float:
     """Return after how many seconds a service wants to be asked again."""
     said = found.headers.get("retry-after", "")
-    return min(float(said), _PAUSES[1]) if said.isdigit() else 0.0
+    return min(float(said), _ASKED) if said.isdigit() else 0.0
 
 
 def _raise(found: httpx.Response, url: str) -> NoReturn:

@@ -261,7 +261,7 @@ class RemoteExperiment:
         chance = said.pop("p_best")
         del said["sentence"]
         said["groups"] = tuple(map(tuple, said["groups"]))
-        said["remarks"] = tuple(said["remarks"])
+        said["remarks"], said["left_out"] = tuple(said["remarks"]), tuple(said.get("left_out", ()))
         return Recommendation(**said, chance=lambda: chance)
 
     def copy(self) -> Experiment:

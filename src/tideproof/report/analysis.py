@@ -307,7 +307,8 @@ def _drift(fit: Fit) -> list[str]:
         return []
     return [
         f"The arms' shares of the traffic changed between environments ({p_value(test.drift_p)}). Adjusted "
-        f"means allow for that, raw means do not; if shares were meant to be fixed, find out why."
+        f"means allow for that, raw means do not; if shares were meant to be fixed, find out why; "
+        f"if they followed the rewards, say so (--adaptive, adaptive=True), for limits must allow for it."
     ]
 
 

@@ -46,7 +46,8 @@ def tables(
     from rich.table import Table
     from rich.text import Text
 
-    room = width - space - 1  # for names and what stands beside them
+    edges = 2 * (style.get("box", True) is not None) + 2 * style.get("pad_edge", True)
+    room = width - edges  # for names and what stands beside them
     broken = first.width() + sum(column.width() + space for column in others) > room
     sized = [(column, column.width(broken) + space) for column in others]
     names = min(first.width(), _for_names([size for _, size in sized], room)) if broken else first.width()

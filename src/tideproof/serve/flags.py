@@ -7,7 +7,7 @@ import json
 import math
 import time
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideproof.errors import Finished, InputError, StoreError, TideproofError
 from tideproof.live.book import Book
@@ -26,24 +26,31 @@ GENERAL = "GENERAL"
 FRESH = 1.0  # seconds for which a version holds
 
 
+class Begun(NamedTuple):
+    """Whether an experiment is for visitors, and whether it knows what day it is."""
+
+    visitors: bool
+    dated: bool
+
+
 class Flags:
     """The experiments of a service that have visitors; its calls block, and are safe from threads."""
 
     def __init__(self, experiments: Opened, settings: Settings) -> None:
         self._experiments, self._settings = experiments, settings
-        self._begun: dict[str, dict[str, Any]] = {}
+        self._begun: dict[str, Begun] = {}  # of all experiments that were asked for: so it must be small
         self._versions: dict[str, tuple[float, str]] = {}
         self._zone = zone_of(settings.zone)
 
     def one(self, name: str, key: Key, unit: str, environment: Label | None) -> tuple[dict[str, Any], bool]:
         """Return the evaluation of one flag, and whether the unit is new."""
         run = self._experiments.get(name)
-        options = self._options(name)
-        if "reserve" not in options:
+        begun = self._first(name)
+        if not begun.visitors:
             raise InputError(
                 f"{name!r} has no reserve: begin an experiment for visitors with a lease and a reserve"
             )
-        if environment is None and "time_zone" not in options:
+        if environment is None and not begun.dated:
             environment = self.today()
         return _evaluation(name, run, key, unit, environment, self._settings.reservations)
 
@@ -85,7 +92,7 @@ class Flags:
     def _names(self, key: Key) -> list[str]:
         given = key.experiments
         names = [each.name for each in self._experiments.listed() if given is None or each.name in given]
-        flags, most = [name for name in names if "reserve" in self._options(name)], self._settings.flags
+        flags, most = [name for name in names if self._first(name).visitors], self._settings.flags
         if len(flags) > most:
             raise InputError(
                 f"{len(flags):,} experiments have visitors, and {most:,} are evaluated at once: "
@@ -93,11 +100,11 @@ class Flags:
             )
         return flags
 
-    def _options(self, name: str) -> dict[str, Any]:
+    def _first(self, name: str) -> Begun:
         """Return what an experiment began with, by its first event: it never changes."""
         if name not in self._begun:
-            first = described.event(self._experiments.entries(name, 0, 1)[0])
-            self._begun[name] = first["about"]["options"]
+            options = described.event(self._experiments.entries(name, 0, 1)[0])["about"]["options"]
+            self._begun[name] = Begun("reserve" in options, "time_zone" in options)
         return self._begun[name]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from tideproof.serve.models import Body, Name
+from tideproof.serve.fields import Body, Name
 
 
 class NewWebhook(Body):

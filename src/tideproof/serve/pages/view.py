@@ -23,6 +23,7 @@ from tideproof.live.pull import DEFAULTED, TOLD
 from tideproof.live.recommendation import Recommendation
 from tideproof.live.remarks import Facts
 from tideproof.live.tide_fit import TideFit
+from tideproof.live.tides import allowed_for
 from tideproof.report.analysis import analyse
 from tideproof.report.arms_table import arm_columns, chance
 from tideproof.report.followed import Rewards, columns_of, tide_card
@@ -127,6 +128,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     fit = _fit(run, every, found.anytime)
     made: dict[str, Any] = {
         "info": info,
+        "allows_for": allowed_for(run.policy),
         "sentence": sentence(found, fit, info, progress),
         "standing": "winner" if found.sure else "open" if found.arm else "not_comparable",
         "chance": chance(found.p_best) if found.p_best is not None else "",
@@ -150,7 +152,7 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
     made["warnings"] += analysis.warnings
     made["columns"] = arm_columns(analysis)
     made["raw"] = raw_sentence(fit, found.arm)
-    made["answers"] = analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
+    made["answers"] = analysis.answers + analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
     made["cards"] = pictures(analysis)
     return made
 

@@ -17,6 +17,7 @@ from tideproof.report.html_report import html_report
 from tideproof.report.plots import pictures
 from tideproof.serve import models as m
 from tideproof.serve.access import needs
+from tideproof.serve.key_models import NewKey
 from tideproof.serve.keys import Key
 from tideproof.serve.pages.shown import one_line, page, see
 from tideproof.serve.pages.uploads import Asked, analysed
@@ -156,7 +157,7 @@ async def make(request: Request, key: Admin) -> Response:
     given = await _fields(request)
     names = [name.strip() for name in given.get("experiments", "").split("\n") if name.strip()]
     try:
-        body = m.NewKey(name=given.get("name", ""), role=given.get("role", ""), experiments=names or None)  # type: ignore[arg-type]
+        body = NewKey(name=given.get("name", ""), role=given.get("role", ""), experiments=names or None)  # type: ignore[arg-type]
         made = await people.make(body, request, key)
     except _WRONG as error:
         return await keys_page(request, key, _said(error), status=_status(error))

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 
 from tideproof.errors import InputError
-from tideproof.serve import models as m
+from tideproof.serve import key_models as m
 from tideproof.serve.access import caller, check_origin, cookie_name, needs
 from tideproof.serve.keys import Key
 from tideproof.serve.problems import RESPONSES, Problem

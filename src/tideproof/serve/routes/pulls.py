@@ -10,10 +10,11 @@ from fastapi import APIRouter, Query, Request
 from tideproof.errors import InputError, UnknownName
 from tideproof.live.experiment import Experiment
 from tideproof.live.pull import Pull
-from tideproof.serve import models as m
+from tideproof.serve import pull_models as m
 from tideproof.serve.access import needs
 from tideproof.serve.commands import Once, command, do, signed
 from tideproof.serve.evaluating import evaluated
+from tideproof.serve.fields import MANY
 from tideproof.serve.keys import Key
 from tideproof.serve.problems import RESPONSES
 from tideproof.serve.rights import Right
@@ -72,7 +73,7 @@ async def out(
     request: Request,
     key: Reader,
     after: Annotated[str, Query(max_length=200, description="The `next` of the page before.")] = "",
-    limit: Annotated[int, Query(ge=1, le=m.MANY)] = 1000,
+    limit: Annotated[int, Query(ge=1, le=MANY)] = 1000,
 ) -> m.PullList:
     """List the pulls whose rewards are awaited, the oldest first."""
     service = service_of(request)

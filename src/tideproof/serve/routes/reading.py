@@ -14,6 +14,7 @@ from tideproof.serve import models as m
 from tideproof.serve.access import needs
 from tideproof.serve.commands import do
 from tideproof.serve.export import exported
+from tideproof.serve.fields import WHOLE
 from tideproof.serve.keys import Key
 from tideproof.serve.problems import RESPONSES
 from tideproof.serve.rights import Right
@@ -23,7 +24,7 @@ from tideproof.serve.streaming import following, message, streamed
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"], responses=RESPONSES)
 
 Reader = Annotated[Key, needs(Right.READ)]
-After = Annotated[int, Query(ge=0, le=m.WHOLE, description="Number of the last event that is known.")]
+After = Annotated[int, Query(ge=0, le=WHOLE, description="Number of the last event that is known.")]
 
 PAGE = 500  # events that a stream reads at once
 CHUNK = 2**16  # characters of a file at once
@@ -48,7 +49,7 @@ async def shares(
     key: Reader,
     environment: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     number: Annotated[
-        int | None, Query(ge=-m.WHOLE, le=m.WHOLE, description="An environment that is a number.")
+        int | None, Query(ge=-WHOLE, le=WHOLE, description="An environment that is a number.")
     ] = None,
     n: Annotated[int | None, Query(ge=1, le=100_000)] = None,
 ) -> m.Shares:
