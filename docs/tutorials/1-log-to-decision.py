@@ -27,7 +27,7 @@ import numpy as np
 import tideproof as tp
 
 random = np.random.default_rng(11)
-worth = {"free": 20.0, "2.90": 21.0, "4.90": 19.5}  # what a visitor is worth; the shop does not know it
+worth = {"free": 20.0, "2.90": 21.0, "4.90": 19.5}  # the shop does not know it
 with open("log.csv", "w", newline="") as file:
     rows = csv.writer(file)
     rows.writerow(["variant", "day", "sales"])
@@ -35,7 +35,8 @@ with open("log.csv", "w", newline="") as file:
         tide = 8.0 - 0.6 * day + random.normal(0, 1.5)  # the season fades
         shares = [0.7, 0.15, 0.15] if day < 14 else [0.15, 0.7, 0.15]
         for fee in random.choice(list(worth), 60, p=shares):
-            rows.writerow([fee, f"2026-03-{day + 1:02}", round(worth[fee] + tide + random.normal(0, 4), 2)])
+            sales = worth[fee] + tide + random.normal(0, 4)
+            rows.writerow([fee, f"2026-03-{day + 1:02}", round(sales, 2)])
 
 print(Path("log.csv").read_text()[:132])
 
@@ -62,7 +63,8 @@ print(Path("log.csv").read_text()[:132])
 #
 # Careful: The arms' shares of the traffic changed between environments (p < 1e-6).
 # Adjusted means allow for that, raw means do not; if shares were meant to be fixed,
-# find out why.
+# find out why; if they followed the rewards, say so (--adaptive, adaptive=True), for
+# limits must allow for it.
 # 1,680 rewards of 3 arms in 28 environments.
 # The data cannot tell whether differences or ratios are the same at every level of
 # the environments; differences are shown. Limits allow for ratios, too.

@@ -2,6 +2,7 @@
 
 import csv
 import doctest
+import itertools
 import re
 import shlex
 import sys
@@ -193,3 +194,19 @@ def scripts():
 def test_every_script_runs(page, block):
     names = {"POLICY": tp.policy("round-robin").policy}
     exec(compile(block, page, "exec"), names)
+
+
+def test_no_paragraph_turns_into_a_quotation():
+    """A line of prose that begins with a sign for "more than" would be one."""
+    torn = []
+    for page in pages.markdown():
+        kept: list[str] = []
+        pages.outside_code((ROOT / page).read_text(), lambda part, kept=kept: kept.append(part) or "")
+        for part in kept:
+            lines = part.splitlines()
+            torn += [
+                f"{page}: {line}"
+                for before, line in itertools.pairwise(lines)
+                if line.startswith(">") and before.strip() and not before.startswith(">")
+            ]
+    assert torn == []

@@ -27,6 +27,7 @@ FIRST = (
 )  # of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
+REFERENCE = ("log", "live", "research", "policies", "commands", "errors")
 EVIDENCE = ("trust", "performance", "compares", "rivals")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -140,7 +141,8 @@ def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
     start = take("index.md")
     learn = folder("tutorials")
     concepts, recipes = folder("concepts", *CONCEPTS), folder("recipes", *RECIPES)
-    made, policies = take("reference.md", *reference), folder("policies")
+    names = [*take("reference.md"), *folder("reference", *REFERENCE)]
+    made, policies = take(*reference), folder("policies")
     evidence = take(*(f"{name}.md" for name in EVIDENCE))
     evidence += [{"The paper": folder("paper")}, {"Counted": [*folder("trust"), *folder("contrast")]}]
     project = take(
@@ -155,7 +157,7 @@ def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
         {"Guide": guide},
         {"Concepts": concepts},
         {"Recipes": recipes},
-        {"Reference": [*made, {"Policies": policies}]},
+        {"Reference": [*names, {"Policies": policies}, {"From docstrings": made}]},
         {"Evidence": evidence},
         {"Project": [*project, {"Files": files}]},
     ]

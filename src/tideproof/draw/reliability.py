@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from tideproof.draw.figure import in_house_style, save, subplots
 from tideproof.draw.palette import FAINT, SERIES
 
+_BESIDE = 3  # panels
+
 
 class Curve(NamedTuple):
     """One setting: in each bin the mean of what was said, how often it came true, and the limits of that."""
@@ -21,16 +23,21 @@ class Curve(NamedTuple):
 
 
 def draw_reliability(panels: Mapping[str, Sequence[Curve]], path: Path) -> None:
-    """Draw one panel beside the other to `path`; a title for each."""
+    """Draw a panel with a title for each to `path`, up to three beside each other."""
     save(reliability_figure(panels), path)
 
 
 @in_house_style
 def reliability_figure(panels: Mapping[str, Sequence[Curve]]) -> Any:
     """Return the picture; curves of one label look the same in all panels."""
-    figure, grid = subplots(1, len(panels), (3.0 * len(panels), 3.8), sharey=True, squeeze=False)
+    beside = min(len(panels), _BESIDE)
+    rows = -(-len(panels) // beside)
+    size = (3.0 * beside, 3.0 * rows + 0.8)
+    figure, grid = subplots(rows, beside, size, sharey=True, squeeze=False)
     looks: dict[str, Any] = {}
-    for axes, (title, curves) in zip(grid[0], panels.items(), strict=True):
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    for axes, (title, curves) in zip(grid.flat, panels.items(), strict=False):
         axes.axline((1.0, 1.0), slope=1.0, color=FAINT, lw=1.0)
         for curve in curves:
             colour, style = _look(list(looks).index(curve.label) if curve.label in looks else len(looks))
@@ -41,7 +48,8 @@ def reliability_figure(panels: Mapping[str, Sequence[Curve]]) -> Any:
         axes.set(xlabel="said", xlim=(0.48, 1.0), ylim=(0.4, 1.0))
         axes.set_title(title, loc="left", fontsize=9)
         axes.grid(alpha=0.25)
-    grid[0][0].set_ylabel("happened")
+    for row in grid:
+        row[0].set_ylabel("happened")
     figure.legend(looks.values(), looks, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
 
