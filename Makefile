@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo site serve-demo test test-gpu check clients hooks faults torture mutants phrases bench docs release image format clean
+.PHONY: demo site serve-demo test test-gpu check types types-of-tests clients hooks faults torture mutants phrases bench docs release image format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -38,9 +38,14 @@ clients: $(READY)
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini tests tools/mutants tools/phrases.py
 	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory -j 2 types types-of-tests
+
+types: $(READY)
+	$(BIN)/mypy
+
+types-of-tests: $(READY)
+	$(BIN)/mypy --config-file tests/mypy.ini --cache-dir .mypy_cache/tests tests tools/mutants tools/phrases.py
 
 hooks: $(READY)
 	$(BIN)/pre-commit install
