@@ -172,9 +172,10 @@ def critical_values(C: Floats, freedom: Floats, level: float, which: Ints | None
     """Return, for each arm i, d_i: with probability `level` no (x_k - x_i)/se_ik, k != i, exceeds it.
 
     x is multivariate Student-t with scale C and `freedom[i]` degrees of freedom, se_ik the scale of
-    x_k - x_i: Dunnett's one-sided constant with arm i as the control, for any design. Within 0.01 for up
-    to twenty arms, 0.03 for a hundred. Beyond 500 arms it is Bonferroni's constant, which is larger.
-    Only for the arms in `which`, if given; NaN for the others.
+    x_k - x_i: Dunnett's one-sided constant with arm i as the control, for any design. Within 0.015 for up
+    to twelve arms, 0.03 for more; arms that are alike differ by that, and machines do, whose libraries choose
+    other axes. Beyond 500 arms it is Bonferroni's constant, which is larger. Only for the arms in `which`, if
+    given; NaN for the others.
 
     References
     ----------
@@ -186,8 +187,9 @@ def critical_values(C: Floats, freedom: Floats, level: float, which: Ints | None
 
     >>> critical_values(np.eye(2), np.full(2, 10.0), 0.95).round(3)
     array([1.812, 1.812])
-    >>> critical_values(np.eye(5), np.full(5, 30.0), 0.95).round(2)
-    array([2.25, 2.25, 2.25, 2.25, 2.25])
+    >>> d = critical_values(np.eye(5), np.full(5, 30.0), 0.95)
+    >>> bool(np.abs(d - 2.25).max() < 0.015)
+    True
     """
     from scipy.special import stdtrit
 
