@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo site serve-demo test test-gpu check types types-of-tests clients hooks faults torture mutants phrases bench docs release image format clean
+.PHONY: demo site serve-demo test test-gpu check types types-of-tests clients browser hooks faults torture mutants phrases bench docs release image format clean
 demo: $(READY)
 	@$(BIN)/tideproof demo
 
@@ -16,7 +16,7 @@ site: $(READY)
 serve-demo: $(READY)
 	@$(BIN)/python -m tideproof.serve.demo
 
-test: check clients
+test: check clients browser
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95
 
 # What make test leaves out: more of the same kind, for the same code
@@ -34,6 +34,18 @@ clients: $(READY)
 		(cp tests/serve/clients/package.json $(VENV)/node/ && cd $(VENV)/node && \
 		npm install --no-audit --no-fund --no-package-lock --silent >/dev/null 2>&1) || \
 		{ rm -rf $(VENV)/node; echo "no JavaScript clients: npm could not bring them, and their tests are skipped"; }
+
+# Chromium, for tests that look at pages: brought where one may install Debian's packages (root, as on a machine of
+# CI); elsewhere those tests are skipped
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium (once, about a minute) ..."; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		(apt-get update -qq; apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1; \
+	fi; \
+	command -v chromium >/dev/null || \
+		echo "no Chromium: tests of pages in a browser are skipped; 'apt-get install chromium' as root brings it"
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -12,6 +12,15 @@ import time
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+# It is to talk to the page alone: no updates, no sync, no greeting
+_QUIET = [
+    f"--{flag}"
+    for flag in (
+        "disable-background-networking", "disable-component-update", "disable-sync", "disable-quic", "no-first-run",
+    )
+]  # fmt: skip
+
+
 class Browser:
     """One page in a browser without a window."""
 
@@ -23,7 +32,7 @@ class Browser:
         self._process = subprocess.Popen(
             [
                 "bash", "-c", f'exec "$0" "$@" 3<&{read} 4>&{write}', CHROMIUM, "--headless", "--no-sandbox",
-                "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={self._profile.name}", "about:blank",
+                "--disable-gpu", *_QUIET, "--remote-debugging-pipe", f"--user-data-dir={self._profile.name}", "about:blank",
             ],
             pass_fds=(read, write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
