@@ -76,6 +76,27 @@ def test_paid_late_is_paid_in_full(options, monkeypatch):
     assert late == at_once
 
 
+@pytest.mark.parametrize("rewards", ["normal", "conversions", "counts", "money"])
+def test_paid_at_any_event_of_the_beginning(rewards, monkeypatch):
+    """Where the scale of ratios begins, too: before, there is none, and the fit is that of differences."""
+    happened = played(steps=25, rewards=rewards)
+    late = [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
+    monkeypatch.setattr(Ahead, "_can_wait", lambda self: False)
+    assert late == [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
+
+
+@pytest.mark.parametrize("scale", ["ratio", "odds"])
+def test_a_loaded_run_on_another_scale_goes_on_as_it_would_have(scale, tmp_path):
+    run = tp.Experiment(["A", "B", "C"], budget=60, seed=1, rewards="conversions", scale=scale)
+    pulls = run.ask(n=8, environment="d")
+    run.tell_many(pulls[:6], [1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
+    run.ask(environment="d")
+    run.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    asked = [[each.ask(environment="d").arm for _ in range(5)] for each in (run, again)]
+    assert asked[0] == asked[1]
+
+
 def test_most_of_what_is_owed_is_never_paid(monkeypatch):
     """With pulls out all the time, a look at each ask would be a look at each of 200."""
     run = tp.Experiment(ARMS, budget=5000)

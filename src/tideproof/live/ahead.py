@@ -159,8 +159,12 @@ class Ahead(Told):
             self._ready = True
 
     def _can_wait(self) -> bool:
-        """Return whether what is laid next on the design depends on nothing that would be owed."""
-        return self.spec.policy.tide == "labels" and self._designed and any(self._out)
+        """Return whether what is laid next on the design depends on nothing that would be owed.
+
+        On the scale of ratios or odds it does: all pulls out, those asked for later too, are laid on a new fit.
+        """
+        plain = self.spec.policy.tide == "labels" and self.scale == "difference"
+        return plain and self._designed and any(self._out)
 
     def _pay(self) -> None:
         """Do what is owed: nothing but asks has come since."""

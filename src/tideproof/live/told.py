@@ -37,7 +37,10 @@ class _Cell(NamedTuple):
 
 
 class Owed(NamedTuple):
-    """Of the pulls that were out when `ahead` should have been brought up to date; see `Told._begin`."""
+    """The pulls that were out when `ahead` should have been brought up to date: `Ahead._pay` does it by these.
+
+    Everything else that it reads must be what it was then, see `Ahead._can_wait`.
+    """
 
     out: list[int]
     where: list[int]
@@ -92,9 +95,9 @@ class Told:
         self._where = [0] * places  # the row of the last ask of each
         self._latest = 0  # the place of the last ask
         self._new: list[tuple[int, int]] = []  # row and place of pulls out that `ahead` does not have yet
-        self._ready = True  # whether `ahead` is up to date
+        self._ready = True  # whether `ahead` is up to date, but for what is owed
         self._designed = True  # whether its design is
-        self._owed: Owed | None = None  # by which `ahead` is brought up to date, once somebody looks
+        self._owed: Owed | None = None  # what is still to be done, once somebody looks
         self._moved: set[int] = set()  # rows whose slots ahead are not
 
     def _record(self, row: int, arm: int, n: int, mean: float, squares: float) -> None:
