@@ -180,6 +180,29 @@ def test_what_is_changed_afterwards(rule):
     check_refold(run)
 
 
+def test_the_next_look_decides_anew_after_a_correction_that_moves_no_estimate(tmp_path):
+    """A reward alone in its environment only fixes the shift there."""
+    run = sure()
+    lone = run.ask(environment="alone")
+    run.tell(lone, 1.0)
+    play(run)
+    for reward in (2.0, 2.5):
+        run.correct(lone, reward)
+        assert run._state.book.sure is None
+        assert run.done
+    run.save(tmp_path / "run.json")
+    assert tp.Experiment.load(tmp_path / "run.json").done
+
+
+def test_a_rival_that_is_retired_makes_a_look_due():
+    run = sure()
+    play(run, 20)
+    assert not run.done
+    assert not run._looks.due(run._state)
+    run.retire_arm("A")
+    assert run._looks.due(run._state)
+
+
 def test_a_retired_arm_stays_beside_the_others():
     """Moments from before count on; evidence against it is not asked for."""
     run = sure(rule="proven", confidence=0.999)

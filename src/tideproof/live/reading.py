@@ -67,7 +67,7 @@ class Reading(Handle):
         found = rule.look(state, lambda: self._fitted(self._cells(state.numbers.active)()))
         if found.arm is not None:
             self._state.add(e.Sure(self._now(), None, found.arm, found.rule, rule.confidence))
-        self._looks.note(state, found.costly)
+        self._looks.note(state, found)
 
     @locked
     def pulls_out(self) -> list[Pull]:

@@ -123,25 +123,28 @@ class Looks:
     """When somebody looked last: no part of the state."""
 
     def __init__(self) -> None:
-        self._seen: tuple[int, float] = (0, 0.0)
+        self._seen: tuple[float, ...] = ()
         self._next = 0
+        self._sure = False  # what was seen
 
     def due(self, state: State) -> bool:
-        """Tell whether something was told since, enough to be worth what a look costs."""
-        fit = state.numbers.fit
-        return self._now(state) != self._seen and fit.told[0] >= self._next
+        """Tell whether something changed since, enough to be worth what a look costs; nobody is sure now."""
+        if self._sure:  # that was taken back
+            return True
+        return self._now(state) != self._seen and state.numbers.fit.told[0] >= self._next
 
-    def note(self, state: State, costly: bool) -> None:
-        """Remember that somebody looked."""
+    def note(self, state: State, found: Found) -> None:
+        """Remember that somebody looked, and what he found."""
         numbers, told = state.numbers, int(state.numbers.fit.told[0])
-        self._seen = self._now(state)
+        self._seen, self._sure = self._now(state), found.arm is not None
         self._next = 0
-        if costly:  # by scores: from all rewards anew; by proof: from all environments
+        if found.costly:  # by scores: from all rewards anew; by proof: from all environments
             many = len(numbers.places.told) // _ROWS
             self._next = told + (many if state.created.options.get("rewards") is None else 1 + told // 100)
 
-    def _now(self, state: State) -> tuple[int, float]:
-        return state.numbers.batches, float(state.numbers.fit.rss[0])
+    def _now(self, state: State) -> tuple[float, ...]:
+        numbers, book = state.numbers, state.book
+        return numbers.batches, float(numbers.fit.rss[0]), len(book.arms), len(book.retired)
 
 
 @lru_cache(1024)
