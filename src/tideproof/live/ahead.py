@@ -161,7 +161,7 @@ class Ahead(Told):
     def _can_wait(self) -> bool:
         """Return whether what is laid next on the design depends on nothing that would be owed.
 
-        On the scale of ratios or odds it does: all pulls out, those asked for later too, are laid on a new fit.
+        On the scale of ratios or odds it does: all pulls out, those of later asks too, are laid on a new fit.
         """
         plain = self.spec.policy.tide == "labels" and self.scale == "difference"
         return plain and self._designed and any(self._out)

@@ -37,7 +37,7 @@ class _Cell(NamedTuple):
 
 
 class Owed(NamedTuple):
-    """The pulls that were out when `ahead` should have been brought up to date: `Ahead._pay` does it by these.
+    """The pulls that were out when `ahead` should have been brought up to date: `Ahead._pay` does so by them.
 
     Everything else that it reads must be what it was then, see `Ahead._can_wait`.
     """
