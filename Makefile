@@ -27,7 +27,7 @@ test-gpu: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[gpu]"
 	$(BIN)/pytest -m gpu tests/lab/test_gpu.py
 
-# OpenFeature's JavaScript clients, for tests/serve/test_clients.py; without node or a network those tests are skipped
+# OpenFeature's JavaScript clients, for tests/serve/test_clients.py, and axe; without node or a network those tests are skipped
 clients: $(READY)
 	@mkdir -p $(VENV)/node
 	@cmp -s tests/serve/clients/package.json $(VENV)/node/package.json && test -d $(VENV)/node/node_modules || \

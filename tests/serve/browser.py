@@ -115,6 +115,7 @@ class Browser:
     def picture(self, path):
         """Save the whole page as a PNG."""
         found = self.tell("Page.captureScreenshot", captureBeyondViewport=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(base64.b64decode(found["data"]))
 

@@ -1,24 +1,24 @@
 """The pages in a real browser: log in, begin, watch it move, drop a file, log out, as another role.
 
-Skipped where there is no Chromium. TIDEPROOF_PICTURES=folder keeps a picture of every page, to be looked at;
-TIDEPROOF_AXE=axe.min.js (of the npm package axe-core) lets axe look at it, too.
+Skipped where there is no Chromium. TIDEPROOF_PICTURES=folder keeps a picture of every page, to be looked at; axe looks at
+each, too, where `make clients` brought it.
 """
 
 import os
 import random
 import threading
-from pathlib import Path
 
 import pytest
 
 from serve.browser import CHROMIUM, Browser
-from serve.served import ADMIN, Served
+from serve.served import ADMIN, MODULES, Served
 from serve.test_pages import LOG
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
 
 SHAPES = {"phone": (360, 740), "phone dark": (360, 740), "desk": (1440, 900), "desk dark": (1440, 900)}
-PICTURES, AXE = os.environ.get("TIDEPROOF_PICTURES"), os.environ.get("TIDEPROOF_AXE")
+PICTURES = os.environ.get("TIDEPROOF_PICTURES")
+AXE = MODULES / "axe-core" / "axe.min.js"
 
 # What a page must not have on any screen: something that is wider than it, or words that are hard to read
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -67,8 +67,8 @@ def check(browser, name):
         browser.shape(*size, dark="dark" in shape)
         assert browser.run(WIDE) <= 0, (name, shape)
         assert browser.run(CONTRAST) == [], (name, shape)
-        if AXE:
-            browser.run(Path(AXE).read_text() + "; true")
+        if AXE.exists():
+            browser.run(AXE.read_text() + "; true")
             assert browser.run(FOUND_BY_AXE) == [], (name, shape)
         if PICTURES:
             browser.picture(f"{PICTURES}/{name} {shape}.png")
