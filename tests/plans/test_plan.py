@@ -1,6 +1,7 @@
 """Plans: the answer, what it promises, and what it says."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,7 +49,8 @@ def test_it_says_so_in_a_sentence_and_a_table(found):
         assert row["low"] <= row["wrong"] <= row["high"]
     assert found.to_dict()["budget"] == found.budget
     assert found.power == (
-        f"For analyze to name the winner in 80 % of tests, an even split needs about {found.named:,} pulls "
+        "For analyze --scale difference to name the winner in 80 % of tests, an even split needs about "
+        f"{found.named:,} pulls "
         f"({math.ceil(found.named / 20)} environments), by a formula."
     )
 
@@ -76,6 +78,22 @@ def test_the_same_question_in_other_units_is_not_played_again(found, monkeypatch
 
 def test_ten_to_one_needs_next_to_nothing():
     assert tp.plan(**ASKED | {"gap": 30.0}, replications=200).budget == 6
+
+
+def test_pulls_that_fit_would_refuse_are_not_promised():
+    """Three arms in pairs: with five pulls nothing is left to measure the noise by."""
+    few = tp.plan(arms=3, gap=50, sigma=1, per_environment=2, error=0.45, replications=200)
+    assert few.named == 6
+    assert "an even split needs about 6 pulls (3 environments)" in few.power
+
+
+def test_one_is_not_a_plural(found):
+    assert "about 1 pull (1 environment)" in replace(found, named=1).power
+
+
+def test_rates_are_analyzed_as_they_are(found):
+    rates = replace(found, question=ask(arms=3, rate=0.1, lift=0.3, lengths=500))
+    assert rates.power.startswith("For analyze to name the winner in 80 % of tests")
 
 
 def test_without_a_compiler_the_extra_is_named(monkeypatch):

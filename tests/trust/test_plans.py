@@ -5,9 +5,9 @@ from tideproof.trust.part import Asked
 from tideproof.trust.plans import PART, SETTINGS, Setting, play, said
 
 
-def test_twenty_settings_of_means_and_rates():
-    assert len(SETTINGS) == len(set(SETTINGS)) == 20
-    assert sum(setting.rate is not None for setting in SETTINGS) == 5
+def test_settings_of_means_and_rates():
+    assert len(SETTINGS) == len(set(SETTINGS)) == 26
+    assert sum(setting.rate is not None for setting in SETTINGS) == 6
     assert all(setting.world().arms == setting.arms for setting in SETTINGS)
 
 

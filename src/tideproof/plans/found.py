@@ -33,7 +33,8 @@ class Plan:
     question : what was asked, in units of the noise.
     contrast, even : the budgets that keep the error, with what was counted.
     sure, proven : runs that stop when they are sure, by either rule; the second is None of more than 12 arms.
-    named : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a formula.
+    named : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a formula; means
+        compared by differences, `scale="difference"`.
     curve : error against budget, one row for each budget that was played.
     asked : the question in words.
     """
@@ -75,10 +76,16 @@ class Plan:
 
     @property
     def power(self) -> str:
-        """What people who plan a test by its power ask for."""
+        """What people who plan a test by its power ask for.
+
+        A gap is a difference, so the test is one of differences: where nothing tells whether the tide adds
+        or multiplies, `analyze` by itself would have the winner win on both scales, which takes more.
+        """
+        analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
+        lasting = counted(self.environments(self.named), "environment")
         return (
-            f"For analyze to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
-            f"{self.named:,} pulls ({counted(self.environments(self.named), 'environment')}), by a formula."
+            f"For {analyze} to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
+            f"{counted(self.named, 'pull')} ({lasting}), by a formula."
         )
 
     @property

@@ -18,6 +18,7 @@ from tideproof.plans.question import Question, ask
 from tideproof.plans.stopping import MOST_PROVEN, Sure, stop_when_sure, usual_runs
 from tideproof.policies.registry import policy
 from tideproof.progress import progress_bar
+from tideproof.words import counted
 
 _STEPS = 1500  # that an even split may take: more pulls are played in blocks
 _PROOF_STEPS = 30  # for each arm, the same for proofs: they take five times as long, and each step is dear
@@ -44,8 +45,8 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
-            f"an even split needs about {guess:,} pulls, by a formula; what contrast needs is simulated, "
-            "which needs numba: pip install 'tideproof[lab]'"
+            f"an even split needs about {counted(guess, 'pull')}, by a formula; what contrast needs is "
+            "simulated, which needs numba: pip install 'tideproof[lab]'"
         )
     block = max(1, round(guess / _STEPS))
     runs = _runs(question.arms, guess / block) if replications is None else replications

@@ -6,6 +6,7 @@ import numpy as np
 
 from tideproof.core.arrays import Floats, Ints
 from tideproof.estimate.from_log import fit
+from tideproof.estimate.scaled import ScaleChoice
 
 DAYS = 0.3  # days multiply rates, and the logarithm of what they multiply by lies within so much
 
@@ -13,11 +14,13 @@ DAYS = 0.3  # days multiply rates, and the logarithm of what they multiply by li
 def not_named(means: Floats, rates: bool, length: int, pulls: int, level: float, logs: int, seed: int) -> int:
     """Return in how many logs `fit` does not name the best arm, the last one.
 
-    Arms take turns in rounds; environments of so many pulls shift rewards, or multiply rates.
+    Arms take turns in rounds; environments of so many pulls shift rewards, or multiply rates. What is shifted
+    is compared by differences, as a plan with a gap says.
     """
+    scale: ScaleChoice = "auto" if rates else "difference"
     random, missed = np.random.default_rng(seed), 0
     for _ in range(logs):
-        arms = _rounds(random, means.size, length, pulls)
+        arms = rounds(random, means.size, length, pulls)
         days = np.arange(pulls) // length
         if rates:
             high = DAYS if means.max() * np.exp(DAYS) < 1.0 else 0.0
@@ -26,12 +29,12 @@ def not_named(means: Floats, rates: bool, length: int, pulls: int, level: float,
         else:
             rewards = means[arms] + random.uniform(0.0, 20.0, days[-1] + 1)[days] + random.normal(size=pulls)
         log = {"arm": arms, "day": days, "reward": rewards}
-        found = fit(log, arm="arm", environment="day", reward="reward", level=level)
+        found = fit(log, arm="arm", environment="day", reward="reward", level=level, scale=scale)
         missed += len(found.groups) > 1 or found.candidates != [means.size - 1]
     return missed
 
 
-def _rounds(random: np.random.Generator, arms: int, length: int, pulls: int) -> Ints:
+def rounds(random: np.random.Generator, arms: int, length: int, pulls: int) -> Ints:
     """Return who is pulled: rounds in random order, and nobody twice in an environment too short for all."""
     rounds = random.permuted(np.tile(np.arange(arms), (-(-pulls // arms), 1)), axis=1)
     if length < arms:

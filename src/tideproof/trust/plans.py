@@ -79,6 +79,12 @@ SETTINGS = (
     Setting(4, 50, 0.05, rate=0.4, lift=0.4),
     Setting(5, 400, 0.05, rate=0.1, lift=0.5),
     Setting(3, 2000, 0.05, rate=0.03, lift=0.25),
+    Setting(2, 4, 0.05, gap=2.2),  # from here on small tests
+    Setting(3, 12, 0.02, gap=2.0),
+    Setting(4, 7, 0.1, gap=1.7),
+    Setting(5, 3, 0.05, gap=2.5),
+    Setting(9, 2, 0.05, gap=3.5),
+    Setting(2, 10, 0.05, rate=0.45, lift=0.9),
 )
 
 
