@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -39,19 +39,27 @@ def policy_names() -> list[str]:
     return sorted(_entries())
 
 
+# What a prefix makes of the policy whose name stands behind it, and what that must be told
+_MADE_BY: dict[str, tuple[Callable[[Policy, str], Policy], str]] = {
+    PREFIX: (lambda inner, _: reduced(inner), ""),
+    **{prefix: (on_tide, tide) for prefix, tide in FOLLOWED.items()},
+    **{prefix: (on_uneven, prefix) for prefix in UNEVEN},
+    **{prefix: (watched, prefix) for prefix in RULES.values()},
+}
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return the first prefix of a name, none if it has none, and what stands behind it."""
+    prefix = max((each for each in _MADE_BY if name.startswith(each)), key=len, default="")
+    return prefix, name.removeprefix(prefix)
+
+
 @cache
 def _load(name: str) -> Policy:
-    if name.startswith(PREFIX):
-        return reduced(_load(name.removeprefix(PREFIX)))
-    for prefix, tide in FOLLOWED.items():
-        if name.startswith(prefix):
-            return on_tide(_load(name.removeprefix(prefix)), tide)
-    for prefix in sorted(UNEVEN, key=len, reverse=True):
-        if name.startswith(prefix):
-            return on_uneven(_load(name.removeprefix(prefix)), prefix)
-    for prefix in RULES.values():
-        if name.startswith(prefix):
-            return watched(_load(name.removeprefix(prefix)), prefix)
+    prefix, inner = _parts(name)
+    if prefix:
+        made_by, what = _MADE_BY[prefix]
+        return made_by(_load(inner), what)
     entries = _entries()
     if name not in entries:
         raise UnknownName.among("policy", name, policy_names())
@@ -150,8 +158,8 @@ def is_registered(name: str) -> bool:
     >>> is_registered("reduce:lucb"), is_registered("by-arm:auto:contrast"), is_registered("auto:mine")
     (True, True, False)
     """
-    bare = [name.removeprefix(prefix) for prefix in (PREFIX, *UNEVEN)]
-    return any(each in policy_names() for each in bare)
+    prefix, inner = _parts(name)
+    return is_registered(inner) if prefix else name in policy_names()
 
 
 def is_namesake(found: Policy) -> bool:
