@@ -76,6 +76,8 @@ def test_a_name_twice(shop):
         ({"reserve": 5}, 400, "needs a lease"),
         ({"colour": "red"}, 400, "colour"),
         ({"policy_options": {"no": 1}}, 400, "no"),
+        ({"policy": "reduce:auto:contrast"}, 400, "write auto:contrast or reduce:contrast"),
+        ({"policy": "reduce:hidden:contrast"}, 400, "write hidden:reduce:contrast"),
     ],
 )
 def test_an_experiment_that_cannot_be(here, body, status, message):

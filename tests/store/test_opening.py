@@ -87,6 +87,7 @@ def test_what_a_policy_brings_must_be_what_the_experiment_has(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
+        {"policy": "reduce:auto:contrast"},
         {"policy": "hidden:contrast", "tide": "both"},
         {"policy": "sure:contrast", "confidence": 0.9},
         {"policy": tp.policy("sure:contrast", bound=7.0)},
