@@ -111,6 +111,9 @@ def test_a_label_that_comes_later_is_refused_and_nothing_is_lost(begun):
     [
         ({"tide": "none"}, "tide must be 'auto', 'labels', 'hidden' or 'both', not 'none'"),
         ({"tide": None}, "tide must be"),
+        ({"tide": [], "policy": "hidden:contrast"}, r"tide must be .* not \[\]"),
+        ({"tide": np.array(["hidden", "a"]), "policy": "by-arm:contrast"}, "tide must be"),
+        ({"tide": 10**5000}, "not a number of more than 4300 digits"),
         ({"tide": "hidden", "confidence": 0.95}, "confidence=0.95 needs labels: with tide='hidden' no rule"),
         ({"tide": "both", "rewards": "conversions"}, "rewards='conversions' need labels: tide='both'"),
         ({"tide": "hidden", "policy": "ucb1-normal"}, "ucb1-normal does not know of shifts"),
@@ -169,6 +172,10 @@ def test_events_that_do_not_fit_are_refused():
     created = labelled.events()[0]
     with pytest.raises(tp.InputError, match="no experiment has the tide 'ebb'"):
         Experiment._folded([created._replace(options=created.options | {"tide": "ebb"})])
+    for name in ("hidden:contrast+ols", "sure:contrast+ols"):
+        bad = {"name": name, "label": "", "options": {}}
+        with pytest.raises(tp.InputError, match=f"no experiment has the policy '{name[:-4]}'"):
+            Experiment._folded([created._replace(policy=bad)])
 
 
 # -- the order of rewards

@@ -1,5 +1,9 @@
 """Every registered policy against the contract."""
 
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 import tideproof as tp
@@ -57,3 +61,32 @@ def test_contract(check):
 def test_every_registered_policy_is_tested():
     tested = {(s if isinstance(s, str) else s.policy.name).split("+")[0] for s in SPECS}
     assert tested >= set(tp.policy_names())
+
+
+HUGE = 10**5000  # Python does not write it
+
+
+@pytest.mark.parametrize(
+    "value", [[], {}, set(), np.array([1, 2]), np.array(["hidden", "cells"]), b"x", 1 + 2j, HUGE], ids=type
+)
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *(("contrast", each) for each in ("tide", "noise", "interaction", "robust", "rule", "confidence")),
+        *(("contrast", each) for each in ("label", "selection", "n0", "exploration", "anytime")),
+        *(("linlucb", each) for each in ("covariance", "n0")),
+        *(("sure:contrast", each) for each in ("confidence", "bound")),
+    ],
+)
+def test_an_option_of_a_wrong_type_gets_one_clear_line(name, option, value):
+    with pytest.raises(tp.InputError, match=rf"^(unknown )?{option} ") as found:
+        tp.policy(name, **{option: value})
+    assert "\n" not in str(found.value)
+
+
+def test_numbers_of_other_kinds_are_kept_as_files_have_them(tmp_path):
+    for value in (Decimal("2.5"), Fraction(5, 2), np.array(2.5), np.float32(2.5)):
+        spec = tp.policy("contrast", exploration=value)
+        assert spec.label == "contrast(exploration=2.5)"
+        tp.Experiment(["A", "B"], policy=spec).save(tmp_path / "run.json")
+        assert tp.Experiment.load(tmp_path / "run.json").policy == spec

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from tideproof.policies.registry import is_registered
 
 ARMS = ["a", "b", "c", "d"]
 # Coefficients are sums over environments with shifts of order 20 taken out of each.
@@ -115,8 +116,33 @@ def test_an_environment_never_begins_with_one_arm_twice(policy):
         ("reduce:exp4p", "exp4p cannot be reduced"),
         ("reduce:nonsense", "unknown policy 'nonsense'"),
         ("reduce:round-robin+period", "known: 'mean', 'ols'"),
+        ("reduce:reduce:lucb", "write reduce:lucb"),
+        ("reduce:auto:contrast", "write auto:contrast or reduce:contrast"),
+        ("reduce:by-arm:linlucb", "write by-arm:linlucb or reduce:linlucb"),
+        ("reduce:by-arm:auto:linlucb", "write by-arm:auto:linlucb or reduce:linlucb"),
+        ("reduce:robust:contrast", "write robust:contrast or reduce:contrast"),
+        ("reduce:hidden:contrast", "wrong order: write hidden:reduce:contrast"),
+        ("reduce:both:contrast", "wrong order: write both:reduce:contrast"),
+        ("reduce:sure:contrast", "wrong order: write sure:reduce:contrast"),
+        ("reduce:proven:contrast", "wrong order: write proven:reduce:contrast"),
     ],
 )
 def test_what_cannot_be_reduced(name, words):
     with pytest.raises(tp.InputError, match=words):
         tp.policy(name)
+    for refused in (
+        lambda: tp.Experiment(ARMS, budget=50, policy=name),
+        lambda: tp.replay(tp.mdm(3), name, seed=1, budget=20),
+        lambda: tp.simulate(tp.mdm(3), name, 20, 1),
+    ):
+        with pytest.raises(tp.InputError, match=words):
+            refused()
+
+
+@pytest.mark.parametrize("name", ["hidden:reduce:contrast", "both:reduce:lucb", "sure:reduce:contrast"])
+def test_other_prefixes_stand_before_it(name):
+    assert is_registered(name)
+    run = tp.Experiment(ARMS, budget=50, policy=name)
+    assert run.policy.policy is tp.policy(name.partition(":")[2]).policy
+    assert run.events()[0].options.get("tide", "sure") == name.partition(":")[0]
+    assert len(tp.replay(tp.mdm(3), name, seed=1, budget=20).arm) == 20

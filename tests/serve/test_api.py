@@ -76,12 +76,21 @@ def test_a_name_twice(shop):
         ({"reserve": 5}, 400, "needs a lease"),
         ({"colour": "red"}, 400, "colour"),
         ({"policy_options": {"no": 1}}, 400, "no"),
+        ({"policy_options": {"tide": []}}, 400, "unknown tide []"),
+        ({"policy_options": {"tide": {}}}, 400, "unknown tide {}"),
+        ({"policy_options": {"rule": []}}, 400, "unknown rule []"),
+        ({"policy_options": {"robust": {}}}, 400, "robust must be None or 'cells', not {}"),
+        ({"policy_options": {"name": "x"}}, 400, "'name' is no option of a policy"),
+        ({"policy_options": {"label": 5}}, 400, "label must be text, not 5"),
+        ({"policy_options": {"selection": []}}, 400, "selection must be text, not []"),
+        ({"policy": "reduce:auto:contrast"}, 400, "write auto:contrast or reduce:contrast"),
+        ({"policy": "reduce:hidden:contrast"}, 400, "write hidden:reduce:contrast"),
     ],
 )
 def test_an_experiment_that_cannot_be(here, body, status, message):
     found = here.post("/v1/experiments", SHOP | body)
-    assert found.status_code == status
-    assert message in found.json()["detail"]
+    error = "UnknownName" if "unknown" in message else found.json()["error"]
+    assert message in refused(found, status, error)
     assert here.get("/v1/experiments").json()["experiments"] == []
 
 

@@ -169,6 +169,20 @@ def test_a_policy_that_allows_for_more(remote, options):
     )
 
 
+@pytest.mark.parametrize(
+    "policy",
+    ["both:contrast", "sure:contrast", tp.policy("contrast", confidence=0.9, label="mine")],
+    ids=["tide", "rule", "chosen"],
+)
+def test_a_policy_may_bring_a_tide_or_a_rule(remote, policy):
+    name = f"brought {policy if isinstance(policy, str) else policy.name}"
+    run, here = remote(name, ARMS, budget=90, policy=policy), tp.Experiment(ARMS, budget=90, policy=policy)
+    assert run.ask(environment=1).arm == here.ask(environment=1).arm
+    assert run.tide == here.tide
+    assert remote(name, ARMS, budget=90, policy=policy).budget == 90
+    assert remote(name, ARMS, policy=tp.policy(policy) if isinstance(policy, str) else policy).budget == 90
+
+
 def test_a_key_from_the_environment(remote, served, monkeypatch):
     remote("keyed", ARMS)
     with pytest.raises(tp.InputError, match="TIDEPROOF_KEY"):

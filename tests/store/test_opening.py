@@ -48,6 +48,84 @@ def test_what_is_given_must_be_what_it_has(place):
     assert tp.experiments(url)["arms"] == ["A, B, C, D"]
 
 
+BRINGING = [
+    (tp.policy("contrast", tide="hidden"), {"tide": "hidden"}),
+    ("both:contrast", {"tide": "both"}),
+    ("hidden:reduce:lucb", {"tide": "hidden"}),
+    ("sure:contrast", {"confidence": 0.95, "rule": "calibrated"}),
+    (tp.policy("contrast", confidence=0.9, rule="proven", n0=3), {"confidence": 0.9, "rule": "proven"}),
+    ("by-arm:auto:contrast", {}),
+    (tp.policy("contrast", robust="cells"), {}),
+]
+
+
+@pytest.mark.parametrize(("policy", "brought"), BRINGING)
+def test_a_policy_may_bring_a_tide_or_a_rule(tmp_path, policy, brought):
+    run, url = opened(tmp_path, policy=policy), url_of(tmp_path)
+    alone = tp.Experiment(ARMS, budget=5000, seed=3, policy=policy)
+    assert run.policy == alone.policy
+    assert brought.items() <= run.events()[0].options.items()
+    for options in (
+        {"policy": policy},
+        {"policy": policy, "budget": 5000, **brought},
+        {"policy": run.policy, **brought},
+        {"policy": run.policy.name, **brought} if not run.policy.options else {},
+    ):
+        tp.Experiment.open(url, "prices", ARMS, **options).close()
+    where = None if brought.get("tide") == "hidden" else "monday"
+    assert tp.Experiment.open(url, "prices").ask(environment=where).arm == alone.ask(environment=where).arm
+
+
+def test_what_a_policy_brings_must_be_what_the_experiment_has(tmp_path):
+    opened(tmp_path, tide="labels")
+    for policy, said in (("hidden:contrast", "has tide='labels', not 'hidden'"),
+                         ("sure:contrast", "has confidence=None, not 0.95")):  # fmt: skip
+        with pytest.raises(tp.InputError, match=said):
+            opened(tmp_path, policy=policy)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"policy": "reduce:auto:contrast"},
+        {"policy": "hidden:contrast", "tide": "both"},
+        {"policy": "sure:contrast", "confidence": 0.9},
+        {"policy": tp.policy("sure:contrast", bound=7.0)},
+        {"policy": "hidden:contrast", "rewards": "conversions"},
+        {"policy": "auto:contrast", "confidence": 0.9},
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(tmp_path, options):
+    url = url_of(tmp_path)
+    tp.Experiment.open(url, "other", ARMS).close()
+    with pytest.raises(tp.InputError):
+        opened(tmp_path, **options)
+    assert tp.experiments(url)["name"] == ["other"]
+
+
+def test_a_policy_that_a_store_cannot_name_begins_nothing(tmp_path, monkeypatch):
+    url = url_of(tmp_path)
+    tp.Experiment.open(url, "other", ARMS).close()
+    monkeypatch.setattr("tideproof.live.saving.is_registered", lambda name: name != "linlucb")
+    monkeypatch.setattr("tideproof.store.opening.unregistered", lambda spec: None)
+    with pytest.raises(tp.UnknownName, match="'linlucb', which is not registered here"):
+        opened(tmp_path, policy="linlucb")
+    assert tp.experiments(url)["name"] == ["other"]
+
+
+def test_options_for_ratios_and_arms_that_are_read_once_open_too(tmp_path):
+    options = {"rewards": "conversions", "policy": tp.policy("contrast", n0=3)}
+    for _ in range(2):
+        run = tp.Experiment.open(url_of(tmp_path), "prices", iter(ARMS), **options)
+        assert run.arms == tuple(ARMS)
+        run.close()
+
+
+def test_a_label_is_not_the_policy(tmp_path):
+    opened(tmp_path, policy=tp.policy("contrast", label="mine")).close()
+    assert opened(tmp_path, policy="contrast+ols").policy.label == "mine"
+
+
 def test_a_list_of_experiments(place):
     url = url_of(place)
     run = tp.Experiment.open(url, "prices", ARMS, budget=10, clock=lambda: 3600.0)

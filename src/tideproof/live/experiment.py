@@ -18,6 +18,7 @@ from tideproof.live import events as e
 from tideproof.live import saving
 from tideproof.live.asking import Asking
 from tideproof.live.bounds import checked_bounds
+from tideproof.live.brought import parted
 from tideproof.live.handle import changing, locked, now
 from tideproof.live.lease import checked_lease
 from tideproof.live.pull import new_session
@@ -26,9 +27,9 @@ from tideproof.live.scaled import Rewards, checked_rewards, checked_scale
 from tideproof.live.snapshot import copied, packed
 from tideproof.live.state import State
 from tideproof.live.steering import Steering, checked_arms
-from tideproof.live.sure import Rule, checked_rule, unwrapped
-from tideproof.live.tides import Tide, checked_tide, checked_zone, without_tide
-from tideproof.policies.registry import Chosen, as_policy
+from tideproof.live.sure import Rule, checked_rule
+from tideproof.live.tides import Tide, checked_tide, checked_zone
+from tideproof.policies.registry import Chosen
 from tideproof.stats.wrong_scale import Scale
 from tideproof.table import as_html
 
@@ -139,8 +140,7 @@ class Experiment(Asking, Telling, Steering):
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
-        spec, tide = without_tide(as_policy(policy), tide)
-        spec, promise = unwrapped(spec, confidence, rule)
+        spec, promise, tide = parted(policy, tide, confidence, rule)
         budget = None if budget is None else whole("budget", budget, 1, MOST)
         kind = checked_rewards(rewards)
         compared = checked_scale(scale, kind, spec)

@@ -15,6 +15,7 @@ from tideproof._version import __version__
 from tideproof.errors import InputError, TideproofError, UnknownName
 from tideproof.files import checked_path, read_text, replace_text
 from tideproof.live import events, format_2
+from tideproof.live.brought import parted
 from tideproof.live.fitting import check, checked_created
 from tideproof.live.snapshot import fill
 from tideproof.live.state import State
@@ -148,14 +149,20 @@ def chosen(saved: dict[str, Any], given: Chosen | None = None) -> PolicySpec:
             f"the experiment was saved with the policy {name!r}, which is not registered here: install the "
             f"package that has it, or give it, Experiment.load(path, policy=POLICY)"
         )
-    return policy(found, selection=selection, label=saved["label"], **saved["options"])
+    spec = policy(found, selection=selection, label=saved["label"], **saved["options"])
+    if parted(spec).spec is not spec:
+        raise InputError(
+            f"no experiment has the policy {name!r}: tide and rule are options beside the policy"
+        )
+    return spec
 
 
 def _check_choice(given: PolicySpec, selection: str, options: dict[str, Any]) -> None:
     """Raise if a rule and options were chosen that are not those of the saved experiment."""
     if given == policy(given.policy):  # nothing but the policy was
         return
-    default = given.policy.options()
+    default, ratios = given.policy.options(), given.policy.on_ratios
+    default |= {name: value for name, value in ratios.items() if options.get(name) == value}
     mine = default | json.loads(json.dumps(dict(given.options), default=repr))
     saved = default | options
     mine["selection"], saved["selection"] = given.selection.name, selection

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from tideproof.errors import BudgetTooSmall, InputError
+from tideproof.errors import BudgetTooSmall, InputError, shown
 from tideproof.estimate.fitted import Fit
 from tideproof.kernels.certainty import FEWEST, is_sure, leader_of, least_lead, may_be_proven
 from tideproof.kernels.proof import least_evidence
@@ -23,9 +23,8 @@ from tideproof.live.book import Book
 from tideproof.live.numbers import Numbers
 from tideproof.live.scaled import Rewards, Scaled
 from tideproof.live.state import State
-from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
-from tideproof.policies.sure import RULES, checked_confidence, rule_prefix, watched
+from tideproof.policies.sure import checked_confidence, rule_prefix, watched
 from tideproof.policies.sure_bounds import CAP, bound_for, normal_deviate
 from tideproof.policies.tides import UNEVEN
 from tideproof.words import counted
@@ -219,24 +218,6 @@ def check_rule(created: e.Created) -> None:
         rule_prefix(options.get("rule"))
 
 
-def unwrapped(
-    spec: PolicySpec, confidence: float | None, rule: str | None
-) -> tuple[PolicySpec, tuple[float | None, str | None]]:
-    """Return the policy without the rule that `tp.policy(..., confidence=0.95)` gave it, and that rule."""
-    for name, prefix in RULES.items():
-        if spec.policy.name.startswith(prefix):
-            options = dict(spec.options)
-            its_own = options.pop("confidence", 0.95), name
-            if options.pop("bound", None) is not None:
-                raise InputError(f"{spec.label}: a bound is for the lab; an Experiment has a confidence")
-            if confidence not in (None, its_own[0]) or rule not in (None, name):
-                raise InputError(f"{spec.label} has a confidence and a rule of its own: give them once")
-            label = None if spec.label.startswith(spec.policy.name) else spec.label
-            inner = spec.policy.name.removeprefix(prefix)
-            return policy(inner, label=label, selection=spec.selection.name, **options), its_own
-    return spec, (confidence, rule)
-
-
 def checked_rule(
     given: tuple[float | None, str | None], spec: PolicySpec, rewards: Rewards, arms: int, budget: int | None
 ) -> dict[str, Any]:
@@ -244,13 +225,13 @@ def checked_rule(
     confidence, rule = given
     if confidence is None:
         if rule is not None:
-            raise InputError(f"rule={rule!r} needs a confidence, such as confidence=0.95")
+            raise InputError(f"rule={shown(rule)} needs a confidence, such as confidence=0.95")
         return {}
     rule = "calibrated" if rule is None else rule
     if spec.policy.tide in UNEVEN:
         raise InputError(
-            f"confidence={confidence!r} does not go with {spec.label}: rules that stop are calibrated for "
-            f"equal noise, one tide for all and cells that are right; give a budget, or the policy "
+            f"confidence={shown(confidence)} does not go with {spec.label}: rules that stop are calibrated "
+            f"for equal noise, one tide for all and cells that are right; give a budget, or the policy "
             f"{spec.policy.name.removeprefix(spec.policy.tide)!r}"
         )
     watched(spec.policy, rule_prefix(rule)).selection(spec.selection.name)  # raises if it cannot be

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from zoneinfo import ZoneInfo
 
-from tideproof.errors import InputError
+from tideproof.errors import InputError, shown
 from tideproof.frames.times import check_zone
 from tideproof.live.book import Book
 from tideproof.live.pull import Label, checked_label
-from tideproof.policies.registry import policy
 from tideproof.policies.spec import PolicySpec
 from tideproof.policies.tides import FOLLOWED, INTERACTIONS, NOISES, ROBUST, UNEVEN
 from tideproof.words import listed
@@ -20,24 +19,17 @@ TIDES: tuple[Tide, ...] = ("auto", "labels", "hidden", "both")
 NOWHERE = 1  # the label of pulls where there are none
 
 
-def without_tide(spec: PolicySpec, tide: Any) -> tuple[PolicySpec, Any]:
-    """Return the policy without the tide that `tp.policy(..., tide="hidden")` gave it, and that tide."""
-    if spec.policy.tide in UNEVEN and tide in FOLLOWED.values():
-        raise InputError(f"{spec.label} needs labels: tide={tide!r} has statistics of its own")
-    for prefix, its_own in FOLLOWED.items():
-        if spec.policy.name.startswith(prefix):
-            if tide not in ("auto", its_own):
-                raise InputError(f"{spec.label} has its tide already: tide={tide!r} contradicts it")
-            inner = spec.policy.name.removeprefix(prefix)
-            label = spec.label.removeprefix(prefix)
-            options = dict(spec.options)
-            return policy(inner, label=label, selection=spec.selection.name, **options), its_own
-    return spec, tide
+def checked_name(tide: Any) -> Tide:
+    """Return which tide an experiment is given, or say what it can be."""
+    if not isinstance(tide, str) or tide not in TIDES:
+        raise InputError(f"tide must be {listed(map(repr, TIDES), 'or')}, not {shown(tide)}")
+    return cast(Tide, str(tide))
 
 
 def fitting(spec: PolicySpec) -> list[dict[str, Any]]:
     """Return options of a `Fit` that doubts what the policy doubts, and what to do with where that cannot be.
 
+    >>> from tideproof.policies.registry import policy
     >>> [each["variance"] for each in fitting(policy("contrast", noise="by-arm", interaction="auto"))]
     ['interaction+by-arm', 'interaction']
     >>> fitting(policy("contrast", robust="cells")), fitting(policy("contrast"))
@@ -57,6 +49,7 @@ def fitting(spec: PolicySpec) -> list[dict[str, Any]]:
 def allowed_for(spec: PolicySpec) -> str:
     """Say what the policy allows for besides shifts, in words; nothing for most.
 
+    >>> from tideproof.policies.registry import policy
     >>> allowed_for(policy("by-arm:auto:contrast"))
     'noise that differs from arm to arm, and arms that may differ from environment to environment'
     """
@@ -70,10 +63,8 @@ def allowed_for(spec: PolicySpec) -> str:
     return ", and ".join(said for prefix, said in words.items() if tide in UNEVEN and prefix in tide)
 
 
-def checked_tide(tide: Any, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
+def checked_tide(tide: Tide, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
     """Return the option of an experiment, none for labels; `auto` where it may do without them."""
-    if not isinstance(tide, str) or tide not in TIDES:
-        raise InputError(f"tide must be {listed(map(repr, TIDES), 'or')}, not {tide!r}")
     if tide == "labels":
         return {}
     try:

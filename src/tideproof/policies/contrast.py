@@ -44,6 +44,7 @@ from tideproof.checks import finite, whole
 from tideproof.core.access import at, diagonal, entry, fetch, fetched, square_rows, weighted_squares
 from tideproof.core.arrays import Float1, FloatK, Int1, Scratch
 from tideproof.core.link import kernel
+from tideproof.errors import InputError, shown
 from tideproof.kernels.choose import LOWEST, least_pulled
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.statistics import freedom, pull_here, pull_noise, variance_to
@@ -102,6 +103,8 @@ def configure(
 
     A budget without room for n0 pulls of each arm begins with fewer.
     """
+    if not isinstance(anytime, int) or anytime not in (0, 1):
+        raise InputError(f"anytime must be True or False, not {shown(anytime)}")
     fits = n0 if horizon is None else max(horizon // arms, 1)
     known = 0 if anytime or horizon is None else horizon
     return Params(

@@ -22,7 +22,7 @@ from tideproof.checks import finite, whole
 from tideproof.core.access import entry, root_of_ratio
 from tideproof.core.arrays import FloatK, Int1
 from tideproof.core.link import kernel
-from tideproof.errors import InputError
+from tideproof.errors import InputError, shown
 from tideproof.kernels.choose import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.initialise import Start, start_arm, start_tell, started
 from tideproof.kernels.statistics import anchor, freedom, sigma2
@@ -75,8 +75,8 @@ def configure(
     covariance: str = "ols",
 ) -> Params:
     """Set pulls of each arm at the start, the exploration constant, and which covariance."""
-    if covariance not in COVARIANCES:
-        raise InputError(f"covariance must be 'ols', 'printed' or 'reduced', not {covariance!r}")
+    if not isinstance(covariance, str) or covariance not in COVARIANCES:
+        raise InputError(f"covariance must be 'ols', 'printed' or 'reduced', not {shown(covariance)}")
     return Params(
         whole("n0", n0, 2),
         finite("exploration", exploration, 0.0),

@@ -35,6 +35,8 @@ from tideproof.kernels.statistics import connected
 from tideproof.policies.definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
 from tideproof.policies.holes import refuse_use_of_holes
 from tideproof.policies.selections import OLS, Selection
+from tideproof.policies.sure import RULES
+from tideproof.policies.tides import FOLLOWED, STATISTICS
 
 OUR_HOLES = ("inner_ask", "inner_tell", "inner_select", "inner_weigh", "inner_active", "SQUARES", "WEIGHTED")
 
@@ -93,8 +95,7 @@ def select(params, state, data, draw):
 @cache
 def reduced(inner: Policy) -> Policy:
     """Return the policy on rewards with the shifts taken out."""
-    if inner.name.startswith(PREFIX):
-        raise InputError(f"{PREFIX}{inner.name} takes the shifts out twice: write {inner.name}")
+    _check_order(inner)
     if "reward" in inner.reads:
         raise InputError(f"{inner.name} cannot be reduced: it looks at single rewards, not only at moments")
     for name in inner.holes:
@@ -136,6 +137,24 @@ def reduced(inner: Policy) -> Policy:
             **inner.holes,
         },
     )
+
+
+def _check_order(inner: Policy) -> None:
+    """Raise if the policy has a prefix that cannot stand behind ours."""
+    if inner.name.startswith(PREFIX):
+        raise InputError(f"{PREFIX}{inner.name} takes the shifts out twice: write {inner.name}")
+    for prefix in (*FOLLOWED, *RULES.values()):
+        if inner.name.startswith(prefix):
+            bare = inner.name.removeprefix(prefix)
+            raise InputError(
+                f"{PREFIX}{inner.name} has its prefixes in the wrong order: write {prefix}{PREFIX}{bare}"
+            )
+    if inner.tide != "labels":
+        bare = inner.name.removeprefix(STATISTICS[inner.tide].prefix)
+        raise InputError(
+            f"{inner.name} cannot be reduced, for it has statistics of its own: write {inner.name} or "
+            f"{PREFIX}{bare}"
+        )
 
 
 def _reduced(rule: Selection) -> Selection:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -13,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.errors import InputError, UnknownName
+from tideproof.checks import finite
+from tideproof.errors import InputError, UnknownName, shown
 from tideproof.policies.definition import PREFIX, Policy
 from tideproof.policies.reduce import reduced
 from tideproof.policies.spec import PolicySpec
@@ -39,19 +42,27 @@ def policy_names() -> list[str]:
     return sorted(_entries())
 
 
+# What a prefix makes of the policy whose name stands behind it, and what that must be told
+_MADE_BY: dict[str, tuple[Callable[[Policy, str], Policy], str]] = {
+    PREFIX: (lambda inner, _: reduced(inner), ""),
+    **{prefix: (on_tide, tide) for prefix, tide in FOLLOWED.items()},
+    **{prefix: (on_uneven, prefix) for prefix in UNEVEN},
+    **{prefix: (watched, prefix) for prefix in RULES.values()},
+}
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return the first prefix of a name, none if it has none, and what stands behind it."""
+    prefix = max((each for each in _MADE_BY if name.startswith(each)), key=len, default="")
+    return prefix, name.removeprefix(prefix)
+
+
 @cache
 def _load(name: str) -> Policy:
-    if name.startswith(PREFIX):
-        return reduced(_load(name.removeprefix(PREFIX)))
-    for prefix, tide in FOLLOWED.items():
-        if name.startswith(prefix):
-            return on_tide(_load(name.removeprefix(prefix)), tide)
-    for prefix in sorted(UNEVEN, key=len, reverse=True):
-        if name.startswith(prefix):
-            return on_uneven(_load(name.removeprefix(prefix)), prefix)
-    for prefix in RULES.values():
-        if name.startswith(prefix):
-            return watched(_load(name.removeprefix(prefix)), prefix)
+    prefix, inner = _parts(name)
+    if prefix:
+        made_by, what = _MADE_BY[prefix]
+        return made_by(_load(inner), what)
     entries = _entries()
     if name not in entries:
         raise UnknownName.among("policy", name, policy_names())
@@ -102,6 +113,9 @@ def policy(
     >>> policy("round-robin+ols").selection.name
     'ols'
     """
+    for what, given in (("label", label), ("selection", selection)):
+        if given is not None and not isinstance(given, str):
+            raise InputError(f"{what} must be text, not {shown(given)}")
     if isinstance(name, Policy):
         found, full = name, name.name
     elif isinstance(name, PolicySpec):
@@ -111,12 +125,11 @@ def policy(
     else:
         full, plus, suffix = name.partition("+")
         prefix = tide_prefix(options.pop("tide", "labels"))
-        given = (
+        uneven = uneven_prefix(
             options.pop("noise", "common"),
             options.pop("interaction", False),
             options.pop("robust", None),
         )
-        uneven = uneven_prefix(*given)
         if prefix and uneven:
             raise InputError(
                 f"noise=, interaction= and robust= need labels: they do not go with {prefix[:-1]} tides"
@@ -133,15 +146,29 @@ def policy(
     for option in options:
         if option not in known:
             raise UnknownName.among("option", option, known, f"of {full}")
-    options = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
+    options = {k: _plain(k, v) for k, v in options.items()}
     rule = found.selection(selection)
+    found.configure(3, 1_000_000, rule.name, **options)  # refuse a bad option here, not later
     full = full if selection is None else f"{full}+{selection}"
-    shown = ", ".join(f"{k}={v}" for k, v in options.items())
-    spec = PolicySpec(
-        found, rule, tuple(sorted(options.items())), label or (f"{full}({shown})" if shown else full)
+    said = ", ".join(_said(k, v) for k, v in options.items())
+    return PolicySpec(
+        found, rule, tuple(sorted(options.items())), label or (f"{full}({said})" if said else full)
     )
-    spec.policy.configure(3, 1_000_000, rule.name, **options)  # refuse a bad option here, not later
-    return spec
+
+
+def _plain(option: str, value: Any) -> Any:
+    """Return the value of an option, a number as files have it."""
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        return value.item()
+    return finite(option, value) if isinstance(value, (Decimal, Fraction)) else value
+
+
+def _said(option: str, value: Any) -> str:
+    """Return an option as labels have it."""
+    try:
+        return f"{option}={value}"
+    except ValueError:  # more digits than Python writes
+        raise InputError(f"{option} must be something to write down, not {shown(value)}") from None
 
 
 def is_registered(name: str) -> bool:
@@ -150,8 +177,8 @@ def is_registered(name: str) -> bool:
     >>> is_registered("reduce:lucb"), is_registered("by-arm:auto:contrast"), is_registered("auto:mine")
     (True, True, False)
     """
-    bare = [name.removeprefix(prefix) for prefix in (PREFIX, *UNEVEN)]
-    return any(each in policy_names() for each in bare)
+    prefix, inner = _parts(name)
+    return is_registered(inner) if prefix else name in policy_names()
 
 
 def is_namesake(found: Policy) -> bool:

@@ -195,7 +195,7 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
 
 def rule_prefix(rule: Any) -> str:
     """Return what stands before the name of a policy with that rule."""
-    if rule not in RULES:
+    if not isinstance(rule, str) or rule not in RULES:
         raise UnknownName.among("rule", rule, RULES)
     return RULES[rule]
 

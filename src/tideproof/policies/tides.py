@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from tideproof.errors import InputError, UnknownName
+from tideproof.errors import InputError, UnknownName, shown
 from tideproof.kernels import fixed_effects, hidden_tide, reduce, robust, uneven
 from tideproof.kernels.fixed_effects import FixedEffects
 from tideproof.kernels.hidden_reduce import adjust
@@ -124,7 +124,7 @@ FOLLOWED = {tide.prefix: name for name, tide in TIDES.items() if tide.prefix}  #
 
 def tide_prefix(tide: Any) -> str:
     """Return what stands before the name of a policy with such statistics."""
-    if tide not in TIDES:
+    if not isinstance(tide, str) or tide not in TIDES:
         raise UnknownName.among("tide", tide, TIDES)
     return TIDES[tide].prefix
 
@@ -132,11 +132,11 @@ def tide_prefix(tide: Any) -> str:
 def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
     """Return what stands before the name of a policy on uneven statistics."""
     if not isinstance(noise, str) or noise not in NOISES:
-        raise InputError(f"noise must be 'common' or 'by-arm', not {noise!r}")
+        raise InputError(f"noise must be 'common' or 'by-arm', not {shown(noise)}")
     if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
-        raise InputError(f"interaction must be True, False or 'auto', not {interaction!r}")
-    if robust not in (None, "cells"):
-        raise InputError(f"robust must be None or 'cells', not {robust!r}")
+        raise InputError(f"interaction must be True, False or 'auto', not {shown(interaction)}")
+    if robust is not None and not (isinstance(robust, str) and robust == "cells"):
+        raise InputError(f"robust must be None or 'cells', not {shown(robust)}")
     prefix = NOISES[noise] + INTERACTIONS[interaction][0]
     if prefix and robust:
         raise InputError("robust='cells' does not go with noise= or interaction=: give one of them")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tideproof.errors import InputError, UnknownName
+from tideproof.live.brought import beside
 from tideproof.live.experiment import Experiment
 from tideproof.serve.problems import Problem
 from tideproof.store.joining import check_same
@@ -58,6 +59,7 @@ class Opened:
         self, name: str, arms: Any, options: Mapping[str, Any], by: str, join: bool = False
     ) -> tuple[Experiment, bool]:
         """Begin an experiment; return it, and whether it is new. The same one may be joined."""
+        options = beside(options)
         made = Experiment(arms, **options)
         with self.reading:
             new = self.place.log(name) is None

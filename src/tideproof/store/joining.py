@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,8 @@ def check_same(cls: type[Experiment], name: str, state: State, arms: Any, option
     found: Any
     for option in options:
         if option == "policy":
-            wanted, found = meant.policy, made.policy
+            same = _said(meant.policy) == _said(made.policy)
+            wanted, found = (made if same else meant).policy["label"], made.policy["label"]
         elif option in ("budget", "seed", "direction"):
             wanted, found = getattr(meant, option), getattr(made, option)
         else:
@@ -48,9 +50,13 @@ def check_same(cls: type[Experiment], name: str, state: State, arms: Any, option
             _refuse(name, option, now, wanted)
 
 
+def _said(policy: dict[str, Any]) -> dict[str, Any]:
+    """Return a policy as a store has it, whatever its label."""
+    found: dict[str, Any] = json.loads(json.dumps(policy, default=repr))
+    return found | {"label": ""}
+
+
 def _refuse(name: str, option: str, found: Any, wanted: Any) -> None:
-    if option == "policy":
-        found, wanted = found["label"], wanted["label"]
     raise InputError(
         f"the experiment {name!r} has {option}={found!r}, not {wanted!r}: leave it out to join as it is, or "
         f"begin another under another name"

@@ -11,8 +11,12 @@ from typing import Any
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, UnknownName, shown
+from tideproof.live.brought import beside
+from tideproof.live.events import Created
 from tideproof.live.experiment import Experiment
+from tideproof.live.saving import chosen, unregistered
 from tideproof.live.snapshot import mark_of
+from tideproof.live.steering import checked_arms
 from tideproof.store import entries
 from tideproof.store.joining import check_same
 from tideproof.store.loading import load
@@ -33,6 +37,8 @@ def open_experiment(
     """Return the experiment of that name, a new one if there is none and arms are given."""
     if not isinstance(name, str) or not name:
         raise InputError(f"an experiment's name must be a string, not {shown(name)}")
+    options = beside(options)
+    arms = None if arms is None else checked_arms(arms)
     place = place_of(url)
     try:
         log = place.log(name)
@@ -54,6 +60,9 @@ def create(place: Place, name: str, run: Experiment, by: str | None = None) -> L
     """Begin an experiment in a store as `run` began; the log of that name if there is one."""
     state, writer = run._state, secrets.token_bytes(8)
     first = entries.entry(state.created._replace(by=by), 1, 0, writer, entries.START)
+    (created,) = entries.events([first])
+    assert isinstance(created, Created)
+    chosen(created.policy, unregistered(state.spec))  # or nobody could open what is begun
     signed = Writer(writer, mark_of(state.spec) or "", __version__)
     return place.create(name, about(state), first, signed)
 

@@ -42,6 +42,8 @@ async def begin(
 
     def work() -> tuple[dict[str, Any], bool]:
         options = given.pop("policy_options", {})
+        if "name" in options:
+            raise Problem(400, "policy_options: 'name' is no option of a policy; its name stands in policy")
         try:
             if "policy" in given or options:
                 given["policy"] = policy(given.get("policy", "contrast"), **options)
