@@ -102,11 +102,12 @@ def test_without_a_compiler_the_extra_is_named(monkeypatch):
         tp.plan(**ASKED | {"gap": 0.25, "error": 0.07, "arms": 2}, replications=200)
 
 
-def test_of_many_arms_nothing_is_proven():
-    many = tp.plan(arms=13, gap=2.0, per_environment=30, error=0.1, replications=200)
-    assert many.proven is None
-    assert many.table["way"] == ["contrast", "even split", "stops when sure"]
-    assert many.to_dict()["proven"] is None
+@pytest.mark.parametrize("asked", [{"arms": 13, "gap": 2.0}, {"arms": 3, "rate": 0.3, "lift": 1.0}], ids=str)
+def test_of_many_arms_and_of_rates_nothing_is_proven(asked):
+    found = tp.plan(**asked, per_environment=30, error=0.1, replications=200)
+    assert found.proven is None
+    assert found.table["way"] == ["contrast", "even split", "stops when sure"]
+    assert found.to_dict()["proven"] is None
 
 
 def test_too_few_replications_are_refused():

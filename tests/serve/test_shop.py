@@ -91,6 +91,7 @@ def test_from_the_first_visitor_to_the_decision(said):
     )  # ann; bob, with node
     # 200 visitors each at rates of about .23 and .46: red would win once in a million runs
     assert '"arm":"green"' in decided, decided
+    assert '"sentence":"select green' in decided, decided
     assert "select green" in looked
     assert '"reason":"STATIC"' in zoe
     assert '"value":"green"' in zoe

@@ -12,13 +12,15 @@ from tideproof.commands.numbers import number_option
 
 
 def demo_command(
-    picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("demo.png"),
+    picture: Annotated[
+        Path | None, typer.Option(help="Where to save the picture: demo.png or hidden.png if nobody says.")
+    ] = None,
     pace: Annotated[float, number_option("Seconds to show each day.")] = 0.12,
     hidden: Annotated[
         bool, typer.Option("--hidden", help="A finished log without labels: the tide is followed by time.")
     ] = False,
 ) -> None:
-    """Watch a raw mean pick the wrong price and tideproof, which plays LinLUCB, the right one.
+    """Watch a raw mean pick the wrong price and tideproof the right one, in a live test or in a log.
 
     For example
 
@@ -34,6 +36,7 @@ def demo_command(
     from tideproof.files import check_picture
 
     finite("pace", pace, 0.0)
+    picture = Path("hidden.png" if hidden else "demo.png") if picture is None else picture
     check_picture(picture)
     console = Console()
     if hidden:

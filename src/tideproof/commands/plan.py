@@ -125,7 +125,7 @@ def _ways(found: Plan, width: int) -> list[RichTable]:
     columns = [
         Column("pulls", [f"{row['pulls']:,}" for row in rows]),
         Column("nine of ten", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]),
-        Column("environments", [f"{row['environments']:,}" for row in rows]),
+        Column("environ-\nments", [f"{row['environments']:,}" for row in rows]),
         Column("% wrong when played", limits),
         Column("runs", [f"{row['runs']:,}" for row in rows]),
     ]

@@ -32,7 +32,7 @@ class Plan:
     ----------
     question : what was asked, in units of the noise.
     contrast, even : the budgets that keep the error, with what was counted.
-    sure, proven : runs that stop when they are sure, by either rule; the second is None of more than 12 arms.
+    sure, proven : runs that stop when sure, by either rule; the second is None of over 12 arms and of rates.
     named : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a formula; means
         compared by differences, `scale="difference"`.
     curve : error against budget, one row for each budget that was played.

@@ -70,7 +70,8 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
     sure = stopping("calibrated", block)
     show(95.0)
     coarse = max(block, round(guess / (_PROOF_STEPS * question.arms)))
-    proven = stopping("proven", coarse) if question.arms <= MOST_PROVEN else None
+    can_be = question.rates is None and question.arms <= MOST_PROVEN  # nothing is proven for conversions
+    proven = stopping("proven", coarse) if can_be else None
     curve = curve_table(block, {CONTRAST: ours, EVEN: theirs})
     return Plan(question, ours_budget, even, sure, proven, rounded_up(named_budget(question)), curve)
 
