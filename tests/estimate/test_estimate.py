@@ -414,6 +414,18 @@ def test_without_a_degree_of_freedom_only_estimates_are_known():
     assert repr(found).endswith("4 rewards in 2 environments; no degree of freedom")
 
 
+@pytest.mark.parametrize("scale", ["difference", "ratio", "odds"])
+@pytest.mark.parametrize("prior", ["exchangeable", "flat"])
+@pytest.mark.parametrize("rewards", [[0, 1], [1, 0], [0, 1, 1]])
+def test_0_1_rewards_without_a_degree_of_freedom_have_no_probability(rewards, prior, scale):
+    """Although their means say how much they vary."""
+    arms = list("ABC"[: len(rewards)])
+    found = Fit.from_arrays(arms, ["x"] * len(rewards), rewards, prior=prior, scale=scale)
+    assert (found.freedom, found.p_best_error) == (0, None)
+    assert found.p_best == dict.fromkeys(arms)
+    assert "probability" not in found.verdict
+
+
 def test_without_noise():
     found = Fit.from_arrays(list("ABC") * 2, [1, 1, 1, 2, 2, 2], [0.0] * 6)
     assert found.sigma == 0.0

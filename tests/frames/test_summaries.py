@@ -52,6 +52,15 @@ def test_a_variance_has_n_minus_one_under_it():
     assert as_sd.squares.tolist() == [16.0 * 2 + 3 * 0.75**2 + 2.25**2, 81.0]
 
 
+def test_rows_of_one_reward_are_observations():
+    data = {"a": ["x", "y", "x", "x", "y"], "e": [1] * 5, "m": [1.0, 2.0, 4.0, 9.0, 3.0], "v": [None] * 5}
+    one_by_one = cells(data, "a", "e", "m")
+    found = cells(data | {"n": [1] * 5}, **WHERE, variance="v")
+    assert found.cubes == pytest.approx(one_by_one.cubes)
+    assert found.fourths == pytest.approx(one_by_one.fourths)
+    assert cells(data | {"n": [1, 1, 1, 1, 2], "v": [2.0] * 5}, **WHERE, variance="v").cubes is None
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -290,6 +290,16 @@ def test_rewards_that_are_all_equal(reward):
     assert sigma2(fit) < 1e-100
 
 
+@pytest.mark.parametrize("pulls", range(2 * ARMS, 40, 3))
+def test_rewards_that_never_vary_leave_rounding_and_no_paths_that_lie_apart(pulls):
+    """What is known of arms does not depend on their levels; at 0 nothing is rounded."""
+    arm = np.arange(pulls) % ARMS
+    fit, exact = hidden(arm, np.array([0.0, 0.1, 1 / 3, 0.7])[arm]), hidden(arm, np.zeros(pulls))
+    np.testing.assert_allclose(fit.P, exact.P, atol=0.01)
+    place(fit, allocate(Slot, ARMS).view, 1, 2)
+    assert np.linalg.eigvalsh(fit.P)[0] > 0.0
+
+
 def test_one_arm_alone_and_arms_never_seen():
     fit = hidden(np.ones(30, int), np.random.default_rng(1).normal(size=30))
     assert not connected(fit)

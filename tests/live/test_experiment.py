@@ -682,10 +682,10 @@ BAD_CALLS = {
     "cancel a told pull": (lambda r, p: r.cancel(p[1]), tp.InputError, r"pull \w+-1 is told"),
     "cancel an unknown pull": (lambda r, p: r.cancel(9), tp.UnknownName, "unknown pull 9"),
     "a number for a pull": (lambda r, p: r.tell(True, 1.0), tp.UnknownName, "unknown pull True"),
-    "a reward that cannot be squared": (
-        lambda r, p: r.tell(p[0], 1e200),
+    "a reward too large for limits": (
+        lambda r, p: r.tell(p[0], 1e51),
         tp.InputError,
-        r"reward must be between -1e\+100 and 1e\+100, not 1e\+200",
+        r"reward must be between -1e\+50 and 1e\+50, not 1e\+51",
     ),
     "a variance beyond": (
         lambda r, p: r.tell_summary(arm="A", environment="x", n=3, mean=0.0, variance=1e200),
@@ -849,6 +849,10 @@ def test_who_did_it_is_a_string_or_the_file_could_not_be_read_again(call, by, tm
         (
             lambda run: tp.Experiment(["A", "B"], limits=(1, 2, 3)),
             "limits must be the lowest and the highest",
+        ),
+        (
+            lambda run: tp.Experiment(["A", "B"], limits=(0, 1e51)),
+            r"limits must be between -1e\+50 and 1e\+50",
         ),
         (lambda run: tp.Experiment(["A", "B"], budget=10**400), "budget must be a whole number from 1 to"),
         (lambda run: tp.Experiment(["A", "B"], direction=np.array([1, 2])), "direction must be"),

@@ -6,6 +6,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.live import events as e
+from tideproof.live import rewards
 from tideproof.live.experiment import Experiment
 from tideproof.live.saving import _digest
 
@@ -129,6 +130,20 @@ def test_limits_come_back_as_they_were(tmp_path):
     assert again.events() == made.events()
     with pytest.raises(tp.InputError, match="between 0 and 1"):
         again.tell(again.ask(), 2.0)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid|divide):RuntimeWarning")
+@pytest.mark.parametrize("policy", ["contrast", "by-arm:auto:contrast"])
+def test_rewards_that_are_too_large_today_are_read(policy, tmp_path, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(rewards, "LARGEST", 1e100)
+        made = tp.Experiment(["A", "B"], budget=80, policy=policy, tide="labels")
+        for step in range(80):
+            made.tell(made.ask(environment=step // 8), 1e90 * (-1.0) ** (step % 3))
+        made.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert again.events() == made.events()
+    assert again.recommend().arm in ("A", "B")
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1" * 5000, "NaN", "1e999"])

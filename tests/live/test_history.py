@@ -1,5 +1,6 @@
 """The history is a log that `tp.fit` reads: the same fit as the experiment's own."""
 
+import numpy as np
 import pytest
 
 import tideproof as tp
@@ -49,6 +50,19 @@ def test_fit_reads_the_history(variance, direction):
             assert getattr(read.contrast(a, b), field) == pytest.approx(
                 getattr(own.contrast(a, b), field), rel=1e-9
             )
+
+
+def test_skewed_rewards_have_the_limits_of_the_run(tmp_path):
+    run, random = experiment(), np.random.default_rng(3)
+    for step in range(60):
+        pull = run.ask(environment=step // 20)
+        run.tell(pull, float(random.exponential()))
+    run.correct(pull, 5.0)
+    run.history().to_csv(tmp_path / "log.csv")
+    own = run.fit().contrast("A", "B")
+    for log in (run.history(), run.history().to_pandas(), tmp_path / "log.csv"):
+        read = tp.fit(log, **COLUMNS, adaptive=True, scale="difference").contrast("A", "B")
+        assert (read.low, read.high) == pytest.approx((own.low, own.high), rel=1e-9)
 
 
 def test_the_history_through_a_frame_and_a_file(tmp_path):

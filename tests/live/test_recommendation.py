@@ -49,6 +49,31 @@ def test_without_a_degree_of_freedom_there_is_a_margin_and_no_interval():
     assert (found.low, found.high) == (None, None)
 
 
+@pytest.mark.parametrize("rewards", ["normal", "conversions", "counts"])
+def test_0_1_rewards_without_a_degree_of_freedom_have_no_probability(rewards):
+    run = tp.Experiment(["A", "B"], budget=60, seed=1, tide="labels", rewards=rewards)
+    for pull, reward in zip(run.ask(n=2, environment="x"), (0.0, 1.0), strict=True):
+        run.tell(pull, reward)
+    found = run.recommend()
+    assert (found.arm, found.p_best, found.to_dict()["p_best"]) == ("B", None, None)
+    assert "probability" not in str(found)
+
+
+@pytest.mark.parametrize("policy", ["contrast", "by-arm:contrast", "by-arm:auto:contrast", "robust:contrast"])
+def test_the_largest_rewards_have_the_limits_of_small_ones(policy):
+    found = []
+    for unit in (1.0, 1e50):
+        run, random = experiment(policy=policy, budget=90), np.random.default_rng(4)
+        for step in range(90):
+            pull = run.ask(environment=step // 9)
+            run.tell(pull, unit * float(np.clip(random.normal(), -1.0, 1.0)))
+        found.append(run.recommend())
+    small, large = found
+    assert large.arm == small.arm
+    assert (large.low, large.high) == pytest.approx((1e50 * small.low, 1e50 * small.high), rel=1e-6)
+    assert large.p_best == pytest.approx(small.p_best, rel=1e-6)
+
+
 def test_while_arms_have_not_met_none_is_selected():
     found = told({("B", 1): [1.0, 2.0]}).recommend()
     assert (found.arm, found.runner_up, found.margin, found.low, found.p_best) == (None,) * 5

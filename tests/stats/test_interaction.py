@@ -264,6 +264,20 @@ def test_shifts_however_large_and_units_do_not_matter():
     assert found[2].interaction.high == pytest.approx(100.0 * found[0].interaction.high, rel=1e-6)
 
 
+@pytest.mark.parametrize("variance", ["interaction", "interaction+by-arm", "own-interaction"])
+def test_enormous_and_tiny_units_do_not_matter_or_are_refused(variance):
+    arm, environment, reward = log(seed=6)
+    plain = Fit.from_arrays(arm, environment, reward, variance=variance).contrast(1, 0)
+    for unit in (1e-49, 1e49):
+        found = Fit.from_arrays(arm, environment, unit * reward, variance=variance).contrast(1, 0)
+        assert (found.low, found.high) == pytest.approx(
+            (unit * plain.low, unit * plain.high), rel=1e-7, abs=0
+        )
+    for unit in (1e-60, 1e60, 1e75):
+        with pytest.raises(InputError, match="in another unit"):
+            Fit.from_arrays(arm, environment, unit * reward, variance=variance)
+
+
 def test_what_cannot_be_done_is_refused():
     arm, environment = np.repeat([0, 1], 6), np.tile(np.repeat([0, 1, 2], 2), 2)
     with pytest.raises(InputError, match="rewards never vary inside a cell; use variance='clustered'"):

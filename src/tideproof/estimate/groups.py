@@ -19,14 +19,15 @@ from tideproof.stats.prior import Prior, p_best
 def chances(found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior) -> tuple[Floats, float]:
     """Return the probability of each arm of being the best of its group, and its largest standard error.
 
-    NaN for an arm alone and where the noise is unknown. A low reward is good if `sign` is -1.
+    NaN for an arm alone, where the noise is unknown, and without a degree of freedom, as 0/1 rewards can be
+    whose means say how much they vary. A low reward is good if `sign` is -1.
     """
     chance, error = np.full(found.mu.size, np.nan), math.nan
     noise_known = not np.isnan(found.covariance).any()
     for group in groups:
-        if group.size > 1 and noise_known:
+        freedom = float(_freedom(found, group).min())
+        if group.size > 1 and noise_known and freedom > 0.0:
             C = found.covariance[np.ix_(group, group)]
-            freedom = float(_freedom(found, group).min())
             chance[group], worst = p_best(prior, sign * found.mu[group], C, freedom)
             error = worst if math.isnan(error) else max(error, worst)
     return chance, error

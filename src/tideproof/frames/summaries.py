@@ -12,6 +12,7 @@ from tideproof.errors import InputError
 from tideproof.frames.checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.frames.columns import check_lengths, numbers
 from tideproof.frames.groups import Groups, assemble
+from tideproof.frames.moments import Tails
 from tideproof.frames.request import Request
 from tideproof.stats.cells import Cells, bernoulli
 
@@ -50,8 +51,14 @@ def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordere
         squares,
         ordered,
         dropped=int(np.count_nonzero(incomplete)),
+        tails=None if request.successes else _tails(n[at]),
     )
     return assemble(groups, request)
+
+
+def _tails(n: Floats) -> Tails | None:
+    """Return the higher powers of deviations if all rows are single rewards, which deviate by nothing."""
+    return Tails(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 
 def _of_means(values: list[Floats], request: Request) -> tuple[Floats, Floats]:

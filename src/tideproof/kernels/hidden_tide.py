@@ -42,6 +42,7 @@ LEAST = 1e-4  # ... that is followed any longer
 FLOOR = 1e-26  # no kind becomes less likely, so that one whose time comes later is found
 QUIET = 1e-4  # a kind that is less likely has one path only
 HEARD = 1e-3  # paths that are less likely are not heard
+ROUNDING = 1e-14  # of the largest level: smaller noise is none, and paths that differ by it are not apart
 
 
 class HiddenTide(NamedTuple):
@@ -253,16 +254,20 @@ def _summarise(fit, arm):
     rss /= total
     fit.rss[0] = rss
     nu = freedom(fit)
+    largest = abs(here / total)
     for i in range(K):
         mu[i] /= total
+        largest = max(largest, abs(mu[i]))
         for k in range(K):
             P[i, k] = 0.0
+    rounding = ROUNDING * largest
+    least = max(rss, nu * rounding * rounding)
     for f in range(PATHS):
         if weight[f] >= HEARD:
             share = weight[f] / total
             own, apart = share, 0.0
             if rss > 0.0:
-                own, apart = share * paths.rss[f] / rss, share * nu / rss
+                own, apart = share * paths.rss[f] / rss, share * nu / least
             for i in range(K):
                 gap[i] = level[f, i] - level[f, arm] - mu[i]
             for i in range(K):

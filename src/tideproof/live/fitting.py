@@ -12,7 +12,7 @@ from tideproof.errors import InputError
 from tideproof.live import events as e
 from tideproof.live.lease import lease_of
 from tideproof.live.pull import DEFAULTED, EXPIRED, LATE, OUT, TOLD
-from tideproof.live.rewards import LARGEST, checked_limits
+from tideproof.live.rewards import WIDEST, checked_limits
 from tideproof.live.scaled import checked_rewards
 from tideproof.live.state import State
 from tideproof.live.steering import checked_arms
@@ -20,6 +20,8 @@ from tideproof.live.sure import check_rule, rule_of
 from tideproof.live.tides import checked_option, checked_zone
 from tideproof.policies.sure import RULES
 from tideproof.stats.wrong_scale import Scale
+
+LARGEST_READ = 1e100  # a reward in a file: 0.2 took some beyond `rewards.LARGEST`
 
 OPTIONS = {
     "limits",
@@ -54,7 +56,7 @@ def checked_created(created: e.Created) -> e.Created:
     check_rule(created)
     checked_option(created.options.get("tide", "labels"))
     checked_zone(created.options.get("time_zone"))
-    limits = checked_limits(created.options.get("limits"))
+    limits = checked_limits(created.options.get("limits"), LARGEST_READ)
     return created._replace(options=created.options | {"limits": limits})
 
 
@@ -113,7 +115,7 @@ def _added(state: State, event: e.Added) -> None:
 
 def _summarised(state: State, event: e.Summarised) -> None:
     _need(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= MOST, event)
-    _need(0.0 <= event.variance <= LARGEST, event)
+    _need(0.0 <= event.variance <= WIDEST, event)
     _need(event.key is None or event.key not in state.book.keyed, event)
     _need(state.book.tide not in ("hidden", "both"), event)
     _rewards(event, (event.mean,))
@@ -187,7 +189,7 @@ def _pulls(state: State, event: e.Event, pulls: Sequence[int], allowed: Sequence
 
 
 def _rewards(event: e.Event, rewards: Sequence[float]) -> None:
-    _need(all(abs(reward) <= LARGEST for reward in rewards), event)
+    _need(all(abs(reward) <= LARGEST_READ for reward in rewards), event)
 
 
 _CHECKS: dict[type[Any], Callable[[State, Any], None]] = {

@@ -19,7 +19,8 @@ from tideproof.live.tides import check_labelled
 from tideproof.live.warm import cells_before
 from tideproof.words import listed
 
-LARGEST = 1e100  # a reward beyond it would leave no number that can be squared
+LARGEST = 1e50  # a reward; limits need its sixth power
+WIDEST = 1e100  # a variance
 
 
 class Telling(Handle):
@@ -141,8 +142,8 @@ class Telling(Handle):
             raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
         known_spread = 0.0 if variance is None else finite("variance", variance, 0.0)
         spread = 0.0 if n == 1 else known_spread
-        if spread > LARGEST:
-            raise InputError(f"variance must be at most {LARGEST:g}, not {variance!r}")
+        if spread > WIDEST:
+            raise InputError(f"variance must be at most {WIDEST:g}, not {variance!r}")
         return mean, spread
 
     def _reward(self, name: str, value: Any) -> float:
@@ -219,14 +220,16 @@ def within(options: Mapping[str, Any], name: str, value: Any, mean: bool = False
     return reward
 
 
-def checked_limits(limits: Any) -> tuple[float, float] | None:
+def checked_limits(limits: Any, largest: float = LARGEST) -> tuple[float, float] | None:
     """Return the lowest and highest reward that can be."""
     if limits is None:
         return None
     given = [finite("limits", value) for value in several("limits", limits)]
     low, high = given if len(given) == 2 else (0.0, 0.0)
-    if not -LARGEST <= low < high <= LARGEST:
+    if not low < high:
         raise InputError(f"limits must be the lowest and the highest reward that can be, not {limits!r}")
+    if low < -largest or high > largest:
+        raise InputError(f"limits must be between {-largest:g} and {largest:g}, not {limits!r}")
     return low, high
 
 

@@ -23,6 +23,7 @@ from tideproof.stats.weighting import Pools
 
 _MANY = 40  # arms, beyond which each has no omega of its own
 _STEPS = 100  # of scoring
+_LEAST, _MOST = 1e-101, 1e101  # of a variance whose cube is a number
 
 
 class Mixed(NamedTuple):
@@ -119,6 +120,8 @@ def reml(
             "interactions cannot be told from noise: rewards never vary inside a cell; use "
             "variance='clustered'"
         )
+    if told:
+        _check_unit(float(np.sum(c.squares)) / df)
     omega2, one = _best(c, s, pools) if told and not none else (0.0, 1.0)
     if not omega2 > 0.0 and not (own and told and not none):
         return _without(c, s, pools, own, told)
@@ -128,6 +131,14 @@ def reml(
         if not start.omega2.any():
             return _without(c, s, pools, own, told)
     return _at(c, s, pools, start)
+
+
+def _check_unit(variance: float) -> None:
+    if not _LEAST <= variance <= _MOST:
+        raise InputError(
+            f"interactions cannot be told from noise where rewards vary by {math.sqrt(variance):g}: "
+            f"give them in another unit"
+        )
 
 
 def visible(c: Cells, s: Solution) -> int:
