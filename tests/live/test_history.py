@@ -57,7 +57,7 @@ def test_skewed_rewards_have_the_limits_of_the_run(tmp_path):
     for step in range(60):
         pull = run.ask(environment=step // 20)
         run.tell(pull, float(random.exponential()))
-    run.correct(pull, 5.0)
+    run.correct(run.history()["pull"][-1], 5.0)
     run.history().to_csv(tmp_path / "log.csv")
     own = run.fit().contrast("A", "B")
     for log in (run.history(), run.history().to_pandas(), tmp_path / "log.csv"):
