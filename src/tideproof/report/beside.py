@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.estimate.against import against
 from tideproof.estimate.metrics import Metrics
@@ -15,8 +14,8 @@ from tideproof.estimate.shown import of_gaps
 from tideproof.frames.read import Cap
 from tideproof.report.analysis import ALARM, Analysis, p_value
 from tideproof.report.control import Against
+from tideproof.report.decisive import decisive_row, said_of
 from tideproof.stats.sample_ratio import SampleRatio
-from tideproof.stats.single_rows import SingleRow, single_row
 from tideproof.table import plain
 from tideproof.words import listed, rounded
 
@@ -69,7 +68,7 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
         more["sample_ratio"] = plain(ratio)
     row = decisive_row(fit)
     if row is not None:
-        warnings += _row(row, fit)
+        warnings.append(said_of(row, fit, asked.cap is not None))
         more["single_row"] = row._asdict()
     changed = replace(
         analysis,
@@ -105,29 +104,6 @@ def _segment(row: dict[str, Any], fit: Fit) -> str:
     return f"open, {row['best']} leads, {lead}; candidates {row['candidates']}"
 
 
-def decisive_row(fit: Fit) -> SingleRow | None:
-    """Return the row without which the lead of the winner changes most; None where no such thing is known."""
-    decision = fit.decision
-    if decision.best is None or fit.cells.slope is not None or fit.exact:
-        return None
-    a, b = (fit.cells.arms.index(arm) for arm in (decision.best, decision.runner_up))
-    try:
-        return single_row(fit.cells, a, b)
-    except InputError:  # aggregated rows, two factors
-        return None
-
-
-def _row(row: SingleRow, fit: Fit) -> list[str]:
-    """Warn of a row that makes more than half of the difference."""
-    if abs(row.without - row.with_it) <= 0.5 * abs(row.with_it):
-        return []
-    best, second = fit.decision.best, fit.decision.runner_up
-    return [
-        f"Without one row of {row.rows:,} ({rounded(row.reward)} of {row.arm} in {row.environment}) the "
-        f"difference of {best} and {second} is {_signed(row.without)} instead of {_signed(row.with_it)}."
-    ]
-
-
 def _harm(found: Metrics) -> list[str]:
     if not found.harmed:
         return []
@@ -141,12 +117,3 @@ def _shares(ratio: SampleRatio) -> list[str]:
     got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
     p = p_value(ratio.p)
     return [f"Arms did not get the shares they were meant to have ({p}): {listed(got)}; find out why."]
-
-
-def _signed(x: float) -> str:
-    """Return a number with its sign.
-
-    >>> _signed(0.5), _signed(-1234.5)
-    ('+0.5', '-1,234')
-    """
-    return rounded(x) if x < 0.0 else f"+{rounded(x)}"
