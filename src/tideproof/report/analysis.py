@@ -6,6 +6,7 @@ Data only: the terminal, the HTML report and the JSON all show this.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,19 @@ from tideproof.estimate.inside import warning
 from tideproof.frames.likeness import remarks
 from tideproof.report.control import Against
 from tideproof.report.day_to_day import interactions, left_out
+from tideproof.stats.additivity import Additivity
+from tideproof.stats.cells import Cells
 from tideproof.stats.influence import can_leave_out
 from tideproof.stats.logarithms import alike, normality
 from tideproof.stats.robust_cells import keep
+from tideproof.stats.scale import of_misfits
 from tideproof.stats.wrong_scale import Scale, wrong_scale
 from tideproof.table import Table
-from tideproof.words import counted, listed
+from tideproof.words import counted, listed, rounded
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
+_LARGE = 0.25  # of all that an arm had, in one reward
+_MANY = 20  # rewards of an arm, of which none makes that much by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,15 @@ class Analysis:
 def analyse(fit: Fit, against: Against | None = None) -> Analysis:
     """Put a fit into words."""
     standing = fit.decision.standing
+    misfit = None if standing == "not_comparable" else _misfit(fit)
     warnings = [
         *remarks("arm", fit.cells.arms),
         *([] if fit.tide else remarks("environment", fit.cells.environments)),
-        *([] if standing == "not_comparable" else _warnings(fit)),
+        *([] if standing == "not_comparable" else _warnings(fit, misfit)),
     ]
     answers = [] if standing == "not_comparable" else interactions(fit)
     warnings = [*(left_out(fit.left_out) if _anything_left_out(fit) else []), *warnings]
-    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings, answers, against)
+    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit, misfit), warnings, answers, against)
 
 
 def _anything_left_out(fit: Fit) -> bool:
@@ -110,7 +117,7 @@ def _rounded_off(x: float | None, largest: float) -> float | None:
     return 0.0 if x is not None and abs(x) <= 1e-13 * largest else x
 
 
-def _notes(fit: Fit) -> list[str]:
+def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     c = fit.cells
     rewards, arms = counted(int(c.n.sum()), "reward"), counted(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
@@ -122,7 +129,7 @@ def _notes(fit: Fit) -> list[str]:
             "did, say which rows belong together (environment)."
         )
     if len(fit.groups) == 1:
-        notes += [*_scale_note(fit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
+        notes += [*_scale_note(fit, misfit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
     if not _anything_left_out(fit):
         notes += left_out(fit.left_out)
     if fit.anytime:
@@ -136,9 +143,11 @@ def _notes(fit: Fit) -> list[str]:
     return notes
 
 
-def _scale_note(fit: Fit) -> list[str]:
+def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Say on which scale arms are compared, and why; unless that is a warning."""
-    return [] if _wrong_scales(fit) else [fit.choice.sentence]
+    if _wrong_scales(fit):
+        return []
+    return [fit.choice.sentence if misfit is None else of_misfits(fit.choice)]
 
 
 def _wrong_scales(fit: Fit) -> bool:
@@ -197,9 +206,9 @@ def _naive(fit: Fit) -> list[str]:
     return [f"The raw mean would have picked {raw}, the period-weighted mean {period}."]
 
 
-def _warnings(fit: Fit) -> list[str]:
+def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     found = warning(fit.inside)
-    checks = (_scale, _additivity, _spread, _influence, _drift)
+    checks = (_scale, partial(_additivity, test=misfit), _spread, _influence, _drift)
     for check in checks if fit.tide is None else (_spread,):
         if check is _spread and found:  # what was advised against shifts that differ allows for this, too
             continue
@@ -242,19 +251,48 @@ def _unlike_logs(fit: Fit) -> list[str]:
     ]
 
 
-def _additivity(fit: Fit) -> list[str]:
-    if fit.interaction is not None:  # says how much
+def _misfit(fit: Fit) -> Additivity | None:
+    """Return the test of additivity where it fails, and nothing else says how much."""
+    if fit.interaction is not None or fit.tide is not None:
+        return None
+    try:
+        test = fit.additivity(worst=1)
+    except InputError:  # too little data
+        return None
+    return test if test.p < ALARM else None
+
+
+def _additivity(fit: Fit, test: Additivity | None) -> list[str]:
+    if test is None:
         return []
-    test = fit.additivity(worst=1)
-    if test.p >= ALARM:
-        return []
-    cell = test.worst.to_dicts()[0]
     what = "Factors" if fit.lifts else "Shifts"
+    said = f"{what} are not the same for all arms (test of additivity, {p_value(test.p)})."
+    if large := _one_reward(fit.cells):
+        return [f"{said} {large}"]
+    cell = test.worst.to_dicts()[0]
     return [
-        f"{what} are not the same for all arms (test of additivity, {p_value(test.p)}). Furthest off: arm "
-        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors"
-        f"{_allowing(fit)}."
+        f"{said} Furthest off: arm {cell['arm']} in environment {cell['environment']}, "
+        f"{abs(cell['z']):.1f} standard errors{_allowing(fit)}."
     ]
+
+
+def _one_reward(c: Cells) -> str:
+    """Name a reward that makes more than a quarter of all that its arm had: other cells only seem off then.
+
+    The noise of its own cell is as large as it is, so that it is never the one that is furthest off.
+    """
+    if c.low is None or c.high is None or c.binary or c.low.min() < 0.0:
+        return ""
+    total = np.where(c.counts >= _MANY, c.by_arm(c.n * c.mean), np.inf)[c.arm]
+    share = c.high / np.maximum(total, 1e-300)
+    cell = int(np.argmax(share))
+    if not share[cell] > _LARGE:
+        return ""
+    arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
+    return (
+        f"One reward, {rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of all that "
+        f"{arm} had: look at it first."
+    )
 
 
 def _allowing(fit: Fit) -> str:
