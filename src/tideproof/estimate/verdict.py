@@ -78,9 +78,15 @@ def _few(fit: Fit) -> str:
     if events.kinds is None:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
+        if both < HANDFUL:
+            return (
+                f"the rewards of {arms[best]} and {arms[other]} tell as much as {both:.2g} equal ones, and "
+                f"{HANDFUL} are needed: few are above 0, or a few large ones decide; collect more, or try "
+                f"cap=0.999 (--cap 99.9%)"
+            )
         return (
-            f"the rewards of {arms[best]} and {arms[other]} are worth {both:.2g} equal ones, {rarer:.2g} of "
-            f"them by the traffic of {rare}; {HANDFUL} and {RARER} are needed"
+            f"{rare} had so little traffic that {rarer:.2g} of {both:.2g} equal rewards would be its own, "
+            f"were {arms[best]} and {arms[other]} alike, and {RARER} are needed; give it more"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))

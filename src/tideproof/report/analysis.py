@@ -100,7 +100,8 @@ def _arms(fit: Fit) -> Table:
     else:
         may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
-        columns["p_best"] = [rows[arm]["p_best"] for arm in order]
+        few = fit.decision.doubt == "too few events"  # a chance would say what the verdict refuses to
+        columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())
     columns["bias"] = [_rounded_off(bias[arm], largest) for arm in order]
