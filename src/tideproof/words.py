@@ -79,7 +79,11 @@ class Figures(NamedTuple):
     once: str = ""
 
     def number(self, x: float, digits: int, sign: str = "") -> str:
-        """Return a number with so many decimals; one that rounds to zero has no sign of its own."""
+        """Return a number with so many decimals; one that rounds to zero has a minus only where signs are shown.
+
+        >>> PERCENT.number(-0.0003, 1, "+"), PERCENT.number(-0.0003, 1), PERCENT.number(0.0, 1, "+")
+        ('-0.0 %', '0.0 %', '+0.0 %')
+        """
         return self._bare(x, digits, sign) + self.once
 
     def rough(self, x: float, sign: str = "") -> str:
@@ -124,7 +128,8 @@ class Figures(NamedTuple):
         if digits is None:
             said = ("+" if sign and x >= 0.0 else "") + rounded(self.factor * x + 0.0)  # never -0
         else:
-            said = f"{round(self.factor * x, digits) + 0.0:{sign},.{digits}f}"
+            zero = 0.0 if not sign or x == 0.0 else -0.0  # -0.0 keeps the minus of what was rounded
+            said = f"{round(self.factor * x, digits) + zero:{sign},.{digits}f}"
         return said + self.each
 
 
