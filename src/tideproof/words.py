@@ -79,7 +79,7 @@ class Figures(NamedTuple):
     once: str = ""
 
     def number(self, x: float, digits: int, sign: str = "") -> str:
-        """Return a number with so many decimals; one that rounds to zero has a minus only where signs are shown.
+        """Return a number with so many decimals; what rounds to zero has a minus where signs are shown only.
 
         >>> PERCENT.number(-0.0003, 1, "+"), PERCENT.number(-0.0003, 1), PERCENT.number(0.0, 1, "+")
         ('-0.0 %', '0.0 %', '+0.0 %')
