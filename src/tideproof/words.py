@@ -16,6 +16,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def named(label: Any) -> str:
+    """Return a label as it is, in quotes where spaces at its ends, or nothing at all, would not be seen.
+
+    >>> named("B"), named("B "), named(""), named(3)
+    ('B', "'B '", "''", '3')
+    """
+    said = str(label)
+    return repr(said) if said != said.strip() or not said else said
+
+
 def listed(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
     """Join names in words, the last one by `last`; beyond `most` they are counted.
 

@@ -9,6 +9,8 @@ from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.frames import cells_from_arrays
 from tideproof.report.analysis import ALARM, _one_reward, analyse, as_dict
+from tideproof.report.arms_table import arm_columns
+from tideproof.report.beside import Beside, beside
 from tideproof.stats.cells import Cells
 from tideproof.stats.scale import choose_scale
 from tideproof.table import Table
@@ -312,3 +314,16 @@ def test_no_reward_is_blamed_that_is_one_of_a_few_or_of_many_alike():
     few = cells_from_arrays([0, 0, 1, 1], [0, 1, 0, 1], [1.0, 9.0, 2.0, 3.0])
     alike = cells_from_arrays([0, 1] * 40, [0, 0, 1, 1] * 20, [1.0, 2.0] * 40)
     assert _one_reward(few) == _one_reward(alike) == ""
+
+
+def test_a_space_at_the_end_of_a_label_is_seen_and_said_first(monkeypatch):
+    quiet(monkeypatch, sample_ratio=lambda self, *_: SimpleNamespace(drift_p=0.0))
+    arm, day, reward = log(gap=0.3)
+    fit = Fit.from_arrays(np.where(arm == "A", "B ", arm), day, reward)
+    found, _ = beside(analyse(fit), Beside())
+    assert "'B '" in fit.verdict
+    assert "B " not in fit.verdict.replace("'B '", "").replace("B leads", "").replace("B cannot", "")
+    names = next(column for column in arm_columns(found) if column.header == "arm")
+    assert "'B '" in names.cells
+    assert found.warnings[0].startswith("Arms 'B ' and 'B' differ in spaces or capitals only")
+    assert len(found.warnings) == len(set(found.warnings)) == 2

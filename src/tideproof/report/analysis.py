@@ -26,7 +26,7 @@ from tideproof.stats.robust_cells import keep
 from tideproof.stats.scale import of_misfits
 from tideproof.stats.wrong_scale import Scale, wrong_scale
 from tideproof.table import Table
-from tideproof.words import counted, listed, rounded
+from tideproof.words import counted, listed, named, rounded
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
 _LARGE = 0.25  # of all that an arm had, in one reward
@@ -65,13 +65,18 @@ def analyse(fit: Fit, against: Against | None = None) -> Analysis:
     standing = fit.decision.standing
     misfit = None if standing == "not_comparable" else _misfit(fit)
     warnings = [
-        *remarks("arm", fit.cells.arms),
-        *([] if fit.tide else remarks("environment", fit.cells.environments)),
+        *of_labels(fit),
+        *(left_out(fit.left_out) if _anything_left_out(fit) else []),
         *([] if standing == "not_comparable" else _warnings(fit, misfit)),
     ]
     answers = [] if standing == "not_comparable" else interactions(fit)
-    warnings = [*(left_out(fit.left_out) if _anything_left_out(fit) else []), *warnings]
     return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit, misfit), warnings, answers, against)
+
+
+def of_labels(fit: Fit) -> list[str]:
+    """Warn of labels that may be meant to be one, or none."""
+    found = remarks("arm", fit.cells.arms)
+    return found if fit.tide else [*found, *remarks("environment", fit.cells.environments)]
 
 
 def _anything_left_out(fit: Fit) -> bool:
@@ -165,6 +170,7 @@ def _two_arms(fit: Fit) -> list[str]:
     if (p := found.p) is None:
         return []
     exact = " Few events: p and limits are exact, given how many each environment had." if found.exact else ""
+    best, other = named(best), named(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
         f"Of two arms both sides count ({p_value(p)}). One-sided, had you asked beforehand whether {beats} "
@@ -198,13 +204,15 @@ def _naive(fit: Fit) -> list[str]:
     rows = fit.averages.to_dicts()
     if fit.tide is not None:
         raw = pick(rows, key=lambda row: row["raw_mean"])["arm"]
-        return [f"The raw mean {'picks the same arm' if raw == fit.best else f'would have picked {raw}'}."]
+        return [
+            f"The raw mean {'picks the same arm' if raw == fit.best else f'would have picked {named(raw)}'}."
+        ]
     raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
     if raw == fit.best == period:
         return ["The raw and the period-weighted mean pick the same arm."]
     if raw == period:
-        return [f"The raw mean and the period-weighted mean would both have picked {raw}."]
-    return [f"The raw mean would have picked {raw}, the period-weighted mean {period}."]
+        return [f"The raw mean and the period-weighted mean would both have picked {named(raw)}."]
+    return [f"The raw mean would have picked {named(raw)}, the period-weighted mean {named(period)}."]
 
 
 def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:

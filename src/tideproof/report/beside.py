@@ -12,12 +12,12 @@ from tideproof.estimate.metrics import Metrics
 from tideproof.estimate.segments import Segments
 from tideproof.estimate.shown import of_gaps
 from tideproof.frames.read import Cap
-from tideproof.report.analysis import ALARM, Analysis, p_value
+from tideproof.report.analysis import ALARM, Analysis, of_labels, p_value
 from tideproof.report.control import Against
 from tideproof.report.decisive import decisive_row, said_of
 from tideproof.stats.sample_ratio import SampleRatio
 from tideproof.table import plain
-from tideproof.words import listed, rounded
+from tideproof.words import listed, named, rounded
 
 _MOST = 40  # arms or segments that have a line of their own
 
@@ -70,12 +70,13 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
     if row is not None:
         warnings.append(said_of(row, fit, asked.cap is not None))
         more["single_row"] = row._asdict()
+    labels = of_labels(fit)  # first: nothing else can be read if two labels are meant to be one
     changed = replace(
         analysis,
         against=compared,
         answers=answers,
         notes=[*notes, *analysis.notes],
-        warnings=[*warnings, *analysis.warnings],
+        warnings=[*labels, *warnings, *(said for said in analysis.warnings if said not in labels)],
     )
     return changed, more
 
@@ -97,11 +98,11 @@ def _segment(row: dict[str, Any], fit: Fit) -> str:
         return "no best arm, for some arms never met"
     figures, low, high = of_gaps(fit), row["low"], row["high"]
     interval = figures.interval(low, high, "+")
-    lead = f"{figures.within(row['estimate'], low, high, '+')} against {row['runner_up']}"
+    lead = f"{figures.within(row['estimate'], low, high, '+')} against {named(row['runner_up'])}"
     lead += f" ({interval})" if interval else ""
     if row["standing"] == "winner":
-        return f"{row['best']} is best, {lead}"
-    return f"open, {row['best']} leads, {lead}; candidates {row['candidates']}"
+        return f"{named(row['best'])} is best, {lead}"
+    return f"open, {named(row['best'])} leads, {lead}; candidates {row['candidates']}"
 
 
 def _harm(found: Metrics) -> list[str]:
