@@ -88,6 +88,9 @@ def segment_lines(found: Segments) -> list[str]:
         f"{row['segment']}: {_segment(row, found.fits[row['segment']])}."
         for row in found.table.to_dicts()[:_MOST]
     ]
+    if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
+        own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
+        lines.append(f"Compared by {own}, for their own rewards do not allow for {other}: {listed(unlike)}.")
     lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
     return lines
 
