@@ -28,9 +28,10 @@ def test_percent_is_a_hundred_times_as_much():
     assert PERCENT.within(0.01234, 0.01, 0.02) == "1.2 %"
 
 
-def test_what_rounds_to_nothing_has_the_sign_of_nothing():
+def test_what_rounds_to_nothing_keeps_its_sign_only_where_signs_are_shown():
     assert PLAIN.number(-0.001, 2) == "0.00"
-    assert PLAIN.number(-0.001, 2, "+") == "+0.00"
+    assert PLAIN.number(-0.001, 2, "+") == "-0.00"  # below 0, as its interval may be
+    assert PLAIN.number(0.001, 2, "+") == PLAIN.number(-0.0, 2, "+") == "+0.00"
     assert PLAIN.rough(-0.0, "+") == "+0"
     assert PLAIN.rough(-0.5, "+") == "-0.5"
 

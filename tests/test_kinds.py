@@ -190,7 +190,7 @@ def test_randomised_blocks_with_one_plot_each():
     log = kinds.randomised_blocks(SEED)
     question = {"arm": "variety", "reward": "yield"}
     fit = tp.fit(log, **question, environment="block")
-    lead = fit.contrast("v4", "v2")
+    lead = tp.fit(log, **question, environment="block", scale="difference").contrast("v4", "v2")
 
     assert fit.decision.standing == "winner"
     assert fit.best == "v4"

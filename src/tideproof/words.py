@@ -16,6 +16,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def named(label: Any) -> str:
+    """Return a label as it is, in quotes where spaces at its ends, or nothing at all, would not be seen.
+
+    >>> named("B"), named("B "), named(""), named(3)
+    ('B', "'B '", "''", '3')
+    """
+    said = str(label)
+    return repr(said) if said != said.strip() or not said else said
+
+
 def listed(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
     """Join names in words, the last one by `last`; beyond `most` they are counted.
 
@@ -79,7 +89,11 @@ class Figures(NamedTuple):
     once: str = ""
 
     def number(self, x: float, digits: int, sign: str = "") -> str:
-        """Return a number with so many decimals; one that rounds to zero has no sign of its own."""
+        """Return a number with so many decimals; what rounds to zero has a minus where signs are shown only.
+
+        >>> PERCENT.number(-0.0003, 1, "+"), PERCENT.number(-0.0003, 1), PERCENT.number(0.0, 1, "+")
+        ('-0.0 %', '0.0 %', '+0.0 %')
+        """
         return self._bare(x, digits, sign) + self.once
 
     def rough(self, x: float, sign: str = "") -> str:
@@ -124,7 +138,8 @@ class Figures(NamedTuple):
         if digits is None:
             said = ("+" if sign and x >= 0.0 else "") + rounded(self.factor * x + 0.0)  # never -0
         else:
-            said = f"{round(self.factor * x, digits) + 0.0:{sign},.{digits}f}"
+            zero = 0.0 if not sign or x == 0.0 else -0.0  # -0.0 keeps the minus of what was rounded
+            said = f"{round(self.factor * x, digits) + zero:{sign},.{digits}f}"
         return said + self.each
 
 

@@ -153,13 +153,17 @@ def test_one_row_that_makes_the_difference(tmp_path):
     data.loc[7, ["variant", "sales"]] = ["A", 1e5]
     data.to_csv(path := tmp_path / "log.csv", index=False)
     result = run(path, *NAMES, "--reward", "sales")
-    assert f"Without one row of 3,000 (100,000 of A in {data.day[7]}) the difference of A and " in said(
-        result
-    )
     found = json.loads(run(path, *NAMES, "--reward", "sales", "--json").stdout)
-    second = tp.fit(data, arm="variant", environment="day", reward="sales").decision.runner_up
-    for key, rows in (("with_it", data), ("without", data.drop(7))):
-        wanted = tp.fit(rows, arm="variant", environment="day", reward="sales").contrast("A", second).estimate
+    fits = [
+        tp.fit(rows, arm="variant", environment="day", reward="sales", scale="difference")
+        for rows in (data, data.drop(7))
+    ]
+    row = f"Without one row of 3,000 (100,000 of A in {data.day[7]})"
+    assert f"{row} {fits[1].best} would lead; cap=0.999 (--cap 99.9%) limits" in said(result)
+    capped = said(run(path, *NAMES, "--reward", "sales", "--cap", "99.9%"))
+    assert "Without one row" not in capped
+    for key, fit in zip(("with_it", "without"), fits, strict=True):
+        wanted = fit.contrast("A", fits[0].decision.runner_up).estimate
         assert found["single_row"][key] == pytest.approx(wanted, rel=1e-6)
     assert "Without one row" not in said(run(path, *NAMES, "--reward", "latency"))
 

@@ -10,6 +10,7 @@ import tideproof as tp
 from simulations import ALARM
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
+from tideproof.report.beside import segment_lines
 
 NEVER = np.array([0.0, 0.0, 0.0])
 
@@ -132,3 +133,49 @@ def test_equal_arms_in_four_segments_that_grow_have_no_winner():
         ever, usual = ever + named[0], usual + named[1]
     assert ever <= binom.isf(ALARM, 20, 0.05)
     assert usual >= 5
+
+
+def test_segments_are_shown_on_the_scale_of_all_together():
+    """Nothing tells in either country; DE alone would show differences, FR ratios, for its noise grows."""
+    random = np.random.default_rng(0)
+    n = 3000
+    arm, day, country = random.integers(2, size=n), random.integers(10, size=n), random.integers(2, size=n)
+    level = 10.0 * np.exp(0.25 * day / 10.0)
+    noise = np.where(country == 0, 2.0, 0.2 * level)
+    log = {"arm": arm, "day": day, "country": country, "sales": level + noise * random.normal(size=n)}
+    found = tp.segments(log, by="country", arm="arm", environment="day", reward="sales")
+    alone = {
+        place: tp.fit(
+            {name: values[country == place] for name, values in log.items()},
+            arm="arm",
+            environment="day",
+            reward="sales",
+        )
+        for place in (0, 1)
+    }
+    assert len({fit.scale for fit in alone.values()}) == 2
+    assert {fit.scale for fit in found.fits.values()} == {found.pooled.scale}
+    for place, fit in found.fits.items():
+        assert set(fit.choice.possible) == set(alone[place].choice.possible)
+
+
+def test_the_scale_that_is_asked_for_is_that_of_all_together_too():
+    log = {"a": "ABABABAB", "d": "11112222", "c": "nnssnnss", "y": [1.0, 2.0, 1.2, 2.1, 5.0, 4.0, 5.1, 4.2]}
+    found = tp.segments(log, by="c", arm="a", environment="d", reward="y", scale="ratio")
+    assert {found.pooled.scale, *(fit.scale for fit in found.fits.values())} == {"ratio"}
+
+
+def test_a_segment_that_speaks_against_the_scale_of_all_keeps_its_own_and_that_is_said():
+    """In 0, where most rewards are, days multiply; in 1 they add."""
+    random = np.random.default_rng(1)
+    n = 4000
+    arm, day = random.integers(2, size=n), random.integers(10, size=n)
+    country = (random.random(n) < 0.2).astype(int)
+    products, sums = np.exp(0.2 * day) * (1.0 + 0.3 * arm), 8.0 + day + 2.0 * arm
+    sales = np.where(country == 0, 8.0 * products, sums) + 0.3 * random.normal(size=n)
+    log = {"arm": arm, "day": day, "country": country, "sales": sales}
+    found = tp.segments(log, by="country", arm="arm", environment="day", reward="sales")
+    assert found.pooled.lifts
+    assert [found.fits[place].scale for place in (0, 1)] == ["ratio", "difference"]
+    said = "Compared by differences, for their own rewards do not allow for ratios: 1."
+    assert said in segment_lines(found)

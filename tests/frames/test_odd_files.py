@@ -196,7 +196,15 @@ REFUSED: dict[str, Odd] = {
     "names that differ in capitals": ("l.csv", "Sales,variant,day,sales\n1,A,mon,3\n1,B,mon,4\n", ["--reward", "sales"], "told apart only by case: Sales and sales"),
     "only comments": ("l.csv", "# nothing\n# here\n", [], "has no line that names the columns, only empty lines or comments"),
     "no header": ("l.csv", "A,mon,3\nB,mon,4\n", [], "is there a line with the names of the columns"),
-    "Latin letters of one byte": ("l.csv", PLAIN.replace("A,", "Ä,").encode("latin-1"), [], "not utf-8 encoded"),
+    "Latin letters of one byte": ("l.csv", PLAIN.replace("A,", "Ä,").encode("latin-1"), [], r"not utf-8 encoded\. Save it as UTF-8 \(iconv -f latin1 -t utf8\)"),
+    "clicks and impressions, and no word of them": (
+        "l.csv", "date,variant,impressions,clicks\n2026-05-01,A,10,3\n2026-05-01,B,10,4\n", [],
+        r"which column is the reward.*; clicks of impressions\? say --successes clicks --n impressions",
+    ),
+    "segments that are environments, too": (
+        "l.csv", "night,machine,variant,sales\nn,m,A,1\nn,m,B,2\n", ["--environment", "night:machine", "--by", "machine"],
+        r"by='machine' \(--by machine\) fits each machine by itself: use environment='night' \(--environment night\) instead of 'night:machine'",
+    ),
     "a line too short": ("l.csv", PLAIN + "A,wed\n", [], r"Line: 6; .*Expected Number of Columns: 3 Found: 2"),
     "an empty sheet": ("l.xlsx", excel(Empty=[]), [], "say which sheet of .* it holds nothing"),
     "two sheets": ("l.xlsx", excel(One=ROWS, Two=ROWS), [], "say which sheet .*; it holds 'One' and 'Two'"),

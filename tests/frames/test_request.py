@@ -98,3 +98,10 @@ def test_what_cannot_be_asked():
 def test_the_columns_behind_an_environment():
     found = [columns_behind(e) for e in ("day( ts )", "hour(ts)", "ts", "month(ts)", "rep: week(ts)")]
     assert found == [("ts",), ("ts",), ("ts",), ("month(ts)",), ("rep", "ts")]
+
+
+def test_a_list_of_environments_is_answered_with_what_to_write():
+    with pytest.raises(InputError, match=r"not .'night', 'machine'.; for pairs write 'night:machine'"):
+        Request.of("a", ["night", "machine"], "r")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"not \[\]$"):
+        Request.of("a", [], "r")  # type: ignore[arg-type]

@@ -7,9 +7,14 @@ import pytest
 
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
-from tideproof.report.analysis import ALARM, analyse, as_dict
+from tideproof.frames import cells_from_arrays
+from tideproof.report.analysis import ALARM, _one_reward, analyse, as_dict
+from tideproof.report.arms_table import arm_columns
+from tideproof.report.beside import Beside, beside
 from tideproof.stats.cells import Cells
+from tideproof.stats.scale import choose_scale
 from tideproof.table import Table
+from tideproof.words import rounded
 
 BELOW = ALARM * (1 - 1e-9)
 
@@ -278,3 +283,47 @@ def test_one_sentence_where_a_probability_and_a_candidate_seem_to_disagree(monke
     assert "“is best” counts the errors" in winner
     assert seeming(monkeypatch, {"A": 0.05, "B": 0.95, "C": 0.0}, candidates=("B",)) == []
     assert seeming(monkeypatch, {"A": None, "B": None, "C": None}, doubt="no freedom") == []
+
+
+def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_blamed(monkeypatch):
+    """Days multiply, and one reward of B is about a third of all that B had."""
+    arm, day, noise = log(n=20, days=8)
+    reward = (10.0 + 5.0 * (arm == "B")) * np.exp(0.4 * day) * np.exp(0.1 * noise / (1.0 + noise.std()))
+    worst = Table({"arm": ["C"], "environment": ["tue"], "z": [-4.26]})
+    quiet(monkeypatch, additivity=lambda self, **_: SimpleNamespace(p=BELOW, worst=worst))
+    fit = Fit.from_arrays(arm, day, reward, scale="auto")
+    fit.choice = choose_scale(fit.cells)
+    assert fit.choice.sentence.startswith("Ratios between arms are the same at every level")
+    assert (
+        "Ratios between arms fit better than differences (p < 0.0001), but do not fit either."
+        in analyse(fit).notes
+    )
+    (said,) = analyse(fit).warnings
+    assert "Furthest off: arm C in environment tue" in said
+    at = int(np.flatnonzero((arm == "B") & (day == 3))[0])
+    reward[at] = 0.5 * reward[arm == "B"].sum()
+    (said,) = analyse(Fit.from_arrays(arm, day, reward, scale="ratio")).warnings
+    share = f"{100 * reward[at] / reward[arm == 'B'].sum():.0f} %"
+    assert said == (
+        f"Factors are not the same for all arms (test of additivity, p = 0.001). One reward, "
+        f"{rounded(reward[at])} of B in 3, is {share} of all that B had: look at it first."
+    )
+
+
+def test_no_reward_is_blamed_that_is_one_of_a_few_or_of_many_alike():
+    few = cells_from_arrays([0, 0, 1, 1], [0, 1, 0, 1], [1.0, 9.0, 2.0, 3.0])
+    alike = cells_from_arrays([0, 1] * 40, [0, 0, 1, 1] * 20, [1.0, 2.0] * 40)
+    assert _one_reward(few) == _one_reward(alike) == ""
+
+
+def test_a_space_at_the_end_of_a_label_is_seen_and_said_first(monkeypatch):
+    quiet(monkeypatch, sample_ratio=lambda self, *_: SimpleNamespace(drift_p=0.0))
+    arm, day, reward = log(gap=0.3)
+    fit = Fit.from_arrays(np.where(arm == "A", "B ", arm), day, reward)
+    found, _ = beside(analyse(fit), Beside())
+    assert "'B '" in fit.verdict
+    assert "B " not in fit.verdict.replace("'B '", "").replace("B leads", "").replace("B cannot", "")
+    names = next(column for column in arm_columns(found) if column.header == "arm")
+    assert "'B '" in names.cells
+    assert found.warnings[0].startswith("Arms 'B ' and 'B' differ in spaces or capitals only")
+    assert len(found.warnings) == len(set(found.warnings)) == 2

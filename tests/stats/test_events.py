@@ -8,6 +8,7 @@ import pytest
 from scaled import from_events
 from tideproof.estimate import Fit
 from tideproof.frames import cells_from_arrays
+from tideproof.report.analysis import analyse
 from tideproof.stats.events import HANDFUL, Events, events_of
 from tideproof.trust.counting import play
 from tideproof.trust.settings import chosen
@@ -74,10 +75,22 @@ def test_a_verdict_says_how_few_buyers_there_are():
     fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (60, [30.0, 40.0])))
     assert fit.decision.doubt == "too few events"
     both, rarer = events_of(fit.cells).worth(0, 1)
+    assert both >= HANDFUL
     assert fit.verdict == (
-        f"too few events to name a best arm: the rewards of B and A are worth {both:.2g} equal ones, {rarer:.2g} of "
-        "them by the traffic of B; 10 and 2 are needed"
+        f"too few events to name a best arm: B had so little traffic that {rarer:.2g} of {both:.2g} equal rewards would be "
+        f"its own, were B and A alike, and 2 are needed; give it more"
     )
+
+
+def test_a_verdict_says_that_a_few_large_ones_decide():
+    fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])))
+    both, _ = events_of(fit.cells).worth(0, 1)
+    assert fit.verdict == (
+        f"too few events to name a best arm: the rewards of B and A tell as much as {both:.2g} equal ones, and 10 are "
+        f"needed: few are above 0, or a few large ones decide; collect more, or try cap=0.999 (--cap 99.9%)"
+    )
+    assert analyse(fit).arms["p_best"] == [None, None]
+    assert fit.p_best["B"] is not None
 
 
 @pytest.mark.no_cover

@@ -9,6 +9,7 @@ from scipy.special import bdtr, bdtrc
 import oracles
 from scaled import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
 from tideproof.errors import InputError
+from tideproof.frames import cells_from_arrays
 from tideproof.stats import wrong_scale as module
 from tideproof.stats.cells import Cells
 from tideproof.stats.logarithms import logarithm_gain
@@ -219,3 +220,55 @@ def cells_of(arm, environment, reward):
     mean = np.bincount(cell, reward) / n
     squares = np.bincount(cell, (reward - mean[cell]) ** 2)
     return Cells([0, 1, 2], list(range(6)), pair % 3, pair // 3, n, mean, squares)
+
+
+def once(seed, lift, multiplies, J=20, K=3, noise=0.03):
+    """One reward of each arm in each environment, but for some that are missing."""
+    random = np.random.default_rng(seed)
+    place, arm = np.divmod(np.flatnonzero(random.random(J * K) > 0.15), K)
+    tide, own = random.uniform(-0.5, 0.5, J)[place], random.normal(size=place.size) * noise
+    if multiplies:
+        return cells_from_arrays(arm, place, 10.0 * np.exp(tide + own) * (1.0 + lift * arm))
+    return cells_from_arrays(arm, place, 10.0 * (1.0 + tide + lift * arm + own))
+
+
+@pytest.mark.parametrize("scale", ["difference", "ratio"])
+def test_without_repeats_it_is_tukeys_test_as_a_regression_has_it(scale):
+    import statsmodels.api as sm
+
+    cells = once(1, 0.1, multiplies=True)
+    y = cells.mean if scale == "difference" else np.log(cells.mean)
+    design = np.column_stack([np.eye(cells.J)[cells.environment], np.eye(cells.K)[cells.arm][:, 1:]])
+    found = sm.OLS(y, design).fit()
+    level, mu = found.params[: cells.J], np.append(0.0, found.params[cells.J :])
+    theirs = sm.OLS(y, np.column_stack([design, mu[cells.arm] * level[cells.environment]])).fit()
+    mine = wrong_scale(cells, scale, "ratio" if scale == "difference" else "difference")
+    assert mine.z == pytest.approx(theirs.tvalues[-1] * (1.0 if scale == "difference" else -1.0), rel=1e-6)
+    assert mine.p == pytest.approx(theirs.pvalues[-1], rel=1e-6)
+
+
+def test_without_repeats_the_right_scale_is_called_wrong_in_one_log_of_twenty_and_the_other_is_caught():
+    for multiplies, right in ((False, "difference"), (True, "ratio")):
+        tests = [choose_scale(once(seed, 0.1, multiplies)).tests for seed in range(400)]
+        alarms = sum(test[right].p < 0.05 for test in tests)
+        assert min(bdtr(alarms, 400, 0.05), bdtrc(alarms - 1, 400, 0.05)) > FALSE_ALARM
+        other = "ratio" if right == "difference" else "difference"
+        assert sum(test[other].p < 0.05 for test in tests) > 380
+
+
+def test_without_repeats_scales_are_chosen_and_named():
+    found = choose_scale(once(2, 0.1, multiplies=True))
+    assert (found.name, found.possible) == ("ratio", ("ratio",))
+    assert found.sentence.endswith("differences (p = 0.00029) grow with it.")
+    assert choose_scale(once(2, 0.1, multiplies=False)).name == "difference"
+    weak = choose_scale(once(2, 0.0, multiplies=True))
+    assert weak.sentence.endswith("differences are shown. Limits allow for ratios, too.")
+
+
+def test_without_repeats_too_little_or_zeros_tell_nothing():
+    two = cells_from_arrays([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 2.0, 2.0, 4.5])
+    exact = cells_from_arrays([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [1.0, 2.0, 2.0, 3.0, 4.0, 5.0])
+    zero = cells_from_arrays([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [0.0, 2.0, 2.0, 3.5, 4.0, 5.0])
+    assert wrong_scale(two, "difference", "ratio") == wrong_scale(zero, "ratio", "difference") == (0.0, 1.0)
+    assert wrong_scale(exact, "difference", "ratio").p == 1.0
+    assert wrong_scale(zero, "difference", "ratio").p < 1e-6  # they shrink by exactly as much as levels rise

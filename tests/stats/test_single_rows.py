@@ -9,7 +9,7 @@ import pytest
 
 from tideproof.errors import InputError
 from tideproof.frames import cells_from_arrays
-from tideproof.stats.single_rows import single_row
+from tideproof.stats.single_rows import leaning_on, without
 from tideproof.stats.solve import solve
 
 
@@ -30,30 +30,73 @@ def difference(arm, day, reward, a, b):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_is_the_row_that_brute_force_finds(seed):
+def test_the_first_is_the_row_that_brute_force_finds(seed):
     random = np.random.default_rng(seed)
     arm, day = random.integers(4, size=70), random.integers(9, size=70)
     reward = arm + 10.0 * random.normal(size=9)[day] + random.standard_exponential(70) ** 2
     c = with_ends(arm, day, reward)
-    found = single_row(c, c.arms.index(2), c.arms.index(0))
-    now = difference(arm, day, reward, 2, 0)
-    without = np.array(
+    left = np.array(
         [difference(np.delete(arm, r), np.delete(day, r), np.delete(reward, r), 2, 0) for r in range(70)]
     )
-    r = int(np.nanargmax(np.abs(without - now)))
-    assert (found.arm, found.environment, found.reward) == (arm[r], day[r], reward[r])
-    assert found.with_it == pytest.approx(now, rel=1e-9)
-    assert found.without == pytest.approx(without[r], rel=1e-8)
-    assert found.rows == 70
+    found = leaning_on(c, c.arms.index(2), c.arms.index(0), 3)
+    r = int(np.nanargmin(left))
+    cell = found[0].cell
+    at = c.arms[c.arm[cell]], c.environments[c.environment[cell]], found[0].reward(c)
+    assert at == (arm[r], day[r], reward[r])
+    fewer = without(c, cell, reward[r])
+    s = solve(fewer)
+    i, k = (fewer.arms.index(a) for a in (2, 0))
+    assert s.mu[i] - s.mu[k] == pytest.approx(left[r], rel=1e-8)
+
+
+def test_only_rows_that_hold_the_difference_up_are_named():
+    """Of three rows of arm 1 two are above what is expected, and the lowest of arm 0 is below it."""
+    arm, reward = np.array([0, 0, 0, 1, 1, 1]), np.array([0.0, 1.0, 2.0, 4.0, 5.0, 9.0])
+    c = with_ends(arm, np.zeros(6, int), reward)
+    assert [row.reward(c) for row in leaning_on(c, 1, 0, 9)] == [9.0, 0.0]
+
+
+def test_cells_without_a_row_are_those_of_the_other_rows():
+    random = np.random.default_rng(3)
+    arm, day = random.integers(3, size=40), random.integers(4, size=40)
+    reward = random.lognormal(size=40)
+    c, fewer = (
+        cells_from_arrays(np.delete(arm, rows), np.delete(day, rows), np.delete(reward, rows), logs=True)
+        for rows in ([], [11])
+    )
+    cell = int(
+        np.flatnonzero((c.arm == c.arms.index(arm[11])) & (c.environment == c.environments.index(day[11])))[0]
+    )
+    found = without(c, cell, reward[11])
+    assert c.n[cell] > 1.0
+    assert found.logs is not None
+    assert fewer.logs is not None
+    for x, y in ((found, fewer), (found.logs, fewer.logs)):
+        order = [
+            int(
+                np.flatnonzero(
+                    (y.arm == y.arms.index(x.arms[a]))
+                    & (y.environment == y.environments.index(x.environments[j]))
+                )[0]
+            )
+            for a, j in zip(x.arm, x.environment, strict=True)
+        ]
+        for name in ("n", "mean", "squares"):
+            assert getattr(x, name) == pytest.approx(getattr(y, name)[order], rel=1e-9, abs=1e-12)
+
+
+def test_a_cell_of_one_row_goes_with_it():
+    c = with_ends(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0]))
+    assert without(c, 2, 3.0).n.size == 2
 
 
 def test_a_row_that_alone_connects_the_arms_is_passed_over():
     """Arm 1 was seen on day 1 once, with arm 0: without it nothing is compared, so it is not left out."""
     arm, day = np.array([0, 0, 1, 1, 1]), np.array([1, 1, 1, 2, 2])
     c = with_ends(arm, day, np.array([0.0, 1.0, 900.0, 3.0, 4.0]))
-    assert single_row(c, 1, 0).arm == 0
+    assert all(c.arm[row.cell] == 0 for row in leaning_on(c, 1, 0, 4))
 
 
 def test_aggregated_rows_have_no_single_ones():
     with pytest.raises(InputError, match="single rows need the lowest and highest reward"):
-        single_row(replace(cells_from_arrays([0, 1], [0, 0], [1.0, 2.0]), low=None), 0, 1)
+        leaning_on(replace(cells_from_arrays([0, 1], [0, 0], [1.0, 2.0]), low=None), 0, 1, 1)

@@ -41,7 +41,7 @@ from tideproof.stats.influence import influence
 from tideproof.stats.noise import Estimate, Variance, sigma2
 from tideproof.stats.prior import Prior, checked_prior
 from tideproof.stats.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.scale import Compared
+from tideproof.stats.scale import Choice, Compared
 from tideproof.stats.solve import solve
 from tideproof.stats.spreads import is_exact
 from tideproof.stats.variances import Spread
@@ -65,7 +65,7 @@ class Fit:
     variance
         What is known of the noise, as in `fit`.
     scale
-        In what arms are compared, as in `fit`.
+        In what arms are compared, as in `fit`; or the choice of another fit, which is made no more.
     prior
         What `p_best` takes for granted of the arms, as in `fit`.
     anytime
@@ -98,7 +98,7 @@ class Fit:
         adaptive: bool = False,
         level: float = 0.95,
         variance: Variance = "auto",
-        scale: ScaleChoice = "auto",
+        scale: ScaleChoice | Choice = "auto",
         prior: Prior = "exchangeable",
         anytime: bool = False,
         tide: HiddenTide | None = None,

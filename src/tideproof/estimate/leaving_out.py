@@ -12,6 +12,7 @@ from tideproof.estimate.scaled import ScaleChoice
 from tideproof.stats.cells import Cells
 from tideproof.stats.logarithms import logs_of
 from tideproof.stats.robust_cells import CUT, Kept, keep
+from tideproof.stats.scale import Choice
 from tideproof.table import Table, plain
 
 Robust = Literal["cells"]
@@ -55,7 +56,9 @@ def checked_robust(robust: Any) -> Robust | None:
     return robust  # type: ignore[no-any-return]
 
 
-def left_out(cells: Cells, robust: Robust | None, scale: ScaleChoice, hidden: bool) -> LeftOut | None:
+def left_out(
+    cells: Cells, robust: Robust | None, scale: ScaleChoice | Choice, hidden: bool
+) -> LeftOut | None:
     """Find what is wrong; None if that was not asked for. On the scale of logarithms, by these."""
     if robust is None:
         return None

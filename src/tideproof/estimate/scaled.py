@@ -24,8 +24,10 @@ def variance_for(cells: Cells, variance: Variance) -> Variance:
     return "auto" if cells.factors is None and cells.slope is None else "common"
 
 
-def scale_for(cells: Cells, scale: ScaleChoice, variance: Variance) -> Choice:
-    """Return the scale that was asked for, or the one that describes the data."""
+def scale_for(cells: Cells, scale: ScaleChoice | Choice, variance: Variance) -> Choice:
+    """Return the scale that was asked for, or the one that describes the data; a choice made before stays."""
+    if isinstance(scale, Choice):
+        return scale
     if scale not in get_args(ScaleChoice):
         allowed = ", ".join(map(repr, get_args(ScaleChoice)))
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")

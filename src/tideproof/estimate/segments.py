@@ -14,12 +14,13 @@ from tideproof.checks import level as checked_level
 from tideproof.errors import InputError, NotComparable
 from tideproof.estimate.fitted import Fit
 from tideproof.estimate.reading import Options, noise_of, open_log
-from tideproof.estimate.scaled import ScaleChoice, logs_wanted
+from tideproof.estimate.scaled import ScaleChoice, logs_wanted, scale_for, variance_for
 from tideproof.estimate.verdict import ever
 from tideproof.frames.read import Found, read
 from tideproof.stats.cells import Cells
 from tideproof.stats.heterogeneity import Heterogeneity, heterogeneity
 from tideproof.stats.noise import Variance
+from tideproof.stats.scale import Choice, Compared
 from tideproof.table import Table, as_html, plain
 from tideproof.words import counted, listed
 
@@ -207,6 +208,8 @@ def judge_segments(
     with probability `level`. Where pulls followed rewards, segments are not independent, and levels are
     Bonferroni's. That all arms differ by the same everywhere is tested where there is one look at pulls that
     did not.
+
+    They are shown on the scale that describes all of them together, unless a segment speaks against it.
     """
     level = checked_level(level)
     apart = {segment: why for segment, part in found.segments.items() if (why := _why_not(part)) is not None}
@@ -215,10 +218,20 @@ def judge_segments(
         raise InputError(f"in no segment of {by!r} are there two arms to compare")
     each = 1.0 - (1.0 - level) / len(used) if adaptive else level ** (1.0 / len(used))
     made = partial(Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive)
-    fits = {segment: made(part.seen(), level=each, scale=scale) for segment, part in used.items()}
-    return Segments(
-        by, fits, made(found.cells, level=level), apart, level, None if anytime else _tested(used)
-    )
+    pooled = made(found.cells, level=level, scale=scale)
+    fits = {}
+    for segment, part in used.items():
+        seen = part.seen()
+        fits[segment] = made(seen, level=each, scale=_shared(seen, scale, variance, pooled.scale))
+    return Segments(by, fits, pooled, apart, level, None if anytime else _tested(used))
+
+
+def _shared(part: Cells, scale: ScaleChoice, variance: Variance, shared: Compared) -> Choice:
+    """Return the scale of a segment: the one that is shared where its own rewards allow for it."""
+    own = scale_for(part, scale, variance_for(part, variance))
+    if shared == own.name or shared not in own.possible:
+        return own
+    return own._replace(name=shared, sentence="Shown on the scale of all segments together.")
 
 
 def _why_not(part: Cells) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tideproof.estimate.shown import of_gaps
 from tideproof.stats.events import HANDFUL, RARER, events_of
 from tideproof.stats.prior import SAID
-from tideproof.words import PERCENT, counted, listed, listed_groups, rounded
+from tideproof.words import PERCENT, counted, listed, listed_groups, named, rounded
 
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
@@ -21,7 +21,7 @@ def verdict(fit: Fit) -> str:
     decision = fit.decision
     if decision.doubt == "groups":
         return f"no best arm: {strangers(fit)}"
-    best = decision.best
+    best = named(decision.best)
     leads = f"{best} leads: {lead(fit)}"
     if decision.doubt == "no freedom":
         return f"{leads}; no degree of freedom is left to say how sure that is"
@@ -29,11 +29,11 @@ def verdict(fit: Fit) -> str:
         return f"{leads}; the fit is exact, so that nothing says how sure that is"
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_few(fit)}"
-    sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[best]
+    sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[decision.best]
     p_best = "" if chance is None else f"; best with probability {probability(chance)} ({SAID[fit.prior]})"
     if decision.doubt is None:
         return f"{best} is best ({sure}): {lead(fit)}{p_best}"
-    others = [arm for arm in decision.candidates if arm != best]
+    others = [named(arm) for arm in decision.candidates if arm != decision.best]
     return f"{leads}, but {listed(others)} cannot be excluded ({sure}){p_best}"
 
 
@@ -45,6 +45,7 @@ def lead(fit: Fit) -> str:
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)
+    second = named(second)
     low, high = (None, None) if fit.exact else (found.low, found.high)
     if math.isinf(found.estimate):
         said = f"{second}, the runner-up, had no event"
@@ -73,14 +74,20 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 def _few(fit: Fit) -> str:
     """Say how many events the leader and the candidate with the fewest had, and how many are needed."""
-    events, arms = events_of(fit.cells), fit.cells.arms
-    best, *others = (arms.index(arm) for arm in fit.decision.candidates)
+    events, arms = events_of(fit.cells), [named(arm) for arm in fit.cells.arms]
+    best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
+        if both < HANDFUL:
+            return (
+                f"the rewards of {arms[best]} and {arms[other]} tell as much as {both:.2g} equal ones, and "
+                f"{HANDFUL} are needed: few are above 0, or a few large ones decide; collect more, or try "
+                f"cap=0.999 (--cap 99.9%)"
+            )
         return (
-            f"the rewards of {arms[best]} and {arms[other]} are worth {both:.2g} equal ones, {rarer:.2g} of "
-            f"them by the traffic of {rare}; {HANDFUL} and {RARER} are needed"
+            f"{rare} had so little traffic that {rarer:.2g} of {both:.2g} equal rewards would be its own, "
+            f"were {arms[best]} and {arms[other]} alike, and {RARER} are needed; give it more"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))

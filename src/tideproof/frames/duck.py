@@ -81,7 +81,10 @@ def phrased(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise InputError(f"cannot read {what}: {sentence(error)}") from None
+        said = sentence(error)
+        encoded = "utf-8" in said.lower()
+        helps = " Save it as UTF-8 (iconv -f latin1 -t utf8)." if encoded else ""
+        raise InputError(f"cannot read {what}: {said}{helps}") from None
 
 
 def sentence(error: Exception) -> str:

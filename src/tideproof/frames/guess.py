@@ -17,6 +17,8 @@ _NAMES = {
     "environment": "environment day date period week hour block batch session season epoch weekday",
     "reward": "reward revenue sales value outcome conversion converted clicked profit amount score y latency",
 }
+_SUCCESSES = "clicks successes conversions orders purchases signups opens buyers"
+_TRIED = "impressions n trials tried visits visitors sessions views shown sent users"
 _TIMESTAMPS = "ts timestamp time datetime created_at created occurred_at event_time"
 
 
@@ -64,10 +66,23 @@ def guess(
             listed = ", ".join(f"{name!r}" for name in types)
             hint = "; is there a line with the names of the columns?" if looks_like_data(list(types)) else ""
             none = ", or --no-environment" if role == "environment" else ""
+            hint = _counted(_free(types, columns)) or hint if role == "reward" else hint
             raise InputError(
                 f"cannot tell which column is the {role}: say --{role}{none}; columns: {listed}{hint}"
             )
     return Columns(**columns, guessed=tuple(open_roles))
+
+
+def _counted(free: list[str]) -> str:
+    """Say what to do with columns that look like clicks of impressions.
+
+    >>> _counted(["impressions", "Clicks"]), _counted(["clicks", "price"])
+    ('; Clicks of impressions? say --successes Clicks --n impressions', '')
+    """
+    ones, tries = ([name for name in free if name.lower() in names.split()] for names in (_SUCCESSES, _TRIED))
+    if len(ones) != 1 or len(tries) != 1:
+        return ""
+    return f"; {ones[0]} of {tries[0]}? say --successes {ones[0]} --n {tries[0]}"
 
 
 def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:

@@ -134,6 +134,8 @@ def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Req
     """Read the signs in names, and ask for the labels that the wish needs."""
     reward, per = _halves(request.reward, "/", columns)
     environment, second = _halves(request.environment, "+", columns)
+    if wish.by is not None and environment not in columns:
+        _check_by(environment, wish.by)
     extra = tuple(name for name in (second, wish.by, wish.unit) if name)
     if extra and request.n:
         raise InputError("segments, units and two factors need one row for each reward, not aggregated ones")
@@ -145,6 +147,17 @@ def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Req
         extra=extra,
     )
     return changed, Shape(bool(second), bool(wish.by), bool(wish.unit), per, wish.covariates)
+
+
+def _check_by(environment: str, by: str) -> None:
+    """Refuse environments made of the segments' column, too: each segment has its own anyway."""
+    parts = [part.strip() for part in environment.split(":")]
+    rest = ":".join(part for part in parts if part != by)
+    if by in parts and rest:
+        raise InputError(
+            f"by={by!r} (--by {by}) fits each {by} by itself: use environment={rest!r} (--environment "
+            f"{rest}) instead of {environment!r}"
+        )
 
 
 def _halves(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:

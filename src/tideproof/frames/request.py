@@ -83,7 +83,9 @@ class Request:
         more = {"n": n, "the variance": variance, "sd": sd}
         for what, column in (named | more).items():
             if column is not None and (not isinstance(column, str) or not column):
-                raise InputError(f"{what} must be the name of a column, not {shown(column)}")
+                pairs = what == "environment" and isinstance(column, list | tuple) and bool(column)
+                how = f"; for pairs write {':'.join(map(str, column))!r}" if pairs else ""
+                raise InputError(f"{what} must be the name of a column, not {shown(column)}{how}")
         if decimal is not None and decimal not in get_args(Decimal):
             raise InputError(f"decimal must be '.' or ',', not {decimal!r}")
         if wide is None:

@@ -6,6 +6,7 @@ Data only: the terminal, the HTML report and the JSON all show this.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,19 @@ from tideproof.estimate.inside import warning
 from tideproof.frames.likeness import remarks
 from tideproof.report.control import Against
 from tideproof.report.day_to_day import interactions, left_out
+from tideproof.stats.additivity import Additivity
+from tideproof.stats.cells import Cells
 from tideproof.stats.influence import can_leave_out
 from tideproof.stats.logarithms import alike, normality
 from tideproof.stats.robust_cells import keep
+from tideproof.stats.scale import of_misfits
 from tideproof.stats.wrong_scale import Scale, wrong_scale
 from tideproof.table import Table
-from tideproof.words import counted, listed
+from tideproof.words import counted, listed, named, rounded
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
+_LARGE = 0.25  # of all that an arm had, in one reward
+_MANY = 20  # rewards of an arm, of which none makes that much by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,20 @@ class Analysis:
 def analyse(fit: Fit, against: Against | None = None) -> Analysis:
     """Put a fit into words."""
     standing = fit.decision.standing
+    misfit = None if standing == "not_comparable" else _misfit(fit)
     warnings = [
-        *remarks("arm", fit.cells.arms),
-        *([] if fit.tide else remarks("environment", fit.cells.environments)),
-        *([] if standing == "not_comparable" else _warnings(fit)),
+        *of_labels(fit),
+        *(left_out(fit.left_out) if _anything_left_out(fit) else []),
+        *([] if standing == "not_comparable" else _warnings(fit, misfit)),
     ]
     answers = [] if standing == "not_comparable" else interactions(fit)
-    warnings = [*(left_out(fit.left_out) if _anything_left_out(fit) else []), *warnings]
-    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit), warnings, answers, against)
+    return Analysis(fit, standing, fit.verdict, _arms(fit), _notes(fit, misfit), warnings, answers, against)
+
+
+def of_labels(fit: Fit) -> list[str]:
+    """Warn of labels that may be meant to be one, or none."""
+    found = remarks("arm", fit.cells.arms)
+    return found if fit.tide else [*found, *remarks("environment", fit.cells.environments)]
 
 
 def _anything_left_out(fit: Fit) -> bool:
@@ -93,7 +105,8 @@ def _arms(fit: Fit) -> Table:
     else:
         may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
-        columns["p_best"] = [rows[arm]["p_best"] for arm in order]
+        few = fit.decision.doubt == "too few events"  # a chance would say what the verdict refuses to
+        columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())
     columns["bias"] = [_rounded_off(bias[arm], largest) for arm in order]
@@ -110,7 +123,7 @@ def _rounded_off(x: float | None, largest: float) -> float | None:
     return 0.0 if x is not None and abs(x) <= 1e-13 * largest else x
 
 
-def _notes(fit: Fit) -> list[str]:
+def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     c = fit.cells
     rewards, arms = counted(int(c.n.sum()), "reward"), counted(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
@@ -122,7 +135,7 @@ def _notes(fit: Fit) -> list[str]:
             "did, say which rows belong together (environment)."
         )
     if len(fit.groups) == 1:
-        notes += [*_scale_note(fit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
+        notes += [*_scale_note(fit, misfit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
     if not _anything_left_out(fit):
         notes += left_out(fit.left_out)
     if fit.anytime:
@@ -136,9 +149,11 @@ def _notes(fit: Fit) -> list[str]:
     return notes
 
 
-def _scale_note(fit: Fit) -> list[str]:
+def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Say on which scale arms are compared, and why; unless that is a warning."""
-    return [] if _wrong_scales(fit) else [fit.choice.sentence]
+    if _wrong_scales(fit):
+        return []
+    return [fit.choice.sentence if misfit is None else of_misfits(fit.choice)]
 
 
 def _wrong_scales(fit: Fit) -> bool:
@@ -155,6 +170,7 @@ def _two_arms(fit: Fit) -> list[str]:
     if (p := found.p) is None:
         return []
     exact = " Few events: p and limits are exact, given how many each environment had." if found.exact else ""
+    best, other = named(best), named(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
         f"Of two arms both sides count ({p_value(p)}). One-sided, had you asked beforehand whether {beats} "
@@ -188,18 +204,20 @@ def _naive(fit: Fit) -> list[str]:
     rows = fit.averages.to_dicts()
     if fit.tide is not None:
         raw = pick(rows, key=lambda row: row["raw_mean"])["arm"]
-        return [f"The raw mean {'picks the same arm' if raw == fit.best else f'would have picked {raw}'}."]
+        return [
+            f"The raw mean {'picks the same arm' if raw == fit.best else f'would have picked {named(raw)}'}."
+        ]
     raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
     if raw == fit.best == period:
         return ["The raw and the period-weighted mean pick the same arm."]
     if raw == period:
-        return [f"The raw mean and the period-weighted mean would both have picked {raw}."]
-    return [f"The raw mean would have picked {raw}, the period-weighted mean {period}."]
+        return [f"The raw mean and the period-weighted mean would both have picked {named(raw)}."]
+    return [f"The raw mean would have picked {named(raw)}, the period-weighted mean {named(period)}."]
 
 
-def _warnings(fit: Fit) -> list[str]:
+def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
     found = warning(fit.inside)
-    checks = (_scale, _additivity, _spread, _influence, _drift)
+    checks = (_scale, partial(_additivity, test=misfit), _spread, _influence, _drift)
     for check in checks if fit.tide is None else (_spread,):
         if check is _spread and found:  # what was advised against shifts that differ allows for this, too
             continue
@@ -242,19 +260,48 @@ def _unlike_logs(fit: Fit) -> list[str]:
     ]
 
 
-def _additivity(fit: Fit) -> list[str]:
-    if fit.interaction is not None:  # says how much
+def _misfit(fit: Fit) -> Additivity | None:
+    """Return the test of additivity where it fails, and nothing else says how much."""
+    if fit.interaction is not None or fit.tide is not None:
+        return None
+    try:
+        test = fit.additivity(worst=1)
+    except InputError:  # too little data
+        return None
+    return test if test.p < ALARM else None
+
+
+def _additivity(fit: Fit, test: Additivity | None) -> list[str]:
+    if test is None:
         return []
-    test = fit.additivity(worst=1)
-    if test.p >= ALARM:
-        return []
-    cell = test.worst.to_dicts()[0]
     what = "Factors" if fit.lifts else "Shifts"
+    said = f"{what} are not the same for all arms (test of additivity, {p_value(test.p)})."
+    if large := _one_reward(fit.cells):
+        return [f"{said} {large}"]
+    cell = test.worst.to_dicts()[0]
     return [
-        f"{what} are not the same for all arms (test of additivity, {p_value(test.p)}). Furthest off: arm "
-        f"{cell['arm']} in environment {cell['environment']}, {abs(cell['z']):.1f} standard errors"
-        f"{_allowing(fit)}."
+        f"{said} Furthest off: arm {cell['arm']} in environment {cell['environment']}, "
+        f"{abs(cell['z']):.1f} standard errors{_allowing(fit)}."
     ]
+
+
+def _one_reward(c: Cells) -> str:
+    """Name a reward that makes more than a quarter of all that its arm had: other cells only seem off then.
+
+    The noise of its own cell is as large as it is, so that it is never the one that is furthest off.
+    """
+    if c.low is None or c.high is None or c.binary or c.low.min() < 0.0:
+        return ""
+    total = np.where(c.counts >= _MANY, c.by_arm(c.n * c.mean), np.inf)[c.arm]
+    share = c.high / np.maximum(total, 1e-300)
+    cell = int(np.argmax(share))
+    if not share[cell] > _LARGE:
+        return ""
+    arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
+    return (
+        f"One reward, {rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of all that "
+        f"{arm} had: look at it first."
+    )
 
 
 def _allowing(fit: Fit) -> str:

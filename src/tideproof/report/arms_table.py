@@ -9,6 +9,7 @@ from tideproof.estimate.shown import of_changes, of_means
 from tideproof.report.analysis import Analysis
 from tideproof.report.control import shown
 from tideproof.report.screen import Column
+from tideproof.words import named
 
 MISSING = "\N{EN DASH}"
 
@@ -29,14 +30,16 @@ def arm_columns(analysis: Analysis) -> list[Column]:
         return lambda row: MISSING if row[name] is None else means.within(row[name], *ends(row))
 
     columns = [
-        column("arm", lambda row: str(row["arm"]), left=True),
+        column("arm", lambda row: named(row["arm"]), left=True),
         column("adjusted mean", mean("mean")),
         column(f"{100 * fit.level:g} % interval", lambda row: means.interval(*ends(row)) or MISSING),
     ]
     if analysis.against is not None:
         control, table = analysis.against
         compared = {row["arm"]: shown(fit, row) for row in table}
-        columns.append(column(f"against {control}", lambda row: compared.get(row["arm"], MISSING), left=True))
+        columns.append(
+            column(f"against {named(control)}", lambda row: compared.get(row["arm"], MISSING), left=True)
+        )
     if analysis.standing == "not_comparable":  # nobody is best of all
         columns.append(column("group", lambda row: str(row["group"])))
     else:

@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.estimate.against import against
 from tideproof.estimate.metrics import Metrics
 from tideproof.estimate.segments import Segments
 from tideproof.estimate.shown import of_gaps
 from tideproof.frames.read import Cap
-from tideproof.report.analysis import ALARM, Analysis, p_value
+from tideproof.report.analysis import ALARM, Analysis, of_labels, p_value
 from tideproof.report.control import Against
+from tideproof.report.decisive import decisive_row, said_of
 from tideproof.stats.sample_ratio import SampleRatio
-from tideproof.stats.single_rows import SingleRow, single_row
 from tideproof.table import plain
-from tideproof.words import listed, rounded
+from tideproof.words import listed, named, rounded
 
 _MOST = 40  # arms or segments that have a line of their own
 
@@ -69,14 +68,15 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
         more["sample_ratio"] = plain(ratio)
     row = decisive_row(fit)
     if row is not None:
-        warnings += _row(row, fit)
+        warnings.append(said_of(row, fit, asked.cap is not None))
         more["single_row"] = row._asdict()
+    labels = of_labels(fit)  # first: nothing else can be read if two labels are meant to be one
     changed = replace(
         analysis,
         against=compared,
         answers=answers,
         notes=[*notes, *analysis.notes],
-        warnings=[*warnings, *analysis.warnings],
+        warnings=[*labels, *warnings, *(said for said in analysis.warnings if said not in labels)],
     )
     return changed, more
 
@@ -88,6 +88,9 @@ def segment_lines(found: Segments) -> list[str]:
         f"{row['segment']}: {_segment(row, found.fits[row['segment']])}."
         for row in found.table.to_dicts()[:_MOST]
     ]
+    if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
+        own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
+        lines.append(f"Compared by {own}, for their own rewards do not allow for {other}: {listed(unlike)}.")
     lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
     return lines
 
@@ -98,34 +101,11 @@ def _segment(row: dict[str, Any], fit: Fit) -> str:
         return "no best arm, for some arms never met"
     figures, low, high = of_gaps(fit), row["low"], row["high"]
     interval = figures.interval(low, high, "+")
-    lead = f"{figures.within(row['estimate'], low, high, '+')} against {row['runner_up']}"
+    lead = f"{figures.within(row['estimate'], low, high, '+')} against {named(row['runner_up'])}"
     lead += f" ({interval})" if interval else ""
     if row["standing"] == "winner":
-        return f"{row['best']} is best, {lead}"
-    return f"open, {row['best']} leads, {lead}; candidates {row['candidates']}"
-
-
-def decisive_row(fit: Fit) -> SingleRow | None:
-    """Return the row without which the lead of the winner changes most; None where no such thing is known."""
-    decision = fit.decision
-    if decision.best is None or fit.cells.slope is not None or fit.exact:
-        return None
-    a, b = (fit.cells.arms.index(arm) for arm in (decision.best, decision.runner_up))
-    try:
-        return single_row(fit.cells, a, b)
-    except InputError:  # aggregated rows, two factors
-        return None
-
-
-def _row(row: SingleRow, fit: Fit) -> list[str]:
-    """Warn of a row that makes more than half of the difference."""
-    if abs(row.without - row.with_it) <= 0.5 * abs(row.with_it):
-        return []
-    best, second = fit.decision.best, fit.decision.runner_up
-    return [
-        f"Without one row of {row.rows:,} ({rounded(row.reward)} of {row.arm} in {row.environment}) the "
-        f"difference of {best} and {second} is {_signed(row.without)} instead of {_signed(row.with_it)}."
-    ]
+        return f"{named(row['best'])} is best, {lead}"
+    return f"open, {named(row['best'])} leads, {lead}; candidates {row['candidates']}"
 
 
 def _harm(found: Metrics) -> list[str]:
@@ -141,12 +121,3 @@ def _shares(ratio: SampleRatio) -> list[str]:
     got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
     p = p_value(ratio.p)
     return [f"Arms did not get the shares they were meant to have ({p}): {listed(got)}; find out why."]
-
-
-def _signed(x: float) -> str:
-    """Return a number with its sign.
-
-    >>> _signed(0.5), _signed(-1234.5)
-    ('+0.5', '-1,234')
-    """
-    return rounded(x) if x < 0.0 else f"+{rounded(x)}"

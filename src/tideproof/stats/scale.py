@@ -99,6 +99,15 @@ def _sentence(name: Scale, tests: dict[Scale, WrongScale], wrong: list[Scale], r
     return f"{_SAME[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
 
 
+def of_misfits(choice: Choice) -> str:
+    """Say why a scale was chosen that does not fit either: it only fits better than the others."""
+    wrong = [scale for scale, test in choice.tests.items() if test.p < DOUBT]
+    if not choice.told or not wrong or choice.name == "log":
+        return choice.sentence
+    worse = " and ".join(f"{_SAME[scale]} ({_p(choice.tests[scale].p)})" for scale in wrong)
+    return f"{_SAME[choice.name].capitalize()} between arms fit better than {worse}, but do not fit either."
+
+
 def _listed(scales: Iterable[Scale], name: Scale) -> str:
     """Return the scales other than one in words."""
     return " and ".join(_SAME[scale] for scale in scales if scale != name)

@@ -13,6 +13,9 @@ share_a Q with q the variances of the cells' sums and Q their sum. That is subtr
 from T to T less one typical reward: for Poisson counts, however few, nothing of the bias is left then, for
 E[T g(T)] = E[T] E[g(T + 1)].
 
+Where no arm was seen twice in an environment nothing is known of the noise but the residuals, and the test is
+Tukey's own, on differences and on logarithms.
+
 References
 ----------
 Tukey (1949), One degree of freedom for non-additivity; Pregibon (1980), Goodness of link tests for
@@ -31,10 +34,11 @@ import numpy as np
 from tideproof.core.arrays import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.graph import components, inverse, links, through
-from tideproof.stats.inference import normal_tail
+from tideproof.stats.inference import f_tail, normal_tail
 from tideproof.stats.multiplied import split
 from tideproof.stats.odds import events, moments, solve_odds
 from tideproof.stats.ratio import sharing, solve_ratio
+from tideproof.stats.solve import solve
 
 Scale = Literal["difference", "ratio", "odds"]
 
@@ -82,13 +86,36 @@ class _Level(NamedTuple):
 
 def wrong_scale(cells: Cells, scale: Scale, other: Scale) -> WrongScale:
     """Test whether arms differ by the same in all environments on `scale`, against the same on `other`."""
-    if not cells.binary and not np.any(cells.squares > 0.0):
-        return WrongScale(0.0, 1.0)  # no cell says how rewards vary
+    if not cells.binary and not np.any(cells.squares > 0.0):  # no cell says how rewards vary
+        return _without_repeats(cells, scale) if np.all(cells.n == 1.0) else WrongScale(0.0, 1.0)
     level = _levels(cells)
     if not np.any(cells.compares) or np.ptp(level.here[cells.compares]) < 1e-12 * np.abs(level.here).max():
         return WrongScale(0.0, 1.0)  # all environments alike: every scale is as good
     test = {"difference": _of_difference, "ratio": _of_ratio, "odds": _of_odds}[scale]
     return test(cells, level, other)
+
+
+def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
+    """Test differences, or those of logarithms, against their residuals: one reward a cell, as Tukey had it.
+
+    z is Student's t. Whatever c and h are, given the fit, the residuals along the part of c_a h_j that it
+    leaves are independent of the others: exact for normal noise that is the same everywhere.
+    """
+    if cells.factors is not None or (scale == "ratio" and not np.all(cells.mean > 0.0)):
+        return WrongScale(0.0, 1.0)
+    c = cells if scale == "difference" else replace(cells, mean=np.log(cells.mean))
+    s = solve(c)
+    without_arm = c.mean - s.mu[c.arm]
+    level = c.by_environment(without_arm) / np.maximum(c.sizes, 1.0)
+    x = c.centred(s.mu[c.arm] * (level - np.average(level, weights=c.sizes))[c.environment])
+    left = c.centred(x - (s.P @ c.by_arm(x))[c.arm])
+    square, freedom = float(np.sum(left**2)), s.freedom - 1
+    exact = s.rss <= 1e-20 * float(np.sum(c.mean**2))
+    if freedom < 1 or exact or not square > 1e-20 * float(np.sum(x**2)):
+        return WrongScale(0.0, 1.0)
+    U = float(np.sum(left * c.centred(without_arm))) / math.sqrt(square)
+    t = U / math.sqrt(max(s.rss - U**2, 1e-20 * s.rss) / freedom)
+    return WrongScale(t if scale == "difference" else -t, f_tail(t**2, 1, freedom))
 
 
 def _of_difference(cells: Cells, level: _Level, other: Scale) -> WrongScale:
