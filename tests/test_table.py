@@ -74,6 +74,14 @@ def test_numbers_are_rounded_to_what_the_column_needs(values, shown):
     assert [line.strip() for line in lines[1 : len(values) + 1]] == shown
 
 
+def test_a_probability_is_never_a_certainty():
+    chances = Table({"arm": ["A", "B", "C", "D"], "p_best": [1.0, 0.25, 0.0, None]})
+    shown = ["arm   p_best", "A    > 0.999", "B      0.250", "C    < 0.001", "D          \N{EN DASH}"]
+    assert repr(chances).splitlines() == shown
+    assert '<td style="text-align:right">&gt; 0.999</td>' in chances._repr_html_()
+    assert chances["p_best"] == [1.0, 0.25, 0.0, None]
+
+
 def test_a_long_table_shows_its_ends_and_counts():
     lines = repr(Table({"i": range(100), "text": ["x"] * 100})).splitlines()
     assert len(lines) == 1 + 10 + 1 + 10 + 1

@@ -51,7 +51,7 @@ print(Path("log.csv").read_text()[:132])
 #
 # ```text
 # 2.90 is best (95 %): +1.3 over free, the runner-up (+0.7 to +1.9; lift +6.2 %); best
-# with probability > 0.99 (arms taken as exchangeable).
+# with probability > 0.999 (arms taken as exchangeable).
 #
 #                                     can     chance                raw
 #         adjusted                    be       to be     raw      minus

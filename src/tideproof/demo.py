@@ -24,6 +24,7 @@ from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo
 from tideproof.errors import InputError
 from tideproof.estimate import Fit
 from tideproof.live.experiment import Experiment
+from tideproof.report.arms_table import chance
 from tideproof.report.screen import Column, tables
 
 TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
@@ -167,7 +168,7 @@ def verdict(story: Story, fit: Fit) -> Text:
             "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {story.best}",
             style="bold green" if right else "bold red",
         )
-    text.append(f"\nHow sure: {fit.p_best[ours]:.3f}. ")
+    text.append(f"\nHow sure: {chance(fit.p_best[ours])}. ")
     wrong = sum(leader != story.best for leader in story.raw_leader)
     also = sum(leader != story.best for leader in story.leader)
     text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(story.leader)}.")

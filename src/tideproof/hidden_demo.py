@@ -20,6 +20,7 @@ from tideproof.core.arrays import Floats
 from tideproof.draw.demo import PriceInfo
 from tideproof.draw.hidden_demo import HiddenInfo, MomentInfo
 from tideproof.estimate import Fit, fit
+from tideproof.report.arms_table import chance
 from tideproof.report.screen import Column, tables
 
 TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
@@ -129,5 +130,5 @@ def verdict(info: HiddenInfo, found: Fit) -> Text:
             "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {info.best}",
             style="bold green" if right else "bold red",
         )
-    text.append(f"\nHow sure: {found.p_best[info.pick]:.3f}.")
+    text.append(f"\nHow sure: {chance(found.p_best[info.pick])}.")
     return text

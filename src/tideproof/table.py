@@ -16,9 +16,10 @@ from typing import Any
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.files import writing
-from tideproof.words import decimals
+from tideproof.words import decimals, probability
 
 _LONG = 20  # rows shown before the middle is left out
+_PROBABILITIES = ("p_best", "to_come", "probability")  # columns that have no certainties
 _GAP = "…"
 _MISSING = "\N{EN DASH}"
 
@@ -99,7 +100,7 @@ class Table:
     def __repr__(self) -> str:
         lines = [""] * (len(self._shown()) + 1)
         for name, values in self._data.items():
-            cells = [name, *self._texts(values)]
+            cells = [name, *self._texts(name)]
             width = max(map(len, cells))
             align = str.rjust if _is_numeric(values) else str.ljust
             lines = [f"{line}  {align(cell, width)}" for line, cell in zip(lines, cells, strict=True)]
@@ -109,8 +110,8 @@ class Table:
     def _repr_html_(self) -> str:
         names = "".join(f"<th>{html.escape(name)}</th>" for name in self._data)
         cells = [
-            [f'<td style="text-align:{_side(values)}">{html.escape(t)}</td>' for t in self._texts(values)]
-            for values in self._data.values()
+            [f'<td style="text-align:{_side(values)}">{html.escape(t)}</td>' for t in self._texts(name)]
+            for name, values in self._data.items()
         ]
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
         count = "".join(f"<p>{line}</p>" for line in self._count())
@@ -128,8 +129,10 @@ class Table:
         """Return a line with the number of rows, where the rows themselves do not say it."""
         return [] if 0 < len(self) <= _LONG else [f"{len(self)} rows"]
 
-    def _texts(self, values: list[Any]) -> list[str]:
-        rows = self._shown()
+    def _texts(self, name: str) -> list[str]:
+        rows, values = self._shown(), self._data[name]
+        if name in _PROBABILITIES:
+            values = [v if v is None else probability(v) for v in values]
         digits = _digits([values[row] for row in rows if row is not None and _is_number(values[row])])
         return [_GAP if row is None else _text(values[row], digits) for row in rows]
 

@@ -77,6 +77,15 @@ def rounded(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 999.5 else f"{x:.3g}"
 
 
+def probability(p: float) -> str:
+    """Return a probability with three digits, never as a certainty.
+
+    >>> probability(0.5), probability(0.99951), probability(1e-9)
+    ('0.500', '> 0.999', '< 0.001')
+    """
+    return "> 0.999" if p > 0.9995 else "< 0.001" if p < 0.0005 else f"{p:.3f}"
+
+
 class Figures(NamedTuple):
     """How numbers of one kind are written: times a factor, with a unit behind each, or once behind all.
 
@@ -107,6 +116,17 @@ class Figures(NamedTuple):
         ('+12 %', '54.8', '1.23')
         """
         return self._bare(x, self.digits(low, high), sign) + self.once
+
+    def lead(self, x: float, low: float | None, high: float | None, sign: str = "") -> str:
+        """Return a number as `within` does, but two digits of its own where the interval is wide.
+
+        >>> PLAIN.lead(0.412, -4.0, 9.0), PLAIN.lead(0.412, 0.1, 0.9, "+"), PLAIN.lead(1e-9, -4.0, 9.0)
+        ('0.41', '+0.41', '0.00')
+        """
+        digits, size = self.digits(low, high), abs(self.factor * x)
+        if digits is not None and size > 0.0:
+            digits = max(digits, min(digits + 2, decimals(size, 2)))
+        return self._bare(x, digits, sign) + self.once
 
     def interval(self, low: float | None, high: float | None, sign: str = "") -> str:
         """Return the ends of an interval; one that is not known, or infinite, is left open.

@@ -91,8 +91,8 @@ def test_the_verdict_comes_first(log):
     lines = result.stdout.splitlines()
     assert lines[0].startswith("B is best (95 %): +")
     verdict = " ".join(result.stdout.split("\n\n")[0].split())
-    assert verdict.endswith("best with probability > 0.99 (arms taken as exchangeable).")
-    assert "probability > 0.99 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
+    assert verdict.endswith("best with probability > 0.999 (arms taken as exchangeable).")
+    assert "probability > 0.999 (flat prior)." in " ".join(run(log, *NAMES, "--prior", "flat").stdout.split())
     wrong = run(log, *NAMES, "--prior", "none")
     assert str(wrong.exception) == "prior must be 'exchangeable' or 'flat', not 'none'"
     table = next(i for i, line in enumerate(lines) if line.startswith(" arm "))

@@ -65,7 +65,7 @@ def test_a_page(url, columns):
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= columns
-    assert lines[0] == "prices contrast, budget 100, 52 pulls, 40 told, 12 out, 0 lost, runs"
+    assert lines[0] == "prices contrast, budget 100, 52 pulls, 40 told, 12 out, 0 lost, running"
     sentence = str(tp.Experiment.open(url, "prices").recommend())
     assert sentence in " ".join(done.stdout.split())
     assert lines.index("the oldest 10 of 12") > 0

@@ -339,7 +339,7 @@ def test_tables():
 def test_repr_leads_with_the_verdict():
     lines = repr(fit(LOG, **COLUMNS)).splitlines()
     assert lines[0].startswith("B is best (95 %): +0.99 over A, the runner-up (+")
-    assert lines[0].endswith("); best with probability > 0.99 (arms taken as exchangeable)")
+    assert lines[0].endswith("); best with probability > 0.999 (arms taken as exchangeable)")
     assert lines[1].split() == ["arm", "n", "raw_mean", "mean", "se", "low", "high", "p_best"]
     assert lines[4] == "12 rewards in 4 environments; sigma 0.17 on 7 degrees of freedom"
     assert lines[5] == "environments with a single arm, which say nothing: 1"
@@ -365,7 +365,7 @@ def test_verdict_in_the_other_direction():
 
 def test_verdict_on_a_close_race():
     found = Fit.from_arrays(list("ABABAB"), [1, 1, 2, 2, 3, 3], [1.0, 1.2, 4.0, 3.9, 7.0, 7.1])
-    assert found.verdict.startswith("B leads: +0.07 over A, the runner-up (-")
+    assert found.verdict.startswith("B leads: +0.067 over A, the runner-up (-")
     assert "), but A cannot be excluded (95 %); best with probability 0." in found.verdict
 
 
@@ -385,7 +385,7 @@ def test_after_an_adaptive_run_limits_of_contrasts_are_further_out_and_it_says_s
 
 def test_any_name_may_stand_in_the_verdict():
     found = Fit.from_arrays(["{}", "%s"] * 2, [1, 1, 2, 2], [0.0, 1.0, 3.0, 5.0])
-    assert found.verdict.startswith("%s leads: +2 over {}, the runner-up (-5 to +8; ")
+    assert found.verdict.startswith("%s leads: +1.5 over {}, the runner-up (-5 to +8; ")
 
 
 def test_large_numbers_are_written_out():

@@ -27,14 +27,14 @@ def test_a_winner_has_its_interval_and_its_lift():
     gap, low, high = limits(B, A, 0.8)
     assert means(level=0.8).verdict == (
         f"B is best (80 %): {gap:+.1f} over A, the runner-up ({low:+.1f} to {high:+.1f}; "
-        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.99 (arms taken as exchangeable)"
+        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (arms taken as exchangeable)"
     )
 
 
 def test_below_is_said_where_less_is_better():
     gap, low, high = limits(C, A, 0.95)
     said = means(direction="minimize").verdict
-    assert said.startswith(f"C leads: {-gap:.1f} below A, the runner-up ({low:+.1f} to {high:+.1f}; change ")
+    assert said.startswith(f"C leads: {-gap:.2f} below A, the runner-up ({low:+.1f} to {high:+.1f}; change ")
     assert "but A cannot be excluded (95 %); best with probability 0." in said
 
 

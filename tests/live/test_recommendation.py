@@ -119,11 +119,19 @@ def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
         (
             True,
             -0.5,
-            "select A, sure at 95 % (proven): +1 against B "
-            "(95 % interval at all looks -0.5 to 2; the rule is sharper)",
+            "select A, sure at 95 % (proven): +1.0 against B "
+            "(95 % interval at all looks -0.5 to +2.0; the rule is sharper)",
         ),
-        (True, 0.5, "select A, sure at 95 % (proven): +1 against B (95 % interval at all looks 0.5 to 2)"),
-        (False, -0.5, "select A, not yet sure at 95 %: +1 against B (95 % interval at all looks -0.5 to 2)"),
+        (
+            True,
+            0.5,
+            "select A, sure at 95 % (proven): +1.0 against B (95 % interval at all looks +0.5 to +2.0)",
+        ),
+        (
+            False,
+            -0.5,
+            "select A, not yet sure at 95 %: +1.0 against B (95 % interval at all looks -0.5 to +2.0)",
+        ),
     ):
         assert str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **found)) == said
 
@@ -132,13 +140,13 @@ def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
     ("found", "chance", "sentence"),
     [
         (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
-         "select A: +1.235 against B (95 % interval 0.5 to 2), best with probability 0.988 "
+         "select A: +1.2 against B (95 % interval +0.5 to +2.0), best with probability 0.988 "
          "(arms taken as exchangeable)"),
         (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25,
-         "select A: -0.25 against B (95 % interval -1 to 0.5), best with probability 0.250 "
+         "select A: -0.25 against B (95 % interval -1.0 to +0.5), best with probability 0.250 "
          "(arms taken as exchangeable)"),
         (("A", "B", 1.0, None, None, 9, ONE), None, "select A: +1 against B"),
-        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1 against B (95 % interval 0 to 2)"),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1.0 against B (95 % interval +0.0 to +2.0)"),
         (("A", "B", 1.0, None, None, 9, ONE), 0.5,
          "select A: +1 against B, best with probability 0.500 (arms taken as exchangeable)"),
         ((None, None, None, None, None, 9, TWO), None,
@@ -159,7 +167,7 @@ def test_where_low_rewards_are_good_it_says_how_far_below_the_runner_up():
     found = run.recommend()
     assert (found.arm, found.direction, found.to_dict()["direction"]) == ("A", "minimize", "minimize")
     assert found.margin > 0.0
-    assert str(found).startswith(f"select A: {found.margin:.4g} below B (95 % interval {found.low:.4g} to")
+    assert str(found).startswith(f"select A: {found.margin:.1f} below B (95 % interval {found.low:.1f} to")
 
 
 def test_the_probability_is_computed_once_and_only_if_it_is_read():

@@ -148,7 +148,7 @@ def test_what_is_recommended_is_a_lift():
     found, gap = run.recommend(), run.fit().contrast("C", "B", picked=True)
     assert (found.arm, found.runner_up, found.scale) == ("C", "B", "ratio")
     assert (found.margin, found.low, found.high) == (gap.estimate, gap.low, gap.high)
-    assert f"select C: {100 * found.margin:+.3g} % against B (95 % interval" in str(found)
+    assert f"select C: {100 * found.margin:+.0f} % against B (95 % interval" in str(found)
     assert found.to_dict()["scale"] == "ratio"
     less = told(conversions(direction="minimize")).recommend()
     assert (less.arm, less.runner_up) == ("A", "B")

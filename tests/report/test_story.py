@@ -77,6 +77,29 @@ def test_the_others():
         assert "".join(story._SAID[type(event)](event, book, 0)) == said
 
 
+def closed(rewards):
+    """Return what is said of windows that close: of a pull for each reward, None where none was told."""
+    now = [0.0]
+    run = tp.Experiment(["A", "B"], rewards="conversions", lease=60.0, seed=1, clock=lambda: now[0])
+    pulls = run.ask(environment="monday", n=len(rewards))
+    for pull, reward in zip(pulls, rewards, strict=True):
+        if reward is not None:
+            run.tell(pull, reward)
+    now[0] = 60.0
+    assert run.pulls_out() == []
+    return story.story(run._state, 1)[0]["said"], pulls
+
+
+def test_rewards_that_were_told_before_their_window_closed_are_counted():
+    some = "windows closed: 5 pulls, 2 with a reward told, the others count as 0"
+    assert closed([1, None, 0, None, None])[0] == some
+    assert closed([1, 1, 0, 1])[0] == "windows closed: 4 pulls, 4 with a reward told"
+    assert closed([None] * 4)[0] == "windows closed: 4 pulls, 0 with a reward told, all count as 0"
+    for reward, ends in ((1, "with a reward told"), (None, "counts as 0")):
+        said, (pull,) = closed([reward])
+        assert said == f"window closed: {pull.id} ({pull.arm}, 'monday'), {ends}"
+
+
 def test_no_kind_is_forgotten():
     assert set(story._SAID) == set(get_args(e.Event))
 

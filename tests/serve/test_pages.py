@@ -4,12 +4,15 @@ import html
 import html.parser
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
 from serve.served import ADMIN, Here, app_of, bearer
+from tideproof import Recommendation
 from tideproof.serve.access import routes_and_rights
 from tideproof.serve.app import PAGES
+from tideproof.serve.pages.view import Progress, sentence
 from tideproof.serve.rights import ROLES, Right
 
 HTML = {"Accept": "text/html,*/*"}
@@ -227,8 +230,43 @@ def test_all_numbers_of_a_page_are_of_one_moment(here):
         stop.set()
         client.join()
     said, found = here.app.state.service.views.of(run, "shop"), run.recommend()
-    leads = re.match(rf"{found.arm} leads {found.runner_up} by (\S+) \[", said["sentence"])
-    assert float(leads[1]) == pytest.approx(found.margin, rel=0.1)  # as many digits as the interval has
+    leads = re.match(rf"{found.arm} leads {found.runner_up} by (\S+) \(", said["sentence"])
+    assert float(leads[1]) == pytest.approx(found.margin, rel=0.1)  # two digits
+
+
+def test_a_lead_is_not_rounded_away_by_a_wide_interval():
+    found = Recommendation("B", "A", 0.412, -4.0, 9.0, 40, (("A", "B"),), adaptive=True, anytime=True)
+    info, progress = {"state": "running"}, [Progress("stop rule", 0.337, "")]
+    assert sentence(found, None, info, progress) == "B leads A by 0.41 (-4 to +9), stop rule at 33 %"
+    sharper = replace(found, sure=True, confidence=0.95)
+    assert sentence(sharper, None, info, progress) == "B is best, sure at 95 %: 0.41 above A"
+    open_ended = replace(found, low=None, high=None)
+    assert sentence(open_ended, None, info, []) == "B leads A by 0.412"
+
+
+def test_a_new_arm_leaves_the_headline_of_the_others(here):
+    made = {"name": "shop", "arms": ["A", "B"], "confidence": 0.9999, "seed": 1}
+    here.post("/v1/experiments", made)
+    run, noise = here.app.state.service.experiments.get("shop"), random.Random(0)
+    known, mean = 0.0, {"A": 0.0, "B": 1.0, "C": -3.0}
+    for step in range(120):
+        if step == 80:
+            known = run.recommend().high - run.recommend().low
+            run.add_arm("C")
+        pull = run.ask(environment=step // 8)
+        run.tell(pull, mean[pull.arm] + step // 8 % 3 + noise.gauss(0.0, 1.0))
+    found = run.recommend()
+    assert (found.arm, found.runner_up) == ("B", "A")
+    assert found.high - found.low < 1.3 * known
+    page = here.get("/experiments/shop", headers=HTML).text
+    assert f"B leads A by {found.margin:.2f} (" in page
+
+
+def test_on_a_phone_who_can_be_best_comes_before_the_interval(here):
+    said = here.app.state.service.views.of(played(here, "shop"), "shop")
+    heads = [column.header for column in said["columns"]]
+    assert heads[:4] == ["arm", "adjusted mean", "can be best", "95 % interval"]
+    assert len(set(heads)) == len(heads) > 6
 
 
 def test_what_happens_is_on_the_page_at_once(here):
@@ -246,7 +284,7 @@ def test_an_experiment_without_labels_has_a_page(here):
         run.tell(pull, 5.0 * (step > 30) + 3.0 * (pull.arm == "B") + noise.gauss(0.0, 1.0))
     page = here.get("/experiments/hidden", headers=HTML)
     assert page.status_code == 200
-    assert re.search(r"B leads A by [0-9.]+ \[[0-9.]+, [0-9.]+\], budget at 66 %", page.text)
+    assert re.search(r"B leads A by [0-9.]+ \(\+[0-9.]+ to \+[0-9.]+\), budget at 66 %", page.text)
     assert "The tide that was followed" in page.text
     assert [row["class"] for row in check_page(page.text).all("polyline")] == ["tide"]
 

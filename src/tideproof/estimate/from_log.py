@@ -139,9 +139,9 @@ def fit(
     ... }
     >>> fit(log, arm="variant", environment="day", reward="sales")
     B is best (95 %): +1.10 over A, the runner-up (+0.81 to +1.39; lift +20 %); best with probability ...
-    arm  n  raw_mean   mean       se    low   high  p_best
-    A    4     7.225  5.475  0.07444  5.284  5.666  0.0001
-    B    4     4.825  6.575  0.07444  6.384  6.766  0.9999
+    arm  n  raw_mean   mean       se    low   high   p_best
+    A    4     7.225  5.475  0.07444  5.284  5.666  < 0.001
+    B    4     4.825  6.575  0.07444  6.384  6.766  > 0.999
     8 rewards in 2 environments; sigma 0.138 on 5 degrees of freedom
     """
     options: Options = {

@@ -18,7 +18,7 @@ from tideproof.stats.inference import limits
 from tideproof.stats.scale import Choice
 from tideproof.stats.tide_law import MOST_INTERPRETED
 from tideproof.table import Table
-from tideproof.words import listed, rounded
+from tideproof.words import listed, probability, rounded
 
 MOST = 2_000_000  # rows that are followed one by one, compiled
 
@@ -109,7 +109,7 @@ class HiddenTide:
         """Return a sentence on each of the changes."""
         return [
             f"Around {row['time']} the tide jumped by {_signed(row['jump'])} (probability "
-            f"{_chance(row['probability'])})."
+            f"{probability(row['probability'])})."
             for row in self.changes
         ]
 
@@ -193,7 +193,3 @@ def _followed(rows: Timed) -> Followed:
 
 def _signed(x: float) -> str:
     return f"{'+' if x >= 0.0 else ''}{rounded(x)}"
-
-
-def _chance(p: float) -> str:
-    return "> 0.99" if p > 0.995 else f"{p:.2f}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tideproof.estimate.shown import of_gaps
 from tideproof.stats.events import HANDFUL, RARER, events_of
 from tideproof.stats.prior import SAID
-from tideproof.words import PERCENT, counted, listed, listed_groups, named, rounded
+from tideproof.words import PERCENT, counted, listed, listed_groups, named, probability, rounded
 
 if TYPE_CHECKING:
     from tideproof.estimate.fitted import Fit
@@ -50,9 +50,9 @@ def lead(fit: Fit) -> str:
     if math.isinf(found.estimate):
         said = f"{second}, the runner-up, had no event"
     elif fit.direction == "maximize":
-        said = f"{figures.within(found.estimate, low, high, '+')} over {second}, the runner-up"
+        said = f"{figures.lead(found.estimate, low, high, '+')} over {second}, the runner-up"
     else:
-        said = f"{figures.within(-found.estimate, low, high)} below {second}, the runner-up"
+        said = f"{figures.lead(-found.estimate, low, high)} below {second}, the runner-up"
     if fit.scale == "odds":
         said = f"odds {said}"
     beside = [figures.interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
@@ -98,15 +98,6 @@ def _few(fit: Fit) -> str:
 def ever(anytime: bool) -> str:
     """Return what is said beside a level that holds at all looks."""
     return ", at any time" if anytime else ""
-
-
-def probability(p: float) -> str:
-    """Return a probability with two digits, never as a certainty.
-
-    >>> probability(0.5), probability(0.9999), probability(1e-9)
-    ('0.50', '> 0.99', '< 0.01')
-    """
-    return "> 0.99" if p > 0.995 else "< 0.01" if p < 0.005 else f"{p:.2f}"
 
 
 def strangers(fit: Fit) -> str:

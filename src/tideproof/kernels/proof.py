@@ -17,6 +17,12 @@ once.
 
 A late n1 wastes data and an early one predicts badly: it pays (K - 1)/2 log(n/n1). So the mean over several
 moments is taken, each twice as late as the one before: the mean of martingales is one.
+
+An arm that joins later has no density before it has met another: what links it is left out of the ratio,
+above and below, and stands beside the data before n1 as something to predict from. The martingale waits for
+it and goes on, so what is known of the others stays. Until then the new arm shares no environment with them,
+and they are judged alone. To leave its rewards out for longer would not do: who is pulled next may depend on
+them, and they share the noise of those around them.
 """
 
 from __future__ import annotations
@@ -112,13 +118,13 @@ def pass_moment(proof, fit):
         for k in range(K):
             proof.then_L[m, i, k] = proof.L[i, k]
     proof.then_c[m], proof.then_n[m] = proof.c[0], proof.n[0]
-    proof.then_marginal[m] = _log_marginal(proof, fit)
+    proof.then_marginal[m] = log_marginal(proof, fit)
     proof.moments[0] = m + 1
     proof.next[0] = 2.0 * fit.told[0]
 
 
 @kernel
-def _log_marginal(proof, fit):
+def log_marginal(proof, fit):
     """Return the log density of all that was told, up to a constant and a factor for each reward."""
     factor, half, K = proof.factor, 0.5 * freedom(fit), proof.b.size
     for i in range(K):
@@ -136,7 +142,7 @@ def least_evidence(proof, fit, leader):
         return 0.0
     for k in range(K):
         logs[k] = _log_waiting(moments)
-    marginal = _log_marginal(proof, fit)
+    marginal = log_marginal(proof, fit)
     for m in range(moments):
         _add_moment(proof, m, leader, marginal - proof.then_marginal[m] - math.log(MOMENTS))
     least = math.inf
@@ -179,7 +185,7 @@ def contrast_limits(proof, fit, i, k, alpha):
 @kernel
 def _read_pair(proof, fit, i, k):
     """Put what was told of two arms after each n1 into `pair`."""
-    marginal, pair, mu = _log_marginal(proof, fit), proof.pair, proof.x
+    marginal, pair, mu = log_marginal(proof, fit), proof.pair, proof.x
     for m in range(proof.moments[0]):
         pair[m, 2] = _solve_after(proof, m)
         pair[m, 0] = mu[i] - mu[k]

@@ -11,10 +11,12 @@ from tideproof.checks import Direction
 from tideproof.stats.prior import SAID, Prior
 from tideproof.stats.scale import Compared
 from tideproof.table import as_html
-from tideproof.words import listed_groups
+from tideproof.words import PERCENT, PLAIN, Figures, listed_groups, probability
 
 _HIDDEN = "no labels were given: the tide is followed by the rewards alone"
 _NAMED = 3  # cells that were left out
+_ODDS = Figures(100.0, " %", " in odds")
+_FIGURES = {"difference": PLAIN, "ratio": PERCENT, "log": PERCENT, "odds": _ODDS}
 
 
 @dataclass(frozen=True)
@@ -111,16 +113,16 @@ class Recommendation:
         if self.arm is None:
             return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
         text = f"select {self.arm}{self._sureness()}"
+        figures, sign = _FIGURES[self.scale], "+" if self.direction == "maximize" else ""
         if self.margin is not None:
-            high = self.direction == "maximize"
-            gap = f"{self._said(self.margin, '+')} against" if high else f"{self._said(self.margin)} below"
-            text += f": {gap} {self.runner_up}"
+            lead = figures.lead(self.margin, self.low, self.high, sign)
+            text += f": {lead} {'against' if sign else 'below'} {self.runner_up}"
         if self.low is not None and self.high is not None:
-            between = f"{self._said(self.low)} to {self._said(self.high)}"
+            between = figures.interval(self.low, self.high, sign)
             sharper = "; the rule is sharper" if self.sure and self.low <= 0.0 else ""
             text += f" (95 % interval{' at all looks' if self.anytime else ''} {between}{sharper})"
         if self.p_best is not None:
-            text += f", best with probability {self.p_best:.3f} ({SAID[self.prior]})"
+            text += f", best with probability {probability(self.p_best)} ({SAID[self.prior]})"
         return text
 
     def _unbelieved(self) -> list[str]:
@@ -133,9 +135,3 @@ class Recommendation:
             return ""
         share = f"{100.0 * self.confidence:.10g} %"
         return f", sure at {share} ({self.promise})" if self.sure else f", not yet sure at {share}"
-
-    def _said(self, advantage: float, sign: str = "") -> str:
-        """Return an advantage in words."""
-        if self.scale == "difference":
-            return f"{advantage:{sign}.4g}"
-        return f"{100.0 * advantage:{sign}.3g} %" + (" in odds" if self.scale == "odds" else "")

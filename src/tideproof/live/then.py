@@ -6,13 +6,15 @@ alone, so that whoever replays the events has them to the last bit, and whoever 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tideproof.core.arrays import Floats, Ints, Memory, allocate
 from tideproof.kernels.certainty import FEWEST
 from tideproof.kernels.fixed_effects import FixedEffects, connected, freedom
-from tideproof.kernels.proof import MOMENTS, Proof, pass_moment
+from tideproof.kernels.proof import MOMENTS, Proof, log_marginal, pass_moment
 from tideproof.live.sums import Sums
 
 
@@ -22,7 +24,7 @@ class Then(NamedTuple):
     Attributes
     ----------
     arms : numbers of the arms that it is about. One that is retired stays among them: rewards of others are
-        judged beside its rewards.
+        judged beside its rewards. One that joins is among them once it has met one of them.
     proof : what was known at each moment.
     """
 
@@ -46,9 +48,35 @@ class Then(NamedTuple):
         return [list(self.arms), self.proof.floats, self.proof.ints]
 
     def seated(self, active: Sequence[int]) -> Then:
-        """Return what goes on with these arms: a new one, if some of them are new or nothing has passed."""
-        goes_on = self.proof.view.moments[0] > 0 and set(active) <= set(self.arms)
+        """Return what goes on with these arms: a new one, if all of them are new or nothing has passed."""
+        goes_on = self.proof.view.moments[0] > 0 and not set(active).isdisjoint(self.arms)
         return self if goes_on else Then.begin(active)
+
+    def newly_met(self, active: Sequence[int], group: Ints) -> list[int]:
+        """Return the arms that are not among its own but have met one of them; `group` is of these."""
+        if set(self.arms).issuperset(active):  # as nearly always
+            return []
+        own = {group[i] for i, arm in enumerate(active) if arm in self.arms} - {0}
+        return [arm for i, arm in enumerate(active) if arm not in self.arms and group[i] in own]
+
+    def joined(self, new: Sequence[int], sums_of: Callable[[Sequence[int]], Sums]) -> Then:
+        """Return it with these arms, too, which met its own just now; what linked them is no evidence."""
+        wider = self.begin([*self.arms, *new])
+        (before, alone), (after, fit) = self.now(sums_of(self.arms)), wider.now(sums_of(wider.arms))
+        if min(alone.rss[0], fit.rss[0]) <= 0.0:  # nothing but rounding
+            return self.begin(wider.arms)
+        old, found, own = self.proof.view, wider.proof.view, np.s_[..., : len(self.arms)]
+        past = np.s_[: old.moments[0]]
+        square = np.s_[..., : len(self.arms), : len(self.arms)]
+        found.then_L[past], found.then_b[past] = after.L, after.b
+        found.then_L[past][square] += old.then_L[past] - before.L
+        found.then_b[past][own] += old.then_b[past] - before.b
+        found.then_c[past] = old.then_c[past] + (after.c - before.c)
+        found.then_n[past] = old.then_n[past] + (after.n - before.n)
+        gained = log_marginal(after, fit) - log_marginal(before, alone)
+        found.then_marginal[past] = old.then_marginal[past] + gained
+        found.moments[:], found.next[:] = old.moments, old.next
+        return wider
 
     def is_due(self, fit: Any) -> bool:
         """Tell whether the next moment may have come; `fit` is of the arms that are played."""

@@ -167,7 +167,11 @@ class Told:
 
     def _remember(self) -> None:
         """Remember this moment, if it is one of those from which a proof begins."""
-        if self.then is not None and self.then.is_due(self.fit):
+        if self.then is None:
+            return
+        if new := self.then.newly_met(self.active, self.fit.group):
+            self.then = self.then.joined(new, self.sums_of)
+        if self.then.is_due(self.fit):
             self.then = self.then.later(self.sums_of(self.then.arms))
 
     def _retell_cells(self) -> None:

@@ -9,7 +9,7 @@ from tideproof.estimate.shown import of_changes, of_means
 from tideproof.report.analysis import Analysis
 from tideproof.report.control import shown
 from tideproof.report.screen import Column
-from tideproof.words import named
+from tideproof.words import named, probability
 
 MISSING = "\N{EN DASH}"
 
@@ -60,6 +60,4 @@ def arm_columns(analysis: Analysis) -> list[Column]:
 
 def chance(p: float | None) -> str:
     """Return a probability as a table has it."""
-    if p is None:
-        return MISSING
-    return "> 0.999" if p > 0.9995 else "< 0.001" if p < 0.0005 else f"{p:.3f}"  # never a certainty
+    return MISSING if p is None else probability(p)

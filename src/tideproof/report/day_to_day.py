@@ -8,7 +8,7 @@ from tideproof.estimate.interacting import ONE, Interacting
 from tideproof.estimate.leaving_out import LeftOut
 from tideproof.estimate.shown import of_gaps
 from tideproof.stats.robust_cells import CUT, MOST
-from tideproof.words import counted, listed
+from tideproof.words import counted, listed, probability
 
 _NAMED = 4  # arms or cells that have words of their own
 DRAWN = 60  # environments in the picture
@@ -57,9 +57,8 @@ def _winner(fit: Fit, found: Interacting) -> str:
     others = sorted(rows.values(), key=lambda row: -float(row["days"]))[:_NAMED]
     rest = listed((f"{row['arm']} in {row['days']:.0f}" for row in others if row["days"] >= 0.5), most=_NAMED)
     said = "One winner" if found.one_winner else "There is not one winner for all of them"
-    return (
-        f"{said}: {lead}{', ' + rest if rest else ''}; in one to come with probability {best['to_come']:.2f}."
-    )
+    to_come = probability(best["to_come"])
+    return f"{said}: {lead}{', ' + rest if rest else ''}; in one to come with probability {to_come}."
 
 
 def _two_questions(fit: Fit, found: Interacting) -> str:

@@ -44,7 +44,7 @@ def overview(place: Place, each: Listed) -> dict[str, Any]:
 
 def standing(run: Experiment) -> str:
     """Return whether it runs, is paused, stopped or done."""
-    return "".join(_standing(run)) or "runs"
+    return "".join(_standing(run)) or "running"
 
 
 def _short(run: Experiment, found: Recommendation) -> Iterator[str]:

@@ -8,10 +8,13 @@ from typing import Any
 
 from tideproof.live import events as e
 from tideproof.live.book import Book
+from tideproof.live.pull import TOLD
 from tideproof.live.state import State
 from tideproof.words import counted, listed, rounded
 
 _FEW = 3  # pulls that are named
+
+_Words = Callable[[Any, Book, int], Iterator[str]]
 
 
 def story(state: State, count: int) -> list[dict[str, Any]]:
@@ -21,13 +24,15 @@ def story(state: State, count: int) -> list[dict[str, Any]]:
     pulls = len(book.pulls) - sum(len(event.arms) for event in last if isinstance(event, e.Asked))
     found = []
     for number, event in enumerate(last, total - len(last) + 1):
+        closes = isinstance(event, e.Expired) and state.window
+        say: _Words = _closed if closes else _SAID[type(event)]
         found.append(
             {
                 "number": number,
                 "at": event.at,
                 "by": event.by,
                 "kind": type(event).__name__,
-                "said": "".join(_SAID[type(event)](event, book, pulls)),
+                "said": "".join(say(event, book, pulls)),
             }
         )
         pulls += len(event.arms) if isinstance(event, e.Asked) else 0
@@ -115,6 +120,19 @@ def _expired(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
     yield "" if event.reward is None else f", with the reward {event.reward:.6g}"
 
 
+def _closed(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
+    """Say which windows closed: what was told before counts from then on, and so does silence."""
+    told = sum(book.status[number] == TOLD for number in event.pulls)
+    many = len(event.pulls) > 1
+    yield f"window{'s' if many else ''} closed: {_named(book, event.pulls)}, "
+    if not many:
+        yield "with a reward told" if told else f"counts as {event.reward or 0.0:.6g}"
+        return
+    yield f"{told:,} with a reward told"
+    if told < len(event.pulls):
+        yield f", {'the others' if told else 'all'} count as {event.reward or 0.0:.6g}"
+
+
 def _corrected(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
     yield f"corrected to {event.reward:.6g}: {_named(book, [event.pull])}"
 
@@ -131,7 +149,7 @@ def _extended(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
     yield "the budget is open" if event.budget is None else f"the budget is {event.budget:,}"
 
 
-def _why(what: str) -> Callable[[Any, Book, int], Iterator[str]]:
+def _why(what: str) -> _Words:
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
         yield f"{what}: {event.why}" if event.why else what
 
@@ -166,7 +184,7 @@ def _carried(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
     yield "taken over from the file of an older version"
 
 
-_SAID: dict[type[Any], Callable[[Any, Book, int], Iterator[str]]] = {
+_SAID: dict[type[Any], _Words] = {
     e.Created: _created,
     e.Opened: _opened,
     e.Asked: _asked,

@@ -30,10 +30,11 @@ from tideproof.report.followed import Rewards, columns_of, tide_card
 from tideproof.report.followed import raw_pick as followed_raw_pick
 from tideproof.report.over_time import raw_pick
 from tideproof.report.plots import pictures
+from tideproof.report.screen import Column
 from tideproof.report.story import story
 from tideproof.serve import described
 from tideproof.stats.cells import Cells
-from tideproof.words import counted, listed_groups, rounded
+from tideproof.words import PLAIN, Figures, counted, listed_groups
 
 EVENTS = 30  # of the history
 OLDEST = 8  # pulls out that are named
@@ -150,11 +151,17 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         return made
     analysis = analyse(fit)
     made["warnings"] += analysis.warnings
-    made["columns"] = arm_columns(analysis)
+    made["columns"] = _narrow_first(arm_columns(analysis))
     made["raw"] = raw_sentence(fit, found.arm)
     made["answers"] = analysis.answers + analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
     made["cards"] = pictures(analysis)
     return made
+
+
+def _narrow_first(columns: list[Column]) -> list[Column]:
+    """Put who can be best before the interval, where a phone shows it."""
+    first = columns[:2]
+    return first + sorted(columns[2:], key=lambda column: column.header != "can be best")
 
 
 def _of_followed(fit: TideFit, told: Rewards) -> dict[str, Any]:
@@ -170,19 +177,17 @@ def _of_followed(fit: TideFit, told: Rewards) -> dict[str, Any]:
 
 
 def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progress: list[Progress]) -> str:
-    """Say in one sentence how it stands, such as "B leads A by 0.31 [0.12, 0.50], stop rule at 82 %"."""
+    """Say in one sentence how it stands, such as "B leads A by 0.31 (+0.12 to +0.50), stop rule at 82 %"."""
     if not found.told:
         return "Nothing has been told yet"
     if found.arm is None:
         return f"Arms cannot be compared yet: {listed_groups(found.groups)} never ran in the same environment"
-    lead = f" by {_lead(found, fit)}" if found.margin is not None else ""
-    if found.sure and (found.low or 0.0) <= 0.0:  # the rule is sharper: an interval beside it would puzzle
-        lead = lead.partition(" [")[0]
+    lead = "" if found.margin is None else _lead(found, PLAIN if fit is None else of_gaps(fit))
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
-    text = f"{found.arm} leads{rival}{lead}"
+    text = f"{found.arm} leads{rival}{' by ' if lead else ''}{lead}"
     if found.sure:
         text = f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
-        text += f": {lead.removeprefix(' by ')} above{rival}" if lead else ""
+        text += f": {lead} above{rival}" if lead else ""
     elif progress:
         text += f", {progress[0].name} at {math.floor(100.0 * progress[0].share)} %"
     return text + {"paused": "; paused", "stopped": "; stopped"}.get(info["state"], "")
@@ -212,19 +217,14 @@ def said_of_raw(raw: str, arm: str | None) -> str:
     return f"The raw mean would pick {raw}: it falls for the tide. With the tide taken out {arm} leads."
 
 
-def _lead(found: Recommendation, fit: Fit | None) -> str:
-    """Return a margin and its interval."""
+def _lead(found: Recommendation, figures: Figures) -> str:
+    """Return a margin and its interval; where the rule is sharper, an interval beside it would puzzle."""
     low, high = found.low, found.high
-    if fit is None:  # of a tide that is followed
-        ends = "" if low is None or high is None else f" [{rounded(low)}, {rounded(high)}]"
-        return f"{rounded(found.margin or 0.0)}{ends}"
-    figures = of_gaps(fit)
-    said = figures.within(found.margin or 0.0, low, high)
-    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+    said = figures.lead(found.margin or 0.0, low, high)
+    if found.sure and (low or 0.0) <= 0.0:
         return said
-    digits = figures.digits(low, high)
-    bare = [figures._bare(x, digits, "") for x in (low, high)]
-    return f"{said} [{bare[0]}, {bare[1]}]"
+    ends = figures.interval(low, high, "+")
+    return f"{said} ({ends})" if ends else said
 
 
 def _fit(run: Experiment, cells: Callable[[], Cells] | None, anytime: bool) -> Fit | None:
