@@ -28,7 +28,12 @@ def too_coarse(arm: Ints, reward: Floats) -> bool:
     >>> too_coarse(arm, arm + rng.normal(size=500)), too_coarse(arm, (rng.random(500) < 0.1) * 1.0)
     (False, True)
     """
-    return bool(np.ptp(reward) > 0.0) and (_tied(arm, reward) or _alone(_level(arm, reward)))
+    return _varies(arm, reward) and (_tied(arm, reward) or _alone(_level(arm, reward)))
+
+
+def _varies(arm: Ints, reward: Floats) -> bool:
+    """Tell whether an arm has different rewards: where none has, there is no noise."""
+    return any(np.ptp(reward[arm == k]) > 0.0 for k in np.unique(arm).tolist())
 
 
 def _tied(arm: Ints, reward: Floats) -> bool:
