@@ -18,8 +18,8 @@ _NAMED = 3  # cells that were left out
 COARSE = (
     "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a tide that is followed row by "
     "row: no margin or interval can be given; begin with tide='labels', ask(environment=...) or "
-    "time_zone=..., and rewards='conversions', 'counts' or 'money'; tp.fit(run.history(), arm='arm', reward='reward', "
-    "time='asked_at', missing='drop', adaptive=True) puts what was told into bins of time"
+    "time_zone=..., and rewards='conversions', 'counts' or 'money'; tp.fit(run.history(), arm='arm', "
+    "reward='reward', time='asked_at', missing='drop', adaptive=True) puts what was told into bins of time"
 )
 
 
