@@ -262,7 +262,59 @@ def test_equal_rewards_and_enormous_ones():
     assert "rewards do not vary at all" in str(found)
     for reward in (1e50, -1e50, 3.0, 0.0):
         run.tell(run.ask(), reward)
-    assert run.recommend().arm in ARMS
+    assert "cannot show a tide" in str(run.recommend())  # forty equal ones of 44
+
+
+def visitors(run, steps, kind, seed=0):
+    """Tell what visitors did of whom 6, 7.5 and 9 % buy, for 1 or for lognormal amounts."""
+    random = np.random.default_rng(seed)
+    for step in range(steps):
+        pull = run.ask(environment=step // 50) if run.tide == "both" else run.ask()
+        bought = random.random() < 0.06 + 0.015 * ARMS.index(pull.arm)
+        run.tell(pull, float(bought * (np.exp(random.normal(3.2, 1.2)) if kind == "money" else 1.0)))
+    return run
+
+
+@pytest.mark.parametrize("tide", ["auto", "hidden", "both"])
+@pytest.mark.parametrize("kind", ["money", "conversions"])
+def test_rewards_that_cannot_show_a_tide_have_no_margin(kind, tide):
+    """It used to select A with a margin of 0.003 (-0.05 to 0.06) where B was ahead by 1.5."""
+    run = visitors(experiment(policy="contrast", tide=tide, budget=200), 200, kind)
+    found = run.recommend()
+    assert (found.arm, found.runner_up, found.margin, found.low, found.high, found.p_best) == (None,) * 6
+    assert found.groups == (tuple(ARMS),)
+    assert found.remarks[0].startswith("single rewards of this kind")
+    assert str(found).startswith("no arm can be selected; ")
+    with pytest.raises(tp.NotComparable, match="single rewards of this kind"):
+        run.fit()
+    with pytest.raises(tp.NotComparable, match="single rewards of this kind"):
+        run.plot()
+    assert found.remarks[0] in run.diagnostics().remarks
+    with pytest.raises(tp.Finished, match="no arm can be selected"):
+        run.ask()
+
+
+def test_what_was_told_can_be_put_into_bins_as_is_said():
+    ticks = iter(range(10**6))
+    run = visitors(hidden(budget=900, clock=lambda: 1.7e9 + next(ticks)), 800, "conversions")
+    run.ask()
+    log = run.history()
+    found = tp.fit(log, arm="arm", reward="reward", time="asked_at", missing="drop", adaptive=True)
+    assert found.bins.bins == 10
+    assert found.adaptive
+    assert found.cells.dropped == 1
+    assert found.contrast("C", "A").high > 0.5  # by ratio: 9 over 6 %
+
+
+@pytest.mark.parametrize("tail", ["normal", "t5"])
+def test_tails_alike_on_both_sides_keep_their_margin(tail):
+    random = np.random.default_rng(7)
+    run = hidden(budget=400)
+    for _ in range(400):
+        pull = run.ask()
+        noise = random.normal() if tail == "normal" else random.standard_t(5)
+        run.tell(pull, MEANS[pull.arm] + noise)
+    assert run.recommend().margin is not None
 
 
 @pytest.mark.parametrize("tide", ["hidden", "both"])

@@ -289,6 +289,18 @@ def test_an_experiment_without_labels_has_a_page(here):
     assert [row["class"] for row in check_page(page.text).all("polyline")] == ["tide"]
 
 
+def test_an_experiment_whose_rewards_cannot_show_its_tide_has_a_page(here):
+    here.post("/v1/experiments", {"name": "hidden", "arms": ["A", "B"], "budget": 90})
+    run, noise = here.app.state.service.experiments.get("hidden"), random.Random(0)
+    for _ in range(60):
+        run.tell(run.ask(), float(noise.random() < 0.2))
+    page = look(here, "/experiments/hidden").text
+    assert "No arm can be selected" in page
+    assert "Single rewards of this kind" in page
+    assert "leads" not in page
+    assert "no arm can be selected" in look(here, "/").text
+
+
 def test_an_experiment_is_changed(here):
     played(here, "shop")
     path = "/experiments/shop"

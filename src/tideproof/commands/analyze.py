@@ -155,7 +155,7 @@ def analyze_command(
 
     from tideproof.commands.analyze_options import named_arm, read_expected, read_share
     from tideproof.estimate import Fit
-    from tideproof.estimate.hidden import HiddenTide, check_hidden, most_rows
+    from tideproof.estimate.hidden import check_hidden, most_rows, unlabelled
     from tideproof.estimate.leaving_out import checked_robust
     from tideproof.estimate.metrics import check_metrics, judged
     from tideproof.estimate.reading import noise_of
@@ -252,11 +252,12 @@ def analyze_command(
             check_hidden(scale=scale, variance=noise, anytime=anytime, others=asked_for)
             request = replace(request, environment=str(time), parts=(str(time),))
         with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
-            tide = HiddenTide(of_source(source).timed(request, most_rows())) if hidden else None
-            if tide is None:
-                data = read(of_source(source), request, wish, report)
+            tide, bins = None, None
+            if hidden:
+                cells, tide, bins = unlabelled(of_source(source).timed(request, most_rows()), wish.logs)
+                data = Found(cells, {}, None)
             else:
-                data = Found(tide.cells, {}, None)
+                data = read(of_source(source), request, wish, report)
             inside = _inside(of_source(source), request, wish, data.cells, time)
             guards = {
                 name: read(of_source(source), replace(request, reward=name), replace(wish, cap=None), report)
@@ -274,6 +275,7 @@ def analyze_command(
             prior=known_prior,
             anytime=anytime,
             tide=tide,
+            bins=bins,
             inside=inside,
             robust=careful,
         )

@@ -33,7 +33,7 @@ def calibrate_command(
         typer.Option(
             metavar="PART",
             help="What to play: logs; stops, ends (of adaptive runs), looks, chances (P(best)), plans, "
-            "interactions (of arms and days) or wrong_cells.",
+            "interactions (of arms and days), wrong_cells or times (logs without labels).",
         ),
     ] = "logs",
     logs: Annotated[int | None, whole_option("Of logs: how many of each setting; 2,000.")] = None,

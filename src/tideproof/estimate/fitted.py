@@ -29,6 +29,7 @@ from tideproof.estimate.interacting import Interacting, interacting
 from tideproof.estimate.leaving_out import Robust, checked_robust, left_out
 from tideproof.estimate.scaled import ScaleChoice, logs_wanted, scale_for, variance_for
 from tideproof.estimate.scales import OnScale, on_scale
+from tideproof.estimate.time_bins import TimeBins
 from tideproof.estimate.verdict import strangers, summary, verdict
 from tideproof.frames import cells_from_arrays
 from tideproof.stats.additivity import Additivity
@@ -72,13 +73,15 @@ class Fit:
         Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
     tide
         What is known of a tide that was followed by time; None where environments have labels.
+    bins
+        The bins of time that rows without labels were put into; None where there are labels, or a tide.
     robust
         Whether cells that are simply wrong are left out, as in `fit`.
 
     Attributes
     ----------
     left_out : the cells that `robust` left out; None if it was not asked for.
-    tide : the same, see `HiddenTide`.
+    tide, bins : the same, see `HiddenTide` and `TimeBins`.
     inside : whether the tide moves inside the labels, where time told; None where that was not asked.
     scale : "difference", "ratio", "odds" or "log".
     lifts : whether arms are compared by lifts, 0.12 for 12 %, as on all scales but that of differences.
@@ -102,10 +105,11 @@ class Fit:
         prior: Prior = "exchangeable",
         anytime: bool = False,
         tide: HiddenTide | None = None,
+        bins: TimeBins | None = None,
         inside: Inside | None = None,
         robust: Robust | None = None,
     ) -> None:
-        self.tide, self.inside = tide, inside
+        self.tide, self.bins, self.inside = tide, bins, inside
         self.left_out = left_out(cells, checked_robust(robust), scale, tide is not None)
         cells = cells if self.left_out is None else self.left_out.cells
         self.anytime = anytime

@@ -8,7 +8,7 @@ from typing import Any
 from tideproof.checks import Direction
 from tideproof.errors import InputError
 from tideproof.estimate.fitted import Fit
-from tideproof.estimate.hidden import HiddenTide, check_hidden, most_rows, unusable
+from tideproof.estimate.hidden import check_hidden, most_rows, unlabelled, unusable
 from tideproof.estimate.inside import look_inside
 from tideproof.estimate.leaving_out import Robust, checked_robust
 from tideproof.estimate.reading import Options, noise_of, open_log
@@ -68,8 +68,9 @@ def fit(
     time
         The column of moments (times, or numbers that only have an order) of a log without environments: its
         tide is followed as a curve with jumps, and taken out; `Fit.tide` says what it did. Rows are put in
-        order; those of one moment share one tide. With an environment, labels are used as they are, and
-        `Fit.inside` says whether the tide moves inside them.
+        order; those of one moment share one tide. Where single rewards cannot show a tide (0/1, mostly 0,
+        skewed), rows are put into bins of time instead, as if these were labels: `Fit.bins`. With an
+        environment, labels are used as they are, and `Fit.inside` says whether the tide moves inside them.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     level
@@ -176,6 +177,8 @@ def fit(
                 level=level,
                 prior=prior,
                 adaptive=adaptive,
+                variance=noise,
+                scale=scale,
             )
     inside = None
     with open_log(data, arm, environment, reward, logs=logs_wanted(scale, noise), **options) as log:
@@ -204,7 +207,19 @@ def hidden_fit(
     level: float = 0.95,
     prior: Prior = "exchangeable",
     adaptive: bool = False,
+    variance: Variance = "auto",
+    scale: ScaleChoice = "auto",
 ) -> Fit:
     """Fit rows in the order of time whose tide nobody labelled."""
-    tide = HiddenTide(rows)
-    return Fit(tide.cells, direction=direction, adaptive=adaptive, level=level, prior=prior, tide=tide)
+    cells, tide, bins = unlabelled(rows, logs_wanted(scale, variance))
+    return Fit(
+        cells,
+        direction=direction,
+        adaptive=adaptive,
+        level=level,
+        variance=variance,
+        scale=scale,
+        prior=prior,
+        tide=tide,
+        bins=bins,
+    )

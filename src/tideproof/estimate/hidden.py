@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideproof.core.arrays import Floats
 from tideproof.errors import InputError
 from tideproof.estimate.scales.followed import FollowedDifference
+from tideproof.estimate.time_bins import TimeBins, into_bins
 from tideproof.frames.timed import Timed
+from tideproof.stats.cells import Cells
 from tideproof.stats.hidden import Followed, follow_tide, moment_labels
 from tideproof.stats.inference import limits
+from tideproof.stats.row_by_row import too_coarse
 from tideproof.stats.scale import Choice
 from tideproof.stats.tide_law import MOST_INTERPRETED
 from tideproof.table import Table
@@ -154,6 +157,23 @@ class HiddenTide:
             "jumps_expected": self.expected,
             "changes": self.changes.to_dicts(),
         }
+
+
+class Unlabelled(NamedTuple):
+    """A log without environments: its cells, and the tide that was followed or the bins it was put into."""
+
+    cells: Cells
+    tide: HiddenTide | None
+    bins: TimeBins | None
+
+
+def unlabelled(rows: Timed, logs: bool | None = False) -> Unlabelled:
+    """Follow the tide row by row or, where single rewards cannot show it, in bins; `logs` as in `Wish`."""
+    if too_coarse(rows.arm, rows.mean):
+        cells, bins = into_bins(rows, logs)
+        return Unlabelled(cells, None, bins)
+    tide = HiddenTide(rows)
+    return Unlabelled(tide.cells, tide, None)
 
 
 def most_rows() -> int:

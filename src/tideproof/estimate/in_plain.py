@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def in_plain(fit: Fit) -> dict[str, Any]:
     """Return what a fit found: who wins, how sure that is, and its tables as lists of rows."""
-    decision = fit.decision
+    decision, how = fit.decision, fit.tide or fit.bins
     return {
         "verdict": fit.verdict,
         "standing": decision.standing,
@@ -32,7 +32,7 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "bridge": fit.bridge,
         "uninformative": fit.uninformative,
         "dropped": fit.cells.dropped,
-        "tide": "labels" if fit.tide is None else fit.tide.to_dict(),
+        "tide": "labels" if how is None else how.to_dict(),
         "arms": plain(fit.arms),
         "comparisons": plain(fit.comparisons),
         "averages": plain(fit.averages),

@@ -124,6 +124,8 @@ def summary(fit: Fit) -> str:
         lines += fit.tide.sentences()[1:]
     elif fit.variance != "auto":
         lines.append(f"standard errors: {fit.variance}")
+    if fit.bins is not None:
+        lines.append(fit.bins.sentence)
     if fit.cells.dropped:
         lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")
     if fit.uninformative:

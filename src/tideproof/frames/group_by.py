@@ -42,7 +42,15 @@ from tideproof.frames.sql import (
     truncated,
 )
 from tideproof.frames.summaries import from_summaries
-from tideproof.frames.timed import Survey, Timed, bin_of, check_plain, check_survey, timed_from_lists
+from tideproof.frames.timed import (
+    MOST_SINGLE,
+    Survey,
+    Timed,
+    bin_of,
+    check_plain,
+    check_survey,
+    timed_from_lists,
+)
 from tideproof.frames.times import Period
 from tideproof.stats.cells import Cells
 
@@ -111,7 +119,7 @@ class SqlRows:
 
 
 def _timed(table: SqlRows, request: Request, most: int) -> Timed:
-    """Group rows by moment and arm, and fetch the groups by column."""
+    """Fetch rows by column; of too many, groups by moment and arm."""
     column = request.columns[0]
     arm, reward, moment = label(quoted(request.arm), table.types[request.arm]), _reward(table, request), ""
     if can_be_nan(table.types[request.reward]):
@@ -131,14 +139,17 @@ def _timed(table: SqlRows, request: Request, most: int) -> Timed:
     clock, factor = check_survey(survey, request, clock)
     step = bin_of(left, survey, factor, most, arms)
     at = f"(moment * {exactly(factor)})"
-    if step:
-        at = f"(floor({at} / {exactly(step)}) * {exactly(step)})"
+    if left <= MOST_SINGLE:
+        lists = f"array_agg(arm), array_agg({at}), array_agg(reward)"
+        fetched = table.run(f"SELECT {lists} FROM {known} WHERE {complete}")[0] if left else [[]] * 3
+        return timed_from_lists(fetched, clock, rows - left, step, column)
+    at = f"(floor({at} / {exactly(step)}) * {exactly(step)})" if step else at
     lists = ", ".join(f"array_agg({name})" for name in ("arm", "moment", "n", "mean", "squares"))
     groups = (
         f"(SELECT arm, {at} AS moment, count(*) AS n, avg(reward) AS mean, "
         f"var_samp(reward) * (count(*) - 1) AS squares FROM {known} WHERE {complete} GROUP BY 1, 2) AS groups"
     )
-    fetched = table.run(f"SELECT {lists} FROM {groups}")[0] if left else [[]] * 5
+    fetched = table.run(f"SELECT {lists} FROM {groups}")[0]
     return timed_from_lists(fetched, clock, rows - left, step, column)
 
 

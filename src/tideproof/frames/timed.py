@@ -29,6 +29,15 @@ from tideproof.frames.request import Request
 from tideproof.frames.times import FIRST, UNITS, Period
 
 MANY = 50  # arms, beyond which nobody looks for a hidden tide
+MOST_SINGLE = 2_000_000  # rewards that an engine is asked for one by one
+
+
+class Singles(NamedTuple):
+    """Rewards one by one, in any order: the arm, the moment and the reward of each."""
+
+    arm: Ints
+    time: Floats
+    reward: Floats
 
 
 class Timed(NamedTuple):
@@ -42,6 +51,7 @@ class Timed(NamedTuple):
     dropped : rows left out because a value was missing.
     bin : length of the bins that moments were rounded to; 0 for none.
     column : where moments were read.
+    singles : the rewards one by one, moments as they were; None where there are too many.
     """
 
     arms: list[Any]
@@ -54,6 +64,7 @@ class Timed(NamedTuple):
     dropped: int
     bin: float
     column: str
+    singles: Singles | None = None
 
 
 class Survey(NamedTuple):
@@ -90,15 +101,11 @@ def timed_from_columns(data: Mapping[str, Iterable[Any]], request: Request, most
     infinite = int(np.isinf(rewards).sum())
     survey = Survey(rewards.size, [int(each.sum()) for each in missing], infinite, *ends)
     clock, factor = check_survey(survey, request, known)
-    moment = moment[kept] * factor
     step = bin_of(int(kept.sum()), survey, factor, most, len(names))
-    if step:
-        moment = np.floor(moment / step) * step
     left, of = np.unique(index[kept], return_inverse=True)
     shown = [names[i] for i in left.tolist()]
-    one, none = np.ones(of.size), np.zeros(of.size)
-    dropped = int(rewards.size - kept.sum())
-    return in_order(shown, of, moment, one, rewards[kept], none, clock, dropped, step, time)
+    singles = Singles(of, moment[kept] * factor, rewards[kept])
+    return in_order_of(shown, singles, clock, int(rewards.size - kept.sum()), step, time)
 
 
 def check_plain(request: Request) -> tuple[str, str, str]:
@@ -130,6 +137,18 @@ def bin_of(rows: int, survey: Survey, factor: float, most: int, arms: int) -> fl
     if rows <= most:
         return 0.0
     return (survey.last - survey.first) * factor * max(arms, 1) / most
+
+
+def in_order_of(
+    arms: list[Any], singles: Singles, clock: bool, dropped: int, step: float, column: str
+) -> Timed:
+    """Put single rewards in order; moments are rounded down to multiples of `step`, if it is not 0."""
+    arm, time, reward = singles
+    if step:
+        time = np.floor(time / step) * step
+    one, none = np.ones(arm.size), np.zeros(arm.size)
+    found = in_order(arms, arm, time, one, reward, none, clock, dropped, step, column)
+    return found._replace(singles=singles)
 
 
 def in_order(
@@ -209,8 +228,14 @@ def _not_a_moment(name: str, what: str) -> InputError:
 def timed_from_lists(
     lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str
 ) -> Timed:
-    """Put groups of an engine in order: labels, moments, counts, means and squares, column by column."""
+    """Put groups of an engine in order: labels, moments, counts, means and squares, column by column.
+
+    Of single rewards: labels, moments and rewards.
+    """
     names, arm = indexed(lists[0], False)
+    if len(lists) == len(Singles._fields):
+        singles = Singles(arm, *(np.array(values, np.float64) for values in lists[1:]))
+        return in_order_of(names, singles, clock, dropped, step, column)
     time, n, mean, squares = (np.array(values, np.float64) for values in lists[1:])
     squares = np.maximum(np.nan_to_num(squares), 0.0)  # of a single row none is known
     return in_order(names, arm, time, n, mean, squares, clock, dropped, step, column)

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tideproof.core.arrays import Floats, Ints, allocate
 from tideproof.kernels.random import ASK, TELL
 from tideproof.kernels.slot import Slot
@@ -22,6 +24,7 @@ from tideproof.live.numbers import Numbers, Undo
 from tideproof.live.pull import Label
 from tideproof.live.trial import Trial
 from tideproof.policies.spec import PolicySpec
+from tideproof.stats.row_by_row import too_coarse
 from tideproof.stats.solve import component_of
 
 NEAR = 16  # rewards between two copies, at least
@@ -232,6 +235,18 @@ class Followed(Numbers):
         """Return how many rewards were told of the arms that are played, and each arm's connected group."""
         fit = self.memory.view.data.fit
         return int(fit.told[0]), component_of(fit.group)
+
+    def coarse(self) -> bool:
+        """Tell whether told rewards are such that the filter takes them for jumps of the tide."""
+        book = self._book
+        place_of = {book.arms[arm]: place for place, arm in enumerate(self.active)}
+        told = [
+            (place_of[pull.arm], reward)
+            for pull, reward in zip(book.pulls, book.rewards, strict=True)
+            if reward is not None and pull.arm in place_of
+        ]
+        arm, reward = zip(*told, strict=True) if told else ((), ())
+        return too_coarse(np.array(arm, np.int64), np.array(reward, np.float64))
 
     # -- going back, and all of it
 

@@ -23,7 +23,7 @@ from tideproof.live.handle import Handle, locked
 from tideproof.live.history import Record
 from tideproof.live.judgement import judge
 from tideproof.live.pull import CANCELLED, Pull
-from tideproof.live.recommendation import Recommendation
+from tideproof.live.recommendation import COARSE, Recommendation
 from tideproof.live.remarks import Facts, facts
 from tideproof.live.tide_fit import TideFit, tide_fit
 from tideproof.live.tides import fitting
@@ -194,6 +194,12 @@ class Reading(Handle):
     def _follows(self) -> bool:
         return isinstance(self._state.numbers, Followed)
 
+    @property
+    def _coarse(self) -> bool:
+        """Whether the tide is followed by rewards that cannot show it."""
+        numbers = self._state.numbers
+        return isinstance(numbers, Followed) and numbers.coarse()
+
     @locked
     def _followed(self, level: float = 0.95, prior: Prior = "exchangeable") -> TideFit:
         """Return what the filter knows, where the tide is followed."""
@@ -202,6 +208,8 @@ class Reading(Handle):
         assert isinstance(numbers, Followed)
         if not numbers.known()[0]:
             raise NotComparable("nothing has been told yet")
+        if self._coarse:
+            raise NotComparable(COARSE)
         return tide_fit(numbers, self._state.book.arms, self.direction, level, prior)
 
     @locked
@@ -217,10 +225,11 @@ class Reading(Handle):
             arm = book.arms[book.sure.arm]
         elif told and len(groups) == 1:
             arm = book.arms[numbers.select(numbers.scaled())]
-        adaptive = self.policy.policy.adaptive
+        adaptive, coarse = self.policy.policy.adaptive, self._coarse
+        arm = None if coarse else arm
         found = Recommendation(
-            arm, None, None, None, None, told, groups, adaptive, direction=self.direction, scale=self.scale,
-            tide="labels" if book.tide == "auto" else book.tide,
+            arm, None, None, None, None, told, groups, adaptive, (COARSE,) if coarse else (),
+            direction=self.direction, scale=self.scale, tide="labels" if book.tide == "auto" else book.tide,
         )  # fmt: skip
         return found if self._rule is None else replace(found, **self._rule.said(book))
 
@@ -245,7 +254,7 @@ class Reading(Handle):
         found, known = self._judged()
         lost, oldest = self._waiting()
         noticed = self._watch.remarks(self._state.events, known, found.groups, looking=False)
-        fit = self.fit() if known.environments else None
+        fit = None if not known.environments or self._coarse else self.fit()
         said = found.remarks + noticed
         if fit is None or isinstance(fit, Fit):
             return diagnose(fit, known, lost, oldest, said)

@@ -17,6 +17,12 @@ _HIDDEN = "no labels were given: the tide is followed by the rewards alone"
 _NAMED = 3  # cells that were left out
 _ODDS = Figures(100.0, " %", " in odds")
 _FIGURES = {"difference": PLAIN, "ratio": PERCENT, "log": PERCENT, "odds": _ODDS}
+COARSE = (
+    "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a tide that is followed row by "
+    "row: no margin or interval can be given; begin with tide='labels', ask(environment=...) or "
+    "time_zone=..., and rewards='conversions', 'counts' or 'money'; tp.fit(run.history(), arm='arm', "
+    "reward='reward', time='asked_at', missing='drop', adaptive=True) puts what was told into bins of time"
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class Recommendation:
 
     Attributes
     ----------
-    arm : the selected arm; None before anything was told, and while arms cannot be compared.
+    arm : the selected arm; None before anything was told, while arms cannot be compared, and where a tide
+        without labels was to be followed by rewards that cannot show one, as `remarks` then says.
     runner_up : the best of the others.
     margin : estimated advantage over the runner-up, at least 0 if `arm` is also the best estimate.
     low, high : 95 % interval of that advantage. It allows for an adaptive policy, and for the runner-up being
@@ -110,6 +117,8 @@ class Recommendation:
     def _finding(self) -> str:
         if not self.told:
             return "nothing told yet"
+        if self.arm is None and len(self.groups) == 1:
+            return "no arm can be selected"
         if self.arm is None:
             return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
         text = f"select {self.arm}{self._sureness()}"

@@ -129,6 +129,8 @@ def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
     if fit.tide is not None:
         notes = [f"{rewards} of {arms}.", *fit.tide.sentences()]
+    elif fit.bins is not None:
+        notes = [f"{rewards} of {arms}.", fit.bins.sentence]
     elif len(c.environments) == 1:
         notes.append(
             "With one environment nothing is adjusted: if conditions changed while the shares of the arms "

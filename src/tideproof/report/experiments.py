@@ -52,7 +52,7 @@ def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
     if not found.told:
         yield "nothing told yet"
     elif found.arm is None:
-        yield "not comparable yet"
+        yield "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
     else:
         yield found.arm
         if found.sure:

@@ -16,6 +16,7 @@ PARTS = (
     "plans",
     "interactions",
     "wrong_cells",
+    "times",
 )  # a module each: some need the compiler, some do not
 
 

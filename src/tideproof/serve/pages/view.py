@@ -180,6 +180,8 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
     """Say in one sentence how it stands, such as "B leads A by 0.31 (+0.12 to +0.50), stop rule at 82 %"."""
     if not found.told:
         return "Nothing has been told yet"
+    if found.arm is None and len(found.groups) == 1:
+        return "No arm can be selected"
     if found.arm is None:
         return f"Arms cannot be compared yet: {listed_groups(found.groups)} never ran in the same environment"
     lead = "" if found.margin is None else _lead(found, PLAIN if fit is None else of_gaps(fit))
@@ -199,7 +201,7 @@ def in_short(run: Experiment) -> str:
     if not found.told:
         return "nothing told yet"
     if found.arm is None:
-        return "not comparable yet"
+        return "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
     if found.sure:
         return f"{found.arm} is best, sure at {100.0 * (found.confidence or 0.0):.10g} %"
     return f"{found.arm} leads" + (f", best with probability {chance(found.p_best)}" if found.p_best else "")
