@@ -98,6 +98,22 @@ def test_limits_begin_anew_where_all_arms_are_new():
     assert width(run, 2, 3) < math.inf
 
 
+def test_who_replays_the_events_has_the_same_limits(tmp_path):
+    run, random = tp.Experiment(["A", "B"], confidence=0.9999, seed=2), np.random.default_rng(2)
+    list(play(run, random, range(40), MEANS))
+    run.add_arm("C")
+    run.tell_summary(arm="C", environment=99, n=5, mean=1.0, variance=1.0)  # met nobody there
+    assert run._numbers.then.arms == (0, 1)
+    run.tell_summary(arm="C", environment=0, n=5, mean=1.0, variance=1.0)
+    assert run._numbers.then.arms == (0, 1, 2)
+    list(play(run, random, range(40, 60), MEANS))
+    run.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert again._numbers.buffers() == run._numbers.buffers()
+    for i, k in combinations(range(3), 2):
+        assert always_apart(again._numbers)(i, k) == always_apart(run._numbers)(i, k)
+
+
 class Dense:
     """Every reward as a deviation e from the mean of its environment so far, normal around g'mu, variance 1/w.
 

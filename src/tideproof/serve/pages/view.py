@@ -151,14 +151,14 @@ def view(run: Experiment, name: str) -> dict[str, Any]:
         return made
     analysis = analyse(fit)
     made["warnings"] += analysis.warnings
-    made["columns"] = _narrow_first(arm_columns(analysis))
+    made["columns"] = narrow_first(arm_columns(analysis))
     made["raw"] = raw_sentence(fit, found.arm)
     made["answers"] = analysis.answers + analysis.notes + ([_capital(ADAPTIVE)] if fit.adaptive else [])
     made["cards"] = pictures(analysis)
     return made
 
 
-def _narrow_first(columns: list[Column]) -> list[Column]:
+def narrow_first(columns: list[Column]) -> list[Column]:
     """Put who can be best before the interval, where a phone shows it."""
     first = columns[:2]
     return first + sorted(columns[2:], key=lambda column: column.header != "can be best")

@@ -21,6 +21,7 @@ from tideproof.serve.key_models import NewKey
 from tideproof.serve.keys import Key
 from tideproof.serve.pages.shown import one_line, page, see
 from tideproof.serve.pages.uploads import Asked, analysed
+from tideproof.serve.pages.view import narrow_first
 from tideproof.serve.problems import Problem
 from tideproof.serve.rights import Right
 from tideproof.serve.routes import experiments, people
@@ -136,7 +137,7 @@ async def analyze(request: Request, key: Reader) -> Response:
                     "name": name,
                     "columns_read": columns,
                     "analysis": analysis,
-                    "columns": arm_columns(analysis),
+                    "columns": narrow_first(arm_columns(analysis)),
                     "cards": pictures(analysis),
                     "details": detailed(analysis),
                 }
