@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.report.decisive import decisive_row, said_of
+from tideproof.report.decisive import SingleRow, decisive_row, said_of
 
 
 def log(seed=0, days=6, each=20, lead=0.0):
@@ -83,8 +83,6 @@ def test_a_lead_that_shrinks_by_more_than_half_is_said_as_the_verdict_says_it():
     fit = fitted(data)
     row = decisive_row(fit)
     assert row is None  # C is ahead by many rows
-    from tideproof.report.decisive import SingleRow
-
     one = SingleRow("C", 3, 99.0, 1.0, 0.25, "C", 360)
     second = fit.decision.runner_up
     assert said_of(one, fit, capped=False) == (
@@ -95,3 +93,13 @@ def test_a_lead_that_shrinks_by_more_than_half_is_said_as_the_verdict_says_it():
     assert said_of(one._replace(with_it=-1.0, without=-0.25), low, capped=False) == (
         f"Without one row of 360 (99 of C in 3) C is 0.25 below {second} instead of 1."
     )
+
+
+def test_a_row_without_which_nothing_can_be_said_is_passed_over():
+    """Noise by arm: without 90 the rewards of B never vary inside a cell."""
+    random = np.random.default_rng(0)
+    data = {"arm": np.tile(np.repeat(["A", "B"], 8), 2), "day": np.repeat([1, 2], 16)}
+    data["reward"] = np.where(data["arm"] == "A", random.normal(4.0, 0.1, 32), 5.0)
+    data["reward"][8] = 90.0
+    row = decisive_row(fitted(data, variance="by-arm"))
+    assert row is None or row.reward != 90.0

@@ -100,3 +100,10 @@ def test_a_row_that_alone_connects_the_arms_is_passed_over():
 def test_aggregated_rows_have_no_single_ones():
     with pytest.raises(InputError, match="single rows need the lowest and highest reward"):
         leaning_on(replace(cells_from_arrays([0, 1], [0, 0], [1.0, 2.0]), low=None), 0, 1, 1)
+
+
+def test_what_is_left_of_zeros_is_zero():
+    """Three zeros and 7.1: 7.1/4 - (7.1 - 7.1/4)/3 is 0, but not in floating point."""
+    for reward in np.random.default_rng(0).uniform(1.0, 90.0, 50):
+        c = with_ends(np.array([0, 0, 0, 0, 1]), np.zeros(5, int), np.array([0.0, 0.0, 0.0, reward, 1.0]))
+        assert without(c, 0, reward).mean[0] == without(c, 0, reward).squares[0] == 0.0

@@ -95,13 +95,11 @@ def _most(fit: Fit, now: float) -> SingleRow | None:
         rows = leaning_on(_seen(fit), *pair, _TRIED)
     except InputError:  # aggregated rows, two factors
         return None
-    if not rows:
-        return None
     sign = 1.0 if fit.direction == "maximize" else -1.0
-    left = [_refitted(fit, row) for row in rows]
-    lead = [sign * (on.found.mu[best] - on.found.mu[second]) for on in left]
-    worst = int(np.argmin(lead))
-    on, row = left[worst], rows[worst]
+    left = [(row, on) for row in rows if (on := _refitted(fit, row)) is not None]
+    if not left:
+        return None
+    row, on = min(left, key=lambda each: sign * (each[1].found.mu[best] - each[1].found.mu[second]))
     return SingleRow(
         c.arms[c.arm[row.cell]],
         c.environments[c.environment[row.cell]],
@@ -121,8 +119,11 @@ def _seen(fit: Fit) -> Cells:
     return replace(c.logs, low=np.log(c.low), high=np.log(c.high))
 
 
-def _refitted(fit: Fit, row: Row) -> OnScale:
-    """Return the arms without a row, compared as the fit does it."""
+def _refitted(fit: Fit, row: Row) -> OnScale | None:
+    """Return the arms without a row, compared as the fit does it; None where too little is left for that."""
     left = without(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # the same estimates
-    return on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
+    try:
+        return on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
+    except InputError:
+        return None

@@ -60,6 +60,9 @@ def without(c: Cells, cell: int, reward: float) -> Cells:
     n[cell] -= 1.0
     mean[cell] -= off / n[cell]
     squares[cell] = max(0.0, squares[cell] - off**2 * c.n[cell] / n[cell])
+    for end in (c.low, c.high):
+        if end is not None and abs(mean[cell] - end[cell]) <= 1e-12 * abs(off):  # zeros alone: exactly 0
+            mean[cell], squares[cell] = end[cell], 0.0
     logs = None if c.logs is None else without(c.logs, cell, math.log(reward))
     left = replace(c, n=n, mean=mean, squares=squares, logs=logs, units=None)
     return replace(left, cubes=None, fourths=None, low=None, high=None)
