@@ -7,7 +7,7 @@ Seeds are fixed. In other draws t5 is noticed in 2 logs of 1,000, all others tha
 import numpy as np
 import pytest
 
-from tideproof.stats.row_by_row import too_coarse
+from tideproof.stats.row_by_row import _level, too_coarse
 
 ROWS = 2000
 TIDES = {
@@ -78,6 +78,16 @@ def test_an_arm_that_comes_late_on_a_high_tide_is_no_row_that_stands_out():
     share = np.linspace(0.01, 0.99, ROWS)
     arm = (rng.random(ROWS) < share).astype(np.int64)
     assert not too_coarse(arm, rng.normal(size=ROWS) + np.linspace(0.0, 40.0, ROWS))
+
+
+@pytest.mark.parametrize("arms", [2, 3, 10, 50])
+def test_arms_are_put_level_whatever_the_tide_does(arms):
+    """Medians of about 2 ROWS / arms steps: they err by 1.25 sqrt(2 arms / (2 ROWS)), and four times that is seldom."""
+    rng = np.random.default_rng(arms)
+    arm, mean = rng.integers(arms, size=ROWS), rng.normal(0.0, 20.0, arms)
+    level = _level(arm, mean[arm] + rng.normal(size=ROWS) + np.linspace(0.0, 300.0, ROWS))
+    left = level - np.linspace(0.0, 300.0, ROWS)
+    assert np.ptp([left[arm == k].mean() for k in range(arms)]) < 8 * 1.25 * np.sqrt(arms / ROWS) + 0.3
 
 
 def test_rewards_that_are_all_one_number_are_left_to_others():

@@ -69,6 +69,7 @@ class Followed(Numbers):
         self._news: int | None = None  # the first pull with news
         self._here: Label | None = None  # where the last of them was
         self._copies: tuple[Copy, ...] = ()
+        self._coarse: bool | None = None  # not looked at since the last news
 
     # -- the fold
 
@@ -207,7 +208,7 @@ class Followed(Numbers):
 
     def _hear(self, pull: int) -> None:
         self._news = pull if self._news is None else min(pull, self._news)
-        self._ready = False
+        self._ready, self._coarse = False, None
 
     def forget(self, label: Label, arm: int, n: int = 1) -> None:
         """Take the places of `n` pulls that are out away: their rewards will not come."""
@@ -238,6 +239,12 @@ class Followed(Numbers):
 
     def coarse(self) -> bool:
         """Tell whether told rewards are such that the filter takes them for jumps of the tide."""
+        if self._coarse is None:
+            self._coarse = too_coarse(*self._rewards_told())
+        return self._coarse
+
+    def _rewards_told(self) -> tuple[Ints, Floats]:
+        """Return the place of the arm and the reward of each pull that was told, of arms that are played."""
         book = self._book
         place_of = {book.arms[arm]: place for place, arm in enumerate(self.active)}
         told = [
@@ -246,7 +253,7 @@ class Followed(Numbers):
             if reward is not None and pull.arm in place_of
         ]
         arm, reward = zip(*told, strict=True) if told else ((), ())
-        return too_coarse(np.array(arm, np.int64), np.array(reward, np.float64))
+        return np.array(arm, np.int64), np.array(reward, np.float64)
 
     # -- going back, and all of it
 
@@ -258,7 +265,7 @@ class Followed(Numbers):
         """Go back; may be done again where it was interrupted."""
         super().restore(undo.numbers)
         self._upto, self._news, self._here = undo.where
-        self._copies = undo.copies
+        self._copies, self._coarse = undo.copies, None
 
     def contents(self) -> list[Any]:
         """Return everything but parameters and copies, to be given to `refill`."""
@@ -269,6 +276,7 @@ class Followed(Numbers):
         numbers, upto, news, here = contents
         super().refill(arms, active, params, numbers)
         self._upto, self._news, self._here = upto, news, here
+        self._coarse = None
 
 
 def _empty(slot: Any) -> None:

@@ -15,7 +15,7 @@ FAR = 4.0  # standard deviations of a step from row to row, by which a row stand
 ALONE = 0.003  # share of rows that stand out, upwards more than downwards or the other way
 FEW = 5  # fewer such rows say nothing yet
 ENOUGH = 10  # pairs of rewards of one arm, before they count as tied
-ROUNDS = 5  # in which arms are put level
+ROUNDS = 3  # in which arms are put level
 
 
 def too_coarse(arm: Ints, reward: Floats) -> bool:
@@ -44,14 +44,15 @@ def _tied(arm: Ints, reward: Floats) -> bool:
 
 def _level(arm: Ints, reward: Floats) -> Floats:
     """Return rewards less their arms', by the medians of steps from arm to arm, which no tide moves."""
-    level = reward.copy()
+    level, arms = reward.copy(), int(arm.max()) + 1
+    part = (arms - 1) / arms  # of the way: the others move, too
     for _ in range(ROUNDS):
         step = np.diff(level)
-        for k in range(int(arm.max()) + 1):
+        for k in range(arms):
             into, out_of = (arm[1:] == k) & (arm[:-1] != k), (arm[:-1] == k) & (arm[1:] != k)
             steps = np.concatenate([step[into], -step[out_of]])
             if steps.size:
-                level[arm == k] -= 0.5 * np.median(steps)
+                level[arm == k] -= part * np.median(steps)
     return level
 
 
