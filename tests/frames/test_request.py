@@ -102,6 +102,6 @@ def test_the_columns_behind_an_environment():
 
 def test_a_list_of_environments_is_answered_with_what_to_write():
     with pytest.raises(InputError, match=r"not .'night', 'machine'.; for pairs write 'night:machine'"):
-        Request.of("a", ["night", "machine"], "r")  # type: ignore[arg-type]
+        Request.of("a", ["night", "machine"], "r")
     with pytest.raises(InputError, match=r"not \[\]$"):
-        Request.of("a", [], "r")  # type: ignore[arg-type]
+        Request.of("a", [], "r")

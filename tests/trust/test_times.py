@@ -12,7 +12,8 @@ from tideproof.trust.times import KINDS, TIDES, Cell, Row, draw
 @pytest.mark.parametrize("tide", TIDES)
 def test_the_second_arm_is_better_by_what_is_said(kind, tide):
     """Over 20 logs of 4,000 rows; four standard errors, one in 16,000 is beyond; seeds are fixed."""
-    cell = Cell(*kind, tide, 4000)
+    rewards, level = kind
+    cell = Cell(rewards, level, tide, 4000)
     gaps, truths = [], []
     for run in range(20):
         arm, y, mean = draw(cell, 0, run)
