@@ -1,7 +1,7 @@
 """Which rewards can show a tide row by row.
 
-Seeds are fixed. In other draws t5 is noticed in 2 logs of 1,000, all others that are about normal in fewer: two of
-20 are in one choice of the seed in 1,000. What is to be noticed was in all of 30 other logs of each kind.
+Seeds are fixed. In 1,000 other logs of each kind that shows a tide, under each tide, one was noticed in all (t5): two of
+20 are in fewer than one choice of the seed in 1,000. What is to be noticed was in 300 of 300 other logs each.
 """
 
 import numpy as np
