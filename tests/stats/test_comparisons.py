@@ -275,7 +275,10 @@ def test_in_a_fit():
 
 def test_groups_are_compared_each_by_itself():
     found = Fit.from_arrays(
-        list("ABABCDCDE"), [1, 1, 2, 2, 3, 3, 4, 4, 5], [1.0, 9.0, 2.0, 9.5, 3, 4, 5, 6.5, 1]
+        list("ABABCDCDE"),
+        [1, 1, 2, 2, 3, 3, 4, 4, 5],
+        [1.0, 9.0, 2.0, 9.5, 3, 4, 5, 6.5, 1],
+        scale="difference",
     )
     rows = {row["arm"]: row for row in found.comparisons}
     assert rows["E"] == {"arm": "E", "estimate": None, "low": None, "high": None, "candidate": True}
