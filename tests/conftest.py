@@ -2,7 +2,12 @@
 
 import signal
 
+import hypothesis
 import pytest
+
+# The same examples in every run, and no deadline: the machine may be busy.
+hypothesis.settings.register_profile("tideproof", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("tideproof")
 
 
 @pytest.fixture

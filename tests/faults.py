@@ -15,6 +15,8 @@ from naive import check_refold
 from tideproof.live.experiment import Experiment
 from tideproof.live.pull import OUT
 
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(tp.__file__)), "")
+
 POLICIES = [
     "linlucb",
     "contrast",
@@ -30,6 +32,11 @@ POLICIES = [
 
 class Interrupt(BaseException):
     """What a handler of signals raises, as Ctrl-C does."""
+
+
+def is_product_code(code):
+    """Tell whether code belongs to the package; the clone's folder may be named tideproof, too."""
+    return code.co_filename.startswith(PACKAGE)
 
 
 def count(short):
@@ -146,7 +153,7 @@ def interrupted_at(line, call):
 
     def trace(frame, event, _):
         nonlocal seen
-        if "tideproof" not in frame.f_code.co_filename or frame.f_code.co_name in ("alone", "remarks"):
+        if not is_product_code(frame.f_code) or frame.f_code.co_name in ("alone", "remarks"):
             return None  # a trace gets in between a block that holds a lock and its end, a signal does not
         if event == "line":
             seen += 1

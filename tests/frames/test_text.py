@@ -79,7 +79,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     column=st.lists(st.sampled_from(PIECES), min_size=1, max_size=4),
     decimal=st.sampled_from([None, ".", ","]),

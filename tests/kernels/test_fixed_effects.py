@@ -146,7 +146,7 @@ def test_the_papers_gauge(seed):
     assert sigma2(run.fit) == pytest.approx(((reward - X @ theta) ** 2).sum() / (60 - X.shape[1]), rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     pulls=st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 4), st.floats(-3, 3)), min_size=1, max_size=40
@@ -167,7 +167,7 @@ def test_a_tide_changes_no_contrast(pulls, tide):
     assert still.fit.P.tobytes() == moved.fit.P.tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     pulls=st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 4), st.floats(-3, 3)), min_size=1, max_size=40

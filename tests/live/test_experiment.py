@@ -508,7 +508,7 @@ def test_a_key_makes_a_repeat_harmless():
 # ------------------------------------------------------------------------- the invariant
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     tide=st.lists(st.floats(-1e3, 1e3), min_size=20, max_size=20),

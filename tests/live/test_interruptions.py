@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from faults import CALLS, POLICIES, Interrupt, busy, check_whole, count, interrupted_at
+from faults import CALLS, POLICIES, Interrupt, busy, check_whole, count, interrupted_at, is_product_code
 from tideproof.live import told as module
 
 faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
@@ -41,7 +41,7 @@ def interrupted_by_signal(call, seconds, times):
 
     def handler(_, frame):
         nonlocal left, heard
-        while frame is not None and "tideproof" not in frame.f_code.co_filename:
+        while frame is not None and not is_product_code(frame.f_code):
             frame = frame.f_back
         if frame is not None and left > 0:  # not in the lines of this test
             left, heard = left - 1, True

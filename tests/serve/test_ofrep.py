@@ -341,7 +341,7 @@ bodies = (
 
 
 @settings(
-    max_examples=150, deadline=None, derandomize=True, database=None,
+    max_examples=150,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(body=bodies, name=st.sampled_from(["/buttons", "", "/none"]), kind=st.sampled_from(["json", "text"]))

@@ -59,9 +59,6 @@ def _check(case, headers):
 
 how = settings(
     max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

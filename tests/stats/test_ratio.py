@@ -169,7 +169,7 @@ def test_an_environment_with_one_arm_and_one_without_events_say_nothing():
     assert found.rate[3] == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.0, 6.0))
 def test_ratios_without_noise_are_found_under_any_tide(seed, tide):
     cells = money(seed=seed)

@@ -17,6 +17,7 @@ from tideproof.core.arrays import Floats, Ints
 from tideproof.stats.cells import Cells, sums
 
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
+_TINY = float(np.finfo(np.float64).tiny)  # a power below this has underflowed and divides nothing
 
 
 def is_exact(sigma: float, largest: float) -> bool:
@@ -88,7 +89,9 @@ def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads
     variance = common * unit * of_arm * place.value[cells.environment]
     third = np.zeros(variance.size)
     if cells.cubes is not None:
-        skewness = float(np.sum(cells.cubes[used] / variance[used] ** 1.5) / np.sum(cells.n[used]))
+        power = variance**1.5
+        safe = used & (power >= _TINY)
+        skewness = float(np.sum(cells.cubes[safe] / power[safe]) / np.sum(cells.n[used]))
         third = skewness * variance**1.5
     variance, third = np.where(used, variance, 0.0), np.where(used, third, 0.0)
     return Spreads(variance, third, float(freedom), arm.trust, place.trust, arm.freedom, place.freedom)
@@ -98,8 +101,11 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
     """Return how heavy the tails are, each arm by its own variance: unequal ones are no heavy tails."""
     freedom = np.maximum(cells.by_arm(left), 1e-300)
     own = cells.by_arm(squares) / freedom
-    seen = own > 0.0
-    scaled = cells.by_arm(fourths)[seen] / own[seen] ** 2
+    squared = own**2
+    seen = squared >= _TINY
+    if not seen.any():
+        return 0.0
+    scaled = cells.by_arm(fourths)[seen] / squared[seen]
     return max(0.0, float(scaled.sum() / cells.counts[seen].sum()) - 3.0)
 
 
