@@ -14,7 +14,7 @@ site: $(READY)
 	@echo "site/index.html is ready"
 
 serve-demo: $(READY)
-	@$(BIN)/python -m tideproof.serve.demo
+	@$(BIN)/python -m tideproof.serve.demo_shop
 
 test: check clients browser
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=95
@@ -63,8 +63,8 @@ hooks: $(READY)
 	$(BIN)/pre-commit install
 
 faults: $(READY)
-	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/live/test_interruptions.py tests/live/test_damage.py \
-		tests/live/test_experiment.py::test_updates_do_not_drift
+	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/experiment/test_interruptions.py tests/experiment/test_damage.py \
+		tests/experiment/test_experiment.py::test_updates_do_not_drift
 
 torture: $(READY)
 	TIDEPROOF_KILLS=$(or $(KILLS),1000) TIDEPROOF_RESTARTS=$(or $(RESTARTS),50) $(BIN)/pytest -s tests/torture

@@ -49,7 +49,7 @@ def work(side: str, path: str) -> None:
         import duckdb  # imported by both sides before the clock starts
         import scipy.special  # noqa: F401
 
-        from tideproof.estimate import fit
+        from tideproof.analysis import fit
 
         start = _start()
         found = fit(path, arm="variant", environment="day", reward="sales")

@@ -18,7 +18,7 @@ import numpy as np
 
 import tideproof as tp
 from lab import processor, table
-from tideproof.lab.intervals import binomial
+from tideproof.lab.share_intervals import binomial
 
 ARMS = ["A", "B", "C", "D", "E"]
 BEST = "C"

@@ -19,10 +19,10 @@ from numpy.random import Generator
 
 import tideproof as tp
 from lab import table
-from tideproof.lab.intervals import binomial
-from tideproof.live.compiled import WORTH_THE_COMPILER
-from tideproof.live.numbers import Numbers
-from tideproof.live.scaled import Scale
+from tideproof.experiment.compiled_asks import WORTH_THE_COMPILER
+from tideproof.experiment.state.policy_state import PolicyState
+from tideproof.experiment.state.rescaled_fit import Scale
+from tideproof.lab.share_intervals import binomial
 
 DAYS, RUNS, SEED = 10, 60, 19
 
@@ -54,11 +54,11 @@ Sell = Callable[[int, list[int]], list[int]]  # the day and pulls of each arm: t
 def contrast(scale: Scale) -> Callable[[World, int, Sell, Generator], int]:
     """Return `contrast` as an experiment plays it on that scale."""
     spec = tp.policy("contrast") if scale == "difference" else tp.policy("contrast").on_ratios()
-    Numbers(spec, 2, 0, 1.0, None).ask(0, WORTH_THE_COMPILER, 0)  # from here on batches run compiled
+    PolicyState(spec, 2, 0, 1.0, None).ask(0, WORTH_THE_COMPILER, 0)  # from here on batches run compiled
 
     def run(world: World, seed: int, sell: Sell, random: Generator) -> int:
         arms, size = len(world.rates), world.budget // DAYS
-        numbers = Numbers(spec, arms, seed, 1.0, world.budget, scale)
+        numbers = PolicyState(spec, arms, seed, 1.0, world.budget, scale)
         for day in range(DAYS):
             pulls = np.bincount(numbers.ask(day, size, day * size), minlength=arms).tolist()
             for arm, (n, sold) in enumerate(zip(pulls, sell(day, pulls), strict=True)):

@@ -1,4 +1,4 @@
-"""By how many standard errors limits must move out after an adaptive run: the table of `stats/allowance.py`.
+"""By how many standard errors limits must move out after an adaptive run: the table of `stats/best/adaptive_allowance.py`.
 
     python benchmarks/ends.py 4000 [arms ...]
 
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tideproof.lab.plan import make_plan
-from tideproof.stats.inference import normal_quantile
-from tideproof.stats.tails import normals_from_student
-from tideproof.trust.ends import ends_of
+from tideproof.lab.simulation_plan import make_plan
+from tideproof.research.trust.budget_ends import ends_of
+from tideproof.stats.best.student_inference import normal_quantile
+from tideproof.stats.pairs.skewed_tails import normals_from_student
 from tideproof.worlds import Uniform, World
 
 ARMS = (2, 3, 5, 10, 16, 30)

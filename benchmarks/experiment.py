@@ -13,7 +13,7 @@ import numpy as np
 
 import tideproof as tp
 from lab import table
-from tideproof.live import compiled
+from tideproof.experiment import compiled_asks
 
 
 def report() -> Iterator[str]:
@@ -55,8 +55,8 @@ def batch(threshold: int) -> float:
     rewards = np.random.default_rng(0).standard_normal(40).tolist()
     best = float("inf")
     with (
-        mock.patch.object(compiled, "WORTH_THE_COMPILER", threshold),
-        mock.patch.dict(compiled._ready, clear=True),
+        mock.patch.object(compiled_asks, "WORTH_THE_COMPILER", threshold),
+        mock.patch.dict(compiled_asks._ready, clear=True),
     ):
         for seed in range(6):  # the first may have to compile
             run = tp.Experiment([str(i) for i in range(5)], budget=20_040, seed=seed)

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tideproof.stats.best.student_inference import normal_tail
 from tideproof.stats.cells import Cells, bernoulli
-from tideproof.stats.inference import normal_tail
-from tideproof.stats.odds_pairs import estimate_odds
-from tideproof.stats.solve import solve
-from tideproof.stats.two_arms import conditional_odds
+from tideproof.stats.pairs.event_distribution import conditional_odds
+from tideproof.stats.pairs.odds_pairs import estimate_odds
+from tideproof.stats.solve.least_squares import solve
 from tideproof.table import Table
 
 SEED = 19

@@ -19,9 +19,9 @@ import tideproof as tp
 from lab import ARMS, processor, table, timed
 from tideproof.errors import TideproofError
 from tideproof.lab.engines import find_engine
-from tideproof.lab.engines.cpu import score_on_all_cores, score_policy
+from tideproof.lab.engines.cpu_engine import score_on_all_cores, score_policy
 from tideproof.lab.executors import processes
-from tideproof.lab.plan import Plan
+from tideproof.lab.simulation_plan import SimulationPlan
 
 STEPS = {5: 500, 10: 500, 20: 600, 50: 1000}
 REPLICATIONS = {5: 2_000_000, 10: 1_000_000, 20: 100_000, 50: 30_000}
@@ -76,12 +76,12 @@ def report() -> Iterator[str]:
     )
 
 
-def _plan(name: str, arms: int) -> Plan:
-    return Plan(tp.mdm(arms), (tp.policy(name),), (STEPS[arms],), 1)
+def _plan(name: str, arms: int) -> SimulationPlan:
+    return SimulationPlan(tp.mdm(arms), (tp.policy(name),), (STEPS[arms],), 1)
 
 
 def _compile(each: tuple[str, int]) -> None:
-    from tideproof.lab.engines.cuda import run_chunk
+    from tideproof.lab.engines.cuda_engine import run_chunk
 
     plan = _plan(*each)
     run_chunk(plan, 0, 1)
@@ -89,7 +89,7 @@ def _compile(each: tuple[str, int]) -> None:
 
 
 def _measure(name: str, arms: int) -> dict[str, Any]:
-    from tideproof.lab.engines import cuda as gpu
+    from tideproof.lab.engines import cuda_engine as gpu
 
     plan, count = _plan(name, arms), REPLICATIONS[arms]
     gpu.run_chunk(plan, 0, 1)
@@ -123,7 +123,7 @@ def _room(found: dict[str, Any] | None) -> str:
 
 
 def _long_runs() -> Iterator[list[str]]:
-    from tideproof.lab.engines.cuda import run_chunk
+    from tideproof.lab.engines.cuda_engine import run_chunk
 
     for name in ("linlucb", "contrast"):
         for arms in (5, 10):
@@ -156,10 +156,10 @@ def _memory(replications: int) -> int:
 
 def _same(name: str) -> list[str]:
     """Return how many selections differ between the engines, and how many pulls."""
-    from tideproof.lab.engines import cuda as gpu
+    from tideproof.lab.engines import cuda_engine as gpu
 
     spec, world = tp.policy(name), tp.mdm(5)
-    plan = Plan(world, (spec,), (60, 120), 7)
+    plan = SimulationPlan(world, (spec,), (60, 120), 7)
     here = gpu.score_policy(plan, spec, gpu.tuple_to_gpu(world.numbers()), 0, SAME)
     there = score_on_all_cores(plan, spec, 0, SAME)
     apart = np.count_nonzero(here.selected.copy_to_host() != there.selected)

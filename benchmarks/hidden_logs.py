@@ -23,9 +23,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import tideproof as tp
-from tideproof.stats import tide_law
-from tideproof.stats.hidden import follow_tide
-from tideproof.stats.inference import t_quantile
+from tideproof.stats.best.student_inference import t_quantile
+from tideproof.stats.tide import tide_law
+from tideproof.stats.tide.unlabelled_tide import follow_tide
 from tides import LENGTHS, rounds
 
 WORLDS = [

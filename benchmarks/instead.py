@@ -16,8 +16,8 @@ from typing import Any
 import tideproof as tp
 from tideproof.files import read_text, replace_text, replacing
 from tideproof.lab.study import Study
-from tideproof.paper.rounding import rounded
-from tideproof.paper.yardstick import FRACTION, best_plan
+from tideproof.research.paper.oracle_yardstick import FRACTION, best_plan
+from tideproof.research.paper.output_rounding import rounded
 from tideproof.table import Table
 
 SEED = 2028

@@ -16,8 +16,8 @@ import numpy as np
 from told_cells import told_cells
 
 import tideproof as tp
-from tideproof.core.link import kernel
-from tideproof.policies.tides import STATISTICS, knowing
+from tideproof.core.kernel_linker import kernel
+from tideproof.policies.statistics_models import STATISTICS, knowing
 
 POLICY = "auto:contrast"
 LENGTHS = (5, 50)

@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.interaction import reml
-from tideproof.stats.robust_cells import keep
-from tideproof.stats.solve import solve
+from tideproof.stats.diagnostics.outlying_cell_search import keep
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.interaction_reml import reml
 
 
 def log(J: int, K: int, off: float) -> Cells:

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import tideproof as tp
-from tideproof.lab.engines.cpu import CHUNK, compiled_loop, run_chunk, run_loop
-from tideproof.lab.plan import Plan
+from tideproof.lab.engines.cpu_engine import CHUNK, compiled_loop, run_chunk, run_loop
 from tideproof.lab.replay import Replay
+from tideproof.lab.simulation_plan import SimulationPlan
 
 ROUNDS = 20
 ROUND = 0.03  # seconds, about
@@ -171,7 +171,7 @@ tp.simulate(tp.mdm(5), ["linlucb", "round-robin+ols"], budgets={budgets}, replic
 
 
 def whole_runs() -> Iterator[list[str]]:
-    plan = Plan(tp.mdm(5), (tp.policy("linlucb"), tp.policy("round-robin+ols")), (T,), 1)
+    plan = SimulationPlan(tp.mdm(5), (tp.policy("linlucb"), tp.policy("round-robin+ols")), (T,), 1)
 
     def on(pool: ThreadPoolExecutor) -> Task:
         return lambda: list(pool.map(lambda part: run_chunk(plan, 500 * part, 500), range(8)))

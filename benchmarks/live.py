@@ -19,7 +19,7 @@ import numpy as np
 
 import tideproof as tp
 from lab import table
-from tideproof.lab.intervals import binomial, paired_ratio
+from tideproof.lab.share_intervals import binomial, paired_ratio
 
 BUDGET, ARMS, SEED, BATCH = 200, 5, 18, 20
 LARGE = 200  # rewards in one summary, in the case of few pulls and many rewards

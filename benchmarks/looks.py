@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from tideproof.stats.anytime import EVENTS, AnyTime
+from tideproof.stats.best.anytime_bounds import EVENTS, AnyTime
 
 RATE, SWELL, VISITORS, DAYS = 0.03, 0.2, 20_000, 28
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tideproof as tp
-from tideproof.lab.intervals import binomial
+from tideproof.lab.share_intervals import binomial
 
 DAYS, VISITORS = 14, 20_000
 

@@ -18,8 +18,8 @@ import numpy as np
 from rival_policies import growthbook, periodic_thompson
 
 import tideproof as tp
-from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
-from tideproof.policies.registry import as_policies
+from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
+from tideproof.policies.policy_registry import as_policies
 
 SEED = 2226
 VISITORS = 5_600

@@ -18,10 +18,10 @@ import numpy as np
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 from scaled import conversions, money_log, multiplying_log, sparse_log
-from tideproof.stats.odds import solve_odds
-from tideproof.stats.ratio import solve_ratio
-from tideproof.stats.scale import choose_scale
-from tideproof.stats.wrong_scale import wrong_scale
+from tideproof.stats.scales.odds_likelihood import solve_odds
+from tideproof.stats.scales.ratio_likelihood import solve_ratio
+from tideproof.stats.scales.scale_choice import choose_scale
+from tideproof.stats.scales.scale_test import wrong_scale
 
 SEED = 19
 RIVALS = {"difference": "ratio", "ratio": "difference", "odds": "difference"}

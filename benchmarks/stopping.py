@@ -4,7 +4,7 @@
 
 Two arms tie ahead of the others; every stop is wrong. One row for each number of arms, cap and tail probability:
 the largest share of stops over policies, lengths of environments and gaps to the other arms, and what the
-formula of `policies/sure_bounds.py` allows. With the default of 2,000 runs a row takes some seconds on two cores.
+formula of `policies/calibrated_bounds.py` allows. With the default of 2,000 runs a row takes some seconds on two cores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import tideproof as tp
-from tideproof.policies.sure_bounds import wrong_stops
+from tideproof.policies.calibrated_bounds import wrong_stops
 
 POLICIES = ("contrast", "round-robin", "linlucb", "top-two-thompson", "reduce:lucb")
 LENGTHS = ((2, 2), (2, 50), (200, 200))

@@ -25,12 +25,12 @@ import numpy as np
 
 import tideproof as tp
 from lab import processor, table
-from tideproof.live import events as e
-from tideproof.store import entries, loading
-from tideproof.store.database import Database
-from tideproof.store.opening import create
-from tideproof.store.place import Entry, Log
-from tideproof.store.urls import place_of
+from tideproof.experiment.events import event_records as e
+from tideproof.store import hash_chain, log_state
+from tideproof.store.backend import Entry, ExperimentLog
+from tideproof.store.sqlite_connection import Database
+from tideproof.store.store_urls import place_of
+from tideproof.store.stored_experiments import create
 
 ARMS = ["A", "B", "C", "D", "E"]
 PROCESSES, SECONDS, OUT, ROUNDS = 8, 1.0, 10_000, 6
@@ -56,24 +56,24 @@ def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experimen
     tells = (e.Told(made.at + i, None, (i,), (rewards[i],)) for i in range(told))
     both = itertools.chain.from_iterable(itertools.zip_longest(asks, tells))
     first = log.read(0)[0]
-    position, pulls, rows = loading.Position(1, first.hash), 0, []
+    position, pulls, rows = log_state.Position(1, first.hash), 0, []
     for event in both:
         if event is not None:
             pulls += isinstance(event, e.Asked)
-            rows.append(entries.entry(event, position.seq + 1, pulls, first.writer, position.hash))
-            position = loading.Position(rows[-1].seq, rows[-1].hash)
+            rows.append(hash_chain.entry(event, position.seq + 1, pulls, first.writer, position.hash))
+            position = log_state.Position(rows[-1].seq, rows[-1].hash)
     last = len(rows) - behind
     _append(log, rows[:last])
-    loaded = loading.load(log)
-    copy = loading.snapshot_of(loaded.state, loaded.position)
+    loaded = log_state.load(log)
+    copy = log_state.snapshot_of(loaded.state, loaded.position)
     if copy is not None:
-        log.keep(loading.packed(copy))
+        log.keep(log_state.packed(copy))
     _append(log, rows[last:])
     place.close()
     return open_run(path)
 
 
-def _append(log: Log, rows: list[Entry]) -> None:
+def _append(log: ExperimentLog, rows: list[Entry]) -> None:
     log.begin(lambda: None)
     log.append(rows, [], None)
     log.commit()

@@ -19,11 +19,11 @@ import numpy as np
 
 import tideproof as tp
 from lab import table
-from tideproof.draw.curves import Curve
-from tideproof.draw.facets import Facet, draw_facets
-from tideproof.draw.figure import save_for_print
+from tideproof.draw.matplotlib_figure import save_for_print
+from tideproof.draw.panel_grid import Facet, draw_facets
+from tideproof.draw.policy_curves import PolicyCurve
 from tideproof.files import replacing
-from tideproof.paper.panels import in_words
+from tideproof.research.paper.panels import in_words
 from tideproof.table import Table
 
 SEED = 2027
@@ -83,7 +83,7 @@ def facets(found: list[dict[str, Any]]) -> list[Facet]:
             x, value, low, high = (
                 np.array([row[key] for row in shown], float) for key in ("budget", "pics", "low", "high")
             )
-            curves.append(Curve(LABELS[name], x.tolist(), value, low, high))
+            curves.append(PolicyCurve(LABELS[name], x.tolist(), value, low, high))
         title = in_words("sc" if configuration == "slippage" else "mdm", 5, scenario)
         worlds, _, scenario = title.rpartition(", ")
         made.append(Facet(scenario.capitalize(), curves, budgets[-1], worlds.replace(", ", ",\n")))

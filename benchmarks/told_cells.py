@@ -6,12 +6,12 @@ It is told by the size of a reward, so its worlds have wrong cells that are off 
 from dataclasses import replace
 
 import tideproof as tp
-from tideproof.core.access import add_at
-from tideproof.core.link import kernel
-from tideproof.kernels import fixed_effects
-from tideproof.kernels.robust import UNSEEN, _along, _noise, _one_of, _shares, _support, _take
-from tideproof.kernels.robust import pull_here as pull_among_believed
-from tideproof.policies.tides import ROBUST, STATISTICS
+from tideproof.core.array_access import add_at
+from tideproof.core.kernel_linker import kernel
+from tideproof.kernels.fit import fixed_effects
+from tideproof.kernels.fit.outlying_cells import UNSEEN, _along, _noise, _one_of, _shares, _support, _take
+from tideproof.kernels.fit.outlying_cells import pull_here as pull_among_believed
+from tideproof.policies.statistics_models import ROBUST, STATISTICS
 
 FAR = 1e5
 NAME = "told cells:"

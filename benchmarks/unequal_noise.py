@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import tideproof as tp
-from tideproof.core.link import kernel
-from tideproof.policies.tides import STATISTICS, knowing
+from tideproof.core.kernel_linker import kernel
+from tideproof.policies.statistics_models import STATISTICS, knowing
 
 SCENARIOS = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
 POLICY = "by-arm:contrast"

@@ -12,8 +12,8 @@ import numpy as np
 
 import tideproof as tp
 from naive import check_refold
-from tideproof.live.experiment import Experiment
-from tideproof.live.pull import OUT
+from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.pull import OUT
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(tp.__file__)), "")
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import oracles
-from tideproof.core.arrays import allocate
-from tideproof.kernels import hidden_tide
-from tideproof.kernels.fixed_effects import freedom
-from tideproof.kernels.hidden_tide import HiddenTide
-from tideproof.kernels.slot import Slot
-from tideproof.kernels.uneven import RATIOS
+from tideproof.core.array_layout import allocate
+from tideproof.kernels.fit import hidden_tide
+from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.fixed_effects import freedom
+from tideproof.kernels.fit.hidden_tide import HiddenTide
+from tideproof.kernels.fit.unequal_noise import RATIOS
 
 
 @dataclass
@@ -162,7 +162,7 @@ def _check_recommendation(run, naive):
 
 def check_refold(run):
     """Folding the same events anew gives the same bytes and the same book."""
-    from tideproof.live.experiment import Experiment
+    from tideproof.experiment.experiment import Experiment
 
     return check_same(run, Experiment._folded(run.events(), run.policy))
 

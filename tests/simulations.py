@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 import tideproof as tp
-from tideproof.core.arrays import Int1
-from tideproof.core.link import kernel
-from tideproof.kernels.random import uniform
-from tideproof.policies.definition import Policy
-from tideproof.policies.selections import MEAN
-from tideproof.policies.spec import PolicySpec
+from tideproof.core.array_layout import Int1
+from tideproof.core.kernel_linker import kernel
+from tideproof.kernels.simulate.threefry import uniform
+from tideproof.policies.policy_definition import Policy
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.policies.selection_rules import MEAN
 
 ALARM = 1e-6  # probability that a statistical test would fail by accident were its seed drawn anew
 WORLD = tp.mdm(5)

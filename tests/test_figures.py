@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tideproof.words import PERCENT, PLAIN, POINTS
+from tideproof.text import PERCENT, PLAIN, POINTS
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import tideproof as tp
 from tideproof import cli
 from tideproof.cli import app
-from tideproof.commands.command import EXITS
-from tideproof.commands.registry import COMMANDS, GROUPS
+from tideproof.commands.command_definition import EXITS
+from tideproof.commands.command_list import COMMANDS, GROUPS
 from tideproof.report.policy_pages import policy_pages
 
 ROOT = Path(__file__).parent.parent
@@ -221,7 +221,7 @@ def test_what_comes_next_is_there(command):
 
 
 def test_every_file_named_in_the_documents_exists():
-    """A path starts at the repository or at the package: `benchmarks/lab.py`, `core/cuda.py`; or is a bare name."""
+    """A path starts at the repository or at the package: `benchmarks/lab.py`, `core/cuda_target.py`; or is a bare name."""
     files = [
         p
         for folder in ("src", "tests", "benchmarks", "tools", "examples", "docs")

@@ -81,16 +81,24 @@ def test_every_path_in_a_page_exists(page):
         assert (ROOT / path).exists(), path
 
 
-def test_rooms_are_named_in_the_order_in_which_they_may_import():
-    paragraph = (ROOT / "CONTRIBUTING.md").read_text().split("Imports point one way")[1].split("\n\n")[0]
-    named = [
-        room.removesuffix("/").removesuffix(".py") for room in re.findall(r"`([a-z]+(?:/|\.py))`", paragraph)
-    ]
+def test_the_table_of_packages_is_the_order_in_which_they_may_import():
+    table = (ROOT / "CONTRIBUTING.md").read_text().split("| package | contains |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`([a-z]+)(?:/|\.py)`", row)]
     layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
-    order = {room: i for i, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
-    assert [order[room] for room in named] == sorted(order[room] for room in named)
-    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert set(named) == rooms | {"cli", "demo", "plugin"}
+    order = {name: i for i, layer in enumerate(layers) for name in re.findall(r"\w+", layer)}
+    assert [order[name] for name in named] == sorted(order[name] for name in named)
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(named) == packages | {"cli", "plugin"}
+
+
+def test_files_on_the_three_paths_exist():
+    paths = (
+        (ROOT / "CONTRIBUTING.md").read_text().split("Three paths through the files")[1].split("| to add")[0]
+    )
+    named = re.findall(r"`([a-z_/]+\.py)`", paths)
+    assert len(named) > 20
+    assert [name for name in named if not (PACKAGE / name).exists()] == []
 
 
 def test_tests_named_for_contributors_exist():

@@ -12,57 +12,57 @@ from typing import TYPE_CHECKING, Any
 from tideproof._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tideproof.analysis.arm_contrast import Contrast as Contrast
+    from tideproof.analysis.fit import fit as fit
+    from tideproof.analysis.fit_result import Fit as Fit
+    from tideproof.analysis.segments import Segments as Segments
+    from tideproof.analysis.segments import segments as segments
+    from tideproof.analysis.several_metrics import Metrics as Metrics
+    from tideproof.analysis.several_metrics import metrics as metrics
+    from tideproof.analysis.versus_control import against as against
     from tideproof.errors import *  # noqa: F403
-    from tideproof.estimate.against import against as against
-    from tideproof.estimate.contrast import Contrast as Contrast
-    from tideproof.estimate.fitted import Fit as Fit
-    from tideproof.estimate.from_log import fit as fit
-    from tideproof.estimate.metrics import Metrics as Metrics
-    from tideproof.estimate.metrics import metrics as metrics
-    from tideproof.estimate.segments import Segments as Segments
-    from tideproof.estimate.segments import segments as segments
+    from tideproof.experiment.experiment import Experiment as Experiment
+    from tideproof.experiment.pull import Pull as Pull
+    from tideproof.experiment.recommendation import Recommendation as Recommendation
     from tideproof.lab.replay import replay as replay
-    from tideproof.lab.simulate import simulate as simulate
+    from tideproof.lab.simulation import simulate as simulate
     from tideproof.lab.study import Study as Study
-    from tideproof.lab.suite import Suite as Suite
-    from tideproof.lab.suite import suite as suite
-    from tideproof.live.experiment import Experiment as Experiment
-    from tideproof.live.pull import Pull as Pull
-    from tideproof.live.recommendation import Recommendation as Recommendation
-    from tideproof.plans.found import Plan as Plan
-    from tideproof.plans.plan import plan as plan
-    from tideproof.policies.definition import Policy as Policy
-    from tideproof.policies.registry import policy as policy
-    from tideproof.policies.registry import policy_names as policy_names
-    from tideproof.policies.spec import PolicySpec as PolicySpec
-    from tideproof.remote.connecting import connect as connect
-    from tideproof.store.opening import experiments as experiments
+    from tideproof.plans.plan_result import Plan as Plan
+    from tideproof.plans.planner import plan as plan
+    from tideproof.policies.policy_definition import Policy as Policy
+    from tideproof.policies.policy_registry import policy as policy
+    from tideproof.policies.policy_registry import policy_names as policy_names
+    from tideproof.policies.policy_spec import PolicySpec as PolicySpec
+    from tideproof.remote.connection import connect as connect
+    from tideproof.research.suite.policy_suite import Suite as Suite
+    from tideproof.research.suite.policy_suite import suite as suite
+    from tideproof.store.stored_experiments import experiments as experiments
     from tideproof.table import Table as Table
     from tideproof.worlds import *  # noqa: F403
 
 _HOME = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError KernelError MissingExtra MissingFile "
     "NotComparable StoreError TideproofError UnknownName",
-    "estimate.contrast": "Contrast",
-    "estimate.against": "against",
-    "estimate.fitted": "Fit",
-    "estimate.from_log": "fit",
-    "estimate.metrics": "Metrics metrics",
-    "estimate.segments": "Segments segments",
-    "live.experiment": "Experiment",
-    "live.pull": "Pull",
-    "live.recommendation": "Recommendation",
+    "analysis.arm_contrast": "Contrast",
+    "analysis.versus_control": "against",
+    "analysis.fit_result": "Fit",
+    "analysis.fit": "fit",
+    "analysis.several_metrics": "Metrics metrics",
+    "analysis.segments": "Segments segments",
+    "experiment.experiment": "Experiment",
+    "experiment.pull": "Pull",
+    "experiment.recommendation": "Recommendation",
     "lab.replay": "replay",
-    "lab.simulate": "simulate",
+    "lab.simulation": "simulate",
     "lab.study": "Study",
-    "lab.suite": "Suite suite",
-    "plans.found": "Plan",
-    "plans.plan": "plan",
-    "policies.definition": "Policy",
-    "policies.spec": "PolicySpec",
-    "policies.registry": "policy policy_names",
-    "remote.connecting": "connect",
-    "store.opening": "experiments",
+    "research.suite.policy_suite": "Suite suite",
+    "plans.plan_result": "Plan",
+    "plans.planner": "plan",
+    "policies.policy_definition": "Policy",
+    "policies.policy_spec": "PolicySpec",
+    "policies.policy_registry": "policy policy_names",
+    "remote.connection": "connect",
+    "store.stored_experiments": "experiments",
     "table": "Table",
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from tideproof.errors import InputError, shown
-from tideproof.words import listed
+from tideproof.text import listed
 
 Direction = Literal["maximize", "minimize"]  # of rewards: is a high one good, or a low one?
 

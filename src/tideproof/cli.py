@@ -1,6 +1,6 @@
 """The command line: parse, call one function, print.
 
-A command is one file of `commands/`, listed in its registry. Exit codes are in `commands/command.py`; with 2,
+A command is one file of `commands/`, listed there. Exit codes are in `command_definition.py`; with 2,
 one line on stderr says what is allowed.
 """
 
@@ -15,11 +15,11 @@ from typing import Annotated, Any
 import typer
 
 from tideproof._version import __version__
-from tideproof.commands.command import Command
-from tideproof.commands.registry import GROUPS
+from tideproof.commands.command_definition import Command
+from tideproof.commands.command_list import GROUPS
 from tideproof.errors import TideproofError
 from tideproof.progress import is_watched
-from tideproof.words import printable
+from tideproof.text import printable
 
 BEGIN = (
     "Begin with [bold]tideproof demo[/bold], or with [bold]tideproof analyze your_log.csv[/bold]. "

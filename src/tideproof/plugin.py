@@ -63,13 +63,13 @@ and `P[i, k]` are fast there too; others are right, but slower.
 """
 
 from tideproof.checks import finite, whole
-from tideproof.core.access import add_at, at, diagonal, entry, fetch, fetched, root_of_ratio
-from tideproof.core.arrays import Float1, FloatK, FloatKK, Int1, IntK, Scratch
-from tideproof.core.link import hole, kernel
+from tideproof.core.array_access import add_at, at, diagonal, entry, fetch, fetched, root_of_ratio
+from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK, Scratch
+from tideproof.core.kernel_linker import hole, kernel
 from tideproof.errors import InputError, KernelError
-from tideproof.kernels.choose import LOWEST, argmax, argmax_in_lane, contend, least_pulled
-from tideproof.kernels.data import Data
-from tideproof.kernels.eliminate import (
+from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, contend, least_pulled
+from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
+from tideproof.kernels.choose.elimination import (
     Race,
     ceiling,
     drop_lowest,
@@ -80,7 +80,12 @@ from tideproof.kernels.eliminate import (
     race_arm,
     still_in,
 )
-from tideproof.kernels.fixed_effects import (
+from tideproof.kernels.choose.normal_tail import log_gain
+from tideproof.kernels.choose.posterior_draws import Posterior, best_of_draw, find_contenders
+from tideproof.kernels.choose.round_robin_start import all_pulled, all_told, in_turn
+from tideproof.kernels.choose.student_tail import log_tail
+from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,
     connected,
@@ -89,17 +94,11 @@ from tideproof.kernels.fixed_effects import (
     together,
     variance_to,
 )
-from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.kernels.moments import Moments, begin_anew
-from tideproof.kernels.normal_tail import log_gain
-from tideproof.kernels.periods import Periods
-from tideproof.kernels.posterior import Posterior, best_of_draw, find_contenders
-from tideproof.kernels.random import Draw, below, normal, normal_quantile, uniform
-from tideproof.kernels.slot import Slot
-from tideproof.kernels.student import log_tail
-from tideproof.kernels.turns import all_pulled, all_told, in_turn
-from tideproof.policies.definition import Policy
-from tideproof.policies.protocols import (
+from tideproof.kernels.fit.period_averages import Periods
+from tideproof.kernels.fit.policy_data import Data
+from tideproof.kernels.fit.reward_moments import Moments, begin_anew
+from tideproof.kernels.simulate.threefry import Draw, below, normal, normal_quantile, uniform
+from tideproof.policies.kernel_signatures import (
     Active,
     Ask,
     Configure,
@@ -110,7 +109,17 @@ from tideproof.policies.protocols import (
     Tell,
     Weigh,
 )
-from tideproof.policies.selections import CONTROL, IPS, MEAN, MOST_PLAYED, OLS, PERIOD, SURVIVOR, Selection
+from tideproof.policies.policy_definition import Policy
+from tideproof.policies.selection_rules import (
+    CONTROL,
+    IPS,
+    MEAN,
+    MOST_PLAYED,
+    OLS,
+    PERIOD,
+    SURVIVOR,
+    Selection,
+)
 
 __all__ = [  # noqa: RUF022 - by what they are for
     # a policy, and what its parts receive

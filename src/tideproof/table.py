@@ -16,7 +16,7 @@ from typing import Any
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.files import writing
-from tideproof.words import decimals, probability
+from tideproof.text import decimals, probability
 
 _LONG = 20  # rows shown before the middle is left out
 _PROBABILITIES = ("p_best", "to_come", "probability")  # columns that have no certainties

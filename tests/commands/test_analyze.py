@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tideproof.analysis import Fit, fit
 from tideproof.cli import app
 from tideproof.draw.svg_axes import ticks
 from tideproof.errors import InputError, TideproofError
-from tideproof.estimate import Fit, fit
-from tideproof.report.analysis import analyse
+from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
 
 COLUMNS = {"arm": "variant", "environment": "day", "reward": "sales"}

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from tideproof.cli import app
 from tideproof.errors import InputError
-from tideproof.trust.part import Part, columns
-from tideproof.trust.settings import SETTINGS, chosen
+from tideproof.research.trust.ledger_part import LedgerPart, columns
+from tideproof.research.trust.log_settings import SETTINGS, chosen
 
 
 def run(*arguments):
@@ -34,12 +34,12 @@ def part_of(kept):
     options = ("seed", "workers", "worlds", "caps", "heavy", "plot")
     said = lambda rows: [f"{len(rows)} played"]  # noqa: E731
     draw = lambda rows, path: path.write_text(rows[0]["world"])  # noqa: E731
-    return Part("all is well", 77, options, lambda asked: cells, play, columns, said, draw)
+    return LedgerPart("all is well", 77, options, lambda asked: cells, play, columns, said, draw)
 
 
 @pytest.mark.parametrize(("kept", "code"), [(True, 0), (False, 3)])
 def test_another_part_is_played_and_written(monkeypatch, tmp_path, kept, code):
-    monkeypatch.setattr("tideproof.trust.stops.PART", part_of(kept))
+    monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", part_of(kept))
     picture = tmp_path / "picture.svg"
     done = run("--part", "stops", "--out", tmp_path, "--plot", picture)
     assert done.exit_code == code, done.output
@@ -57,7 +57,7 @@ def test_another_part_is_played_and_written(monkeypatch, tmp_path, kept, code):
 
 
 def test_what_is_not_promised_is_not_broken(monkeypatch):
-    monkeypatch.setattr("tideproof.trust.stops.PART", part_of(False))
+    monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", part_of(False))
     done = run("--part", "stops", "--heavy")
     assert done.exit_code == 0, done.output
     assert "all is well: not promised of this, and not so in 2 of 2 rows" in done.output
@@ -71,7 +71,7 @@ def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
         yield next(whole.play(cells, asked))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tideproof.trust.stops.PART", whole._replace(play=play))
+    monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", whole._replace(play=play))
     monkeypatch.setattr("tideproof.commands.calibrate._OFTEN", -1.0)
     assert run("--part", "stops", "--out", tmp_path).exit_code == 130
     assert (tmp_path / "stops.csv").read_text().splitlines()[1:] == ["tie,77,True"]
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_a_broken_promise_has_its_own_exit_code(monkeypatch):
-    monkeypatch.setattr("tideproof.trust.promises.ERROR", -1.0)
+    monkeypatch.setattr("tideproof.research.trust.promises.ERROR", -1.0)
     one = next(iter(chosen(SETTINGS[0].name)[0]))
     done = run("--logs", 5, "--only", one.name, "--workers", 1)
     assert done.exit_code == 3

@@ -9,13 +9,13 @@ from rich.console import Console
 from scipy import stats
 from typer.testing import CliRunner
 
+from tideproof.analysis import fit
 from tideproof.cli import app
-from tideproof.demo import TRUTH, Story, calendar, picture_info, run_demo
+from tideproof.demos.labelled_prices import TRUTH, Story, calendar, picture_info, run_demo
+from tideproof.demos.unlabelled_prices import TRUTH as HIDDEN
+from tideproof.demos.unlabelled_prices import draw_log
+from tideproof.demos.unlabelled_prices import picture_info as hidden_info
 from tideproof.errors import InputError
-from tideproof.estimate import fit
-from tideproof.hidden_demo import TRUTH as HIDDEN
-from tideproof.hidden_demo import draw_log
-from tideproof.hidden_demo import picture_info as hidden_info
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,13 @@ def test_a_story_that_has_not_begun_has_no_picture():
 
 def test_the_command_draws_what_was_played(monkeypatch, tmp_path):
     story, played, drawn = object(), [], []
-    monkeypatch.setattr("tideproof.demo.run_demo", lambda console, pace: played.append(pace) or story)
-    monkeypatch.setattr("tideproof.demo.picture_info", lambda told: ("info of", told))
-    monkeypatch.setattr("tideproof.draw.demo.draw_demo", lambda info, path: drawn.append((info, path)))
+    monkeypatch.setattr(
+        "tideproof.demos.labelled_prices.run_demo", lambda console, pace: played.append(pace) or story
+    )
+    monkeypatch.setattr("tideproof.demos.labelled_prices.picture_info", lambda told: ("info of", told))
+    monkeypatch.setattr(
+        "tideproof.draw.demo_picture.draw_demo", lambda info, path: drawn.append((info, path))
+    )
     path = tmp_path / "here.png"
     done = CliRunner().invoke(app, ["demo", "--picture", str(path)], env={"COLUMNS": "300"})
     assert (done.exit_code, done.stdout) == (0, f"Picture: {path}\n")

@@ -5,9 +5,9 @@ from typer import BadParameter
 from typer.testing import CliRunner
 
 from tideproof.cli import app
-from tideproof.commands import numbers
+from tideproof.commands import number_options
 from tideproof.commands.simulate import _cell
-from tideproof.commands.suite import _cell as relative_cell
+from tideproof.commands.simulate_suite import _cell as relative_cell
 from tideproof.errors import InputError
 
 
@@ -35,22 +35,22 @@ from tideproof.errors import InputError
     ],
 )
 def test_whole_numbers(typed, value):
-    assert numbers.read_whole(typed) == value
+    assert number_options.read_whole(typed) == value
 
 
 def test_budgets():
-    assert numbers.read_budgets("100,2e2, 500") == [100, 200, 500]
+    assert number_options.read_budgets("100,2e2, 500") == [100, 200, 500]
     with pytest.raises(InputError, match=r"whole numbers separated by commas, not '2\.5'"):
-        numbers.read_budgets("100,2.5")
+        number_options.read_budgets("100,2.5")
 
 
 def test_options_say_what_they_want():
-    assert numbers._whole("1e3") == 1000
-    assert numbers._number("2.5e-1") == 0.25
+    assert number_options._whole("1e3") == 1000
+    assert number_options._number("2.5e-1") == 0.25
     with pytest.raises(BadParameter, match=r"whole number such as 1000 or 1e5, not '1\.5'"):
-        numbers._whole("1.5")
+        number_options._whole("1.5")
     with pytest.raises(BadParameter, match="it must be a number, not 'much'"):
-        numbers._number("much")
+        number_options._number("much")
     shown = CliRunner().invoke(app, ["simulate", "--replications", "many"], env={"COLUMNS": "200"})
     assert shown.exit_code == 2
     assert "it must be a whole number such as 1000 or 1e5, not 'many'" in shown.stderr

@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from tideproof.cli import app
 from tideproof.errors import InputError
-from tideproof.paper import reproduce as module
-from tideproof.paper.claims import CLAIMS
-from tideproof.paper.verdicts import Judged
+from tideproof.research.paper import reproduction as module
+from tideproof.research.paper.claim_verdicts import Judged
+from tideproof.research.paper.claims import CLAIMS
 
 
 @pytest.fixture

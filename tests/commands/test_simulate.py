@@ -73,7 +73,7 @@ def test_what_is_simulated(monkeypatch, typed, wanted):
         asked.append(arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tideproof.lab.simulate.simulate", recorded)
+    monkeypatch.setattr("tideproof.lab.simulation.simulate", recorded)
     assert run(monkeypatch, "simulate", *typed.split()) == 130
     assert asked == [(*wanted, None, True, "auto")]
 

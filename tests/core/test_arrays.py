@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.arrays import Float1, FloatKK, IntK, within
+from tideproof.core.array_layout import Float1, FloatKK, IntK, within
 
 
 class Tally(NamedTuple):

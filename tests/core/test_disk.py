@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.core.cpu import cpu
-from tideproof.core.disk import Packing, Unknown, _Disk, fingerprint, is_missing, keep
-from tideproof.core.link import hole, kernel, link
-from tideproof.kernels.replicate import replicate
-from tideproof.policies.spec import _fill
+from tideproof.core.cpu_target import cpu
+from tideproof.core.kernel_linker import hole, kernel, link
+from tideproof.core.program_cache import Packing, Unknown, _Disk, fingerprint, is_missing, keep
+from tideproof.kernels.simulate.replication_loop import replicate
+from tideproof.policies.policy_spec import _fill
 
 pytest.importorskip("numba")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import oracles
-from tideproof.core import access
-from tideproof.core.arrays import FloatKK, Int1, allocate
-from tideproof.core.cpu import cpu
-from tideproof.core.link import hole, interpreted, kernel, link
-from tideproof.core.references import references
+from tideproof.core import array_access
+from tideproof.core.array_layout import FloatKK, Int1, allocate
+from tideproof.core.cpu_target import cpu
+from tideproof.core.function_references import references
+from tideproof.core.kernel_linker import hole, interpreted, kernel, link
 from tideproof.errors import InputError, KernelError
 
 SCALE = hole("SCALE")
@@ -127,7 +127,7 @@ def asks_untagged(x):
 
 @kernel
 def asks_module(x):
-    return access.at(x, 0)
+    return array_access.at(x, 0)
 
 
 @kernel
@@ -180,7 +180,7 @@ def asks_a_default(x):
         ),
         (
             asks_module,
-            r"'asks_module' .* calls access\.at by attribute.*`from tideproof\.core\.access import at`",
+            r"'asks_module' .* calls array_access\.at by attribute.*`from tideproof\.core\.array_access import at`",
         ),
         (asks_a_helper_of_a_module, "calls oracles.groups by attribute.*and put @kernel above 'groups'"),
         (there, "'there' .* calls itself, if through others: write a loop instead"),

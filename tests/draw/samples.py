@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.draw import paper
-from tideproof.draw.arms import ArmInfo, draw_arms
-from tideproof.draw.curves import Curve, draw_study
-from tideproof.draw.demo import DayInfo, DemoInfo, PriceInfo, demo_figure
-from tideproof.draw.facets import Facet, draw_facets
-from tideproof.draw.gaps import GapInfo, GapsInfo, draw_gaps
-from tideproof.draw.hidden_demo import HiddenInfo, MomentInfo, hidden_demo_figure
-from tideproof.draw.meetings import MeetingsInfo, draw_meetings
-from tideproof.draw.plans import Line, draw_plan
+from tideproof.draw import paper_figures
+from tideproof.draw.arm_graph import MeetingsInfo, draw_meetings
+from tideproof.draw.arm_intervals import ArmInfo, draw_arms
+from tideproof.draw.demo_picture import DayInfo, DemoInfo, PriceInfo, demo_figure
+from tideproof.draw.environment_gaps import GapInfo, GapsInfo, draw_gaps
+from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo, hidden_demo_figure
+from tideproof.draw.panel_grid import Facet, draw_facets
+from tideproof.draw.plan_curves import Line, draw_plan
+from tideproof.draw.policy_curves import PolicyCurve, draw_study
+from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo, draw_tide
 from tideproof.draw.svg_axes import Axis
-from tideproof.draw.tide import ChangeInfo, ShiftInfo, draw_tide
 from tideproof.table import Table
-from tideproof.words import PERCENT
+from tideproof.text import PERCENT
 
 ARMS = [
     ArmInfo("B & <co>", 4.0, (3.25, 4.75), 2.0, True),
@@ -68,7 +68,7 @@ SVGS: dict[str, Callable[[], str]] = {
 
 def curve(label, x, value, reach=0.01):
     value = np.array(value)
-    return Curve(label, x, value, np.maximum(value - reach, 0.0), value + reach)
+    return PolicyCurve(label, x, value, np.maximum(value - reach, 0.0), value + reach)
 
 
 STUDY = [
@@ -196,10 +196,10 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "study-linear": lambda: draw_study(LONG, "samples", 1, False, None),
     "facets": lambda: draw_facets(FACETS, "PICS", 2, 5.0, 3),
     "crowd": lambda: draw_facets([CROWD], "EOC", 1, 2.5, 2),
-    "run": lambda: paper.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0], "LinLUCB"),
-    "graph": lambda: paper.draw_graph(GRAPH),
-    "theorem": lambda: paper.draw_theorem(theory()),
-    "conjecture": lambda: paper.draw_conjecture(theory()),
+    "run": lambda: paper_figures.draw_run(RUN, [0.0, 0.5, 1.0, 1.5, 2.0], "LinLUCB"),
+    "graph": lambda: paper_figures.draw_graph(GRAPH),
+    "theorem": lambda: paper_figures.draw_theorem(theory()),
+    "conjecture": lambda: paper_figures.draw_conjecture(theory()),
     "demo": lambda: demo_figure(DEMO),
     "demo-hidden": lambda: hidden_demo_figure(HIDDEN),
     "plan": lambda: draw_plan(PLAN, 0.05, "3 arms", None),

@@ -10,15 +10,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from draw import samples
-from tideproof.draw import paper, styles
-from tideproof.draw.curves import draw_study, floor_of
-from tideproof.draw.demo import demo_figure, draw_demo
-from tideproof.draw.facets import draw_facets
-from tideproof.draw.figure import PRINT, letter, plain_numbers, save_for_print, styled, subplots
-from tideproof.draw.palette import ORANGE, RAW, TIDE
+from tideproof.draw import line_styles, paper_figures
+from tideproof.draw.colour_palette import ORANGE, RAW, TIDE
+from tideproof.draw.demo_picture import demo_figure, draw_demo
+from tideproof.draw.matplotlib_figure import PRINT, letter, plain_numbers, save_for_print, styled, subplots
+from tideproof.draw.panel_grid import draw_facets
+from tideproof.draw.policy_curves import draw_study, floor_of
 from tideproof.errors import InputError, MissingExtra
-from tideproof.paper import panels as named
-from tideproof.paper.instead import ORACLE, STILL
+from tideproof.research.paper import panels as named
+from tideproof.research.paper.contrast_comparison import ORACLE, STILL
 
 
 def band(area):
@@ -61,7 +61,7 @@ def test_a_linear_scale_has_no_floor():
 def test_floors_are_powers_of_ten_below_all():
     def floor(*limits):
         high = np.array(limits)
-        return floor_of([samples.Curve("x", range(high.size), high * 0.0, high * 0.0, high)])
+        return floor_of([samples.PolicyCurve("x", range(high.size), high * 0.0, high * 0.0, high)])
 
     assert [floor(0.5), floor(0.02, 0.3), floor(0.1), floor(0.0)] == pytest.approx([0.1, 0.01, 0.01, 0.1])
 
@@ -84,7 +84,7 @@ def test_facets_are_their_curves():
             assert band(area) == {
                 x: (low, high) for x, low, high in zip(*curve[1:2], *curve[3:], strict=True)
             }
-            assert line.get_color() == styles.of_paper()[curve.label].colour
+            assert line.get_color() == line_styles.of_paper()[curve.label].colour
     assert [text.get_text() for axes in figure.axes for text in axes.texts] == ["of a kind", "of another"]
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == ["LinLUCB", "round robin, stationary", "0-1$_1$", "SER3", "SR"]
@@ -103,7 +103,9 @@ def test_a_row_has_the_limits_of_what_is_seen_in_it():
     more = samples.FACETS[2]._replace(curves=[*samples.FACETS[2].curves, exact])
     (axes,) = draw_facets([more], "PICS", 1, 2.0, 1).axes
     assert axes.get_ylim() == pytest.approx((0.24 / 1.1, 0.31 * 1.1))  # an exact curve may leave
-    unsure = samples.Curve("SR", [10, 20], np.array([0.4, 0.1]), np.array([0.3, -0.01]), np.array([0.5, 0.2]))
+    unsure = samples.PolicyCurve(
+        "SR", [10, 20], np.array([0.4, 0.1]), np.array([0.3, -0.01]), np.array([0.5, 0.2])
+    )
     (axes,) = draw_facets([more._replace(curves=[unsure])], "EOC", 1, 2.0, 1).axes
     room = (0.5 / 0.025) ** 0.03  # less than 1.1
     assert room < 1.1
@@ -222,17 +224,17 @@ def test_every_curve_of_the_paper_has_a_look():
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
     wanted |= {named.CONTRAST, STILL, ORACLE}
     tails = {named.ROBIN_OLS, "SR, reduced", "top-two Thompson"}
-    assert wanted | tails == styles.of_paper().keys()
+    assert wanted | tails == line_styles.of_paper().keys()
 
 
 def test_a_run_has_its_levels_and_rewards():
     means = [0.0, 0.5, 1.0, 1.5, 2.0]
-    figure = paper.draw_run(samples.RUN, means, "LinLUCB")
+    figure = paper_figures.draw_run(samples.RUN, means, "LinLUCB")
     (axes,), (legend,) = figure.axes, figure.legends
     assert axes.get_title("left") == "One run of LinLUCB"
     assert "lines: expected rewards, $\\mu_i + s_j$" in legend.get_title().get_text()
     colours = [line.get_color() for line in legend.get_lines()]
-    assert colours == [look.colour for look in styles.of_arms()]
+    assert colours == [look.colour for look in line_styles.of_arms()]
     assert colours[-1] == ORANGE  # of the best arm, and of no other
     assert ORANGE not in colours[:-1]
     levels = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
@@ -250,13 +252,13 @@ def test_a_run_has_its_levels_and_rewards():
 def test_one_policy_in_one_environment_is_a_graph_too():
     rows = [row for row in samples.GRAPH if (row["policy"], row["environment"]) == ("without a link", 0)]
     table = samples.Table({name: [row[name] for row in rows] for name in samples.GRAPH.columns})
-    (axes,) = paper.draw_graph(table).axes
+    (axes,) = paper_figures.draw_graph(table).axes
     assert axes.get_title() == "(a) environment 1\n$1 \\rightarrow 2$"
 
 
 def test_theory_has_its_limits():
     table = samples.theory()
-    axes = paper.draw_theorem(table).axes[0]
+    axes = paper_figures.draw_theorem(table).axes[0]
     bars = [area for area in axes.collections if type(area).__name__ == "LineCollection"]
     rows = [r for r in table if r["design"] == "one design, worst-case" and r["quantity"] == "Var(mu_1)"]
     ends = [tuple(segment[:, 1]) for segment in bars[0].get_segments()]
@@ -266,7 +268,7 @@ def test_theory_has_its_limits():
 
 def test_theory_has_titles_of_two_lines_and_says_what_marks_are():
     table = samples.theory()
-    theorem, conjecture = paper.draw_theorem(table), paper.draw_conjecture(table)
+    theorem, conjecture = paper_figures.draw_theorem(table), paper_figures.draw_conjecture(table)
     assert [axes.get_title("left") for axes in theorem.axes] == [
         "(a) One design,\nworst case, $i, k = 1, 2$", "(b) Another\nwithout more, $i, k = 1, 3$",
     ]  # fmt: skip

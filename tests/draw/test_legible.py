@@ -16,10 +16,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from tideproof.draw.figure import COLUMN, PAGE, PRINT, styled
-from tideproof.paper import panels as named
-from tideproof.paper.figures import FIGURES
-from tideproof.paper.instead import ORACLE
+from tideproof.draw.matplotlib_figure import COLUMN, PAGE, PRINT, styled
+from tideproof.research.paper import panels as named
+from tideproof.research.paper.contrast_comparison import ORACLE
+from tideproof.research.paper.figure_entries import FIGURES
 from tideproof.table import Table
 
 ROOT = Path(__file__).parents[2]

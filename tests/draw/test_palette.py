@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import tideproof
-from tideproof.draw import palette, styles
+from tideproof.draw import colour_palette, line_styles
 
 SOURCE = Path(tideproof.__file__).parent
-STYLES = {"report": "html_report.css", "paper": "index_page.css"}
+STYLES = {"report": "html_report.css", "research.paper": "index_page.css"}
 HEX = r"#[0-9a-fA-F]{3,8}\b"
 
 
@@ -26,7 +26,7 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("colours", [palette.LIGHT, palette.DARK])
+@pytest.mark.parametrize("colours", [colour_palette.LIGHT, colour_palette.DARK])
 def test_words_and_marks_can_be_read(colours):
     for ground in ("paper", "card"):
         for words in ("ink", "quiet", "good", "half", "bad"):
@@ -37,9 +37,9 @@ def test_words_and_marks_can_be_read(colours):
 
 
 def test_light_and_dark_have_the_same_roles():
-    assert list(palette.LIGHT) == list(palette.DARK)
-    light, dark = palette.css().split("@media (prefers-color-scheme: dark)")
-    for said, colours in ((light, palette.LIGHT), (dark, palette.DARK)):
+    assert list(colour_palette.LIGHT) == list(colour_palette.DARK)
+    light, dark = colour_palette.css().split("@media (prefers-color-scheme: dark)")
+    for said, colours in ((light, colour_palette.LIGHT), (dark, colour_palette.DARK)):
         assert dict(re.findall(r"--(\w+): (\S+);", said)) == colours
     assert "color-scheme: light dark" in light
 
@@ -48,31 +48,35 @@ def test_light_and_dark_have_the_same_roles():
 def test_pages_take_their_colours_from_it(room, name):
     style = files(f"tideproof.{room}").joinpath(name).read_text(encoding="utf-8")
     assert not re.search(HEX, style)
-    assert set(re.findall(r"var\(--(\w+)\)", style)) <= palette.LIGHT.keys()
+    assert set(re.findall(r"var\(--(\w+)\)", style)) <= colour_palette.LIGHT.keys()
     assert style.count("{") == style.count("}")
 
 
 def test_no_colour_is_written_anywhere_else():
     for path in SOURCE.rglob("*.py"):
-        if path.name != "palette.py":
+        if path.name != "colour_palette.py":
             assert not re.search(HEX, path.read_text(encoding="utf-8")), path
 
 
 def test_curves_of_the_paper_can_be_told_apart():
-    apart = [style for label, style in styles.of_paper().items() if label != "round robin, OLS selection"]
+    apart = [
+        style for label, style in line_styles.of_paper().items() if label != "round robin, OLS selection"
+    ]
     looks = [(style.colour, style.line, style.marker, style.hollow) for style in apart]
     assert len(set(looks)) == len(looks)
     assert (
-        styles.of_paper()["round robin, OLS selection"] == styles.of_paper()["round robin"]
+        line_styles.of_paper()["round robin, OLS selection"] == line_styles.of_paper()["round robin"]
     )  # never in one picture
-    for label, style in styles.of_paper().items():
+    for label, style in line_styles.of_paper().items():
         assert style.hollow == label.endswith(("stationary", "P1, IPS")), label
-        assert (style.width > 2.0) == (style.colour in (palette.ASH, palette.ICE, palette.ROSE)), label
+        assert (style.width > 2.0) == (
+            style.colour in (colour_palette.ASH, colour_palette.ICE, colour_palette.ROSE)
+        ), label
 
 
 def test_curves_of_a_study_differ_as_long_as_they_can():
-    looks = [styles.numbered(i) for i in range(140)]
+    looks = [line_styles.numbered(i) for i in range(140)]
     assert len(set(looks)) == 140  # of 7 colours, 4 lines and 10 markers
-    assert styles.numbered(0) == ("#000000", "-", "o", False, 1.5)
-    assert styles.numbered(8) == ("#0072B2", "-", "<", False, 1.5)
-    assert styles.numbered(140) == styles.numbered(0)
+    assert line_styles.numbered(0) == ("#000000", "-", "o", False, 1.5)
+    assert line_styles.numbered(8) == ("#0072B2", "-", "<", False, 1.5)
+    assert line_styles.numbered(140) == line_styles.numbered(0)

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from draw import samples
-from tideproof.draw.arms import draw_arms
-from tideproof.draw.gaps import draw_gaps
-from tideproof.draw.meetings import MeetingsInfo, draw_meetings
-from tideproof.draw.svg import WIDTH, element, line, points, short, text
+from tideproof.draw.arm_graph import MeetingsInfo, draw_meetings
+from tideproof.draw.arm_intervals import draw_arms
+from tideproof.draw.environment_gaps import draw_gaps
+from tideproof.draw.shift_chart import draw_tide
 from tideproof.draw.svg_axes import (
     Axis,
     few,
@@ -22,8 +22,8 @@ from tideproof.draw.svg_axes import (
     scale,
     ticks,
 )
-from tideproof.draw.tide import draw_tide
-from tideproof.words import PERCENT
+from tideproof.draw.svg_elements import WIDTH, element, line, points, short, text
+from tideproof.text import PERCENT
 
 PLAIN_AXIS = Axis()
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tideproof.core.link import quietly
-from tideproof.kernels.choose import LOWEST, argmax, argmax_in_lane, contend, least_pulled
-from tideproof.kernels.random import ASK, Draw, below, normal, normal_quantile, uniform
-from tideproof.kernels.turns import all_pulled, all_told, in_turn
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, contend, least_pulled
+from tideproof.kernels.choose.round_robin_start import all_pulled, all_told, in_turn
+from tideproof.kernels.simulate.threefry import ASK, Draw, below, normal, normal_quantile, uniform
 
 uniform, below, normal, argmax, argmax_in_lane, least_pulled, contend = map(
     quietly, (uniform, below, normal, argmax, argmax_in_lane, least_pulled, contend)

@@ -12,13 +12,20 @@ from scipy.stats import binom, norm, t
 
 import tideproof as tp
 from simulations import ALARM
-from tideproof.core.arrays import allocate, compose
-from tideproof.core.link import kernel
-from tideproof.kernels.fixed_effects import FixedEffects, freedom, observe
-from tideproof.kernels.proof import MOMENTS, Proof, add_to_proof, contrast_limits, least_evidence, pass_moment
-from tideproof.kernels.slot import Slot
-from tideproof.policies.registry import as_policy
-from tideproof.policies.sure import PROVEN, watched, watched_tell
+from tideproof.core.array_layout import allocate, compose
+from tideproof.core.kernel_linker import kernel
+from tideproof.kernels.fit.e_process import (
+    MOMENTS,
+    Proof,
+    add_to_proof,
+    contrast_limits,
+    least_evidence,
+    pass_moment,
+)
+from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
+from tideproof.policies.policy_registry import as_policy
+from tideproof.policies.stopping_policy import PROVEN, watched, watched_tell
 
 STEP = 0.3  # by which each arm is better than the one before
 CHANCE = 0.05

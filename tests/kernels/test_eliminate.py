@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.core.arrays import allocate
-from tideproof.core.link import quietly
-from tideproof.kernels.choose import contend
-from tideproof.kernels.eliminate import (
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.choose.arm_choice import contend
+from tideproof.kernels.choose.elimination import (
     Race,
     ceiling,
     drop_lowest,
@@ -20,8 +20,8 @@ from tideproof.kernels.eliminate import (
     race_arm,
     still_in,
 )
-from tideproof.kernels.moments import Moments
-from tideproof.kernels.random import TELL, Draw, below
+from tideproof.kernels.fit.reward_moments import Moments
+from tideproof.kernels.simulate.threefry import TELL, Draw, below
 
 below, contend, race_arm, front_runner, drop_lowest, end_phase = map(
     quietly, (below, contend, race_arm, front_runner, drop_lowest, end_phase)

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import dense, groups
-from tideproof.core.arrays import allocate
-from tideproof.kernels.fixed_effects import (
+from tideproof.core.array_layout import allocate
+from tideproof.kernels.fit.environment_slot import Slot, enter
+from tideproof.kernels.fit.fixed_effects import (
     FixedEffects,
     anchor,
     connected,
@@ -18,7 +19,6 @@ from tideproof.kernels.fixed_effects import (
     together,
     variance_to,
 )
-from tideproof.kernels.slot import Slot, enter
 
 # Contrasts come out of O(100) rank-one steps in double precision.
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}

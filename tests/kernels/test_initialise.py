@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.core.arrays import allocate
-from tideproof.core.link import quietly
-from tideproof.kernels.fixed_effects import FixedEffects
-from tideproof.kernels.initialise import Start, start_arm, start_tell, started
-from tideproof.kernels.random import ASK, Draw, below
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
+from tideproof.kernels.fit.fixed_effects import FixedEffects
+from tideproof.kernels.simulate.threefry import ASK, Draw, below
 
 below, start_arm = quietly(below), quietly(start_arm)
 

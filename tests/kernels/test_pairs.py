@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tideproof.core.link import interpreted, kernel, link
-from tideproof.kernels.pairs import compare_selections
+from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.kernels.simulate.policy_pairs import compare_selections
 
 
 @pytest.mark.parametrize("threads", [1, 3, 50])

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from tideproof.core.arrays import allocate
-from tideproof.core.link import quietly
-from tideproof.kernels.fixed_effects import FixedEffects
-from tideproof.kernels.posterior import Posterior, best_of_draw, find_contenders
-from tideproof.kernels.random import TELL, Draw, normal_quantile, threefry, unit
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.choose.posterior_draws import Posterior, best_of_draw, find_contenders
+from tideproof.kernels.fit.fixed_effects import FixedEffects
+from tideproof.kernels.simulate.threefry import TELL, Draw, normal_quantile, threefry, unit
 
 best_of_draw, threefry = quietly(best_of_draw), quietly(threefry)
 

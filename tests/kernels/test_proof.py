@@ -8,12 +8,12 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 from scipy.stats import t as student
 
-from tideproof.core.arrays import allocate
-from tideproof.kernels.certainty import is_sure, leader_of, least_lead
-from tideproof.kernels.cholesky import backward, factorise, forward, log_determinant
-from tideproof.kernels.fixed_effects import FixedEffects, freedom, observe
-from tideproof.kernels.proof import MOMENTS, Proof, add_to_proof, least_evidence, pass_moment
-from tideproof.kernels.slot import Slot, enter
+from tideproof.core.array_layout import allocate
+from tideproof.kernels.choose.leader_lead import is_sure, leader_of, least_lead
+from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
+from tideproof.kernels.fit.e_process import MOMENTS, Proof, add_to_proof, least_evidence, pass_moment
+from tideproof.kernels.fit.environment_slot import Slot, enter
+from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
 
 
 class Run:

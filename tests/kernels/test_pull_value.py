@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tideproof.core.arrays import allocate
-from tideproof.core.link import quietly
-from tideproof.kernels.choose import least_pulled
-from tideproof.kernels.moments import Moments
-from tideproof.kernels.pull_value import (
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.choose.arm_choice import least_pulled
+from tideproof.kernels.choose.pull_value import (
     PullValues,
     can_judge,
     most_valuable,
@@ -17,8 +16,9 @@ from tideproof.kernels.pull_value import (
     steps_to_rival,
     two_best,
 )
-from tideproof.kernels.random import ASK, Draw
-from tideproof.kernels.student import FURTHEST
+from tideproof.kernels.choose.student_tail import FURTHEST
+from tideproof.kernels.fit.reward_moments import Moments
+from tideproof.kernels.simulate.threefry import ASK, Draw
 
 most_valuable, least_pulled = quietly(most_valuable), quietly(least_pulled)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tideproof.core.cpu import cpu
-from tideproof.core.link import interpreted, kernel, link, quietly
-from tideproof.kernels.random import (
+from tideproof.core.cpu_target import cpu
+from tideproof.core.kernel_linker import interpreted, kernel, link, quietly
+from tideproof.kernels.simulate.threefry import (
     ASK,
     ENVIRONMENT,
     NOISE,

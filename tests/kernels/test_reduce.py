@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tideproof.core.arrays import allocate
-from tideproof.kernels.fixed_effects import FixedEffects
-from tideproof.kernels.reduce import Reduction, flatten
+from tideproof.core.array_layout import allocate
+from tideproof.kernels.fit.adjusted_moments import Reduction, flatten
+from tideproof.kernels.fit.fixed_effects import FixedEffects
 
 
 def test_the_flat_fit_is_that_of_one_environment():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from oracles import dense
-from tideproof.core.arrays import allocate
-from tideproof.core.link import interpreted, link
-from tideproof.kernels import robust
-from tideproof.kernels.fixed_effects import connected
-from tideproof.kernels.robust import Robust
-from tideproof.kernels.slot import Slot, enter
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import interpreted, link
+from tideproof.kernels.fit import outlying_cells
+from tideproof.kernels.fit.environment_slot import Slot, enter
+from tideproof.kernels.fit.fixed_effects import connected
+from tideproof.kernels.fit.outlying_cells import Robust
 
 ARMS = 4
 MEANS = np.array([0.0, 0.5, 1.0, 2.0])
@@ -20,7 +20,9 @@ class Cells:
     """The kernels, driven by hand, and every reward."""
 
     def __init__(self, seed=0):
-        self.observe, self.enter = (link(f, interpreted, {"CELLS": True}) for f in (robust.observe, enter))
+        self.observe, self.enter = (
+            link(f, interpreted, {"CELLS": True}) for f in (outlying_cells.observe, enter)
+        )
         self.fit, self.slots = allocate(Robust, ARMS).view, {}
         self.random, self.rows = np.random.default_rng(seed), []
 
@@ -130,7 +132,7 @@ def test_an_arm_that_is_far_off_by_itself_is_believed_when_it_was_seen_often():
 
 @pytest.mark.parametrize("arms", [2, 3, 5, 6])
 def test_the_median_of_others(arms):
-    median = link(robust._median, interpreted)
+    median = link(outlying_cells._median, interpreted)
     values = np.random.default_rng(arms).integers(0, 4, arms).astype(float)  # some are equal
     assert median(values, -1) == np.median(values)
     for but in range(arms):

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tideproof.core.arrays import Float1, FloatK, Int1, IntK, allocate
-from tideproof.core.link import interpreted, kernel, link
-from tideproof.kernels.data import Data, expect, take
-from tideproof.kernels.moments import Moments, begin_anew, record, weigh_in
-from tideproof.kernels.periods import Periods, weigh_control, weigh_period
-from tideproof.kernels.slot import Slot, clear, enter
+from tideproof.core.array_layout import Float1, FloatK, Int1, IntK, allocate
+from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.kernels.fit.environment_slot import Slot, clear, enter
+from tideproof.kernels.fit.period_averages import Periods, weigh_control, weigh_period
+from tideproof.kernels.fit.policy_data import Data, expect, take
+from tideproof.kernels.fit.reward_moments import Moments, begin_anew, record, weigh_in
 
 # Sums of some 60 rewards of order 10 in double precision.
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

@@ -8,10 +8,10 @@ from scipy.special import stdtr
 
 from kernels import make_student_values
 from kernels.make_student_values import XS
-from tideproof.core.cpu import cpu
-from tideproof.core.link import link
-from tideproof.kernels.normal_tail import log_gain
-from tideproof.kernels.student import log_tail
+from tideproof.core.cpu_target import cpu
+from tideproof.core.kernel_linker import link
+from tideproof.kernels.choose.normal_tail import log_gain
+from tideproof.kernels.choose.student_tail import log_tail
 
 # log P(T_nu > x), a row for each nu, a column for each x; made by make_student_values.py
 TABLE = """

@@ -5,16 +5,16 @@ import pytest
 import statsmodels.api as sm
 
 from oracles import dense
-from tideproof.kernels.tide_log import SAME, USUAL, Rows, follow_log
-from tideproof.stats import tide_law
-from tideproof.stats.tide_law import Law, empty_kept, follow, program_for
+from tideproof.kernels.fit.tide_likelihood import SAME, USUAL, TimedRows, follow_log
+from tideproof.stats.tide import tide_law
+from tideproof.stats.tide.tide_law import Law, empty_kept, follow, program_for
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 
 
 def rows(arm, mean, move=None, n=None, squares=None):
     size = len(arm)
-    return Rows(
+    return TimedRows(
         np.asarray(arm, np.int64),
         np.ones(size) if n is None else n,
         np.asarray(mean, float),

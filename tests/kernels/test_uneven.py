@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.core.arrays import allocate
-from tideproof.core.link import interpreted, kernel, link
-from tideproof.kernels import uneven
-from tideproof.kernels.fixed_effects import connected, freedom
-from tideproof.kernels.slot import Slot, enter
-from tideproof.kernels.uneven import RATIOS, Uneven, all_alike, one_of_three
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.kernels.fit import unequal_noise
+from tideproof.kernels.fit.environment_slot import Slot, enter
+from tideproof.kernels.fit.fixed_effects import connected, freedom
+from tideproof.kernels.fit.unequal_noise import RATIOS, UnequalNoise, all_alike, one_of_three
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-9}
 ARMS = 4
@@ -32,12 +32,12 @@ class Cells:
 
     def __init__(self, **options):
         self.observe, self.place, self.enter = (
-            linked(f, **options) for f in (uneven.observe, uneven.place, enter)
+            linked(f, **options) for f in (unequal_noise.observe, unequal_noise.place, enter)
         )
         self.pull_here, self.pull_noise = (
-            linked(f, **options) for f in (uneven.pull_here, uneven.pull_noise)
+            linked(f, **options) for f in (unequal_noise.pull_here, unequal_noise.pull_noise)
         )
-        self.fit = allocate(Uneven, ARMS).view
+        self.fit = allocate(UnequalNoise, ARMS).view
         self.slots, self.rows = {}, []
 
     def slot(self, environment):

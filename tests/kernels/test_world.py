@@ -10,11 +10,11 @@ from scipy import stats
 
 import tideproof as tp
 from simulations import in_turn_until_a_coin_says_stop, made_up
-from tideproof.core.link import quietly
-from tideproof.kernels.random import ENVIRONMENT, LANE_BITS, NOISE, threefry, unit
-from tideproof.kernels.replicate import STOPPED
-from tideproof.kernels.world import drawn, environment, level, noise, poisson_quantile, reward
-from tideproof.lab.engines.cpu import empty_trace, run_loop
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.simulate.replication_loop import STOPPED
+from tideproof.kernels.simulate.threefry import ENVIRONMENT, LANE_BITS, NOISE, threefry, unit
+from tideproof.kernels.simulate.world_draws import drawn, environment, level, noise, poisson_quantile, reward
+from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 
 SEED, REPLICATION = np.uint64(1), np.uint64(2)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import tideproof as tp
-from tideproof.core import cuda
+from tideproof.core import cuda_target
 from tideproof.lab import engines
 from tideproof.lab.engines import find_engine
 
@@ -19,7 +19,7 @@ def installed(monkeypatch):
 @pytest.fixture
 def gpu(monkeypatch):
     """Pretend that there is a GPU, or the reason why not."""
-    return lambda reason: monkeypatch.setattr(cuda, "why_no_gpu", lambda: reason)
+    return lambda reason: monkeypatch.setattr(cuda_target, "why_no_gpu", lambda: reason)
 
 
 def test_a_gpu_is_taken_where_there_is_one(installed, gpu):

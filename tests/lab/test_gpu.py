@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.core.access_gpu import REGISTERS
-from tideproof.core.link import interpreted, kernel, link
-from tideproof.kernels.fixed_effects import anchor
+from tideproof.core.array_access_gpu import REGISTERS
+from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.kernels.fit.fixed_effects import anchor
 from tideproof.lab.engines import compile_pool
-from tideproof.lab.engines.cpu import run_chunk
-from tideproof.lab.plan import Plan
-from tideproof.paper.panels import panels
-from tideproof.policies.registry import policy_names
+from tideproof.lab.engines.cpu_engine import run_chunk
+from tideproof.lab.simulation_plan import SimulationPlan
+from tideproof.policies.policy_registry import policy_names
+from tideproof.research.paper.panels import panels
 
 pytest.importorskip("numba")
 
@@ -36,9 +36,9 @@ SIMULATED = """
 import sys
 import numpy as np
 import tideproof as tp
-from tideproof.lab.engines import cuda as gpu
-from tideproof.lab.engines.cpu import run_chunk
-from tideproof.lab.plan import Plan
+from tideproof.lab.engines import cuda_engine as gpu
+from tideproof.lab.engines.cpu_engine import run_chunk
+from tideproof.lab.simulation_plan import SimulationPlan
 
 gpu.THREADS, gpu.BLOCKS, gpu.COUNTS = 2, 2, 40  # fewer than replications
 worlds = {
@@ -52,8 +52,8 @@ worlds = {
 }
 for name in sys.argv[1:]:
     world = worlds.get(name, tp.mdm(3))
-    plan = Plan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5, (30,))
-    for field, here, there in zip(gpu.Tally._fields, gpu.run_chunk(plan, 2, 5), run_chunk(plan, 2, 5)):
+    plan = SimulationPlan(world, (tp.policy(name), tp.policy("linlucb", label="other", n0=2)), (27, 30), 5, (30,))
+    for field, here, there in zip(gpu.ReplicationSums._fields, gpu.run_chunk(plan, 2, 5), run_chunk(plan, 2, 5)):
         if not np.array_equal(here, there):
             print(name, field, here.tolist(), there.tolist())
 """
@@ -67,10 +67,12 @@ def test_simulated_threads_play_what_the_cpu_plays(names):
 
 
 def test_many_budgets_make_chunks_small():
-    from tideproof.lab.engines import cuda as gpu
+    from tideproof.lab.engines import cuda_engine as gpu
 
     policies = tuple(tp.policy(name) for name in ("linlucb", "lucb"))
-    few, many = (Plan(tp.mdm(5), policies, budgets, 1) for budgets in ((40,), tuple(range(40, 1040))))
+    few, many = (
+        SimulationPlan(tp.mdm(5), policies, budgets, 1) for budgets in ((40,), tuple(range(40, 1040)))
+    )
     assert gpu.chunk_size(few) == 10_000_000
     assert gpu.chunk_size(many) * len(many.budgets) * 2 == gpu.SELECTIONS
 
@@ -134,7 +136,7 @@ def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
     for fill in ({}, REGISTERS, {}):
         linked = link(connects, named, fill)
         words = linked.__globals__["anchor"].__globals__["times"].__globals__["__name__"]
-        assert words == ("tideproof.core.access_gpu" if fill else "tideproof.core.access")
+        assert words == ("tideproof.core.array_access_gpu" if fill else "tideproof.core.array_access")
 
 
 @kernel
@@ -144,7 +146,9 @@ def connects(fit):
 
 @pytest.fixture
 def plans():
-    return {name: Plan(tp.mdm(3), (tp.policy(name),), (30,), 1) for name in ("linlucb", "lucb", "ocba")}
+    return {
+        name: SimulationPlan(tp.mdm(3), (tp.policy(name),), (30,), 1) for name in ("linlucb", "lucb", "ocba")
+    }
 
 
 @pytest.fixture
@@ -206,9 +210,9 @@ def test_a_policy_that_cannot_run_there_says_so_and_runs_on_the_cpu():
 import warnings
 import numpy as np
 import tideproof as tp
-from tideproof.lab.engines import cuda as gpu
-from tideproof.lab.engines.cpu import run_chunk
-from tideproof.lab.plan import Plan
+from tideproof.lab.engines import cuda_engine as gpu
+from tideproof.lab.engines.cpu_engine import run_chunk
+from tideproof.lab.simulation_plan import SimulationPlan
 
 class Refused:
     def __getitem__(self, launch):
@@ -219,7 +223,7 @@ def thread_program(play_one, layout, arms, fill):
     refused = "round_robin" in fill["ask"].__module__
     return Refused() if refused else real(play_one, layout, arms, fill)
 gpu.thread_program = thread_program
-plan = Plan(tp.mdm(3), (tp.policy("round-robin"), tp.policy("linlucb")), (20,), 1)
+plan = SimulationPlan(tp.mdm(3), (tp.policy("round-robin"), tp.policy("linlucb")), (20,), 1)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)
     for _ in range(2):
@@ -253,7 +257,25 @@ def test_engines_that_cannot_be_had_are_refused_before_anything_runs():
         assert tp.simulate(tp.mdm(3), "linlucb", 30, 1).made["engine"] == "cpu"
 
 
+# The simulator puts the real module back when one thread leaves a function, while others are still in it.
+ONE_MODULE_FOR_ALL_THREADS = """
+from contextlib import contextmanager
+from numba import cuda
+from numba.cuda.simulator import kernel
+from numba.cuda.simulator.kernelapi import FakeCUDAModule
+
+@contextmanager
+def replaced(function, fake):
+    scope = function.__globals__
+    scope.update({name: fake for name, value in scope.items() if value is cuda or isinstance(value, FakeCUDAModule)})
+    yield
+
+kernel.swapped_cuda_module = replaced
+"""
+
+
 def _simulated(program, *arguments):
+    program = ONE_MODULE_FOR_ALL_THREADS + program
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
     command = [sys.executable, "-W", "ignore::RuntimeWarning", "-c", program, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -263,9 +285,9 @@ def _simulated(program, *arguments):
 @pytest.mark.parametrize("name", SPECS)
 def test_a_real_gpu_plays_what_the_cpu_plays(name):
     """Rounding may differ by a bit, and then a choice: 0 in 1e6 were seen (docs/performance.md)."""
-    from tideproof.lab.engines import cuda as gpu
+    from tideproof.lab.engines import cuda_engine as gpu
 
-    plan = Plan(tp.mdm(5), (tp.policy(name), tp.policy("linlucb")), (60, 120), 11)
+    plan = SimulationPlan(tp.mdm(5), (tp.policy(name), tp.policy("linlucb")), (60, 120), 11)
     here, there = gpu.run_chunk(plan, 0, 20_000), run_chunk(plan, 0, 20_000)
     assert np.abs(here.chosen - there.chosen).sum() <= 4
     assert np.abs(here.pulls - there.pulls).sum() <= 4 * 120

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from tideproof.lab.intervals import binomial, paired, quantile
+from tideproof.lab.share_intervals import binomial, paired, quantile
 
 
 def test_binomial_interval_is_exact():

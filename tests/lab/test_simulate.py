@@ -31,8 +31,8 @@ from simulations import (
     same,
 )
 from tideproof.lab import engines
-from tideproof.lab.engines.cpu import CHUNK, run_chunk
-from tideproof.lab.plan import Plan
+from tideproof.lab.engines.cpu_engine import CHUNK, run_chunk
+from tideproof.lab.simulation_plan import SimulationPlan
 
 pytest.importorskip("numba")
 
@@ -49,7 +49,7 @@ def test_any_executor_gives_the_same_bits(study, make):
 
 
 def test_a_plan_travels_as_plain_names():
-    plan = Plan(
+    plan = SimulationPlan(
         WORLD, (tp.policy("linlucb", n0=3, label="L"), tp.policy("round-robin+ols")), (40, 60), 3, (60,)
     )
     there = pickle.loads(pickle.dumps(plan))
@@ -61,7 +61,7 @@ def test_a_plan_travels_as_plain_names():
 
 
 def test_more_work_than_is_handed_out_at_once(monkeypatch, study):
-    monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 2)
+    monkeypatch.setattr("tideproof.lab.chunk_runner._MOST_HANDED_OUT", 2)
     assert same(study, tp.simulate(WORLD, POLICIES, BUDGETS, **SIZES, executor=Inline()))
 
 
@@ -148,7 +148,7 @@ def test_ctrl_c_while_sums_are_added_up_leaves_nothing_half_done(monkeypatch, ca
     def pressed(mine, other):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tideproof.lab.tally.Tally.plus", pressed)
+    monkeypatch.setattr("tideproof.lab.replication_sums.ReplicationSums.plus", pressed)
     kept = tp.simulate(WORLD, "round-robin", [30], 3 * CHUNK, seed=7, executor=Inline(), keep=30)
     assert same(kept, tp.simulate(WORLD, "round-robin", [30], CHUNK, seed=7, keep=30))
     assert kept.replications == len(kept.selected("round-robin", 30)) == CHUNK
@@ -156,7 +156,7 @@ def test_ctrl_c_while_sums_are_added_up_leaves_nothing_half_done(monkeypatch, ca
 
 def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, capsys):
     """An executor's own locks would stay locked, and its threads wait for ever."""
-    monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 1)
+    monkeypatch.setattr("tideproof.lab.chunk_runner._MOST_HANDED_OUT", 1)
     before, pool = signal.getsignal(signal.SIGINT), Pressed(times=1)
     kept = tp.simulate(WORLD, "round-robin", [30], 10 * CHUNK, executor=pool)
     assert (kept.interrupted, kept.replications) == (True, CHUNK)
@@ -165,7 +165,7 @@ def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypat
 
 
 def test_ctrl_c_pressed_twice_is_heard_at_once(own_ctrl_c, monkeypatch, capsys):
-    monkeypatch.setattr("tideproof.lab.run._MOST_HANDED_OUT", 1)
+    monkeypatch.setattr("tideproof.lab.chunk_runner._MOST_HANDED_OUT", 1)
     pool = Pressed(times=2)
     kept = tp.simulate(WORLD, "round-robin", [30], 10 * CHUNK, executor=pool)
     assert kept.replications == CHUNK

@@ -15,9 +15,9 @@ from scipy import stats
 
 import tideproof as tp
 from simulations import BUDGETS, POLICIES, WORLD, same
-from tideproof.draw.curves import floor_of
+from tideproof.draw.policy_curves import floor_of
 from tideproof.files import check_picture
-from tideproof.lab.curves import curves
+from tideproof.lab.budget_curves import curves
 
 FORMAT_1 = (
     Path(__file__).parent / "study-format-1.json"

@@ -16,15 +16,23 @@ import pytest
 from scipy import special, stats
 
 import tideproof as tp
-from tideproof.core.cpu import cpu
-from tideproof.core.link import interpreted, kernel, link, quietly
-from tideproof.kernels.world import UNIFORM, cell, drifted, environment, loudness, noise, reward
+from tideproof.core.cpu_target import cpu
+from tideproof.core.kernel_linker import interpreted, kernel, link, quietly
+from tideproof.kernels.simulate.world_draws import (
+    UNIFORM,
+    cell,
+    drifted,
+    environment,
+    loudness,
+    noise,
+    reward,
+)
 from tideproof.worlds import SCENARIOS
-from tideproof.worlds.drifts import Drift
-from tideproof.worlds.lengths import Length
-from tideproof.worlds.part import Part
-from tideproof.worlds.rewards import Kind
-from tideproof.worlds.shifts import Shift
+from tideproof.worlds.environment_lengths import Length
+from tideproof.worlds.reward_laws import Kind
+from tideproof.worlds.shift_processes import Shift
+from tideproof.worlds.tide_drifts import Drift
+from tideproof.worlds.world_part import WorldPart
 
 ALARM = 1e-6
 N = 50_000
@@ -419,9 +427,9 @@ def test_public_kinds_are_all_kinds():
     shifts = {"Uniform", "Normal", "RandomWalk", "Weekly", "NoShift"}
     drifts = {"Sinusoid", "Wander", "Trend", "Curve"}
     kinds = shifts | drifts | {"Geometric", "Lengths", "StudentT", "Money", "Outliers"}
-    assert set(Part.kinds()) == kinds
+    assert set(WorldPart.kinds()) == kinds
     assert kinds < set(tp.__all__)
-    assert all(getattr(tp, name) is kind for name, kind in Part.kinds().items())
+    assert all(getattr(tp, name) is kind for name, kind in WorldPart.kinds().items())
 
 
 def test_each_kind_has_a_number_of_its_own():

@@ -9,10 +9,10 @@ from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, nct, norm, t
 
 import tideproof as tp
-from tideproof.plans.even import _worth, even_budget, even_error, named_budget, not_named
-from tideproof.plans.question import ask
-from tideproof.trust.named import not_named as played
-from tideproof.trust.named import rounds
+from tideproof.plans.even_split import _worth, even_budget, even_error, named_budget, not_named
+from tideproof.plans.plan_question import ask
+from tideproof.research.trust.named_winners import not_named as played
+from tideproof.research.trust.named_winners import rounds
 
 
 @pytest.mark.parametrize(("arms", "pulls", "rates"), [(3, 90, None), (6, 402, None), (4, 2000, (0.1, 0.13))])

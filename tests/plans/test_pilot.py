@@ -5,7 +5,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.errors import InputError
-from tideproof.plans.pilot import pilot_of
+from tideproof.plans.pilot_study import pilot_of
 
 NAMES = ("variant", "day", "sales")
 

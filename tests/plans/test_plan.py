@@ -8,11 +8,11 @@ import pytest
 
 import tideproof as tp
 from tideproof.errors import InputError, MissingExtra
-from tideproof.lab.intervals import binomial
-from tideproof.plans import plan as module
-from tideproof.plans.play import Lab
-from tideproof.plans.question import ask
-from tideproof.plans.stopping import cap_for, stop_when_sure
+from tideproof.lab.share_intervals import binomial
+from tideproof.plans import planner as module
+from tideproof.plans.plan_question import ask
+from tideproof.plans.plan_simulation import Lab
+from tideproof.plans.stopping_time import cap_for, stop_when_sure
 
 ASKED = {"arms": 3, "gap": 1.0, "sigma": 1.0, "per_environment": 20, "error": 0.1}
 

@@ -6,7 +6,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.errors import InputError
-from tideproof.plans.question import ask
+from tideproof.plans.plan_question import ask
 
 
 def test_only_ratios_to_the_noise_matter():

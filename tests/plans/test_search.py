@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from tideproof.plans.search import Count, curve, least, search
+from tideproof.plans.budget_search import Count, curve, least, search
 
 
 def player(true, seed):

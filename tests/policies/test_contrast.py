@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.policies import contrast
+from tideproof.policies.builtin import contrast
 
 pytest.importorskip("numba")
 

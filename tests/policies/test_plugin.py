@@ -21,11 +21,11 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-import tideproof.lab.suite
+import tideproof.research.suite.policy_suite
 from tideproof import plugin
-from tideproof.kernels import choose
+from tideproof.kernels.choose import arm_choice
 from tideproof.lab.engines import compile_pool
-from tideproof.lab.plan import Plan
+from tideproof.lab.simulation_plan import SimulationPlan
 from tideproof.plugin import (
     IPS,
     MEAN,
@@ -41,10 +41,10 @@ from tideproof.plugin import (
     least_pulled,
     uniform,
 )
-from tideproof.policies import registry
-from tideproof.policies.holes import OUR_HOLES
-from tideproof.policies.reads import WORDS
-from tideproof.policies.reduce import OUR_HOLES as OF_REDUCE
+from tideproof.policies import policy_registry
+from tideproof.policies.declared_reads import WORDS
+from tideproof.policies.reduce_to_mab import OUR_HOLES as OF_REDUCE
+from tideproof.policies.reserved_holes import OUR_HOLES
 from tideproof.testing import policy_checks
 
 ROOT = Path(__file__).parents[2]
@@ -173,7 +173,11 @@ def test_a_policy_is_accepted_wherever_a_name_is(monkeypatch):
     assert run.arm.tolist() != tp.replay(world, tp.policy(POLICY, share=1.0), seed=1, budget=30).arm.tolist()
     live = tp.Experiment(["a", "b"], policy=POLICY)
     assert live.ask().arm in "ab"
-    monkeypatch.setattr(tideproof.lab.suite, "COLLECTION", tideproof.lab.suite.COLLECTION[:1])
+    monkeypatch.setattr(
+        tideproof.research.suite.policy_suite,
+        "COLLECTION",
+        tideproof.research.suite.policy_suite.COLLECTION[:1],
+    )
     assert tp.suite([POLICY, "round-robin"], replications=20).policies == ("coin", "round-robin")
 
 
@@ -258,8 +262,8 @@ def test_options_are_plain_numbers(tmp_path):
     ],
 )
 def test_an_installed_policy_that_cannot_be_loaded_is_named(monkeypatch, value, problem):
-    broken = EntryPoint("broken", value, registry.GROUP)
-    monkeypatch.setattr(registry, "_entries", lambda: {"broken": broken})
+    broken = EntryPoint("broken", value, policy_registry.GROUP)
+    monkeypatch.setattr(policy_registry, "_entries", lambda: {"broken": broken})
     with pytest.raises(tp.InputError, match=f"policy 'broken' cannot be loaded from '{value}': {problem}"):
         tp.policy("broken")
 
@@ -294,7 +298,7 @@ def test_a_plan_travels_with_a_policy_of_a_module(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     import stranger_abroad
 
-    plan = Plan(
+    plan = SimulationPlan(
         tp.mdm(3), (tp.policy(stranger_abroad.HERE, n=2, label="mine"), tp.policy("p1+ips")), (30,), 1
     )
     packed = pickle.dumps(plan)
@@ -334,7 +338,7 @@ def test_a_process_that_cannot_find_a_policy_says_so_and_goes_on(tmp_path, monke
 
 def test_a_plan_does_not_travel_with_a_policy_that_nobody_could_find():
     lost = dataclasses.replace(POLICY, name="lost")
-    plan = Plan(tp.mdm(3), (tp.policy(lost),), (30,), 1)
+    plan = SimulationPlan(tp.mdm(3), (tp.policy(lost),), (30,), 1)
     with pytest.raises(tp.InputError, match=r"policy 'lost' cannot travel to other processes.*in a file"):
         pickle.dumps(plan)
     compile_pool.compile_ahead({"a": plan, "b": plan})  # no error: this process compiles it when it needs it
@@ -355,7 +359,7 @@ def asks_helper(params, state, data, slot, draw):
 
 @kernel
 def asks_by_attribute(params, state, data, slot, draw):
-    return choose.argmax(data.pulls, draw)  # by attribute
+    return arm_choice.argmax(data.pulls, draw)  # by attribute
 
 
 missing = hole("missing")
@@ -411,7 +415,7 @@ def wrong_weigh(params, state, data, arm):
         ),
         (
             asks_by_attribute,
-            "calls choose.argmax by attribute.*write `from tideproof.kernels.choose import argmax`",
+            "calls arm_choice.argmax by attribute.*write `from tideproof.kernels.choose.arm_choice import argmax`",
             "# by attribute",
         ),
         (asks_a_hole, "uses the hole 'missing', which nobody fills.*holes=", "# nobody fills it"),
@@ -680,7 +684,7 @@ def test_holes_of_its_own():
     with pytest.raises(tp.KernelError, match="fill the hole 'limit' in two ways"):
         tp.policy(dataclasses.replace(policy, selections=(rule,))).program()
     with pytest.raises(tp.KernelError, match="'coin' cannot be reduced: it fills the hole 'SQUARES'"):
-        tideproof.policies.reduce.reduced(dataclasses.replace(POLICY, holes={"SQUARES": True}))
+        tideproof.policies.reduce_to_mab.reduced(dataclasses.replace(POLICY, holes={"SQUARES": True}))
 
 
 our_sums, our_ask, of_reduce = hole("SUMS"), hole("ask"), hole("SQUARES")
@@ -722,7 +726,7 @@ def test_a_hole_that_is_ours_is_not_filled_by_us_for_others():
         with pytest.raises(tp.KernelError, match=message):
             tp.replay(tp.mdm(3), policy, budget=9)
     with pytest.raises(tp.KernelError, match="uses the hole 'SQUARES', a name that"):
-        tideproof.policies.reduce.reduced(dataclasses.replace(POLICY, ask=asks_for_a_hole_of_reduce))
+        tideproof.policies.reduce_to_mab.reduced(dataclasses.replace(POLICY, ask=asks_for_a_hole_of_reduce))
 
 
 @kernel

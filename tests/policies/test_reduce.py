@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.policies.registry import is_registered
+from tideproof.policies.policy_registry import is_registered
 
 ARMS = ["a", "b", "c", "d"]
 # Coefficients are sums over environments with shifts of order 20 taken out of each.

@@ -9,11 +9,11 @@ from scipy import stats
 
 import tideproof as tp
 from runs import number
-from tideproof.kernels.random import ASK, SELECT, Draw, uniform
-from tideproof.kernels.replicate import SAMPLES
-from tideproof.lab.engines.cpu import empty_trace, run_loop
-from tideproof.policies import exp4p, p1, pss, sequential_halving, successive_rejects
-from tideproof.policies.spec import PolicySpec
+from tideproof.kernels.simulate.replication_loop import SAMPLES
+from tideproof.kernels.simulate.threefry import ASK, SELECT, Draw, uniform
+from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
+from tideproof.policies.builtin import exp4p, p1, pss, sequential_halving, successive_rejects
+from tideproof.policies.policy_spec import PolicySpec
 
 SEED = 7
 

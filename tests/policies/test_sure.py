@@ -7,9 +7,9 @@ import pytest
 
 import tideproof as tp
 from tideproof.errors import InputError, UnknownName
-from tideproof.lab.plan import Plan
-from tideproof.policies.registry import address
-from tideproof.policies.sure_bounds import bound_for, normal_deviate, wrong_stops
+from tideproof.lab.simulation_plan import SimulationPlan
+from tideproof.policies.calibrated_bounds import bound_for, normal_deviate, wrong_stops
+from tideproof.policies.policy_registry import address
 
 TIE = tp.World([0.0, 0.0, -1.0], lengths=(2, 20))
 CLEAR = tp.World([0.0, 0.6, -1.0], lengths=(2, 20))
@@ -72,7 +72,7 @@ def test_wrong_stops_of_a_study_that_did_not_count_them_are_no_number(tmp_path):
 
 
 def test_a_plan_travels_to_other_processes():
-    plan = Plan(CLEAR, (tp.policy("contrast", confidence=0.9, rule="proven"),), (50,), 1)
+    plan = SimulationPlan(CLEAR, (tp.policy("contrast", confidence=0.9, rule="proven"),), (50,), 1)
     assert pickle.loads(pickle.dumps(plan)).policies[0].options == (("confidence", 0.9),)
 
 

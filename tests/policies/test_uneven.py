@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
-from tideproof.core.arrays import scratch
-from tideproof.core.link import interpreted, link
-from tideproof.kernels.random import ASK, TELL, Draw
-from tideproof.kernels.slot import clear
+from tideproof.core.array_layout import scratch
+from tideproof.core.kernel_linker import interpreted, link
+from tideproof.kernels.fit.environment_slot import clear
+from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 from tideproof.testing import policy_contract as contract
 
 ALARM = 1e-6

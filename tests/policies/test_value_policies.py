@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
-from tideproof.core.arrays import allocate
-from tideproof.core.link import quietly
-from tideproof.kernels.posterior import Posterior, find_contenders
-from tideproof.kernels.posterior import best_of_draw as _best_of_draw
-from tideproof.kernels.random import TELL, Draw
-from tideproof.kernels.student import log_tail
-from tideproof.policies import knowledge_gradient, ocba, top_two_thompson, zero_one
+from tideproof.core.array_layout import allocate
+from tideproof.core.kernel_linker import quietly
+from tideproof.kernels.choose.posterior_draws import Posterior, find_contenders
+from tideproof.kernels.choose.posterior_draws import best_of_draw as _best_of_draw
+from tideproof.kernels.choose.student_tail import log_tail
+from tideproof.kernels.simulate.threefry import TELL, Draw
+from tideproof.policies.builtin import knowledge_gradient, ocba, top_two_thompson, zero_one
 
 FALSE_ALARM = 1e-6
 

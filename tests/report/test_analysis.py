@@ -5,16 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tideproof.analysis import Fit
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.estimate import Fit
-from tideproof.frames import cells_from_arrays
-from tideproof.report.analysis import ALARM, _one_reward, analyse, as_dict
+from tideproof.report.analysis_report import ALARM, _one_reward, analyse, as_dict
 from tideproof.report.arms_table import arm_columns
-from tideproof.report.beside import Beside, beside
+from tideproof.report.side_notes import Beside, beside
 from tideproof.stats.cells import Cells
-from tideproof.stats.scale import choose_scale
+from tideproof.stats.scales.scale_choice import choose_scale
 from tideproof.table import Table
-from tideproof.words import rounded
+from tideproof.text import rounded
 
 BELOW = ALARM * (1 - 1e-9)
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 import tideproof as tp
-from tideproof.estimate import Fit
-from tideproof.report.analysis import analyse
-from tideproof.report.day_to_day import DRAWN, draw_leads, interactions, leads_words, left_out
+from tideproof.analysis import Fit
+from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
+from tideproof.report.interaction_report import DRAWN, draw_leads, interactions, leads_words, left_out
 
 
 def fitted(omega=1.2, wrong=None, days=12, **options):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.report.decisive import SingleRow, decisive_row, said_of
+from tideproof.report.decisive_row import SingleRow, decisive_row, said_of
 
 
 def log(seed=0, days=6, each=20, lead=0.0):

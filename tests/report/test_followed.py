@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.report.followed import EACH, Rewards, columns_of, raw_pick, tide_card
+from tideproof.report.hidden_tide_report import EACH, TimedTold, columns_of, raw_pick, tide_card
 
 WORTH = {"A": 0.0, "B": 0.2, "C": 3.0}
 
@@ -21,7 +21,7 @@ def played(sign, pulls=90):
         arms.append("ABC".index(pull.arm))
         rewards.append(sign * (WORTH[pull.arm] + 8.0 * (3 * step // pulls)) + noise.gauss(0.0, 1.0))
         run.tell(pull, rewards[-1])
-    return run, Rewards(np.array(arms), np.array(rewards))
+    return run, TimedTold(np.array(arms), np.array(rewards))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -50,4 +50,4 @@ def test_the_tide_is_what_is_left_of_rewards():
     card = tide_card(run.fit(), told)
     assert card.picture.count("<circle") == 90 // EACH
     assert "about 2 jumps" in card.words
-    assert tide_card(run.fit(), Rewards(told.arm[:9], told.reward[:9])) is None
+    assert tide_card(run.fit(), TimedTold(told.arm[:9], told.reward[:9])) is None

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tideproof._version import __version__
-from tideproof.estimate import Fit
-from tideproof.report.analysis import analyse
-from tideproof.report.control import Against
+from tideproof.analysis import Fit
+from tideproof.report.analysis_report import analyse
+from tideproof.report.control_report import Against
 from tideproof.report.html_report import html_report
 from tideproof.table import Table
 

@@ -5,9 +5,9 @@ import random
 import pytest
 
 import tideproof as tp
-from tideproof.draw.lead import draw_lead
-from tideproof.draw.shares import draw_shares
-from tideproof.report.over_time import POINTS, lead_axis, lead_info, raw_pick, shares_info
+from tideproof.draw.lead_over_time import draw_lead
+from tideproof.draw.traffic_shares import draw_shares
+from tideproof.report.lead_history import POINTS, lead_axis, lead_info, raw_pick, shares_info
 
 
 def log(days=9, seed=0):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.draw.arms import ArmInfo
-from tideproof.draw.gaps import GapInfo
-from tideproof.draw.tide import ShiftInfo
-from tideproof.estimate import Fit
-from tideproof.report.analysis import analyse
-from tideproof.report.pictures import (
+from tideproof.analysis import Fit
+from tideproof.draw.arm_intervals import ArmInfo
+from tideproof.draw.environment_gaps import GapInfo
+from tideproof.draw.shift_chart import ShiftInfo
+from tideproof.report.analysis_report import analyse
+from tideproof.report.chart_data import (
     MOST,
     POINTS,
     arms_info,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.draw.palette import DARK, LIGHT
-from tideproof.draw.picture import rules
+from tideproof.draw.colour_palette import DARK, LIGHT
+from tideproof.draw.svg_picture import rules
 from tideproof.errors import InputError, NotComparable
 
 LOG = {

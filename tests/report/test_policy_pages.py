@@ -1,6 +1,6 @@
 """The overview of policies says of each what it is."""
 
-from tideproof.policies.registry import policy, policy_names
+from tideproof.policies.policy_registry import policy, policy_names
 from tideproof.report.policy_pages import overview, policy_pages, write
 
 

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from tideproof.report.screen import Column, _for_names, tables
+from tideproof.report.terminal_tables import Column, _for_names, tables
 
 NUMBERS = [Column("adjusted mean", ["1.234 ± 0.056", "12.345 ± 0.067"]), Column("n", ["7", "1,234"])] * 3
 

@@ -5,9 +5,9 @@ from typing import get_args
 import pytest
 
 import tideproof as tp
-from tideproof.live import events as e
-from tideproof.report import story
-from tideproof.report.story import age
+from tideproof.experiment.events import event_records as e
+from tideproof.report import event_text
+from tideproof.report.event_text import age
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def run():
 def test_all_that_happened(run):
     ids = run.history()["pull"]
     arms = run.history()["arm"]
-    told = story.story(run._state, 1000)
+    told = event_text.story(run._state, 1000)
     lines = [row["said"] for row in told]
     assert [row["number"] for row in told] == list(range(1, len(run.events()) + 1))
     assert lines[0] == "began: arms A and B; budget 60; policy contrast"
@@ -58,9 +58,9 @@ def test_all_that_happened(run):
 
 
 def test_the_last_ones_name_the_same_pulls(run):
-    everything = story.story(run._state, 1000)
+    everything = event_text.story(run._state, 1000)
     for count in range(len(everything) + 1):
-        assert story.story(run._state, count) == everything[len(everything) - count :]
+        assert event_text.story(run._state, count) == everything[len(everything) - count :]
 
 
 def test_the_others():
@@ -74,7 +74,7 @@ def test_the_others():
         (e.Salted(0.0, None, "ab"), "the salt of units: set"),
         (e.Expired(0.0, None, (0, 1, 2, 3), 0.5), "expired: 4 pulls, with the reward 0.5"),
     ):
-        assert "".join(story._SAID[type(event)](event, book, 0)) == said
+        assert "".join(event_text._SAID[type(event)](event, book, 0)) == said
 
 
 def closed(rewards):
@@ -87,7 +87,7 @@ def closed(rewards):
             run.tell(pull, reward)
     now[0] = 60.0
     assert run.pulls_out() == []
-    return story.story(run._state, 1)[0]["said"], pulls
+    return event_text.story(run._state, 1)[0]["said"], pulls
 
 
 def test_rewards_that_were_told_before_their_window_closed_are_counted():
@@ -101,7 +101,7 @@ def test_rewards_that_were_told_before_their_window_closed_are_counted():
 
 
 def test_no_kind_is_forgotten():
-    assert set(story._SAID) == set(get_args(e.Event))
+    assert set(event_text._SAID) == set(get_args(e.Event))
 
 
 def test_ages():
@@ -118,4 +118,4 @@ def test_an_exposure_is_in_the_story():
     run = tp.Experiment(["A", "B"], lease=60.0, reserve=10.0)
     pull = run.ask(unit="ann", environment="monday")
     run.expose(pull)
-    assert story.story(run._state, 1)[0]["said"] == f"seen: {pull.id} ({pull.arm}, 'monday')"
+    assert event_text.story(run._state, 1)[0]["said"] == f"seen: {pull.id} ({pull.arm}, 'monday')"

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 
 from tideproof.serve.app import make
-from tideproof.serve.settings import Settings
+from tideproof.serve.service_settings import Settings
 
 ADMIN = "test-admin-key-of-30-characters"
 MODULES = Path(sys.prefix) / "node" / "node_modules"  # make clients brings OpenFeature's JavaScript clients

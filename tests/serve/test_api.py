@@ -305,7 +305,7 @@ def test_a_stream_goes_on_where_it_was(begin):
     ask(here, 1)
 
     async def follow():
-        from tideproof.serve.routes.reading import stream
+        from tideproof.serve.api.read_routes import stream
 
         request, key = SimpleNamespace(app=app), SimpleNamespace(id="environment")
         with pytest.raises(tp.UnknownName):

@@ -14,7 +14,7 @@ from openfeature.track import TrackingEventDetails
 
 from serve.served import ADMIN, MODULES, Served, bearer
 from tideproof.errors import InputError
-from tideproof.remote.openfeature import TideproofProvider
+from tideproof.remote.openfeature_provider import TideproofProvider
 
 SCRIPTS = Path(__file__).parent / "clients"
 ARMS = {"red", "green"}

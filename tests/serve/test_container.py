@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 
 from serve.served import app_of
-from tideproof.serve.access import routes_and_rights
-from tideproof.serve.settings import Settings
+from tideproof.serve.auth.access_control import routes_and_rights
+from tideproof.serve.service_settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools" / "release"))

@@ -19,11 +19,11 @@ except ImportError as error:
     ("module", "gone", "said"),
     [
         (
-            "tideproof.remote.openfeature",
+            "tideproof.remote.openfeature_provider",
             ["httpx", "openfeature"],
             "TideproofProvider needs openfeature-provider-ofrep: pip install 'tideproof[openfeature]'",
         ),
-        ("tideproof.remote.calls", ["httpx"], "tp.connect needs httpx: pip install 'tideproof[serve]'"),
+        ("tideproof.remote.http_calls", ["httpx"], "tp.connect needs httpx: pip install 'tideproof[serve]'"),
         ("tideproof.serve.app", ["fastapi"], "tideproof serve needs fastapi: pip install 'tideproof[serve]'"),
     ],
 )

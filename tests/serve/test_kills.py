@@ -11,8 +11,8 @@ import time
 
 import tideproof as tp
 from serve.served import ADMIN, Served
-from tideproof.store import entries
-from tideproof.store.urls import place_of
+from tideproof.store import hash_chain
+from tideproof.store.store_urls import place_of
 
 KILLS = int(os.environ.get("TIDEPROOF_KILLS", "1"))
 
@@ -73,6 +73,6 @@ def test_killed_under_load_it_loses_and_doubles_nothing(tmp_path):
     run.close()
     assert rewards == told  # all were acknowledged in the end, and none twice
     place = place_of(f"sqlite:///{tmp_path}/shop.db")
-    entries.check(place.log("shop").read(0), 0, entries.START)
+    hash_chain.check(place.log("shop").read(0), 0, hash_chain.START)
     place.close()
     print(f"{KILLS} kills, {len(told)} pulls; restarted within {max(restarts):.1f} s")

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from serve.served import ADMIN, Served, bearer
-from tideproof.serve.settings import Settings
+from tideproof.serve.service_settings import Settings
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "operations.md").read_text()
 

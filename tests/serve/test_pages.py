@@ -10,10 +10,10 @@ import pytest
 
 from serve.served import ADMIN, Here, app_of, bearer
 from tideproof import Recommendation
-from tideproof.serve.access import routes_and_rights
 from tideproof.serve.app import PAGES
-from tideproof.serve.pages.view import Progress, sentence
-from tideproof.serve.rights import ROLES, Right
+from tideproof.serve.auth.access_control import routes_and_rights
+from tideproof.serve.auth.roles import ROLES, Right
+from tideproof.serve.pages.experiment_view import Progress, sentence
 
 HTML = {"Accept": "text/html,*/*"}
 NASTY = "<script>alert(1)</script>\"'&"
@@ -361,9 +361,9 @@ def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
 
 
 def test_an_experiment_is_planned(here, monkeypatch):
-    from tideproof.serve.routes import forms
+    from tideproof.serve.api import form_routes
 
-    monkeypatch.setattr(forms, "RUNS", 100)
+    monkeypatch.setattr(form_routes, "RUNS", 100)
     fields = {
         "arms": "A\nB",
         "gap": "1",
@@ -489,7 +489,7 @@ def test_a_file_may_be_so_large_only(begin):
 
 
 def test_a_guarded_reader_opens_nothing_else(tmp_path):
-    from tideproof.frames.duck import Guard, session
+    from tideproof.data.sources.duckdb_connection import Guard, session
 
     mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
     for each in (mine, other):
@@ -512,18 +512,18 @@ def test_a_guarded_reader_opens_nothing_else(tmp_path):
 
 def test_the_demo_falls_for_the_tide_and_tideproof_does_not(tmp_path):
     """A seed of its own, on which nothing depends but the story that is told."""
-    from tideproof.serve import demo
+    from tideproof.serve import demo_shop
 
     here = Here(app_of(tmp_path), "")
     try:
-        demo.prepare(here.app)
+        demo_shop.prepare(here.app)
         chance, service = random.Random(3), here.app.state.service
         said = []
-        for day in range(demo.JOINS + 6):
-            demo.play(service, day, chance)
-            if day >= demo.BEHIND:
-                said.append(service.views.of(service.experiments.get(demo.NAME), demo.NAME))
-        assert all("too" in each["raw"] for each in said[: demo.JOINS - demo.BEHIND])
+        for day in range(demo_shop.JOINS + 6):
+            demo_shop.play(service, day, chance)
+            if day >= demo_shop.BEHIND:
+                said.append(service.views.of(service.experiments.get(demo_shop.NAME), demo_shop.NAME))
+        assert all("too" in each["raw"] for each in said[: demo_shop.JOINS - demo_shop.BEHIND])
         for each in said[-4:]:
             assert each["arm"] == "Bold"
             assert each["raw"].startswith("The raw mean would pick Playful: it falls for the tide")

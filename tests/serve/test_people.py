@@ -6,10 +6,10 @@ import pytest
 
 import tideproof as tp
 from serve.served import ADMIN, bearer
-from tideproof.serve import keys as keys_module
-from tideproof.serve.edge import CSP
-from tideproof.serve.limits import Buckets
-from tideproof.serve.settings import Settings, from_environment
+from tideproof.serve.auth import api_keys as keys_module
+from tideproof.serve.middleware import CSP
+from tideproof.serve.rate_limit import Buckets
+from tideproof.serve.service_settings import Settings, from_environment
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 
@@ -217,7 +217,7 @@ def test_who_guesses_keys_must_wait(begin):
 
 def test_a_bucket_fills_again(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("tideproof.serve.limits.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tideproof.serve.rate_limit.time.monotonic", lambda: now[0])
     bucket = Buckets(2.0)
     assert [bucket.take("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
     now[0] = 0.5

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 import tideproof as tp
 from serve.served import ADMIN, Served, bearer
 from tideproof.cli import app as cli
-from tideproof.serve import logs, starting
+from tideproof.serve import json_logs, server
 from tideproof.serve.app import make
-from tideproof.serve.settings import Settings
-from tideproof.store.urls import place_of
+from tideproof.serve.service_settings import Settings
+from tideproof.store.store_urls import place_of
 
 
 def test_the_first_start_shows_an_admin_key_once(tmp_path):
@@ -100,33 +100,33 @@ def app(tmp_path):
 def test_with_keys_it_may_be_seen(app):
     service = app.state.service
     with pytest.raises(tp.InputError, match="no keys"):
-        starting.first_key(service, "0.0.0.0")
-    assert starting.first_key(service, "127.0.0.1").startswith("tp_")
-    assert starting.first_key(service, "0.0.0.0") is None
+        server.first_key(service, "0.0.0.0")
+    assert server.first_key(service, "127.0.0.1").startswith("tp_")
+    assert server.first_key(service, "0.0.0.0") is None
 
 
 def test_a_port_that_is_taken():
-    taken = starting.listening("127.0.0.1", 0)
+    taken = server.listening("127.0.0.1", 0)
     with taken, pytest.raises(tp.InputError, match="cannot listen on"):
-        starting.listening("127.0.0.1", taken.getsockname()[1])
+        server.listening("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(tp.InputError, match="cannot listen on"):
-        starting.listening("no.such.host.invalid", 0)
+        server.listening("no.such.host.invalid", 0)
 
 
 def test_it_serves_in_a_thread_and_stops(tmp_path, capsys):
     said = []
     servers = []
-    real = starting._server
+    real = server._server
 
-    def server(app, settings):
+    def recorded(app, settings):
         servers.append(real(app, settings))
         return servers[-1]
 
-    starting._server = server
+    server._server = recorded
     try:
         settings = Settings(log="text", admin_key=ADMIN)
         work = threading.Thread(
-            target=starting.start, args=[f"sqlite:///{tmp_path}/a.db", "127.0.0.1", 0, settings, said.append]
+            target=server.start, args=[f"sqlite:///{tmp_path}/a.db", "127.0.0.1", 0, settings, said.append]
         )
         work.start()
         while not servers or not servers[0].started:
@@ -137,24 +137,24 @@ def test_it_serves_in_a_thread_and_stops(tmp_path, capsys):
         work.join(30)
         assert not work.is_alive()
     finally:
-        starting._server = real
-        logs.begin("off")
+        server._server = real
+        json_logs.begin("off")
     assert len(said) == 1
     assert "info request method=GET route=/healthz status=200" in capsys.readouterr().err
 
 
 def test_errors_have_a_traceback_in_the_log(capsys):
     for kind, mark in (("json", '"traceback": "'), ("text", "Traceback")):
-        logs.begin(kind)
+        json_logs.begin(kind)
         try:
             raise ZeroDivisionError
         except ZeroDivisionError:
-            logs.LOG.exception("unexpected", extra={"fields": {"path": "/x"}})
+            json_logs.LOG.exception("unexpected", extra={"fields": {"path": "/x"}})
         found = capsys.readouterr().err
         assert mark in found
         assert "/x" in found
-    logs.begin("off")
-    logs.LOG.info("nothing")
+    json_logs.begin("off")
+    json_logs.LOG.info("nothing")
     assert capsys.readouterr().err == ""
 
 

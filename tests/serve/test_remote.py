@@ -10,9 +10,9 @@ import pytest
 
 import tideproof as tp
 from serve.served import ADMIN, Served, bearer
-from tideproof.remote import calls
-from tideproof.remote.calls import Calls, checked_url
-from tideproof.remote.experiment import RemoteExperiment
+from tideproof.remote import http_calls
+from tideproof.remote.http_calls import Calls, checked_url
+from tideproof.remote.remote_experiment import RemoteExperiment
 
 ARMS = ["A", "B", "C"]
 
@@ -263,7 +263,7 @@ def test_what_is_lost_is_repeated_and_done_once(remote, served):
 
 
 def test_a_service_that_is_away(monkeypatch):
-    monkeypatch.setattr(calls, "PATIENCE", 0.2)
+    monkeypatch.setattr(http_calls, "PATIENCE", 0.2)
     with pytest.raises(tp.StoreError, match="cannot be reached"):
         tp.connect("http://127.0.0.1:9", "key", "x")
 
@@ -276,7 +276,7 @@ def answering(*answers):
 
 def test_a_service_that_is_busy_is_asked_again(monkeypatch):
     slept = []
-    monkeypatch.setattr(calls.time, "sleep", slept.append)
+    monkeypatch.setattr(http_calls.time, "sleep", slept.append)
     busy = httpx.Response(503, headers={"Retry-After": "1"})
     found = answering(busy, httpx.Response(429), httpx.Response(200, json={"a": 1}))
     assert found.get("/") == {"a": 1}

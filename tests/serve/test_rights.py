@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from serve.served import ADMIN, Here, app_of, bearer
-from tideproof.serve.access import routes_and_rights
-from tideproof.serve.rights import ROLES, Right
+from tideproof.serve.auth.access_control import routes_and_rights
+from tideproof.serve.auth.roles import ROLES, Right
 
 # What a role may do, said once more by hand: whoever changes the rights must say so here, too
 ALLOWED = {

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from serve.served import ADMIN, Here, app_of, bearer
-from tideproof.serve.access import routes_and_rights
 from tideproof.serve.app import ROUTERS
+from tideproof.serve.auth.access_control import routes_and_rights
 
 EXAMPLES = int(os.environ.get("TIDEPROOF_FUZZ", "3"))
 

@@ -11,10 +11,10 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from serve.served import ADMIN, Here, bearer
 from tideproof.errors import InputError
-from tideproof.serve import sending
 from tideproof.serve.app import make
-from tideproof.serve.settings import Settings
-from tideproof.serve.targets import checked_target, is_public
+from tideproof.serve.service_settings import Settings
+from tideproof.serve.webhooks import webhook_sender
+from tideproof.serve.webhooks.webhook_targets import checked_target, is_public
 
 
 class Receiver:
@@ -92,12 +92,12 @@ def test_what_is_not_taken_is_sent_again_from_where_it_was(begin, receiver, monk
     service.sender.look()  # waits
     assert len(receiver.got) == 1
     receiver.answer = 302  # is not followed
-    again = sending.Sender(service.experiments, service.webhooks)  # another process, or after a start
+    again = webhook_sender.Sender(service.experiments, service.webhooks)  # another process, or after a start
     again.look()
     receiver.answer = 204
     again._waits.clear()
     again.look()
-    sending.Sender(service.experiments, service.webhooks).look()
+    webhook_sender.Sender(service.experiments, service.webhooks).look()
     assert len(receiver.got) == 3
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
     assert {json.loads(body)["data"]["experiment"] for _, body in receiver.got} == {"prices"}
@@ -128,7 +128,7 @@ def test_a_winner_and_warnings(begin, receiver):
 
 
 def test_a_thread_sends_until_the_service_stops(begin, receiver, monkeypatch):
-    monkeypatch.setattr(sending, "PAUSE", 0.02)
+    monkeypatch.setattr(webhook_sender, "PAUSE", 0.02)
     here = begin(targets="any")
     service = here.app.state.service
     whole = service.sender.look

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from scaled import conversions, from_events
-from tideproof.estimate import Fit
-from tideproof.estimate.scales import on_scale
-from tideproof.stats import any_scale
-from tideproof.stats.any_scale import AnyScale
-from tideproof.stats.odds_pairs import Odds
-from tideproof.stats.solve import solve
-from tideproof.trust.counting import play
-from tideproof.trust.logs import draw
-from tideproof.trust.settings import chosen
+from tideproof.analysis import Fit
+from tideproof.analysis.scales import on_scale
+from tideproof.research.trust.log_settings import chosen
+from tideproof.research.trust.outcome_counts import play
+from tideproof.research.trust.random_logs import draw
+from tideproof.stats.pairs.odds_pairs import OddsPairs
+from tideproof.stats.scales import scale_union
+from tideproof.stats.scales.scale_union import AnyScale
+from tideproof.stats.solve.least_squares import solve
 
 SCALES = ("difference", "ratio", "odds")
 LEVEL = np.array([0.1, 0.15, 0.25, 0.3])
@@ -98,7 +98,7 @@ def test_of_very_many_cells_limits_of_further_scales_are_by_standard_errors(monk
         return [pairs.lower(2, 0, 1.96), pairs.upper(2, 0, 1.96)]
 
     exactly = limits()
-    monkeypatch.setattr(any_scale, "_MANY", 0)
+    monkeypatch.setattr(scale_union, "_MANY", 0)
     width = exactly[1] - exactly[0]
     assert limits() != exactly
     assert limits() == pytest.approx(exactly, abs=0.05 * width)
@@ -126,7 +126,7 @@ def test_an_environment_without_rewards_or_of_one_kind_says_nothing_on_odds():
     found = on_scale("odds", cells, solve(cells), "auto").found
     assert np.all(np.isfinite(found.readout.mean))
     assert np.isnan(found.readout.shift).tolist() == [False, True, False, False]
-    x, y = Odds(cells).met(0, 1, -40.0)
+    x, y = OddsPairs(cells).met(0, 1, -40.0)
     assert (x[3], y[3]) == (1.0, 1.0)
     assert traffic_gap("ratio", x, y, cells.sizes) < 0.0
 

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from scipy.stats import binom, multivariate_normal, nct, norm, t
 
 from simulations import ALARM
-from tideproof.stats.anytime import EVENTS, AnyTime, usual_variance
+from tideproof.stats.best.anytime_bounds import EVENTS, AnyTime, usual_variance
 from tideproof.stats.cells import Cells
-from tideproof.stats.tails import student_from_normal
+from tideproof.stats.pairs.skewed_tails import student_from_normal
 
 
 def pair(variance, freedom):

@@ -7,11 +7,11 @@ import pytest
 from scipy.special import bdtr, bdtrc, stdtr, stdtrit
 from scipy.stats import multivariate_t
 
+from tideproof.analysis import Fit
 from tideproof.errors import NotComparable
-from tideproof.estimate import Fit
-from tideproof.stats.comparisons import Field, Turned, compare_with_best, may_be_best
-from tideproof.stats.inference import chance_below, critical_values
-from tideproof.stats.wald import Wald
+from tideproof.stats.best.comparisons_with_best import Field, Turned, compare_with_best, may_be_best
+from tideproof.stats.best.student_inference import chance_below, critical_values
+from tideproof.stats.pairs.wald_pairs import Wald
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
@@ -247,7 +247,7 @@ def test_error_rates_under_common_noise(monkeypatch):
         key = np.round(C / C[0, 0], 6).tobytes()
         return known.setdefault(key, critical_values(C, freedom, level) if key not in known else None)
 
-    monkeypatch.setattr("tideproof.stats.comparisons.critical_values", once)
+    monkeypatch.setattr("tideproof.stats.best.comparisons_with_best.critical_values", once)
     check_error_rates("common", [1, 1, 1, 1], 1500)
     assert len(known) == 2
 

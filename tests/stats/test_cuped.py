@@ -10,11 +10,11 @@ import statsmodels.api as sm
 
 import tideproof as tp
 from oracles import dummies
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.cuped import without_covariates
-from tideproof.stats.readout import adjusted
-from tideproof.stats.solve import solve
+from tideproof.stats.solve.adjusted_means import adjusted
+from tideproof.stats.solve.covariate_adjustment import without_covariates
+from tideproof.stats.solve.least_squares import solve
 
 
 def draw(seed, rows=90, arms=3, days=6, covariates=2):

@@ -8,11 +8,11 @@ from scipy.stats import f as f_law
 from scipy.stats import norm
 
 import oracles
+from tideproof.stats.best.daily_leaders import leads, omega_limits, these_days
+from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells
-from tideproof.stats.days import leads, omega_limits, these_days
-from tideproof.stats.inference import pair_variances
-from tideproof.stats.interaction import reml
-from tideproof.stats.solve import solve
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.interaction_reml import reml
 
 
 def balanced(J=8, K=3, n=5, omega=1.0, seed=0, uneven=False):

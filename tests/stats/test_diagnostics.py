@@ -8,8 +8,8 @@ from scipy.special import bdtr, bdtrc, polygamma, psi
 from scipy.stats import chi2, chi2_contingency, chisquare
 
 import oracles
+from tideproof.analysis import Fit
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.estimate import Fit
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 

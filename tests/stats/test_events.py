@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from scaled import from_events
-from tideproof.estimate import Fit
-from tideproof.frames import cells_from_arrays
-from tideproof.report.analysis import analyse
-from tideproof.stats.events import HANDFUL, Events, events_of
-from tideproof.trust.counting import play
-from tideproof.trust.settings import chosen
+from tideproof.analysis import Fit
+from tideproof.data import cells_from_arrays
+from tideproof.report.analysis_report import analyse
+from tideproof.research.trust.log_settings import chosen
+from tideproof.research.trust.outcome_counts import play
+from tideproof.stats.pairs.event_counts import HANDFUL, Events, events_of
 
 
 def spends(*arms):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.estimate import Fit
-from tideproof.stats.exact_pairs import FEW
+from tideproof.analysis import Fit
+from tideproof.stats.pairs.exact_pairs import FEW
 
 
 def zero_one(*pairs, environments=1):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.stats.fieller import ratio_limits
+from tideproof.stats.pairs.fieller_interval import ratio_limits
 
 
 @pytest.mark.parametrize("xy", [-0.2, 0.0, 0.3])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tideproof.analysis import Fit
 from tideproof.errors import InputError, UnknownName
-from tideproof.estimate import Fit
 
 LEVEL = 0.8
 MODELS = ("common", "by-arm", "by-environment", "robust", "clustered")

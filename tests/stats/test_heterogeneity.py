@@ -7,10 +7,10 @@ import pytest
 from statsmodels.stats.oneway import anova_oneway
 
 from oracles import dummies
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.heterogeneity import heterogeneity
-from tideproof.stats.welch import welch
+from tideproof.stats.diagnostics.segment_heterogeneity import heterogeneity
+from tideproof.stats.variance.welch_f import welch
 
 
 def draw(random, rows, arms=3, days=4, sd=1.0, effects=None):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.stats import tide_law
-from tideproof.stats.hidden import follow_tide, moves
-from tideproof.stats.tide_curve import Curve, changes
+from tideproof.stats.tide import tide_law
+from tideproof.stats.tide.tide_curve import TideCurve, changes
+from tideproof.stats.tide.unlabelled_tide import follow_tide, moves
 from tides import rounds
 
 ARMS = 4
@@ -86,7 +86,7 @@ def test_neighbouring_moments_of_one_jump_are_one_change():
     chance, jump, none = np.zeros(40), np.zeros(40), np.zeros(40)
     chance[[1, 2, 3, 4]], jump[[1, 2, 3, 4]] = [0.01, 0.3, 0.45, 0.2], [2.0, 2.0, 4.0, 2.0]
     chance[[27, 29]], jump[[27, 29]] = [0.9, 0.3], [-5.0, 1.0]
-    found = changes(Curve(none, none, none, none, chance, jump, np.arange(40)))
+    found = changes(TideCurve(none, none, none, none, chance, jump, np.arange(40)))
     assert [each.place for each in found] == [3, 27]
     assert found[0].chance == pytest.approx(0.96)
     assert found[0].jump == pytest.approx((0.02 + 0.6 + 1.8 + 0.4) / 0.96)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.stats import inference
-from tideproof.stats.inference import (
+from tideproof.stats.best import student_inference
+from tideproof.stats.best.student_inference import (
     chance_of_best,
     chi2_tail,
     critical_values,
@@ -119,7 +119,7 @@ def test_a_root_between_two_ends():
 def test_directions_are_spread_evenly_on_the_sphere():
     """Mean 0 and covariance I/dimension, to the error of the lattice."""
     for dimension in (2, 5):
-        v = inference.directions(4096, np.full(dimension, 0.3))
+        v = student_inference.directions(4096, np.full(dimension, 0.3))
         assert v.shape == (4096, dimension)
         assert np.linalg.norm(v, axis=1) == pytest.approx(np.ones(4096), abs=1e-12)
         assert v.mean(axis=0) == pytest.approx(np.zeros(dimension), abs=5e-3)
@@ -129,8 +129,8 @@ def test_directions_are_spread_evenly_on_the_sphere():
 def test_the_radius_of_a_student_t_vector():
     r = np.array([-2.0, 0.0, 0.7, 3.0])
     want = 0.5 + 0.5 * np.sign(r) * stats.f.cdf(r**2 / 3, 3, 7.0)
-    assert inference._radial_cdf(r, 3, 7.0) == pytest.approx(want, abs=1e-12)
-    at, cdf = inference._radial_table(3, 7.0)
+    assert student_inference._radial_cdf(r, 3, 7.0) == pytest.approx(want, abs=1e-12)
+    at, cdf = student_inference._radial_table(3, 7.0)
     assert cdf == pytest.approx(stats.f.cdf(at**2 / 3, 3, 7.0), abs=1e-12)
     assert (at[0], at[-1]) == pytest.approx((0.0, 2**12 - 1.0))
 
@@ -138,10 +138,12 @@ def test_the_radius_of_a_student_t_vector():
 @pytest.mark.parametrize(("arms", "points"), [(2, 1024), (5, 1024), (6, 4096), (200, 2621)])
 def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
     """What it costs; few arms have few directions to go."""
-    taken, directions = [], inference.directions
-    inference._middle_directions.cache_clear()
+    taken, directions = [], student_inference.directions
+    student_inference._middle_directions.cache_clear()
     monkeypatch.setattr(
-        inference, "directions", lambda points, shift: taken.append(points) or directions(points, shift)
+        student_inference,
+        "directions",
+        lambda points, shift: taken.append(points) or directions(points, shift),
     )
     critical_values(np.eye(arms), np.full(arms, 9.0), 0.9)
     assert taken == [points]
@@ -149,13 +151,13 @@ def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
 
 def test_no_direction_is_lost_at_the_ends_of_the_lattice():
     for shift in (0.0, 0.5):  # the normal quantile of 1 and of 0 would be infinite
-        v = inference.directions(1, np.full(3, shift))
+        v = student_inference.directions(1, np.full(3, shift))
         assert np.abs(v) == pytest.approx(np.full((1, 3), math.sqrt(1 / 3)))
 
 
 def test_the_share_of_directions_that_never_reach():
     r, cdf = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 0.9])
-    below = inference._below(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf)
+    below = student_inference._below(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf)
     assert below(1.0) == pytest.approx((2 + 0.25 + 0.5) / 4)
 
 
@@ -167,7 +169,7 @@ def test_how_many_directions_a_chance_takes(monkeypatch, arms, points):
     def directions(points, shift):
         raise Enough(points, shift.size)
 
-    monkeypatch.setattr(inference, "directions", directions)
+    monkeypatch.setattr(student_inference, "directions", directions)
     with pytest.raises(Enough) as raised:
         chance_of_best(np.zeros(arms), 1.0, np.eye(arms), 9.0)
     assert raised.value.args == (points, arms - 1)
@@ -178,7 +180,7 @@ def test_of_many_arms_those_without_a_chance_are_left_out(monkeypatch):
     mu = np.concatenate([[5.0, 4.6, 4.0, 3.0], np.linspace(-9.0, -4.0, 36)])
     C = 0.5 * np.eye(40) + 0.2
     every, error = chance_of_best(mu, 1.0, C, 30.0)
-    monkeypatch.setattr(inference, "_MANY", 10)
+    monkeypatch.setattr(student_inference, "_MANY", 10)
     near, less = chance_of_best(mu, 1.0, C, 30.0)
     assert np.flatnonzero(near).tolist() == [0, 1, 2, 3]
     assert near == pytest.approx(every, abs=4.0 * (error + less) + 1e-4)

@@ -8,14 +8,14 @@ import pytest
 from scipy.optimize import minimize
 
 import oracles
+from tideproof.analysis import Fit
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.estimate import Fit
-from tideproof.frames import cells_from_arrays
+from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells
-from tideproof.stats.inference import pair_variances
-from tideproof.stats.interaction import reml
-from tideproof.stats.noise import MODELS, estimate
-from tideproof.stats.solve import solve
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.interaction_reml import reml
+from tideproof.stats.variance.variance_models import MODELS, estimate
 
 # Machines: the productivity of six workers on three machines (Milliken, Johnson 1984), in Pinheiro and Bates
 # (2000), Mixed-effects models in S and S-PLUS, and in lme4's and nlme's examples.

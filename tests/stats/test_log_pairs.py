@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tideproof.stats.log_pairs import LogPairs
+from tideproof.stats.pairs.log_pairs import LogPairs
 
 
 def pairs(n=(25, 60), v=(1.0, 0.5), m=(0.4, 0.0)):

@@ -9,12 +9,12 @@ from scipy import stats
 
 import oracles
 import tideproof as tp
+from tideproof.analysis import Fit
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.estimate import Fit
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.logarithms import alike, gain_over_ratios, may_help, normality, tide_adds
-from tideproof.trust.logs import draw
-from tideproof.trust.settings import Setting
+from tideproof.research.trust.log_settings import Setting
+from tideproof.research.trust.random_logs import draw
+from tideproof.stats.scales.log_rewards import alike, gain_over_ratios, may_help, normality, tide_adds
 
 SEED = 19
 

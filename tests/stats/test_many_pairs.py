@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from tideproof.estimate import Fit
-from tideproof.estimate.groups import against_best, candidates
-from tideproof.stats import comparisons, pair_tests
+from tideproof.analysis import Fit
+from tideproof.analysis.connected_groups import against_best, candidates
+from tideproof.stats.best import comparisons_with_best
 from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.pairs import pair_tests
 
 ARMS, DAYS = 30, 6
 
@@ -69,7 +70,7 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
         return candidates(fit._estimate, fit._groups, sign, 0.95), found
 
     may, few = compared()
-    for module in (comparisons, pair_tests):
+    for module in (comparisons_with_best, pair_tests):
         monkeypatch.setattr(module, "_MANY", 5)
     still, many = compared()
     assert still.tolist() == may.tolist() == many.candidate.tolist()
@@ -81,7 +82,7 @@ def test_comparisons_of_many_arms_are_those_of_few(kind, scale, sign, monkeypatc
 def test_where_pairs_are_slow_the_limits_of_those_far_behind_are_wider(monkeypatch):
     fit = Fit(log("clicks"), scale="odds")
     exact = against_best(fit._estimate, fit._groups, 1.0, 0.95)
-    monkeypatch.setattr(comparisons, "_MANY", 5)
+    monkeypatch.setattr(comparisons_with_best, "_MANY", 5)
     rough = against_best(fit._estimate, fit._groups, 1.0, 0.95)
     assert rough.candidate.tolist() == exact.candidate.tolist()
     assert np.all((rough.low <= exact.low + 1e-9) | np.isnan(exact.low))

@@ -10,11 +10,11 @@ import pytest
 from scipy.special import bdtr, bdtrc, stdtrit
 
 import oracles
+from tideproof.analysis import Fit, fit
 from tideproof.errors import InputError
-from tideproof.estimate import Fit, fit
-from tideproof.stats.noise import MODELS
-from tideproof.stats.readout import adjusted, read_out, shifts
-from tideproof.stats.solve import solve
+from tideproof.stats.solve.adjusted_means import adjusted, read_out, shifts
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.variance_models import MODELS
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 CLOSE = 1e-9  # relative to sigma, which is about 1

@@ -8,8 +8,8 @@ from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 
 from scaled import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
-from tideproof.stats.odds import events, moments, solve_odds
-from tideproof.stats.two_arms import exact_odds
+from tideproof.stats.pairs.event_distribution import exact_odds
+from tideproof.stats.scales.odds_likelihood import events, moments, solve_odds
 
 CLOSE = 1e-8  # what iterations of others leave
 

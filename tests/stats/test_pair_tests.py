@@ -13,17 +13,17 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.proportion import proportion_confint
 
+from tideproof.analysis import Fit
+from tideproof.analysis.scales.mean_intervals import wilson
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.estimate import Fit
-from tideproof.estimate.scales.means import wilson
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.additive import additive_pairs, apart, possible_rates
 from tideproof.stats.cells import Cells, bernoulli
-from tideproof.stats.events import HANDFUL
-from tideproof.stats.multiplying import multiplying_pairs
-from tideproof.stats.noise import estimate
-from tideproof.stats.odds_pairs import estimate_odds
-from tideproof.stats.solve import solve
+from tideproof.stats.pairs.difference_pairs import additive_pairs, apart, possible_rates
+from tideproof.stats.pairs.event_counts import HANDFUL
+from tideproof.stats.pairs.odds_pairs import estimate_odds
+from tideproof.stats.pairs.ratio_pairs import multiplying_pairs
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.variance_models import estimate
 
 SCALES = ("difference", "ratio", "odds")
 

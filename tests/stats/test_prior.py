@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
+from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError
-from tideproof.estimate.fitted import Fit
-from tideproof.stats.inference import chance_of_best
-from tideproof.stats.prior import SAID, chance_if_exchangeable, checked_prior, p_best
+from tideproof.stats.best.p_best import SAID, chance_if_exchangeable, checked_prior, p_best
+from tideproof.stats.best.student_inference import chance_of_best
 
 
 @pytest.mark.parametrize(("gap", "se", "freedom"), [(0.0, 1.0, 5.0), (1.0, 0.6, 3.0), (-2.0, 0.7, 40.0)])

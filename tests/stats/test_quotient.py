@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.quotient import quotient
+from tideproof.stats.solve.ratio_metric import quotient
 
 
 def draw(seed, rows=300):

@@ -15,9 +15,9 @@ import oracles
 from scaled import from_sums
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.ratio import sharing, solve_ratio
-from tideproof.stats.two_arms import exact_ratio
-from tideproof.stats.weighting import meat
+from tideproof.stats.pairs.event_distribution import exact_ratio
+from tideproof.stats.scales.ratio_likelihood import sharing, solve_ratio
+from tideproof.stats.variance.sandwich import meat
 
 CLOSE = 1e-8  # what iterations of others leave
 

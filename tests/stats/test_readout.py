@@ -7,12 +7,12 @@ import pytest
 
 import oracles
 from oracles import contrast
-from tideproof.estimate import Fit
-from tideproof.stats.averages import period_mean, raw_mean
+from tideproof.analysis import Fit
 from tideproof.stats.cells import Cells
-from tideproof.stats.readout import read_out, traffic
-from tideproof.stats.solve import residuals, solve
-from tideproof.stats.weighting import hc3, meat, scores
+from tideproof.stats.solve.adjusted_means import read_out, traffic
+from tideproof.stats.solve.least_squares import residuals, solve
+from tideproof.stats.solve.naive_means import period_mean, raw_mean
+from tideproof.stats.variance.sandwich import hc3, meat, scores
 
 CLOSE = 1e-9  # of variances of order 1
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.robust_cells import keep, robust_means
-from tideproof.stats.solve import solve
+from tideproof.stats.diagnostics.outlying_cell_search import keep, robust_means
+from tideproof.stats.solve.least_squares import solve
 
 
 def log(J=12, K=4, seed=0, omega=0.0, least=2, most=12, empty=0.2):

@@ -7,7 +7,7 @@ Seeds are fixed. In 1,000 other logs of each kind that shows a tide, under each 
 import numpy as np
 import pytest
 
-from tideproof.stats.row_by_row import _level, too_coarse
+from tideproof.stats.tide.tide_visibility import _level, too_coarse
 
 ROWS = 2000
 TIDES = {

@@ -8,14 +8,14 @@ from scipy.special import bdtr, bdtrc
 
 import oracles
 from scaled import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.frames import cells_from_arrays
-from tideproof.stats import wrong_scale as module
 from tideproof.stats.cells import Cells
-from tideproof.stats.logarithms import logarithm_gain
-from tideproof.stats.odds import events, solve_odds
-from tideproof.stats.scale import choose_scale
-from tideproof.stats.wrong_scale import OTHERWISE, wrong_scale
+from tideproof.stats.scales import scale_test as module
+from tideproof.stats.scales.log_rewards import logarithm_gain
+from tideproof.stats.scales.odds_likelihood import events, solve_odds
+from tideproof.stats.scales.scale_choice import choose_scale
+from tideproof.stats.scales.scale_test import OTHERWISE, wrong_scale
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
@@ -112,8 +112,8 @@ def test_multiplying_tides_are_caught():
 
 
 def test_the_wrong_answer_by_differences_is_that_of_the_issue():
-    from tideproof.stats.ratio import solve_ratio
-    from tideproof.stats.solve import solve
+    from tideproof.stats.scales.ratio_likelihood import solve_ratio
+    from tideproof.stats.solve.least_squares import solve
 
     cells = multiplying_log(np.random.default_rng(3), "ratio", 600, 4000)
     assert np.argmax(solve(cells).mu) == 0

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.single_rows import leaning_on, without
-from tideproof.stats.solve import solve
+from tideproof.stats.diagnostics.influential_rows import leaning_on, without
+from tideproof.stats.solve.least_squares import solve
 
 
 def with_ends(arm, day, reward):

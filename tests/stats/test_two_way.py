@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from tideproof.analysis import Fit
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError, NotComparable
-from tideproof.estimate import Fit
-from tideproof.frames import cells_from_arrays
-from tideproof.stats.readout import adjusted, shifts
-from tideproof.stats.solve import residuals, solve
+from tideproof.stats.solve.adjusted_means import adjusted, shifts
+from tideproof.stats.solve.least_squares import residuals, solve
 
 
 def draw(seed, rows=120, arms=4, cows=9, periods=5):

@@ -9,14 +9,14 @@ import pytest
 import statsmodels.api as sm
 
 import tideproof as tp
+from tideproof.analysis import Fit
+from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.estimate import Fit
-from tideproof.frames import cells_from_arrays
-from tideproof.stats import units as module
 from tideproof.stats.cells import Units
-from tideproof.stats.noise import evidence
-from tideproof.stats.solve import solve
-from tideproof.stats.units import by_unit
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance import clustered_units as module
+from tideproof.stats.variance.clustered_units import by_unit
+from tideproof.stats.variance.variance_models import evidence
 
 
 def with_units(arm, day, unit, reward):

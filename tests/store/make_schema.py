@@ -7,7 +7,7 @@ import psycopg
 import tideproof as tp
 from store.servers import Server
 from store.stores import check_refold
-from tideproof.store import postgres_schema, schema
+from tideproof.store import postgres_schema, sqlite_schema
 
 FOLDER = Path(__file__).parent
 
@@ -53,7 +53,7 @@ def restore(path, url):
 
 
 def main():
-    file = FOLDER / f"schema_{len(schema.STEPS)}.db"
+    file = FOLDER / f"schema_{len(sqlite_schema.STEPS)}.db"
     if not file.exists():  # a schema that was released is not made again
         fill(f"sqlite:///{file}")
     text = FOLDER / f"schema_{len(postgres_schema.STEPS)}.sql"

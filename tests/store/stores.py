@@ -6,10 +6,10 @@ import threading
 import psycopg
 
 import tideproof as tp
-from tideproof.live import shelved
-from tideproof.live.snapshot import packed_whole
-from tideproof.store.database import Database
-from tideproof.store.loading import load
+from tideproof.experiment.snapshots import book_columns
+from tideproof.experiment.snapshots.snapshot import packed_whole
+from tideproof.store.log_state import load
+from tideproof.store.sqlite_connection import Database
 
 ARMS = ["A", "B", "C"]
 
@@ -34,7 +34,7 @@ def run_sql(place, sql):
 
 def bytes_of(state):
     """Return book and numbers of a state, byte by byte."""
-    return packed_whole(shelved.contents(state.book)), state.numbers.buffers(), state.book.salt
+    return packed_whole(book_columns.contents(state.book)), state.numbers.buffers(), state.book.salt
 
 
 def check_refold(run):

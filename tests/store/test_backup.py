@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import tideproof as tp
 from store.stores import bytes_of, check_refold, in_threads, opened, play, run_sql, url_of
 from tideproof.cli import app
-from tideproof.store.backup import backup
-from tideproof.store.loading import load
+from tideproof.store.log_state import load
+from tideproof.store.store_backup import backup
 
 CLIENT = Path(__file__).parent / "client.py"
 

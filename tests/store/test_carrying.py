@@ -8,20 +8,20 @@ import pytest
 
 import tideproof as tp
 from store.stores import ARMS, bytes_of, check_refold, opened, play, url_of
-from tideproof.live import events as e
-from tideproof.store import carrying, loading, schema
-from tideproof.store.backup import backup
-from tideproof.store.place import Whole
-from tideproof.store.urls import place_of
+from tideproof.experiment.events import event_records as e
+from tideproof.store import export_import, log_state, sqlite_schema
+from tideproof.store.backend import Whole
+from tideproof.store.store_backup import backup
+from tideproof.store.store_urls import place_of
 
-OLD = Path(__file__).parent.parent / "live" / "format_2.json"  # of tideproof 0.1.0
+OLD = Path(__file__).parent.parent / "experiment" / "format_2.json"  # of tideproof 0.1.0
 
 
 def copied(source, target):
     """Copy all experiments of a store into another one."""
     places = place_of(source, read_only=True), place_of(target)
     try:
-        return carrying.copy_all(*places, lambda share: None)
+        return export_import.copy_all(*places, lambda share: None)
     finally:
         for place in places:
             place.close()
@@ -42,7 +42,7 @@ def busy(folder, **options):
 def test_the_file_is_the_one_that_save_writes(place, tmp_path):
     run = busy(place)
     run.save(tmp_path / "saved.json")
-    events = carrying.export(url_of(place), "prices", tmp_path / "exported.json")
+    events = export_import.export(url_of(place), "prices", tmp_path / "exported.json")
     assert events == len(run.events())
     assert (tmp_path / "exported.json").read_bytes() == (tmp_path / "saved.json").read_bytes()
 
@@ -52,7 +52,7 @@ def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
     run.save(tmp_path / "a.json")
     out = run.pulls_out()
     for name in ("copy", "twin"):
-        assert carrying.take_in(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
+        assert export_import.take_in(tmp_path / "a.json", url_of(place), name) == len(run.events()) + 1
     copy, twin = (tp.Experiment.open(url_of(place), name) for name in ("copy", "twin"))
     assert copy.pulls_out() == out
     assert copy.ask(unit="visitor", environment="x") == run.ask(unit="visitor", environment="x")
@@ -67,20 +67,20 @@ def test_what_is_imported_goes_on_exactly_under_ids_of_its_own(place, tmp_path):
 
 
 def test_a_long_file_brings_its_snapshot(tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "FEWEST", 200)
+    monkeypatch.setattr(log_state, "FEWEST", 200)
     alone = tp.Experiment(ARMS, budget=5000, seed=3)
     play(alone, 150)
     alone.save(tmp_path / "a.json")
-    carrying.take_in(tmp_path / "a.json", url_of(tmp_path), "prices")
+    export_import.take_in(tmp_path / "a.json", url_of(tmp_path), "prices")
     run = tp.Experiment.open(url_of(tmp_path), "prices")
-    assert loading.load(run._shared.log).snapshot == len(alone.events()) + 1
+    assert log_state.load(run._shared.log).snapshot == len(alone.events()) + 1
     check_refold(run)
     (found,) = backup(url_of(tmp_path), str(tmp_path / "b.db")).experiments
     assert (found.faults, found.snapshots) == ((), 1)
 
 
 def test_a_file_of_an_older_version(tmp_path):
-    carrying.take_in(OLD, url_of(tmp_path), "prices")
+    export_import.take_in(OLD, url_of(tmp_path), "prices")
     run, before = tp.Experiment.open(url_of(tmp_path), "prices"), tp.Experiment.load(OLD)
     assert tp.experiments(url_of(tmp_path))["pulls"] == [len(before._state.book.pulls)]
     assert [run.ask().arm for _ in range(4)] == [before.ask().arm for _ in range(4)]
@@ -91,7 +91,7 @@ def test_what_cannot_be_imported_leaves_nothing(tmp_path):
     (tmp_path / "no.json").write_text(json.dumps({"some": "thing"}))
     for path, said in ((tmp_path / "no.json", "is not a saved"), (tmp_path / "none.json", "no such file")):
         with pytest.raises(tp.InputError, match=said):
-            carrying.take_in(path, url_of(tmp_path), "prices")
+            export_import.take_in(path, url_of(tmp_path), "prices")
     assert not (tmp_path / "shop.db").exists()
 
 
@@ -99,9 +99,9 @@ def test_a_name_twice(place, tmp_path):
     run = opened(place)
     run.save(tmp_path / "a.json")
     with pytest.raises(tp.InputError, match="there is an experiment 'prices' already"):
-        carrying.take_in(tmp_path / "a.json", url_of(place), "prices")
+        export_import.take_in(tmp_path / "a.json", url_of(place), "prices")
     with pytest.raises(tp.InputError, match="name must be a string"):
-        carrying.take_in(tmp_path / "a.json", url_of(place), "")
+        export_import.take_in(tmp_path / "a.json", url_of(place), "")
     assert len(run.events()) == 1
     assert tp.experiments(url_of(place))["name"] == ["prices"]
 
@@ -135,17 +135,17 @@ def check_copy(run, url, other):
 
 
 def test_snapshots_go_along(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "FEWEST", 200)
+    monkeypatch.setattr(log_state, "FEWEST", 200)
     run = opened(place)
     play(run, 150)
     copied(url_of(place), url_of(tmp_path, "other.db"))
     copy = tp.Experiment.open(url_of(tmp_path, "other.db"), "prices")
-    assert loading.load(copy._shared.log).snapshot == loading.load(run._shared.log).snapshot > 0
+    assert log_state.load(copy._shared.log).snapshot == log_state.load(run._shared.log).snapshot > 0
     check_refold(copy)
 
 
 def test_who_only_reads_changes_nothing(tmp_path):
-    shutil.copy(Path(__file__).parent / f"schema_{len(schema.STEPS)}.db", tmp_path / "shop.db")
+    shutil.copy(Path(__file__).parent / f"schema_{len(sqlite_schema.STEPS)}.db", tmp_path / "shop.db")
     (tmp_path / "shop.db").chmod(0o444)
     tmp_path.chmod(0o555)
     try:

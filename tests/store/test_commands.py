@@ -4,9 +4,9 @@ import pytest
 
 import tideproof as tp
 from store.stores import ARMS, bytes_of, check_refold, in_threads, opened, play, run_sql, url_of
-from tideproof.live.happened import Happened
-from tideproof.store import loading
-from tideproof.store.recompute import recompute
+from tideproof.experiment.events.event_log import Happened
+from tideproof.store import log_state
+from tideproof.store.ask_verification import recompute
 
 
 def busy(run):
@@ -31,8 +31,8 @@ def busy(run):
 @pytest.mark.parametrize("options", [{}, {"policy": "linlucb"}, {"lease": 1e9, "default": 0.0},
                                      {"confidence": 0.95}, {"floors": {"B": 0.1}}])  # fmt: skip
 def test_any_process_folds_the_same_bytes(place, monkeypatch, options):
-    monkeypatch.setattr(loading, "FEWEST", 20)
-    monkeypatch.setattr("tideproof.live.snapshot._LONG", 1)
+    monkeypatch.setattr(log_state, "FEWEST", 20)
+    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot._LONG", 1)
     run, other = opened(place, **options), opened(place, **options)
     busy(run)
     other.recommend()
@@ -235,8 +235,8 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
 
 
 def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, monkeypatch):
-    monkeypatch.setattr(loading, "FEWEST", 100)
-    monkeypatch.setattr("tideproof.live.snapshot._LONG", 1)
+    monkeypatch.setattr(log_state, "FEWEST", 100)
+    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot._LONG", 1)
     run = opened(place)
     play(run, 130)
     assert run_sql(place, "SELECT seq FROM snapshots") == [(200,)]
@@ -251,14 +251,14 @@ def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, mo
     run_sql(place, "UPDATE snapshots SET contents = hash")
     assert tp.Experiment.open(url_of(place), "prices")._shared._snapshot == 0
     run_sql(place, "DELETE FROM snapshots")
-    monkeypatch.setattr(loading, "mark_of", lambda spec: "other code")
+    monkeypatch.setattr(log_state, "mark_of", lambda spec: "other code")
     assert tp.Experiment.open(url_of(place), "prices")._shared._snapshot == 0
 
 
 def test_who_waits_gives_way_after_each_event_and_who_has_the_lock_does_not(place, monkeypatch):
     run, other = opened(place), opened(place)
     gave_way = []
-    monkeypatch.setattr("tideproof.store.shared._give_way", lambda: gave_way.append(1))
+    monkeypatch.setattr("tideproof.store.shared_log._give_way", lambda: gave_way.append(1))
     play(run, 5)
     with other._lock:
         other._shared._follow()  # as while somebody writes

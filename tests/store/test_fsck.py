@@ -8,12 +8,12 @@ import pytest
 
 import tideproof as tp
 from store.stores import bytes_of, in_threads, opened, play, run_sql, url_of
-from tideproof.live import snapshot as packing
-from tideproof.store import loading
-from tideproof.store.backup import backup
-from tideproof.store.fsck import fsck
-from tideproof.store.place import Snapshot
-from tideproof.store.urls import place_of
+from tideproof.experiment.snapshots import snapshot as packing
+from tideproof.store import log_state
+from tideproof.store.backend import Snapshot
+from tideproof.store.store_backup import backup
+from tideproof.store.store_check import fsck
+from tideproof.store.store_urls import place_of
 
 
 def checked(url, name=None):
@@ -29,7 +29,7 @@ def made(tmp_path_factory):
     """Return a store with 302 events and a snapshot of 200 of them."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "FEWEST", 200)
+        patch.setattr(log_state, "FEWEST", 200)
         run = opened(folder)
         play(run, 150)
         run.once("job", run.ask, environment="x")
@@ -173,7 +173,7 @@ def test_an_arm_that_this_code_would_not_ask_for(tmp_path):
 
 def test_a_policy_that_nobody_knows_here(tmp_path, monkeypatch):
     opened(tmp_path).close()
-    monkeypatch.setattr("tideproof.live.saving.is_registered", lambda name: False)
+    monkeypatch.setattr("tideproof.experiment.snapshots.experiment_file.is_registered", lambda name: False)
     (found,) = checked(url_of(tmp_path)).experiments
     assert "which is not registered here" in found.faults[0]
 
@@ -188,7 +188,7 @@ def test_while_others_write_nothing_seems_wrong(tmp_path, run):
 
 def test_a_flipped_bit_of_an_event_is_found_and_no_other_changes_anything(tmp_path, run):
     """What is not found is not read: free bytes of SQLite's pages, or the mark of some code."""
-    before = bytes_of(loading.load(run._shared.log, snapshots=False).state)
+    before = bytes_of(log_state.load(run._shared.log, snapshots=False).state)
     events = [each.record.encode() for each in run._shared.log.read(0)]
     run.close()
     whole, rng = (tmp_path / "shop.db").read_bytes(), random.Random(5)
@@ -209,5 +209,5 @@ def test_a_flipped_bit_of_an_event_is_found_and_no_other_changes_anything(tmp_pa
     for _ in range(30):
         if not faults(flipped(whole, rng.randrange(100, len(whole)))):
             again = tp.Experiment.open(url_of(tmp_path, "flipped.db"), "prices")
-            assert bytes_of(loading.load(again._shared.log, snapshots=False).state) == before
+            assert bytes_of(log_state.load(again._shared.log, snapshots=False).state) == before
             again.close()

@@ -8,7 +8,7 @@ import pytest
 
 import tideproof as tp
 from store.stores import ARMS, bytes_of, opened, play, url_of
-from tideproof.store import database, urls
+from tideproof.store import sqlite_connection, store_urls
 
 
 def test_who_joins_goes_on_exactly_where_the_others_are(place):
@@ -106,8 +106,10 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path, options):
 def test_a_policy_that_a_store_cannot_name_begins_nothing(tmp_path, monkeypatch):
     url = url_of(tmp_path)
     tp.Experiment.open(url, "other", ARMS).close()
-    monkeypatch.setattr("tideproof.live.saving.is_registered", lambda name: name != "linlucb")
-    monkeypatch.setattr("tideproof.store.opening.unregistered", lambda spec: None)
+    monkeypatch.setattr(
+        "tideproof.experiment.snapshots.experiment_file.is_registered", lambda name: name != "linlucb"
+    )
+    monkeypatch.setattr("tideproof.store.stored_experiments.unregistered", lambda spec: None)
     with pytest.raises(tp.UnknownName, match="'linlucb', which is not registered here"):
         opened(tmp_path, policy="linlucb")
     assert tp.experiments(url)["name"] == ["other"]
@@ -189,10 +191,10 @@ def test_a_newer_schema_is_refused(tmp_path):
 
 
 def test_an_old_sqlite_is_refused():
-    database._check_version("3.51.3")
-    database._check_version("3.60.0")
+    sqlite_connection._check_version("3.51.3")
+    sqlite_connection._check_version("3.60.0")
     with pytest.raises(tp.InputError, match=r"SQLite 3\.51\.2 can corrupt .* 3\.51\.3 or newer"):
-        database._check_version("3.51.2")
+        sqlite_connection._check_version("3.51.2")
 
 
 def test_a_read_only_folder_is_said(tmp_path):
@@ -208,8 +210,8 @@ def test_a_read_only_folder_is_said(tmp_path):
 def test_a_network_drive_is_warned_of():
     mounts = "/dev/sda / ext4 rw 0 0\nhost:/x /mnt/my\\040share nfs4 rw 0 0\n"
     with pytest.warns(UserWarning, match="network drive .nfs4."):
-        urls.warn_of_network("/mnt/my share/shop.db", mounts)
-    urls.warn_of_network("/mnt/my shareholder/shop.db", mounts)
+        store_urls.warn_of_network("/mnt/my share/shop.db", mounts)
+    store_urls.warn_of_network("/mnt/my shareholder/shop.db", mounts)
 
 
 def test_pickled_it_is_opened_again(place):

@@ -13,10 +13,10 @@ import tideproof as tp
 from store.clients import check_acknowledged, lines_of, start
 from store.make_schema import check, restore
 from store.stores import ARMS, check_refold, opened, play, run_sql
-from tideproof.store import loading, postgres_schema, server
-from tideproof.store.group import Group
-from tideproof.store.place import Lost
-from tideproof.store.urls import place_of
+from tideproof.store import log_state, postgres_connection, postgres_schema
+from tideproof.store.backend import Lost
+from tideproof.store.group_commit import Group
+from tideproof.store.store_urls import place_of
 
 
 def database_of(run):
@@ -93,7 +93,7 @@ def test_a_salt_is_gone_once_it_is_forgotten(postgres):
 def test_many_events_in_one_transaction(postgres):
     run, source = opened(postgres), tp.Experiment(ARMS, budget=5000)
     log = place_of(postgres).log("prices")
-    group = Group(loading.Position(1, log.read(0, 1)[0].hash))
+    group = Group(log_state.Position(1, log.read(0, 1)[0].hash))
     for step in range(1000 + 200):
         source.ask(environment=step // 100)
     for event in source.events()[1:]:
@@ -120,7 +120,7 @@ def test_a_commit_that_the_server_turns_down_is_noticed(postgres):
 
 
 def test_what_the_server_cannot_promise_is_refused(postgres, monkeypatch):
-    monkeypatch.setattr(server, "_PROMISES", b"SELECT 'on', 'off'")
+    monkeypatch.setattr(postgres_connection, "_PROMISES", b"SELECT 'on', 'off'")
     with pytest.raises(tp.InputError, match="has synchronous_commit = off"):
         opened(postgres)
 
@@ -238,7 +238,7 @@ def test_a_server_that_only_reads(postgres):
 
 def test_without_the_driver(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    for name in ("server", "postgres"):
+    for name in ("postgres_connection", "postgres_backend"):
         monkeypatch.delitem(sys.modules, f"tideproof.store.{name}")
     with pytest.raises(
         tp.MissingExtra, match=r"in PostgreSQL needs psycopg: pip install 'tideproof\[postgres\]'"
@@ -252,9 +252,11 @@ def test_without_the_driver(monkeypatch):
 @pytest.mark.parametrize("version", range(1, len(postgres_schema.STEPS) + 1))
 def test_a_stored_database_of_every_schema_opens(postgres, version, monkeypatch):
     restore(Path(__file__).parent / f"schema_{version}.sql", postgres)
-    monkeypatch.setattr(server, "STEPS", (*postgres_schema.STEPS, "CREATE TABLE tideproof.more (x integer)"))
+    monkeypatch.setattr(
+        postgres_connection, "STEPS", (*postgres_schema.STEPS, "CREATE TABLE tideproof.more (x integer)")
+    )
     check(postgres)
-    assert run_sql(postgres, "SELECT version FROM store_version") == [(len(server.STEPS),)]
+    assert run_sql(postgres, "SELECT version FROM store_version") == [(len(postgres_connection.STEPS),)]
     assert run_sql(postgres, "SELECT * FROM more") == []
 
 
@@ -371,7 +373,7 @@ def test_a_connection_that_is_lost_again_and_again_is_given_up(postgres, monkeyp
 
 
 def test_a_server_that_is_down_is_said_and_one_that_is_back_is_found(postgres, postgres_server, monkeypatch):
-    monkeypatch.setattr(server, "TRIES", 2)
+    monkeypatch.setattr(postgres_connection, "TRIES", 2)
     run = opened(postgres)
     play(run, 2)
     postgres_server.kill(signal.SIGQUIT)

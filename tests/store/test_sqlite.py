@@ -9,7 +9,7 @@ import pytest
 import tideproof as tp
 from store.make_schema import check
 from store.stores import check_refold, opened, play, url_of
-from tideproof.store import schema
+from tideproof.store import sqlite_schema
 
 
 def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
@@ -17,7 +17,7 @@ def test_pragmas_are_those_that_survive_a_power_failure(tmp_path):
     read = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "mmap_size",
                                                        "wal_autocheckpoint", "application_id")}  # fmt: skip
     assert read == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0, "wal_autocheckpoint": 1000,
-                    "application_id": schema.APPLICATION}  # fmt: skip
+                    "application_id": sqlite_schema.APPLICATION}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_salt_is_gone_from_the_file_once_it_is_forgotten(tmp_path):
     assert salt.encode() not in (tmp_path / "shop.db").read_bytes()
 
 
-@pytest.mark.parametrize("version", range(1, len(schema.STEPS) + 1))
+@pytest.mark.parametrize("version", range(1, len(sqlite_schema.STEPS) + 1))
 def test_a_stored_file_of_every_schema_opens(tmp_path, version):
     shutil.copy(Path(__file__).parent / f"schema_{version}.db", tmp_path / "shop.db")
     check(url_of(tmp_path))

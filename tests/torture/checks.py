@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from store.stores import check_refold
-from tideproof.live import events as e
-from tideproof.store.recompute import recompute
+from tideproof.experiment.events import event_records as e
+from tideproof.store.ask_verification import recompute
 from torture.clients import Herd, open_run
 from torture.order import faults
 from torture.records import Call

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import tideproof as tp
-from tideproof.live import snapshot
-from tideproof.store import loading
-from tideproof.store.shared import SharedLog
+from tideproof.experiment.snapshots import snapshot
+from tideproof.store import log_state
+from tideproof.store.shared_log import SharedLog
 from torture.records import Call, Records, calls_of, fingerprint
 
 ARMS = ["A", "B", "C", "D", "E"]
@@ -141,7 +141,7 @@ def work(
     url: str, folder: Path, name: str, before: str, threads: int, calls: int, fewest: int, fault: str
 ) -> None:
     """Be a client process; `before` is who was killed, if this one takes over."""
-    loading.FEWEST = fewest
+    log_state.FEWEST = fewest
     snapshot._LONG = min(snapshot._LONG, fewest)
     plant(fault)
     while not (folder / "go").exists():
@@ -195,7 +195,7 @@ class Herd:
         fault: str = "",
     ) -> None:  # fmt: skip
         self._fork = multiprocessing.get_context("forkserver")
-        self._fork.set_forkserver_preload(["torture.clients", "tideproof.store.opening"])
+        self._fork.set_forkserver_preload(["torture.clients", "tideproof.store.stored_experiments"])
         self.url, self.folder, self.options = url, folder, (threads, calls, fewest, fault)
         self.folder.mkdir(exist_ok=True)
         self.lives = [0] * count

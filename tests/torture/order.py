@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tideproof.live import events as e
+from tideproof.experiment.events import event_records as e
 from torture.records import Call, fingerprint
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import tideproof as tp
 from store.stores import url_of
-from tideproof.live import events as e
+from tideproof.experiment.events import event_records as e
 from torture.checks import check
 from torture.clients import Herd
 from torture.order import faults

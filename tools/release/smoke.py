@@ -139,7 +139,7 @@ def store(folder: Path) -> None:
 def serve(folder: Path) -> None:
     """Make the service, and ask it for a page, a style sheet and its health."""
     app = importlib.import_module("tideproof.serve.app")
-    settings = importlib.import_module("tideproof.serve.settings")
+    settings = importlib.import_module("tideproof.serve.service_settings")
     httpx = importlib.import_module("httpx")
     made = app.make(f"sqlite:///{folder}/served.db", settings.Settings(admin_key=ADMIN, log="off"))
 
@@ -166,7 +166,7 @@ def serve(folder: Path) -> None:
 
 def openfeature(folder: Path) -> None:
     """Ask for a flag where nobody answers: the default holds."""
-    ours = importlib.import_module("tideproof.remote.openfeature")
+    ours = importlib.import_module("tideproof.remote.openfeature_provider")
     api = importlib.import_module("openfeature.api")
     api.set_provider(ours.TideproofProvider(f"http://{NOWHERE}", ADMIN))
     assert api.get_client().get_string_value("prices", "A") == "A"

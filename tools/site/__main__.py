@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE))
 import notebooks  # noqa: E402
 import pages  # noqa: E402
 import reference  # noqa: E402
-from tideproof.draw.palette import DARK, LIGHT  # noqa: E402
+from tideproof.draw.colour_palette import DARK, LIGHT  # noqa: E402
 
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what Zensical names for search without a server
 INLINE = re.compile(r"(?<!<pre>)(?<!</span>)(?<!</a>)<code>([^<\n]{1,24})</code>")  # short code in a sentence

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tideproof.draw.picture import Picture
+from tideproof.draw.svg_picture import Picture
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

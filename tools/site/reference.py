@@ -8,14 +8,14 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
-from tideproof.commands.command import Command
-from tideproof.commands.registry import COMMANDS
+from tideproof.commands.command_definition import Command
+from tideproof.commands.command_list import COMMANDS
 
 # The room of the package in which a name lives says on which page it is.
 PARTS = {
-    "logs": ("Logs: fit and friends", ("estimate", "table")),
-    "live": ("Live tests: Experiment", ("live", "store", "remote")),
-    "research": ("Research: simulate, plan, worlds", ("lab", "plans", "worlds")),
+    "logs": ("Logs: fit and friends", ("analysis", "table")),
+    "live": ("Live tests: Experiment", ("experiment", "store", "remote")),
+    "research": ("Research: simulate, plan, worlds", ("lab", "plans", "worlds", "research")),
     "policies": ("Policies: choose, configure, define", ("policies",)),
     "errors": ("Errors", ("errors",)),
 }

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.commands.numbers import number_option
+from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import number_option
 from tideproof.errors import InputError
 from tideproof.progress import is_watched, progress_bar
-from tideproof.store.urls import public
-from tideproof.words import counted, printable
+from tideproof.store.store_urls import public
+from tideproof.text import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from tideproof.estimate import Fit
-    from tideproof.estimate.inside import Inside
-    from tideproof.estimate.scaled import ScaleChoice
-    from tideproof.frames import Missing
-    from tideproof.frames.opened import Opened
-    from tideproof.frames.read import Wish
-    from tideproof.frames.request import Request
-    from tideproof.report.analysis import Analysis
+    from tideproof.analysis import Fit
+    from tideproof.analysis.scale_selection import ScaleChoice
+    from tideproof.analysis.within_label_test import Inside
+    from tideproof.data import Missing
+    from tideproof.data.cell_reader import Wish
+    from tideproof.data.column_spec import Request
+    from tideproof.data.dataset import Dataset
+    from tideproof.report.analysis_report import Analysis
     from tideproof.stats.cells import Cells
-    from tideproof.stats.noise import Variance
+    from tideproof.stats.variance.variance_models import Variance
 
 CODES = {"winner": 0, "open": 3, "not_comparable": 4}
 EXITS = {0: "one arm is best at this level", 3: "several may be", 4: "arms cannot be compared"}
@@ -153,24 +153,24 @@ def analyze_command(
     """
     from rich.console import Console
 
+    from tideproof.analysis import Fit
+    from tideproof.analysis.log_options import noise_of
+    from tideproof.analysis.outlier_exclusion import checked_robust
+    from tideproof.analysis.scale_selection import logs_wanted
+    from tideproof.analysis.segments import check_segments, judge_segments
+    from tideproof.analysis.several_metrics import check_metrics, judged
+    from tideproof.analysis.unlabelled_log import check_hidden, most_rows, unlabelled
     from tideproof.commands.analyze_options import named_arm, read_expected, read_share
-    from tideproof.estimate import Fit
-    from tideproof.estimate.hidden import check_hidden, most_rows, unlabelled
-    from tideproof.estimate.leaving_out import checked_robust
-    from tideproof.estimate.metrics import check_metrics, judged
-    from tideproof.estimate.reading import noise_of
-    from tideproof.estimate.scaled import logs_wanted
-    from tideproof.estimate.segments import check_segments, judge_segments
+    from tideproof.data.cell_reader import CellReading, Wish, read, written
+    from tideproof.data.column_guess import ROLES, guess
+    from tideproof.data.column_spec import Request
+    from tideproof.data.dataset import of_source
+    from tideproof.data.sources.source_dispatch import open_source
     from tideproof.files import check_folder, replace_text
-    from tideproof.frames.guess import ROLES, guess
-    from tideproof.frames.opened import of_source
-    from tideproof.frames.read import Found, Wish, read, written
-    from tideproof.frames.request import Request
-    from tideproof.frames.source import open_source
-    from tideproof.report.analysis import analyse, as_dict
-    from tideproof.report.beside import Beside, beside
+    from tideproof.report.analysis_report import analyse, as_dict
     from tideproof.report.html_report import html_report
-    from tideproof.stats.prior import checked_prior
+    from tideproof.report.side_notes import Beside, beside
+    from tideproof.stats.best.p_best import checked_prior
 
     check_folder(html)
     console, messages = Console(), Console(stderr=True)
@@ -255,7 +255,7 @@ def analyze_command(
             tide, bins = None, None
             if hidden:
                 cells, tide, bins = unlabelled(of_source(source).timed(request, most_rows()), wish.logs)
-                data = Found(cells, {}, None)
+                data = CellReading(cells, {}, None)
             else:
                 data = read(of_source(source), request, wish, report)
             inside = _inside(of_source(source), request, wish, data.cells, time)
@@ -331,9 +331,9 @@ def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager
     return messages.status(doing) if wanted and is_watched() else nullcontext()
 
 
-def _inside(rows: Opened, request: Request, wish: Wish, cells: Cells, time: str | None) -> Inside | None:
+def _inside(rows: Dataset, request: Request, wish: Wish, cells: Cells, time: str | None) -> Inside | None:
     """Test whether the tide moves inside the labels, where that is not asked of many rows for nothing."""
-    from tideproof.estimate.inside import MOST, look_inside
+    from tideproof.analysis.within_label_test import MOST, look_inside
 
     plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
     if not plain or not request.environment or (time is None and cells.n.sum() > MOST):
@@ -345,7 +345,7 @@ def show(console: Console, analysis: Analysis) -> None:
     """Print the verdict, the table of arms, warnings and notes."""
     from rich.text import Text
 
-    from tideproof.report.control import sentence
+    from tideproof.report.control_report import sentence
 
     colour = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}[analysis.standing]
     console.print(Text(printable(f"{analysis.verdict}."), style=colour))
@@ -367,7 +367,7 @@ def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable
     from rich import box
 
     from tideproof.report.arms_table import arm_columns
-    from tideproof.report.screen import tables
+    from tideproof.report.terminal_tables import tables
 
     first, *others = (
         column._replace(cells=[printable(cell) for cell in column.cells[:most]])

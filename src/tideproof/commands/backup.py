@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
-from tideproof.words import counted
+from tideproof.text import counted
 
 
 def backup_command(
@@ -28,8 +28,8 @@ def backup_command(
     tideproof backup sqlite:///shop.db postgresql://user@host/shop
     """
     from tideproof.progress import PATIENCE, progress_bar
-    from tideproof.store.backup import backup
-    from tideproof.store.urls import public
+    from tideproof.store.store_backup import backup
+    from tideproof.store.store_urls import public
 
     with progress_bar("copying", 1.0, after=PATIENCE) as show_progress:
         found = backup(url, target, show_progress)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.commands.numbers import read_budgets, whole_option
+from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import read_budgets, whole_option
 from tideproof.errors import InputError
 from tideproof.files import check_picture
-from tideproof.words import counted
+from tideproof.text import counted
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from tideproof.trust.calibrate import Played
-    from tideproof.trust.part import Asked, Part
+    from tideproof.research.trust.ledger_part import LedgerPart, PartOptions
+    from tideproof.research.trust.log_runs import Played
 
 _LOGS = 2_000
 _OF_LOGS = ("logs", "workers")
@@ -107,15 +107,15 @@ def calibrate_command(
         _refuse_others(part, named, _OF_LOGS)
         _play_logs(_LOGS if logs is None else logs, only, workers, out, progress)
         return
-    from tideproof.trust.part import Asked
-    from tideproof.trust.parts import find_part
+    from tideproof.research.trust.ledger_part import PartOptions
+    from tideproof.research.trust.ledger_parts import find_part
 
     found = find_part(part)
     _refuse_others(part, named, ("runs", *found.options))
     if plot is not None:
         check_picture(plot)
     named.pop("plot", None)
-    _play_part(part, found, Asked(**{"runs": found.runs} | named), only, out, plot, progress)
+    _play_part(part, found, PartOptions(**{"runs": found.runs} | named), only, out, plot, progress)
 
 
 def _caps(text: str) -> tuple[int, ...]:
@@ -136,9 +136,9 @@ def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) 
 def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
     from rich.console import Console
 
-    from tideproof.trust.calibrate import calibrate
-    from tideproof.trust.ledger import broken, verdict, write
-    from tideproof.trust.settings import chosen
+    from tideproof.research.trust.log_runs import calibrate
+    from tideproof.research.trust.log_settings import chosen
+    from tideproof.research.trust.trust_ledger import broken, verdict, write
 
     settings, duels = chosen(only)
     _make(out)
@@ -157,11 +157,17 @@ def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, prog
 
 
 def _play_part(
-    name: str, part: Part, asked: Asked, only: str, out: Path | None, plot: Path | None, progress: bool
+    name: str,
+    part: LedgerPart,
+    asked: PartOptions,
+    only: str,
+    out: Path | None,
+    plot: Path | None,
+    progress: bool,
 ) -> None:
     """Play another part, sum it up, say which promises were broken, and write all rows."""
     from tideproof.checks import whole
-    from tideproof.trust.part import broken
+    from tideproof.research.trust.ledger_part import broken
 
     for option in ("runs", "workers", "worlds", "replications"):
         if getattr(asked, option) is not None:
@@ -185,10 +191,12 @@ def _play_part(
         raise typer.Exit(3)
 
 
-def _rows(part: Part, asked: Asked, only: str, out: Path | None, name: str, progress: bool) -> list[Any]:
+def _rows(
+    part: LedgerPart, asked: PartOptions, only: str, out: Path | None, name: str, progress: bool
+) -> list[Any]:
     """Play, and write what there is from time to time: if a long run ends early that is not lost."""
     from tideproof.progress import progress_bar
-    from tideproof.trust.part import matching, nothing_matches
+    from tideproof.research.trust.ledger_part import matching, nothing_matches
 
     there = part.cells(asked)
     cells = matching(there, only)
@@ -209,8 +217,8 @@ def _rows(part: Part, asked: Asked, only: str, out: Path | None, name: str, prog
 
 def _shown(played: Played, width: int) -> Iterator[RichTable]:
     """Yield the tables for a screen."""
-    from tideproof.report.screen import Column, tables
-    from tideproof.trust.ledger import texts, title
+    from tideproof.report.terminal_tables import Column, tables
+    from tideproof.research.trust.trust_ledger import texts, title
 
     for columns in texts(played):
         first, *others = (Column(name, cells) for name, cells in columns.items())

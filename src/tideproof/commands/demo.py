@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.commands.numbers import number_option
+from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import number_option
 
 
 def demo_command(
@@ -31,8 +31,8 @@ def demo_command(
     from rich.console import Console
 
     from tideproof.checks import finite
-    from tideproof.demo import picture_info, run_demo
-    from tideproof.draw.demo import draw_demo
+    from tideproof.demos.labelled_prices import picture_info, run_demo
+    from tideproof.draw.demo_picture import draw_demo
     from tideproof.files import check_picture
 
     finite("pace", pace, 0.0)
@@ -40,8 +40,8 @@ def demo_command(
     check_picture(picture)
     console = Console()
     if hidden:
-        from tideproof.draw.hidden_demo import draw_hidden_demo
-        from tideproof.hidden_demo import run_hidden_demo
+        from tideproof.demos.unlabelled_prices import run_hidden_demo
+        from tideproof.draw.hidden_demo_picture import draw_hidden_demo
 
         draw_hidden_demo(run_hidden_demo(console), picture)
         console.print(f"Picture: {picture}")

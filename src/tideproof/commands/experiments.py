@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.words import counted, printable
+from tideproof.commands.command_definition import Command
+from tideproof.text import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +28,8 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
     from rich.console import Console
 
     from tideproof.progress import PATIENCE, progress_bar
-    from tideproof.report.experiments import overview
-    from tideproof.store.urls import place_of
+    from tideproof.report.store_listing import overview
+    from tideproof.store.store_urls import place_of
 
     place = place_of(url, read_only=True)
     try:
@@ -56,8 +56,8 @@ COMMAND = Command(
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print the table."""
-    from tideproof.report.screen import PLAIN, Column, tables
-    from tideproof.report.story import age
+    from tideproof.report.event_text import age
+    from tideproof.report.terminal_tables import PLAIN, Column, tables
 
     def numbers(name: str) -> list[str]:
         return ["\N{EN DASH}" if row[name] is None else f"{row[name]:,}" for row in rows]

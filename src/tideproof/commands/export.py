@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
 from tideproof.commands.show import Name
-from tideproof.words import counted
+from tideproof.text import counted
 
 File = Annotated[Path, typer.Argument(metavar="FILE.json", help="As Experiment.save writes it.")]
 
@@ -23,7 +23,7 @@ def export_command(url: Url, name: Name, file: File) -> None:
     tideproof export sqlite:///shop.db prices prices.json
     """
     from tideproof.progress import PATIENCE, progress_bar
-    from tideproof.store.carrying import export
+    from tideproof.store.export_import import export
 
     with progress_bar(f"reading {name}", 1, after=PATIENCE):
         events = export(url, name, file)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import AsJson, Url
-from tideproof.words import counted, printable
+from tideproof.text import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tideproof.store.fsck import Found
+    from tideproof.store.store_check import StoreFindings
 
 
 def fsck_command(
@@ -31,8 +31,8 @@ def fsck_command(
     from rich.console import Console
 
     from tideproof.progress import PATIENCE, progress_bar
-    from tideproof.store.fsck import fsck
-    from tideproof.store.urls import place_of
+    from tideproof.store.store_check import fsck
+    from tideproof.store.store_urls import place_of
     from tideproof.table import plain
 
     place = place_of(url, read_only=True)
@@ -54,11 +54,11 @@ COMMAND = Command(
 )
 
 
-def show(console: Console, found: Found) -> None:
+def show(console: Console, found: StoreFindings) -> None:
     """Print what was checked, and below it what is wrong."""
     from rich.text import Text
 
-    from tideproof.report.screen import PLAIN, Column, tables
+    from tideproof.report.terminal_tables import PLAIN, Column, tables
 
     rows = found.experiments
     if rows:

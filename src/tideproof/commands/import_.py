@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
 from tideproof.commands.export import File
 from tideproof.commands.show import Name
-from tideproof.words import counted
+from tideproof.text import counted
 
 
 def import_command(file: File, url: Url, name: Name) -> None:
@@ -20,7 +20,7 @@ def import_command(file: File, url: Url, name: Name) -> None:
     tideproof import prices.json sqlite:///shop.db prices
     """
     from tideproof.progress import PATIENCE, progress_bar
-    from tideproof.store.carrying import take_in
+    from tideproof.store.export_import import take_in
 
     with progress_bar(f"reading {file}", 1, after=PATIENCE):
         events = take_in(file, url, name)

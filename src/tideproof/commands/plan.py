@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.commands.numbers import number_option, whole_option
+from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import number_option, whole_option
 from tideproof.errors import InputError
 from tideproof.files import check_folder, check_picture
-from tideproof.words import printable
+from tideproof.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from tideproof.plans.found import Plan
-    from tideproof.plans.pilot import Pilot
+    from tideproof.plans.pilot_study import Pilot
+    from tideproof.plans.plan_result import Plan
 
 
 def plan_command(
@@ -69,7 +69,7 @@ def plan_command(
     """
     from rich.console import Console
 
-    from tideproof.plans.plan import plan
+    from tideproof.plans.planner import plan
 
     check_folder(csv)
     if plot is not None:
@@ -118,7 +118,7 @@ def show(console: Console, found: Plan) -> None:
 
 
 def _ways(found: Plan, width: int) -> list[RichTable]:
-    from tideproof.report.screen import Column, tables
+    from tideproof.report.terminal_tables import Column, tables
 
     rows = found.table.to_dicts()
     limits = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
@@ -140,12 +140,12 @@ def _pilot(
     """Read a log as `analyze` does; columns that are not named are guessed, and said."""
     from rich.console import Console
 
-    from tideproof.frames.guess import guess
-    from tideproof.frames.opened import of_source
-    from tideproof.frames.read import Wish, read, written
-    from tideproof.frames.request import Request
-    from tideproof.frames.source import open_source
-    from tideproof.plans.pilot import pilot_of_cells
+    from tideproof.data.cell_reader import Wish, read, written
+    from tideproof.data.column_guess import guess
+    from tideproof.data.column_spec import Request
+    from tideproof.data.dataset import of_source
+    from tideproof.data.sources.source_dispatch import open_source
+    from tideproof.plans.pilot_study import pilot_of_cells
 
     with open_source(place, table) as source:
         taken = [name for text in (environment or "", reward or "") for name in written(text, source.types)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

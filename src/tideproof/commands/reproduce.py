@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.commands.numbers import whole_option
+from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import whole_option
 from tideproof.errors import InputError
 
 FULL, QUICK = 100_000, 2_000
@@ -46,8 +46,8 @@ def reproduce_command(
     from rich.console import Console
 
     from tideproof.lab.executors import dask
-    from tideproof.paper.ledger import summary
-    from tideproof.paper.reproduce import reproduce
+    from tideproof.research.paper.claims_ledger import summary
+    from tideproof.research.paper.reproduction import reproduce
 
     if quick and replications is not None:
         raise InputError("give --quick or --replications, not both")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 
 
 def serve_command(
@@ -27,8 +27,8 @@ def serve_command(
 
     tideproof serve sqlite:///shop.db --port 8080
     """
-    from tideproof.serve.settings import from_environment
-    from tideproof.serve.starting import start
+    from tideproof.serve.server import start
+    from tideproof.serve.service_settings import from_environment
 
     start(url, host, port, from_environment(), typer.echo)
 

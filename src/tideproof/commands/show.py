@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideproof.commands.command import Command
+from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import AsJson, Url
-from tideproof.commands.numbers import whole_option
-from tideproof.words import PERCENT, PLAIN, Figures, counted, printable
+from tideproof.commands.number_options import whole_option
+from tideproof.text import PERCENT, PLAIN, Figures, counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,9 +40,9 @@ def show_command(
 
     from tideproof.checks import whole
     from tideproof.progress import PATIENCE, progress_bar
-    from tideproof.report.experiments import page
-    from tideproof.store.seen import known, seen
-    from tideproof.store.urls import place_of
+    from tideproof.report.store_listing import page
+    from tideproof.store.read_only_view import known, seen
+    from tideproof.store.store_urls import place_of
 
     wanted = whole("--events", events, 0)
     place = place_of(url, read_only=True)
@@ -89,11 +89,11 @@ def show(console: Console, found: dict[str, Any]) -> None:
 
 
 def _print(console: Console, columns: Sequence[Any]) -> None:
-    from tideproof.report import screen
+    from tideproof.report import terminal_tables
 
     first, *others = columns
     console.print()
-    for table in screen.tables(first, others, console.width, space=2, **screen.PLAIN):
+    for table in terminal_tables.tables(first, others, console.width, space=2, **terminal_tables.PLAIN):
         console.print(table)
 
 
@@ -102,8 +102,8 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from tideproof.report.screen import PLAIN
-    from tideproof.report.story import time_of
+    from tideproof.report.event_text import time_of
+    from tideproof.report.terminal_tables import PLAIN
 
     table = RichTable(**PLAIN)
     table.add_column("event", justify="right", no_wrap=True)
@@ -117,7 +117,7 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
 
 
 def _arm_columns(rows: list[dict[str, Any]], means: Figures) -> list[Any]:
-    from tideproof.report.screen import Column
+    from tideproof.report.terminal_tables import Column
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
         return Column(header, [write(row) for row in rows], left)
@@ -137,8 +137,8 @@ def _arm_columns(rows: list[dict[str, Any]], means: Figures) -> list[Any]:
 
 
 def _out_columns(out: list[dict[str, Any]]) -> list[Any]:
-    from tideproof.report.screen import Column
-    from tideproof.report.story import age
+    from tideproof.report.event_text import age
+    from tideproof.report.terminal_tables import Column
 
     return [
         Column("pull out", [pull["id"] for pull in out], left=True),

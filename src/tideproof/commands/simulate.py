@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tideproof.commands.command import Command
-from tideproof.commands.numbers import number_option, read_budgets, whole_option
+from tideproof.commands.command_definition import Command
+from tideproof.commands.number_options import number_option, read_budgets, whole_option
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_folder, check_picture
-from tideproof.words import counted, decimals
+from tideproof.text import counted, decimals
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -92,9 +92,9 @@ def simulate_command(
 
     from rich.console import Console
 
-    from tideproof.commands.suite import run_suite
+    from tideproof.commands.simulate_suite import run_suite
     from tideproof.lab.executors import dask
-    from tideproof.lab.simulate import simulate
+    from tideproof.lab.simulation import simulate
     from tideproof.worlds import mdm, slippage
 
     names = [name.strip() for listed in policies for name in listed.split(",")]
@@ -177,7 +177,7 @@ def _check_alone(context: typer.Context, given: list[str]) -> None:
 
 def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
     """Yield tables of how often each policy is wrong, each of as many budgets as the screen has room for."""
-    from tideproof.report.screen import Column, tables
+    from tideproof.report.terminal_tables import Column, tables
 
     cells = []
     for label in study.policies:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tideproof.draw.svg import WIDTH, Limits, line, short, text
-from tideproof.words import PLAIN, Figures
+from tideproof.draw.svg_elements import WIDTH, Limits, line, short, text
+from tideproof.text import PLAIN, Figures
 
 Place = Callable[[float], float]
 

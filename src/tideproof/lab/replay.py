@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tideproof.checks import whole
-from tideproof.core.arrays import Floats, Ints
-from tideproof.kernels.replicate import SAMPLES, UNIDENTIFIED
-from tideproof.lab.engines.cpu import empty_trace, run_loop
-from tideproof.policies.registry import Chosen, as_policy
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.kernels.simulate.replication_loop import SAMPLES, UNIDENTIFIED
+from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
+from tideproof.policies.policy_registry import Chosen, as_policy
 from tideproof.table import Table, as_html
 from tideproof.worlds import World, as_world
 

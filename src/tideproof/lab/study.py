@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.checks import whole
-from tideproof.core.arrays import Floats, Ints
+from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError, UnknownName
 from tideproof.files import read_text, replace_text
-from tideproof.lab.intervals import Interval, Ratio, binomial, paired, paired_ratio, quantile
-from tideproof.lab.tally import Tally
+from tideproof.lab.replication_sums import ReplicationSums
+from tideproof.lab.share_intervals import Interval, PairedRatio, binomial, paired, paired_ratio, quantile
 from tideproof.table import Table, as_html
-from tideproof.words import listed
+from tideproof.text import listed
 from tideproof.worlds import World
 
 if TYPE_CHECKING:
-    from tideproof.draw.curves import Measure
-    from tideproof.draw.figure import Figure
+    from tideproof.draw.matplotlib_figure import Figure
+    from tideproof.draw.policy_curves import Measure
 
 FORMAT = 4
 _RENAMED = {"apart": "cost_gap_squares"}  # parts of the tally in format 1
@@ -40,7 +40,7 @@ class Recipe(NamedTuple):
     label: str
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """A paired difference of two policies, one value for each budget."""
 
     estimate: Floats
@@ -72,7 +72,7 @@ class Study:
     budgets: tuple[int, ...]
     replications: int
     seed: int
-    tally: Tally
+    tally: ReplicationSums
     interrupted: bool = False
     made: Mapping[str, Any] = field(default_factory=dict)
     keep: tuple[int, ...] = ()
@@ -158,7 +158,7 @@ class Study:
 
     def difference(
         self, a: str, b: str, of: Literal["pics", "eoc"] = "pics", level: float = 0.95
-    ) -> Difference:
+    ) -> PairedDifference:
         """Return `a` minus `b`, paired: both met the same worlds, which makes the interval tight.
 
         The interval is Tango's score interval for `pics`, the normal one for `eoc`.
@@ -170,13 +170,13 @@ class Study:
             both = self._both(a, b)
             only_a, only_b = self.errors(a) - both, self.errors(b) - both
             stderr = _stderr((only_a + only_b) / n - estimate**2, n)
-            return Difference(estimate, stderr, *paired(only_a, only_b, n, level))
+            return PairedDifference(estimate, stderr, *paired(only_a, only_b, n, level))
         squares = self._pair(self.tally.cost_gap_squares, i, j, same=np.zeros(len(self.budgets)))
         stderr = _stderr(squares / n - estimate**2, n)
         reach = quantile(level) * stderr
-        return Difference(estimate, stderr, estimate - reach, estimate + reach)
+        return PairedDifference(estimate, stderr, estimate - reach, estimate + reach)
 
-    def ratio(self, a: str, b: str, level: float = 0.95) -> Ratio:
+    def ratio(self, a: str, b: str, level: float = 0.95) -> PairedRatio:
         """Return PICS of `a` relative to `b`, paired, with half an error added to both.
 
         The interval is that of the delta method for its logarithm: rely on it from some hundred errors
@@ -219,8 +219,8 @@ class Study:
         The suffix of the path decides the format: png, svg, pdf. On a log scale a value of zero is
         drawn hollow at the lower edge.
         """
-        from tideproof.draw.curves import draw_study
-        from tideproof.lab.curves import curves
+        from tideproof.draw.policy_curves import draw_study
+        from tideproof.lab.budget_curves import curves
 
         _check(of, "pics", "eoc", "samples")
         return draw_study(curves(self, of, level), of, self.replications, log, path)
@@ -270,7 +270,7 @@ class Study:
         recipes = tuple(Recipe(**recipe) for recipe in plain["policies"])
         budgets = tuple(whole("a budget", budget, 1) for budget in plain["budgets"])
         replications = whole("replications", plain["replications"], 1)
-        shapes = Tally.shapes(len(recipes), len(budgets), world.arms)
+        shapes = ReplicationSums.shapes(len(recipes), len(budgets), world.arms)
         tally: dict[str, Any] = {"stops": np.zeros(shapes["stops"], np.int64)}  # there since format 4
         for written, sums in plain["tally"].items():
             name = _RENAMED.get(written, written)
@@ -292,7 +292,7 @@ class Study:
             budgets=budgets,
             replications=replications,
             seed=plain["seed"],
-            tally=Tally(**tally, selected=selected),
+            tally=ReplicationSums(**tally, selected=selected),
             interrupted=plain["interrupted"],
             made=plain["made"],
             keep=keep,

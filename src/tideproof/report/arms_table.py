@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tideproof.estimate.shown import of_changes, of_means
-from tideproof.report.analysis import Analysis
-from tideproof.report.control import shown
-from tideproof.report.screen import Column
-from tideproof.words import named, probability
+from tideproof.analysis.number_formats import of_changes, of_means
+from tideproof.report.analysis_report import Analysis
+from tideproof.report.control_report import shown
+from tideproof.report.terminal_tables import Column
+from tideproof.text import named, probability
 
 MISSING = "\N{EN DASH}"
 

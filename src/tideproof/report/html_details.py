@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import html
 
-from tideproof.estimate import Fit
-from tideproof.estimate.interacting import Interacting
-from tideproof.estimate.shown import of_changes, of_gaps, of_means
-from tideproof.report.analysis import Analysis
+from tideproof.analysis import Fit
+from tideproof.analysis.interaction_summary import Interacting
+from tideproof.analysis.number_formats import of_changes, of_gaps, of_means
+from tideproof.report.analysis_report import Analysis
 from tideproof.report.html_tables import Heading, Headings, as_columns, html_table
-from tideproof.report.screen import Column
-from tideproof.stats.influence import can_leave_out
+from tideproof.report.terminal_tables import Column
+from tideproof.stats.solve.environment_influence import can_leave_out
 from tideproof.table import Table
-from tideproof.words import PERCENT, PLAIN
+from tideproof.text import PERCENT, PLAIN
 
 ENVIRONMENTS = 500  # rows of a table of environments
 

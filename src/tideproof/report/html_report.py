@@ -8,20 +8,16 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from tideproof._version import __version__
-from tideproof.draw.arms import draw_arms
-from tideproof.draw.gaps import draw_gaps
-from tideproof.draw.meetings import draw_meetings
-from tideproof.draw.palette import css
-from tideproof.draw.picture import rules
-from tideproof.draw.tide import draw_tide
-from tideproof.estimate import Fit
-from tideproof.report.analysis import Analysis
+from tideproof.analysis import Fit
+from tideproof.draw.arm_graph import draw_meetings
+from tideproof.draw.arm_intervals import draw_arms
+from tideproof.draw.colour_palette import css
+from tideproof.draw.environment_gaps import draw_gaps
+from tideproof.draw.shift_chart import draw_tide
+from tideproof.draw.svg_picture import rules
+from tideproof.report.analysis_report import Analysis
 from tideproof.report.arms_table import arm_columns
-from tideproof.report.control import sentence
-from tideproof.report.day_to_day import draw_leads, leads_words
-from tideproof.report.html_details import details
-from tideproof.report.html_tables import SCRIPT, html_table
-from tideproof.report.pictures import (
+from tideproof.report.chart_data import (
     MOST,
     arms_info,
     followed_info,
@@ -32,6 +28,10 @@ from tideproof.report.pictures import (
     shifts_axis,
     tide_info,
 )
+from tideproof.report.control_report import sentence
+from tideproof.report.html_details import details
+from tideproof.report.html_tables import SCRIPT, html_table
+from tideproof.report.interaction_report import draw_leads, leads_words
 
 
 class Card(NamedTuple):

@@ -9,9 +9,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from tideproof.report.arms_table import MISSING
-from tideproof.report.screen import Column
+from tideproof.report.terminal_tables import Column
 from tideproof.table import Table
-from tideproof.words import Figures
+from tideproof.text import Figures
 
 
 class Heading(NamedTuple):

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tideproof.draw.arms import ArmInfo, draw_arms
-from tideproof.draw.lead import draw_lead
-from tideproof.draw.picture import Picture
-from tideproof.draw.shares import draw_shares
+from tideproof.analysis import Fit
+from tideproof.draw.arm_intervals import ArmInfo, draw_arms
+from tideproof.draw.lead_over_time import draw_lead
 from tideproof.draw.svg_axes import Axis
-from tideproof.estimate import Fit
-from tideproof.report.analysis import Analysis, analyse
+from tideproof.draw.svg_picture import Picture
+from tideproof.draw.traffic_shares import draw_shares
+from tideproof.report.analysis_report import Analysis, analyse
 from tideproof.report.html_report import Card, cards
-from tideproof.report.over_time import lead_axis, lead_info, shares_info
-from tideproof.stats.allowance import reach
+from tideproof.report.lead_history import lead_axis, lead_info, shares_info
+from tideproof.stats.best.adaptive_allowance import reach
 
 if TYPE_CHECKING:
-    from tideproof.live.tide_fit import TideFit
+    from tideproof.experiment.state.hidden_tide_fit import TideFit
 
 
 def fit_picture(fit: Fit) -> Picture:

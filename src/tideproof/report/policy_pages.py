@@ -9,9 +9,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from tideproof.policies import reduce
-from tideproof.policies.definition import Policy
-from tideproof.policies.registry import policy, policy_names
+from tideproof.policies import reduce_to_mab
+from tideproof.policies.policy_definition import Policy
+from tideproof.policies.policy_registry import policy, policy_names
 from tideproof.table import Table
 
 
@@ -71,7 +71,7 @@ def _smallest(p: Policy) -> int:
 def policy_pages() -> dict[str, str]:
     """Return file name and text of every page."""
     made = {f"{p.name}.md": policy_page(p) for p in policies()}
-    made["reduce.md"] = f"# `reduce:`\n\n{(reduce.__doc__ or '').strip()}\n"
+    made["reduce.md"] = f"# `reduce:`\n\n{(reduce_to_mab.__doc__ or '').strip()}\n"
     links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in policies()]
     links.append("* [`reduce:`](reduce.md): a prefix; any of them on rewards with the shifts taken out.")
     made["README.md"] = "# Policies\n\nMade by `make docs` from the docstrings.\n\n" + "\n".join(links) + "\n"

@@ -11,35 +11,38 @@ from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 
 from tideproof._version import __version__
-from tideproof.serve import problems
-from tideproof.serve.access import needs, routes_and_rights
-from tideproof.serve.edge import Edge
-from tideproof.serve.pages import shown
-from tideproof.serve.rights import ROLES, Right
-from tideproof.serve.routes import (
-    experiments,
-    forms,
-    health,
-    ofrep,
-    pages,
-    people,
-    pulls,
-    reading,
-    webhooks,
+from tideproof.serve import problem_details
+from tideproof.serve.api import (
+    experiment_routes,
+    form_routes,
+    health_routes,
+    login_routes,
+    ofrep_routes,
+    page_routes,
+    pull_routes,
+    read_routes,
+    webhook_routes,
 )
+from tideproof.serve.auth.access_control import needs, routes_and_rights
+from tideproof.serve.auth.roles import ROLES, Right
+from tideproof.serve.middleware import Edge
+from tideproof.serve.pages import page_rendering
 from tideproof.serve.service import Service
-from tideproof.serve.settings import Settings
+from tideproof.serve.service_settings import Settings
 
 ROUTERS: tuple[APIRouter, ...] = (
-    experiments.router,
-    pulls.router,
-    reading.router,
-    ofrep.router,
-    people.router,
-    webhooks.router,
-    health.router,
+    experiment_routes.router,
+    pull_routes.router,
+    read_routes.router,
+    ofrep_routes.router,
+    login_routes.router,
+    webhook_routes.router,
+    health_routes.router,
 )
-PAGES: tuple[APIRouter, ...] = (pages.router, forms.router)  # for people; no part of the description
+PAGES: tuple[APIRouter, ...] = (
+    page_routes.router,
+    form_routes.router,
+)  # for people; no part of the description
 HEADERS = ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID")
 
 
@@ -76,8 +79,8 @@ def make(store: str, settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = service
-    problems.install(app)
-    shown.install(app)
+    problem_details.install(app)
+    page_rendering.install(app)
     for router in (*ROUTERS, *PAGES):
         app.router.routes.extend(
             router.routes
@@ -109,7 +112,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schemas = found["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
-        schemas["Problem"] = problems.ProblemDetails.model_json_schema()
+        schemas["Problem"] = problem_details.ProblemDetails.model_json_schema()
         found["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         rights = {(path, method.lower()): right for method, path, right in routes_and_rights(app)}
         for path, methods in found["paths"].items():

@@ -9,17 +9,17 @@ import anyio
 import anyio.to_thread
 from fastapi import Request
 
-from tideproof.serve.feed import Feed
-from tideproof.serve.flags import Flags
-from tideproof.serve.keys import Keys
-from tideproof.serve.limits import Buckets
-from tideproof.serve.metrics import Metrics
-from tideproof.serve.opened import Opened
-from tideproof.serve.pages.view import Views
-from tideproof.serve.problems import Problem
-from tideproof.serve.sending import Sender
-from tideproof.serve.settings import Settings
-from tideproof.serve.webhooks import Webhooks
+from tideproof.serve.auth.api_keys import Keys
+from tideproof.serve.experiment_cache import ExperimentCache
+from tideproof.serve.feature_flags import Flags
+from tideproof.serve.notifier import Feed
+from tideproof.serve.pages.experiment_view import Views
+from tideproof.serve.problem_details import Problem
+from tideproof.serve.prometheus_metrics import ServiceMetrics
+from tideproof.serve.rate_limit import Buckets
+from tideproof.serve.service_settings import Settings
+from tideproof.serve.webhooks.webhook_sender import Sender
+from tideproof.serve.webhooks.webhook_store import Webhooks
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Service:
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.settings = settings
-        self.experiments = Opened(url, settings.opened)
+        self.experiments = ExperimentCache(url, settings.opened)
         self.flags = Flags(self.experiments, settings)
         self.keys = Keys(self.experiments.place, settings.admin_key, self.experiments.reading)
         self.webhooks = Webhooks(self.experiments.place, self.experiments.reading, settings.targets == "any")
@@ -52,7 +52,7 @@ class Service:
         self.failures = Buckets(settings.failures / 60.0, settings.failures)
         self.feed = Feed(settings.streams)
         self.visitors = Feed(settings.visitors)
-        self.metrics = Metrics(lambda: len(self.experiments))
+        self.metrics = ServiceMetrics(lambda: len(self.experiments))
         self.views = Views()
         self.stopping = False
         self._limiter: anyio.CapacityLimiter | None = None

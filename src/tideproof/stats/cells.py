@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.core.arrays import Floats, Ints
+from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 
 _ROUNDING = 1e-11  # of a reward of size 1, on average over its cell

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.arrays import Memory, Scratch
+from tideproof.core.array_layout import Memory, Scratch
 from tideproof.errors import KernelError
-from tideproof.kernels.random import SELECT, Draw
-from tideproof.kernels.replicate import SAMPLES, Trace
-from tideproof.lab.engines.cpu import compiled_loop, empty_trace, run_loop
-from tideproof.live.experiment import Experiment
-from tideproof.policies.registry import Chosen, as_policy
-from tideproof.policies.spec import PolicySpec
-from tideproof.testing.watched import watched_loop
+from tideproof.experiment.experiment import Experiment
+from tideproof.kernels.simulate.replication_loop import SAMPLES, Trace
+from tideproof.kernels.simulate.threefry import SELECT, Draw
+from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
+from tideproof.policies.policy_registry import Chosen, as_policy
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.testing.watched_program import watched_loop
 from tideproof.worlds import Uniform, World
 
 Check = Callable[[], None]

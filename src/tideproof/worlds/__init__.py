@@ -7,20 +7,20 @@ descriptions are frozen, check themselves when they are made and can be written 
 
 from typing import TYPE_CHECKING
 
-from tideproof.worlds.part import Part
-from tideproof.worlds.scenarios import SCENARIOS as SCENARIOS
-from tideproof.worlds.scenarios import mdm as mdm
-from tideproof.worlds.scenarios import slippage as slippage
+from tideproof.worlds.paper_scenarios import SCENARIOS as SCENARIOS
+from tideproof.worlds.paper_scenarios import mdm as mdm
+from tideproof.worlds.paper_scenarios import slippage as slippage
 from tideproof.worlds.world import World as World
 from tideproof.worlds.world import as_world as as_world
+from tideproof.worlds.world_part import WorldPart
 
 if TYPE_CHECKING:
-    from tideproof.worlds.drifts import *  # noqa: F403
-    from tideproof.worlds.lengths import *  # noqa: F403
-    from tideproof.worlds.noise import *  # noqa: F403
-    from tideproof.worlds.outliers import *  # noqa: F403
-    from tideproof.worlds.rewards import *  # noqa: F403
-    from tideproof.worlds.shifts import *  # noqa: F403
+    from tideproof.worlds.environment_lengths import *  # noqa: F403
+    from tideproof.worlds.noise_laws import *  # noqa: F403
+    from tideproof.worlds.reward_laws import *  # noqa: F403
+    from tideproof.worlds.shift_processes import *  # noqa: F403
+    from tideproof.worlds.tide_drifts import *  # noqa: F403
+    from tideproof.worlds.wrong_cells import *  # noqa: F403
 else:
-    globals().update(Part.kinds())
-    __all__ = sorted([*Part.kinds(), "World", "mdm", "slippage"])
+    globals().update(WorldPart.kinds())
+    __all__ = sorted([*WorldPart.kinds(), "World", "mdm", "slippage"])

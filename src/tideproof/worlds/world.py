@@ -10,18 +10,18 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from tideproof.checks import finite, whole
-from tideproof.core.arrays import Floats
+from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
-from tideproof.kernels import world as kernel
-from tideproof.kernels.world import Numbers
-from tideproof.words import listed
-from tideproof.worlds.drifts import Drift
-from tideproof.worlds.lengths import Length
-from tideproof.worlds.noise import Noise
-from tideproof.worlds.outliers import Outlier
-from tideproof.worlds.part import Part, as_tuple, set_fields
-from tideproof.worlds.rewards import PLAIN, Kind, Money, Rewards
-from tideproof.worlds.shifts import Shift, Uniform
+from tideproof.kernels.simulate import world_draws as kernel
+from tideproof.kernels.simulate.world_draws import WorldParameters
+from tideproof.text import listed
+from tideproof.worlds.environment_lengths import Length
+from tideproof.worlds.noise_laws import Noise
+from tideproof.worlds.reward_laws import PLAIN, Kind, Money, Rewards
+from tideproof.worlds.shift_processes import Shift, Uniform
+from tideproof.worlds.tide_drifts import Drift
+from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
+from tideproof.worlds.wrong_cells import Outlier
 
 Lasting = tuple[int, int] | Length | None
 
@@ -163,9 +163,9 @@ class World:
         """The best arm; several if they tie."""
         return tuple(np.flatnonzero(self.gaps == 0.0).tolist())
 
-    def numbers(self) -> Numbers:
+    def numbers(self) -> WorldParameters:
         """Return the world as the kernels read it."""
-        blank = Numbers(
+        blank = WorldParameters(
             means=np.array(self.means),
             sigmas=np.full(self.arms, self.sigma),
             freedom=0.0,
@@ -273,14 +273,14 @@ def _lengths(given: Any) -> Lasting:
     return shortest, whole(f"the longest length (the shortest is {shortest})", given[1], shortest)
 
 
-def _either(part: type[Part], before: str | None = None, after: str | None = None) -> str:
+def _either(part: type[WorldPart], before: str | None = None, after: str | None = None) -> str:
     """Name all kinds of a part, and what is allowed besides."""
     names = [before, *(f"{kind}(...)" for kind in part.kinds()), after]
     return listed([name for name in names if name is not None], "or", most=len(names))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Part):
+    if isinstance(value, WorldPart):
         return {"kind": type(value).__name__} | {name: _plain(each) for name, each in vars(value).items()}
     return list(value) if isinstance(value, tuple) else value
 
@@ -288,7 +288,7 @@ def _plain(value: Any) -> Any:
 def _part(plain: Any) -> Any:
     if not isinstance(plain, Mapping):
         return plain
-    rest, known = dict(plain), Part.kinds()
+    rest, known = dict(plain), WorldPart.kinds()
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
         raise UnknownName.among("part of a world", kind, known)

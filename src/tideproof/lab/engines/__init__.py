@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
-from tideproof.lab.engines.cpu import CHUNK, run_chunk
+from tideproof.lab.engines.cpu_engine import CHUNK, run_chunk
 from tideproof.lab.executors import threads
-from tideproof.lab.plan import Plan
-from tideproof.lab.tally import Tally
+from tideproof.lab.replication_sums import ReplicationSums
+from tideproof.lab.simulation_plan import SimulationPlan
 
 ENGINES = ("auto", "cpu", "cuda")
 
@@ -29,10 +29,10 @@ class Engine(NamedTuple):
     """
 
     name: str
-    run_chunk: Callable[[Plan, int, int], Tally]
-    chunk_size: Callable[[Plan], int]
+    run_chunk: Callable[[SimulationPlan, int, int], ReplicationSums]
+    chunk_size: Callable[[SimulationPlan], int]
     workers: Callable[[], Executor]
-    prepare: Callable[[Iterable[Plan]], None]
+    prepare: Callable[[Iterable[SimulationPlan]], None]
 
 
 CPU = Engine("cpu", run_chunk, lambda plan: CHUNK, threads, lambda plans: None)
@@ -48,11 +48,11 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
         return CPU
     if find_spec("numba") is None:
         raise MissingExtra.of("numba", "gpu", "simulation on a GPU")
-    from tideproof.core.cuda import why_no_gpu
+    from tideproof.core.cuda_target import why_no_gpu
 
     reason = why_no_gpu()
     if reason is None:
-        from tideproof.lab.engines import cuda as gpu
+        from tideproof.lab.engines import cuda_engine as gpu
 
         return Engine("cuda", gpu.run_chunk, gpu.chunk_size, _one_at_a_time, gpu.prepare)
     if name == "auto":

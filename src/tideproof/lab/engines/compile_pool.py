@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from tideproof.errors import InputError
 from tideproof.lab.executors import side_by_side
-from tideproof.lab.plan import Plan
+from tideproof.lab.simulation_plan import SimulationPlan
 
 _COMMAND = (sys.executable, "-m", "tideproof.lab.engines.compile_pool")
 
@@ -37,7 +37,7 @@ class _Task(NamedTuple):
     over: Event
 
 
-def compile_ahead(missing: Mapping[Any, Plan]) -> None:
+def compile_ahead(missing: Mapping[Any, SimulationPlan]) -> None:
     """Begin to compile programs, in this order, by a plan that needs each.
 
     What fails fails again, or not, when the program is needed.
@@ -101,7 +101,7 @@ def _stop() -> None:
 
 
 def _main() -> None:
-    from tideproof.lab.engines.cuda import run_chunk
+    from tideproof.lab.engines.cuda_engine import run_chunk
 
     warnings.simplefilter("ignore")
     run_chunk(pickle.load(sys.stdin.buffer), 0, 1)

@@ -1,0 +1,498 @@
+"""Fit: which arm is best once the shifts are estimated away, and how sure that is.
+
+Names over numbers: estimates and variances come from `stats`, who wins from `decision`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof import checks
+from tideproof.analysis.arm_contrast import Contrast, contrast, known
+from tideproof.analysis.connected_groups import against_best, candidates, chances, ever_apart
+from tideproof.analysis.decision import NOT_COMPARABLE, Decision, decide
+from tideproof.analysis.fit_json import in_plain
+from tideproof.analysis.interaction_summary import Interacting, interacting
+from tideproof.analysis.outlier_exclusion import Robust, checked_robust, left_out
+from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted, scale_for, variance_for
+from tideproof.analysis.scales import OnScale, on_scale
+from tideproof.analysis.time_bins import TimeBins
+from tideproof.analysis.unlabelled_log import TideEstimate
+from tideproof.analysis.verdict_text import strangers, summary, verdict
+from tideproof.analysis.within_label_test import Inside
+from tideproof.checks import Direction
+from tideproof.core.array_layout import Floats
+from tideproof.data import cells_from_arrays
+from tideproof.draw.svg_picture import Picture, saved
+from tideproof.errors import InputError, NotComparable, UnknownName
+from tideproof.stats.best.anytime_bounds import AnyTime, usual_variance
+from tideproof.stats.best.p_best import Prior, checked_prior
+from tideproof.stats.best.student_inference import limits
+from tideproof.stats.cells import Cells, members
+from tideproof.stats.diagnostics.additivity_test import Additivity
+from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
+from tideproof.stats.scales.scale_choice import Choice, Compared
+from tideproof.stats.scales.scale_union import AnyScale
+from tideproof.stats.solve.environment_influence import influence
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.solve.naive_means import period_mean, raw_mean
+from tideproof.stats.variance.cell_variances import is_exact
+from tideproof.stats.variance.equal_variance_test import Spread
+from tideproof.stats.variance.variance_models import Estimate, Variance, sigma2
+from tideproof.table import Table, as_html
+
+
+class Fit:
+    """Arms and shifts estimated from cells; nothing is ever compared that the data do not connect.
+
+    Parameters
+    ----------
+    cells
+        What was observed, from `tideproof.data`.
+    direction
+        Whether a high reward is good ("maximize") or bad ("minimize").
+    adaptive
+        Whether an adaptive policy chose the pulls: limits of contrasts allow for it, nothing else does; and
+        noise by arm takes arms with too few rewards to tell together.
+    level
+        Coverage of the intervals.
+    variance
+        What is known of the noise, as in `fit`.
+    scale
+        In what arms are compared, as in `fit`; or the choice of another fit, which is made no more.
+    prior
+        What `p_best` takes for granted of the arms, as in `fit`.
+    anytime
+        Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
+    tide
+        What is known of a tide that was followed by time; None where environments have labels.
+    bins
+        The bins of time that rows without labels were put into; None where there are labels, or a tide.
+    robust
+        Whether cells that are simply wrong are left out, as in `fit`.
+
+    Attributes
+    ----------
+    left_out : the cells that `robust` left out; None if it was not asked for.
+    tide, bins : the same, see `TideEstimate` and `TimeBins`.
+    inside : whether the tide moves inside the labels, where time told; None where that was not asked.
+    scale : "difference", "ratio", "odds" or "log".
+    lifts : whether arms are compared by lifts, 0.12 for 12 %, as on all scales but that of differences.
+    choice : why it is that, with the tests that decided.
+    freedom : degrees of freedom of the noise, N - K - J + groups; with 0, whatever needs the size of
+        the noise is None.
+    sigma : standard deviation of the noise.
+    groups : lists of arms; only inside a list can arms be compared.
+    uninformative : number of environments with a single arm. They are legal and say nothing.
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        *,
+        direction: Direction = "maximize",
+        adaptive: bool = False,
+        level: float = 0.95,
+        variance: Variance = "auto",
+        scale: ScaleChoice | Choice = "auto",
+        prior: Prior = "exchangeable",
+        anytime: bool = False,
+        tide: TideEstimate | None = None,
+        bins: TimeBins | None = None,
+        inside: Inside | None = None,
+        robust: Robust | None = None,
+    ) -> None:
+        self.tide, self.bins, self.inside = tide, bins, inside
+        self.left_out = left_out(cells, checked_robust(robust), scale, tide is not None)
+        cells = cells if self.left_out is None else self.left_out.cells
+        self.anytime = anytime
+        self.cells = cells
+        self.direction = checks.direction(direction)
+        self.adaptive = adaptive
+        self.level = checks.level(level)
+        self.prior = checked_prior(prior)
+        self._sign = 1.0 if direction == "maximize" else -1.0
+        self._on: OnScale
+        if tide is None:
+            self.variance = variance_for(cells, variance)
+            self._solution = solve(cells)
+            self.choice = scale_for(cells, scale, self.variance)
+            self.freedom, self._sigma = self._solution.freedom, math.sqrt(sigma2(self._solution))
+            self._on = on_scale(self.choice.name, cells, self._solution, self.variance, adaptive)
+        else:
+            self.variance, self.choice = "common", tide.choice
+            self.freedom, self._sigma = tide.freedom, tide.sigma
+            self._on = tide.on
+        self.scale: Compared = self.choice.name
+        self._estimate, self.lifts = self._on.found, self._on.lifts
+        mixed = self._estimate.mixed
+        if mixed is not None and anytime:
+            raise InputError(f"anytime=True is not known to hold with variance={variance!r}; use 'auto'")
+        self.sigma = known(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
+        self._groups = [group for _, group in members(self._estimate.component)]
+        self.groups = [[cells.arms[i] for i in group] for group in self._groups]
+        alone = int(np.count_nonzero(cells.arms_seen == 1))
+        self._contrasts: dict[tuple[int, int, float | None, bool], Contrast] = {}
+        labelled = cells.factors is None and tide is None  # pairs of two factors share both
+        self.uninformative = alone if labelled else 0
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arm: Iterable[Any],
+        environment: Iterable[Any],
+        reward: Iterable[Any],
+        *,
+        direction: Direction = "maximize",
+        adaptive: bool = False,
+        level: float = 0.95,
+        variance: Variance = "auto",
+        scale: ScaleChoice = "auto",
+        prior: Prior = "exchangeable",
+        anytime: bool = False,
+        robust: Robust | None = None,
+    ) -> Fit:
+        """Fit three sequences of equal length, one entry an observation."""
+        found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
+        return cls(
+            found,
+            direction=direction,
+            adaptive=adaptive,
+            level=level,
+            variance=variance,
+            scale=scale,
+            prior=prior,
+            anytime=anytime,
+            robust=robust,
+        )
+
+    @property
+    def best(self) -> Any:
+        """The arm with the best adjusted mean.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        self._check_comparable()
+        return self.ranking[0][0]
+
+    @cached_property
+    def ranking(self) -> list[list[Any]]:
+        """The arms of each group, the best first."""
+        value = -self._sign * self._estimate.mu
+        ranked = (group[np.argsort(value[group], kind="stable")] for group in self._groups)
+        return [[self.cells.arms[i] for i in group] for group in ranked]
+
+    @property
+    def bridge(self) -> list[Any]:
+        """Arms which, run together in one environment, would make all comparable; empty if they are."""
+        return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
+        if self.variance == "auto" and self.cells.binary:  # their means say how much they vary
+            return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
+        largest = float(np.abs(self.cells.mean).max())
+        return bool(self.freedom) and is_exact(self._sigma, largest)
+
+    @property
+    def p_best(self) -> dict[Any, float | None]:
+        """The probability of each arm of being the best of its group.
+
+        Under the posterior of the contrasts with the `prior`, integrated numerically with the standard
+        error `p_best_error`. None for an arm that met no other, and without a degree of freedom.
+        """
+        return {row["arm"]: row["p_best"] for row in self.arms}
+
+    @property
+    def p_best_error(self) -> float | None:
+        """The standard error of the integration behind `p_best`, the largest over arms."""
+        return known(self._chances[1])
+
+    @cached_property
+    def _chances(self) -> tuple[Floats, float]:
+        return chances(self._estimate, self._groups, self._sign, self.prior)
+
+    @cached_property
+    def arms(self) -> Table:
+        """One row an arm.
+
+        Columns: arm, n, raw_mean (of its rewards as they are), mean (adjusted: had it run in every
+        environment in proportion to traffic), se, low, high, p_best.
+        """
+        c, read = self.cells, self._estimate.readout
+        return Table(
+            {
+                "arm": c.arms,
+                "n": c.counts.astype(np.int64),
+                "raw_mean": raw_mean(c),
+                "mean": read.mean,
+                **self._on.means(self.level),
+                "p_best": self._chances[0],
+            }
+        )
+
+    @cached_property
+    def averages(self) -> Table:
+        """What averages that do not know of shifts say, and by how much shifts move them.
+
+        Columns: arm; mean (adjusted); raw_mean and raw_bias, which is the average shift that the arm
+        met; period_mean (the mean over environments in proportion to their traffic, where the arm was
+        seen: what experiment platforms report) and period_bias. A bias is that mean minus the adjusted
+        one.
+        """
+        c, mean = self.cells, self._estimate.readout.mean
+        raw, period = raw_mean(c), period_mean(c)
+        return Table(
+            {
+                "arm": c.arms,
+                "mean": mean,
+                "raw_mean": raw,
+                "raw_bias": raw - mean,
+                "period_mean": period,
+                "period_bias": period - mean,
+            }
+        )
+
+    @cached_property
+    def comparisons(self) -> Table:
+        """Each arm against the best of the others, with intervals that all hold at once.
+
+        Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals are
+        true, and the best arm is among the candidates. Inside each group of arms that can be compared. Of
+        two arms either may be excluded, and both sides count. On the scales of ratios and odds, lifts.
+
+        Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
+        it may be the best: on this scale or on another that the data do not speak against).
+        """
+        always = self._ever(self.scale)
+        found = against_best(self._widest, self._groups, self._sign, self.level, self._may, always)
+        shown = {name: self._on.shown(getattr(found, name)) for name in ("estimate", "low", "high")}
+        return Table({"arm": self.cells.arms, **shown, "candidate": self._may})
+
+    @property
+    def candidates(self) -> list[Any]:
+        """The arms that may be the best: it is among them with probability `level` at least."""
+        self._check_comparable()
+        may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
+        return [arm for arm in self.ranking[0] if may[arm]]
+
+    @cached_property
+    def _may(self) -> NDArray[np.bool_]:
+        """(K,) whether each arm may be the best of its group, on this scale or on another as possible."""
+        scales = {self.scale: self._estimate, **self._others}
+        found = [
+            candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
+            for scale, estimate in scales.items()
+        ]
+        return np.asarray(np.any(found, axis=0))
+
+    @cached_property
+    def _others(self) -> dict[Compared, Estimate]:
+        """The estimates on other scales that the data do not speak against."""
+        rest = [scale for scale in self.choice.possible if scale != self.scale]
+        if not rest:
+            return {}  # as with a tide that is followed, which has no solution
+        asked = self.cells, self._solution, self.variance, self.adaptive
+        return {scale: on_scale(scale, *asked).found for scale in rest}
+
+    @cached_property
+    def _widest(self) -> Estimate:
+        """The estimate with limits of pairs that allow for the other scales, too."""
+        if not self._others:
+            return self._estimate
+        others = list(self._others.values())
+        return self._estimate._replace(pairs=AnyScale(self.scale, self._estimate, others))
+
+    @cached_property
+    def decision(self) -> Decision:
+        """Who wins, whether that is sure, and if not, why: what verdicts, reports and exit codes show."""
+        if len(self.groups) > 1:
+            return NOT_COMPARABLE
+        best, *others = (self._position(arm) for arm in self.candidates)
+        few = any(not self._estimate.pairs.enough(best, other) for other in others)
+        return decide(self.ranking[0], self.candidates, self.freedom, self.exact, few)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: the winner, by how much, and how sure."""
+        return verdict(self)
+
+    def rival(self, arm: Any) -> Any:
+        """Return the best of the other arms that `arm` can be compared with; None if there is none."""
+        self._position(arm)  # an error if it is unknown
+        group = next(group for group in self.ranking if arm in group)
+        return next((other for other in group if other != arm), None)
+
+    def lead(self, arm: Any) -> float:
+        """Return the least normal deviate of its lead over another arm, on the scale that says least.
+
+        0 with too few events, and where nothing is known of the noise or arms cannot be compared.
+        """
+        i, pairs = self._position(arm), self._widest.pairs
+        others = np.delete(np.arange(self.cells.K), i)
+        few = any(not pairs.enough(i, k) for k in others.tolist())
+        if few or not self.freedom or self.exact or len(self.groups) > 1:
+            return 0.0
+        found = self._sign * pairs.deviates(np.full(others.size, i), others)
+        return float(np.nan_to_num(found, nan=0.0).min())
+
+    @cached_property
+    def shifts(self) -> Table:
+        """One row an environment.
+
+        Columns: environment, n, arms (how many were seen), shift (relative to the average over the
+        traffic of its group of arms: the difference, or on the scales of ratios and odds the factor), se,
+        low, high. Of a hidden tide, pieces of time are the environments.
+        """
+        c, read = self.cells, self._estimate.readout
+        return Table(
+            {
+                "environment": c.environments,
+                "n": c.sizes.astype(np.int64),
+                "arms": c.arms_seen,
+                "shift": read.shift,
+                **limits(read.shift, read.shift_variance, self._estimate.shift_freedom, self.level),
+            }
+        )
+
+    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
+        """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
+
+        The interval is at the level of the fit, unless another is given. It is for two arms named in advance;
+        if they are the selected one and its runner-up, say that they were `picked`. With `anytime` it holds
+        at all looks: at the level of the fit all contrasts at once, at another level this one alone.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects them.
+        """
+        i, k = self._position(a), self._position(b)
+        if i == k:
+            raise InputError(f"a contrast needs two different arms, not {a!r} twice")
+        if self._estimate.component[i] != self._estimate.component[k]:
+            raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
+        asked = i, k, None if level is None else checks.level(level), picked
+        if asked not in self._contrasts:  # a report asks for the same one again and again
+            always, found = self._ever(self.scale), self._widest
+            self._contrasts[asked] = contrast(
+                (a, b),
+                self._on,
+                found.pairs,
+                (i, k),
+                level=self.level if level is None else level,
+                adaptive=self.adaptive,
+                picked=picked,
+                ever=ever_apart(found, self._groups, (i, k), always, self.level, level),
+            )
+        return self._contrasts[asked]
+
+    def _ever(self, scale: Compared) -> AnyTime | None:
+        """Return what all looks together are allowed on a scale; None if there is one look."""
+        if not self.anytime:
+            return None
+        return AnyTime(usual_variance(scale, self.cells, self._sigma), self.adaptive)
+
+    def gaps(self, a: Any, b: Any) -> Table:
+        """Compare two arms in each environment that saw both: difference of their means there, or lift.
+
+        If one shift for all arms describes the data, all estimate the contrast. Columns: environment,
+        estimate, se, low, high, in the order of the environments. The variances are those of `variance`;
+        if that is "clustered", intervals are for the difference in that environment, and allow for the
+        noise inside cells only.
+        """
+        i, k = self._position(a), self._position(b)
+        if i == k:
+            raise InputError(f"gaps need two different arms, not {a!r} twice")
+        found = self._on.gaps(i, k)
+        where = [self.cells.environments[j] for j in found.environment]
+        known = limits(found.estimate, found.variance, found.freedom, self.level)
+        shown = {name: self._on.shown(x) for name, x in ({"estimate": found.estimate} | known).items()}
+        return Table({"environment": where, **shown, "se": known["se"]})
+
+    @cached_property
+    def interaction(self) -> Interacting | None:
+        """How much arms differ from environment to environment, and who leads where.
+
+        None unless `variance` is a model with interactions.
+        """
+        if self._estimate.mixed is None:
+            return None
+        return interacting(self, self._estimate, self._groups, self._sign)
+
+    def additivity(self, worst: int = 5) -> Additivity:
+        """Test whether one shift for all arms describes the data, and name the `worst` cells.
+
+        The sum of squares of the cells around the model against that inside the cells, which needs
+        an arm seen twice in one environment, and environments that check each other. Exact for
+        common noise; with `variance` "by-arm" or "by-environment" it is Welch's test, generalised.
+        """
+        return self._on.additivity(worst)
+
+    def spread(self) -> Spread:
+        """Test whether all arms, and all environments, vary alike; if not, choose another `variance`."""
+        return self._on.spread()
+
+    def influence(self) -> Table:
+        """Say what leaving each environment out in turn would change: the winner, and its lead.
+
+        All environments with two arms or more, the most influential first; by least squares or, on the scales
+        of ratios and odds, to first order. Columns: environment, n, best (the winner without it), lead (of
+        today's winner over the best other arm without it, negative if it loses; a lift on those scales),
+        change (of that lead). Where leaving it out would disconnect the arms the last three are None.
+
+        Raises
+        ------
+        NotComparable
+            If no chain of shared environments connects all arms.
+        """
+        self._check_comparable()
+        return self._influence
+
+    @cached_property
+    def _influence(self) -> Table:
+        mu, without = self._on.left_out()
+        return influence(self.cells, mu, without, self._sign, lifts=self.lifts)
+
+    def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
+        """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
+        return sample_ratio(self.cells, expected, worst=5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values: the verdict, who wins, and the tables as lists of rows."""
+        return in_plain(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """Draw arms, tide and the lead environment by environment; save it if a path is given.
+
+        What comes back shows itself in a notebook, and `.save(path)` keeps it, as `.svg` or `.html`.
+        """
+        from tideproof.report.plots import fit_picture
+
+        return saved(fit_picture(self), path)
+
+    def __repr__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.verdict, self.arms)
+
+    def _position(self, arm: Any) -> int:
+        if arm not in self.cells.arms:
+            raise UnknownName.among("arm", arm, self.cells.arms)
+        return self.cells.arms.index(arm)
+
+    def _check_comparable(self) -> None:
+        if len(self.groups) > 1:
+            raise NotComparable(strangers(self))

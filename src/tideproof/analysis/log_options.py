@@ -1,0 +1,66 @@
+"""From a log to cells, with all that may be asked for: what `fit`, `segments` and `metrics` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypedDict, Unpack
+
+from tideproof.data import Decimal, Missing
+from tideproof.data.cell_reader import Wish
+from tideproof.data.column_spec import Request
+from tideproof.data.dataset import Dataset, opened
+from tideproof.errors import InputError
+from tideproof.stats.variance.variance_models import Variance
+
+
+class LogOptions(TypedDict, total=False):
+    """How a log is read: see `fit`."""
+
+    n: str | None
+    sample_variance: str | None
+    sd: str | None
+    successes: str | None
+    wide: Sequence[str] | None
+    table: str | None
+    missing: Missing
+    time_zone: str | None
+    decimal: Decimal | None
+    covariates: str | Sequence[str]
+    unit: str | None
+    cap: float | None
+
+
+@contextmanager
+def open_log(
+    data: Any,
+    arm: str | None,
+    environment: str | None,
+    reward: str | None,
+    by: str = "",
+    logs: bool | None = False,
+    **options: Unpack[LogOptions],
+) -> Iterator[tuple[Dataset, Request, Wish]]:
+    """Open a log and say what to read from it; `logs` as in `Wish`."""
+    covariates = options.pop("covariates", ())
+    wish = Wish(
+        (covariates,) if isinstance(covariates, str) else tuple(covariates),
+        options.pop("unit", None) or "",
+        by,
+        options.pop("cap", None),
+        logs,
+    )
+    table = options.pop("table", None)
+    names: Any = options
+    request = Request.of(arm, environment, reward, variance=names.pop("sample_variance", None), **names)
+    with opened(data, table) as rows:
+        yield rows, request, wish
+
+
+def noise_of(variance: Variance, options: LogOptions) -> Variance:
+    """Return the model of the noise: where units come back it is theirs."""
+    if not options.get("unit"):
+        return variance
+    if variance not in ("auto", "common", "by-unit"):
+        raise InputError(f"unit= (--unit) brings variance='by-unit'; leave out variance={variance!r}")
+    return "by-unit"

@@ -1,0 +1,51 @@
+"""On which scale arms are compared: the one that was asked for, or what the data say."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.scales.log_rewards import logs_of, with_logs
+from tideproof.stats.scales.scale_choice import Choice, choose_scale
+from tideproof.stats.variance.variance_models import Variance
+
+ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
+
+
+def variance_for(cells: Cells, variance: Variance) -> Variance:
+    """Return what is assumed of the noise where "auto" has no say: units, covariates and two factors."""
+    if variance != "auto":
+        return variance
+    if cells.units is not None:
+        return "by-unit"
+    return "auto" if cells.factors is None and cells.slope is None else "common"
+
+
+def scale_for(cells: Cells, scale: ScaleChoice | Choice, variance: Variance) -> Choice:
+    """Return the scale that was asked for, or the one that describes the data; a choice made before stays."""
+    if isinstance(scale, Choice):
+        return scale
+    if scale not in get_args(ScaleChoice):
+        allowed = ", ".join(map(repr, get_args(ScaleChoice)))
+        raise InputError(f"scale must be one of {allowed}, not {scale!r}")
+    if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
+        return Choice("difference", {}, False, "All rewards are the same.")
+    if scale == "auto" and variance == "auto":
+        return with_logs(cells, choose_scale(cells))
+    if scale == "auto":
+        return Choice("difference", {}, False, f"Differences are compared, as variance={variance!r} needs.")
+    if scale != "difference" and variance != "auto":
+        raise InputError(f"variance={variance!r} is for scale='difference'; with scale={scale!r} use 'auto'")
+    if scale == "log":
+        logs_of(cells)
+    return Choice(scale, {}, False, f"scale={scale!r} was asked for.")
+
+
+def logs_wanted(scale: ScaleChoice, variance: Variance) -> bool | None:
+    """Return whether to read logarithms: yes, no, or None where they may help."""
+    if scale == "log":
+        return True
+    return None if scale == variance == "auto" else False

@@ -1,0 +1,64 @@
+"""Differences: an environment adds one amount to the rewards of all arms."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tideproof.analysis.scales.mean_intervals import plain_limits, rate_limits
+from tideproof.analysis.scales.scale_protocol import LeaveOneOut
+from tideproof.core.array_layout import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.diagnostics.additivity_test import Additivity, additivity, weighted_additivity
+from tideproof.stats.diagnostics.lack_of_fit import lack_of_fit
+from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, gaps
+from tideproof.stats.solve.environment_influence import without_each
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
+from tideproof.stats.variance.variance_models import Variance, estimate, model_of
+
+
+class DifferenceScale:
+    """Least squares, and what is assumed of the noise."""
+
+    name: Literal["difference"] = "difference"
+    lifts = False
+    exact = False
+
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> None:
+        self._cells, self._solution = cells, solution
+        self.found = estimate(cells, solution, variance, adaptive)
+        self._model = model_of(variance, adaptive)
+        self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
+
+    def shown(self, values: Floats) -> Floats:
+        """Return differences as they are."""
+        return values
+
+    def means(self, level: float) -> dict[str, Floats]:
+        """Return limits of adjusted means, rates between 0 and 1."""
+        return (rate_limits if self._rates else plain_limits)(self.found, level)
+
+    def gaps(self, i: int, k: int) -> EnvironmentGaps:
+        """Return the differences of two cells' means."""
+        noise = self._model.cell_noise(self._cells, self._solution, self.found)
+        return gaps(self._cells, noise, i, k)
+
+    def additivity(self, worst: int) -> Additivity:
+        """Test the sum of squares of the cells around the model, as the model of the noise needs it."""
+        pools, pairs = self._model.pools, self.found.pairs
+        if pools is not None:
+            return weighted_additivity(self._cells, pools(self._cells), worst)
+        if self._rates and isinstance(pairs, PairTests):
+            return lack_of_fit(self._cells, self._solution, pairs, worst)
+        return additivity(self._cells, self._solution, worst)
+
+    def spread(self) -> Spread:
+        """Test the variances inside cells."""
+        return unequal_variances(self._cells)
+
+    def left_out(self) -> LeaveOneOut:
+        """Return what least squares say; with interactions, weighted as they are."""
+        if (mixed := self.found.mixed) is not None:
+            return LeaveOneOut(mixed.solution.mu, without_each(mixed.cells, mixed.solution))
+        return LeaveOneOut(self._solution.mu, without_each(self._cells, self._solution))

@@ -1,0 +1,64 @@
+"""Ratios of means by the logarithms of rewards, all above 0: every environment is heard alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+from tideproof.analysis.scales.log_lifts import lifted
+from tideproof.analysis.scales.mean_intervals import factor_limits
+from tideproof.analysis.scales.scale_protocol import LeaveOneOut
+from tideproof.core.array_layout import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.diagnostics.additivity_test import Additivity, additivity
+from tideproof.stats.scales.log_rewards import estimate_log, log_means, logs_of
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, gaps
+from tideproof.stats.solve.environment_influence import without_each
+from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
+from tideproof.stats.variance.variance_models import MODELS, Variance, estimate
+from tideproof.table import Table
+
+
+class LogScale:
+    """Least squares on the logarithms."""
+
+    name: Literal["log"] = "log"
+    lifts = True
+    exact = False
+
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+        self._logs = logs_of(cells)
+        self._solution = solve(self._logs)
+        self.found = estimate_log(cells, self._solution)
+        self._half = log_means(self._logs, self._solution).half
+
+    def shown(self, values: Floats) -> Floats:
+        """Return lifts."""
+        return lifted(values)
+
+    def means(self, level: float) -> dict[str, Floats]:
+        """Return limits of adjusted means, above 0."""
+        return factor_limits(self.found, level)
+
+    def gaps(self, i: int, k: int) -> EnvironmentGaps:
+        """Return logarithms of the ratios of two cells' geometric means, moved as those of the arms are."""
+        of_logs = estimate(self._logs, self._solution, "auto")
+        found = gaps(self._logs, MODELS["auto"].cell_noise(self._logs, self._solution, of_logs), i, k)
+        return found._replace(estimate=found.estimate + self._half[i] - self._half[k])
+
+    def additivity(self, worst: int) -> Additivity:
+        """Test the logarithms of the cells around the model; the worst cells show geometric means."""
+        found = additivity(self._logs, self._solution, worst)
+        columns = {name: found.worst[name] for name in found.worst.columns}
+        columns |= {name: [math.exp(x) for x in columns[name]] for name in ("mean", "expected")}
+        return replace(found, worst=Table(columns))
+
+    def spread(self) -> Spread:
+        """Test the variances of the logarithms inside cells."""
+        return unequal_variances(self._logs)
+
+    def left_out(self) -> LeaveOneOut:
+        """Return what least squares on the logarithms say."""
+        return LeaveOneOut(self.found.mu, without_each(self._logs, self._solution) + self._half)

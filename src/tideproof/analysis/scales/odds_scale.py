@@ -1,0 +1,34 @@
+"""Odds of a 1 against a 0: an environment multiplies those of all arms by one factor."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tideproof.analysis.scales.mean_intervals import rate_limits
+from tideproof.analysis.scales.multiplicative_scale import MultiplicativeScale
+from tideproof.core.array_layout import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.exact_pairs import ExactPairs, few_enough
+from tideproof.stats.pairs.odds_pairs import estimate_odds
+from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.variance_models import Variance
+
+
+class OddsScale(MultiplicativeScale):
+    """The conditional likelihood; of two arms with few events its distribution itself."""
+
+    name: Literal["odds"] = "odds"
+    of_odds = True
+
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+        found = estimate_odds(cells, solution)
+        assert isinstance(found.pairs, PairTests)
+        super().__init__(cells, solution, found, found.pairs)
+        self.exact = few_enough(cells)
+        if self.exact:
+            self.found = found._replace(pairs=ExactPairs(found.pairs))
+
+    def means(self, level: float) -> dict[str, Floats]:
+        """Return limits of adjusted rates, between 0 and 1."""
+        return rate_limits(self.found, level)

@@ -1,0 +1,30 @@
+"""Ratios of means: an environment multiplies the rewards of all arms by one factor."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tideproof.analysis.scales.mean_intervals import factor_limits, rate_limits
+from tideproof.analysis.scales.multiplicative_scale import MultiplicativeScale
+from tideproof.core.array_layout import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.pairs.ratio_pairs import estimate_ratio
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.variance_models import Variance
+
+
+class RatioScale(MultiplicativeScale):
+    """Shares of the totals of the environments."""
+
+    name: Literal["ratio"] = "ratio"
+    exact = False
+
+    def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
+        found = estimate_ratio(cells, solution)
+        assert isinstance(found.pairs, PairTests)
+        super().__init__(cells, solution, found, found.pairs)
+
+    def means(self, level: float) -> dict[str, Floats]:
+        """Return limits of adjusted means: above 0, and rates below 1."""
+        return (rate_limits if self._cells.binary else factor_limits)(self.found, level)

@@ -1,0 +1,246 @@
+"""The same question in every segment, such as countries or experiments: who wins where, and do they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+
+from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.log_options import LogOptions, noise_of, open_log
+from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted, scale_for, variance_for
+from tideproof.analysis.verdict_text import ever
+from tideproof.checks import Direction
+from tideproof.checks import level as checked_level
+from tideproof.data.cell_reader import CellReading, read
+from tideproof.errors import InputError, NotComparable
+from tideproof.stats.cells import Cells
+from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
+from tideproof.stats.scales.scale_choice import Choice, Compared
+from tideproof.stats.variance.variance_models import Variance
+from tideproof.table import Table, as_html, plain
+from tideproof.text import counted, listed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """A fit for each segment, and whether they agree.
+
+    Attributes
+    ----------
+    by : what segments are called, a column.
+    fits : the fit of each segment, its level such that what all of them say holds at once.
+    pooled : one fit for all: arms differ by the same in all segments, and every segment has environments
+        of its own.
+    left_out : why segments have no fit, segment by segment.
+    level : probability that all statements about winners hold.
+    heterogeneity : the test whether arms differ by the same in all segments; None where it cannot be made,
+        and at any time, as it is for one look.
+    """
+
+    by: str
+    fits: dict[Any, Fit]
+    pooled: Fit
+    left_out: dict[Any, str]
+    level: float
+    heterogeneity: Heterogeneity | None
+
+    @property
+    def table(self) -> Table:
+        """One row a segment.
+
+        Columns: segment, n, standing, best, runner_up, estimate (of the best minus the runner-up), low,
+        high, candidates.
+        """
+        rows = []
+        for segment, fit in self.fits.items():
+            decision = fit.decision
+            two = decision.best, decision.runner_up
+            lead = None if decision.best is None else fit.contrast(*two, picked=True)
+            rows.append(
+                {
+                    "segment": segment,
+                    "n": int(fit.cells.n.sum()),
+                    "standing": decision.standing,
+                    "best": decision.best,
+                    "runner_up": decision.runner_up,
+                    "estimate": lead and lead.estimate,
+                    "low": lead and lead.low,
+                    "high": lead and lead.high,
+                    "candidates": ", ".join(map(str, decision.candidates)),
+                }
+            )
+        return Table({name: [row[name] for row in rows] for name in rows[0]})
+
+    @property
+    def winners(self) -> dict[Any, list[Any]]:
+        """The arms that win somewhere for sure, and where."""
+        found: dict[Any, list[Any]] = {}
+        for segment, fit in self.fits.items():
+            if fit.decision.standing == "winner":
+                found.setdefault(fit.best, []).append(segment)
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: who wins where, and whether arms differ by the same everywhere."""
+        sure = f"{100 * self.level:g} %, all segments at once{ever(self.pooled.anytime)}"
+        winners = self.winners
+        said = "; ".join(f"{arm} in {listed(where)}" for arm, where in winners.items())
+        if len(winners) > 1:
+            who = f"the winner differs ({sure}): {said}"
+        elif not winners:
+            who = f"in none of {counted(len(self.fits), 'segment')} is one arm best ({sure})"
+        elif len(next(iter(winners.values()))) == len(self.fits):
+            who = f"{next(iter(winners))} is best in all {counted(len(self.fits), 'segment')} ({sure})"
+        else:
+            who = f"best ({sure}): {said}; elsewhere it is open"
+        return f"{who}{self._alike}"
+
+    @property
+    def _alike(self) -> str:
+        test = self.heterogeneity
+        if test is None:
+            return ""
+        p = "p < 1e-6" if test.p < 1e-6 else f"p = {test.p:.2g}"
+        if test.p < 1.0 - self.level:
+            return f"; arms do not differ by the same in all segments ({p})"
+        return f"; nothing says that arms differ by more in one segment than in another ({p})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {
+            "by": self.by,
+            "verdict": self.verdict,
+            "level": self.level,
+            "segments": self.table.to_dicts(),
+            "left_out": [{"segment": label, "why": why} for label, why in self.left_out.items()],
+            "heterogeneity": None if self.heterogeneity is None else plain(self.heterogeneity),
+            "pooled": self.pooled.verdict,
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, repr(self.table), *self._missing()])
+
+    def _repr_html_(self) -> str:
+        return as_html(self.verdict, self.table) + as_html("\n".join(self._missing()))
+
+    def _missing(self) -> list[str]:
+        return [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
+
+
+def segments(
+    data: Any,
+    *,
+    by: str,
+    arm: str | None = None,
+    environment: str | None,
+    reward: str | None = None,
+    direction: Direction = "maximize",
+    level: float = 0.95,
+    variance: Variance = "auto",
+    scale: ScaleChoice = "auto",
+    anytime: bool = False,
+    adaptive: bool = False,
+    **options: Unpack[LogOptions],
+) -> Segments:
+    """Estimate the arms of a log in each segment: each country, device or experiment.
+
+    Use it to ask whether the winner is the same everywhere. What it says of all segments holds at once,
+    however many there are.
+
+    Parameters
+    ----------
+    data, arm, environment, reward, direction, level, variance, scale, anytime, adaptive
+        As in `fit`, of which it takes all other options, too. Every segment has environments of its own. A
+        log of an adaptive run needs `anytime`.
+    by
+        The column of the segments.
+
+    Examples
+    --------
+    >>> log = {"variant": "ABABABAB", "shop": "nnnnssss", "sales": [1.0, 2.0, 1.2, 2.1, 5.0, 4.0, 5.1, 4.2]}
+    >>> segments(log, by="shop", arm="variant", environment=None, reward="sales").winners
+    {'B': ['n'], 'A': ['s']}
+    """
+    check_segments(adaptive, anytime)
+    noise = noise_of(variance, options)
+    with open_log(data, arm, environment, reward, by, logs_wanted(scale, noise), **options) as log:
+        found = read(*log)
+    return judge_segments(
+        found,
+        by,
+        direction=direction,
+        level=level,
+        variance=noise,
+        scale=scale,
+        anytime=anytime,
+        adaptive=adaptive,
+    )
+
+
+def check_segments(adaptive: bool, anytime: bool) -> None:
+    """Refuse segments of which nothing is known, before they are read."""
+    if adaptive and not anytime:
+        raise InputError(
+            "segments of an adaptive run need anytime=True (--anytime): limits for the end of a budget were "
+            "measured for whole runs"
+        )
+
+
+def judge_segments(
+    found: CellReading,
+    by: str,
+    *,
+    direction: Direction,
+    level: float,
+    variance: Variance,
+    scale: ScaleChoice = "auto",
+    anytime: bool = False,
+    adaptive: bool = False,
+) -> Segments:
+    """Fit each segment.
+
+    Levels are Sidak's: with S segments each is judged at level^(1/S), so that all statements hold at once
+    with probability `level`. Where pulls followed rewards, segments are not independent, and levels are
+    Bonferroni's. That all arms differ by the same everywhere is tested where there is one look at pulls that
+    did not.
+
+    They are shown on the scale that describes all of them together, unless a segment speaks against it.
+    """
+    level = checked_level(level)
+    apart = {segment: why for segment, part in found.segments.items() if (why := _why_not(part)) is not None}
+    used = {segment: part for segment, part in found.segments.items() if segment not in apart}
+    if not used:
+        raise InputError(f"in no segment of {by!r} are there two arms to compare")
+    each = 1.0 - (1.0 - level) / len(used) if adaptive else level ** (1.0 / len(used))
+    made = partial(Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive)
+    pooled = made(found.cells, level=level, scale=scale)
+    fits = {}
+    for segment, part in used.items():
+        seen = part.seen()
+        fits[segment] = made(seen, level=each, scale=_shared(seen, scale, variance, pooled.scale))
+    return Segments(by, fits, pooled, apart, level, None if anytime else _tested(used))
+
+
+def _shared(part: Cells, scale: ScaleChoice, variance: Variance, shared: Compared) -> Choice:
+    """Return the scale of a segment: the one that is shared where its own rewards allow for it."""
+    own = scale_for(part, scale, variance_for(part, variance))
+    if shared == own.name or shared not in own.possible:
+        return own
+    return own._replace(name=shared, sentence="Shown on the scale of all segments together.")
+
+
+def _why_not(part: Cells) -> str | None:
+    seen = np.unique(part.arm)
+    return f"only {part.arms[seen[0]]} was seen" if seen.size < 2 else None
+
+
+def _tested(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
+    try:
+        return heterogeneity(list(parts.values()))
+    except (InputError, NotComparable):
+        return None

@@ -1,0 +1,191 @@
+"""Several metrics at once: the first decides, the others are guardrails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from tideproof.analysis.fit_result import Fit
+from tideproof.analysis.log_options import LogOptions, noise_of, open_log
+from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted
+from tideproof.analysis.versus_control import against, reading
+from tideproof.checks import Direction
+from tideproof.data.cell_reader import read
+from tideproof.errors import InputError, UnknownName
+from tideproof.stats.variance.variance_models import Variance
+from tideproof.table import Table, as_html
+from tideproof.text import rounded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metrics:
+    """Fits of several metrics of the same rows.
+
+    Attributes
+    ----------
+    fits : metric by metric, that which decides first.
+    control : the arm that others are compared with; None if each is compared with the best of the others.
+    """
+
+    fits: dict[str, Fit]
+    control: Any = None
+
+    @property
+    def deciding(self) -> Fit:
+        """The fit of the metric that decides."""
+        return next(iter(self.fits.values()))
+
+    @property
+    def table(self) -> Table:
+        """Every metric of every arm, against the control or the best of the others.
+
+        Columns: metric, arm, estimate, low, high, lift, reading ("better", "worse", "unclear", "not
+        comparable"). Intervals of one metric hold at once for all arms, with the probability of the fit's
+        level; over metrics nothing is adjusted, for a guardrail that is touched must be seen.
+        """
+        rows: list[dict[str, Any]] = []
+        for metric, fit in self.fits.items():
+            found = _against_best(fit) if self.control is None else against(fit, self.control)
+            rows += [{"metric": metric} | row for row in found]
+        names = ("metric", "arm", "estimate", "low", "high", "lift", "reading")
+        return Table({name: [row.get(name) for row in rows] for name in names})
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what the guardrails say of the arm that the first metric prefers."""
+        decision, metrics = self.deciding.decision, list(self.fits)
+        if decision.best is None or len(metrics) < 2:
+            return ""
+        arm = decision.best
+        if arm == self.control:
+            return f"{arm}, the control, leads: guardrails have nothing to say"
+        than = "the best of the others" if self.control is None else self.control
+        mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
+        said = [f"{metric} {_said(mine[metric])}" for metric in metrics[1:]]
+        return f"{arm} compared with {than}: {'; '.join(said)}"
+
+    @property
+    def harmed(self) -> list[str]:
+        """The guardrails on which the arm that the first metric prefers is worse."""
+        best = self.deciding.decision.best
+        first = next(iter(self.fits))
+        return [
+            r["metric"]
+            for r in self.table
+            if r["arm"] == best and r["metric"] != first and r["reading"] == "worse"
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {
+            "control": self.control,
+            "verdict": self.verdict,
+            "harmed": self.harmed,
+            "table": self.table.to_dicts(),
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._said(), repr(self.table)])
+
+    def _repr_html_(self) -> str:
+        return as_html("\n".join(self._said()), self.table)
+
+    def _said(self) -> list[str]:
+        return [self.deciding.verdict, *filter(None, [self.verdict])]
+
+
+def metrics(
+    data: Any,
+    *,
+    rewards: Sequence[str],
+    arm: str,
+    environment: str | None,
+    low: Sequence[str] = (),
+    control: Any = None,
+    level: float = 0.95,
+    variance: Variance = "auto",
+    scale: ScaleChoice = "auto",
+    anytime: bool = False,
+    **options: Unpack[LogOptions],
+) -> Metrics:
+    """Estimate the arms of a log by several metrics of the same rows.
+
+    Use it where one number decides and others must not get worse: sales, but also clicks and latency.
+
+    Parameters
+    ----------
+    data, arm, environment, level, variance, scale
+        As in `fit`, of which it takes all other options, too. Covariates are taken out of all metrics, a
+        `cap` holds for the first.
+    rewards
+        The columns of the metrics, or quotients of two, that which decides first.
+    low
+        Those of them in which a low number is good.
+    control
+        The arm that others are compared with; without it each is compared with the best of the others.
+
+    Examples
+    --------
+    >>> log = {"variant": "AABB" * 2, "sales": [1.0, 2, 4, 5] * 2, "wait": [1.0, 1.1, 3.0, 3.3] * 2}
+    >>> found = metrics(log, rewards=["sales", "wait"], low=["wait"], arm="variant", environment=None)
+    >>> found.deciding.best, found.harmed
+    ('B', ['wait'])
+    """
+    check_metrics(rewards, low)
+    noise = noise_of(variance, options)
+    fits = {}
+    logs = logs_wanted(scale, noise)
+    with open_log(data, arm, environment, rewards[0], logs=logs, **options) as (rows, request, wish):
+        for reward in rewards:
+            found = read(rows, replace(request, reward=reward), wish).cells
+            direction: Direction = "minimize" if reward in low else "maximize"
+            fits[reward] = Fit(
+                found, direction=direction, level=level, variance=noise, scale=scale, anytime=anytime
+            )
+            wish = replace(wish, cap=None)
+    return judged(fits, control)
+
+
+def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
+    """Refuse metrics that are none, or named twice, and others in `low`."""
+    if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
+        raise InputError(f"rewards must be different columns, that which decides first, not {rewards!r}")
+    for name in low:
+        if name not in rewards:
+            raise UnknownName.among("metric", name, rewards)
+
+
+def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
+    """Put fits of several metrics together; an unknown control is an error now, not later."""
+    found = Metrics(dict(fits), control)
+    if control is not None:
+        against(found.deciding, control)
+    return found
+
+
+def _against_best(fit: Fit) -> list[dict[str, Any]]:
+    """Return each arm against the best of the others, as `fit.comparisons` has it."""
+    rows = []
+    for row in fit.comparisons:
+        if row["estimate"] is None:
+            rows.append(row | {"reading": "not comparable"})
+        else:
+            rows.append(row | {"reading": _of_best(row, fit.direction)})
+    return rows
+
+
+def _of_best(row: dict[str, Any], direction: str) -> str:
+    """Read an interval of which one end is 0 where the side is known."""
+    low, high = row["low"], row["high"]
+    if low is None or high is None or low < 0.0 < high:
+        return "unclear"
+    return reading(low or high, high or low, direction)
+
+
+def _said(row: dict[str, Any]) -> str:
+    if row["estimate"] is None:
+        return "not comparable"
+    if row["low"] is None:
+        return f"{row['reading']} ({row['estimate']:+.3g})"
+    return f"{row['reading']} ({row['estimate']:+.3g}, from {rounded(row['low'])} to {rounded(row['high'])})"

@@ -1,0 +1,92 @@
+"""Rows whose single rewards cannot show a tide: they are put into bins of time, as if these were labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.data.cell_groups import Groups, assemble
+from tideproof.data.column_spec import Request
+from tideproof.data.sources.array_columns import cells_from_arrays
+from tideproof.data.time_ordered_rows import Timed
+from tideproof.stats.cells import Cells
+from tideproof.stats.tide.unlabelled_tide import moment_labels
+from tideproof.text import counted
+
+EACH = 25  # rewards of each arm in a bin, about
+MOST = 40  # bins
+
+
+class TimeBins(NamedTuple):
+    """Bins of time in place of environments, with about the same number of rewards each.
+
+    Attributes
+    ----------
+    column : where moments were read.
+    bins : how many there are.
+    each : rewards of one, about.
+    clock : whether moments are times.
+    """
+
+    column: str
+    bins: int
+    each: int
+    clock: bool
+
+    @property
+    def sentence(self) -> str:
+        """What was done, why, and what would be better."""
+        label = f"--environment 'day({self.column})'" if self.clock else "--environment with a column of days"
+        return (
+            f"Single rewards of this kind (mostly equal, or skewed) cannot show the tide: rows were put into "
+            f"{counted(self.bins, 'bin')} of time ({self.column}, about {self.each:,} rewards each), which "
+            f"stand for environments; what the tide does inside a bin counts as noise. If you know when it "
+            f"turns, say so: {label}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {"binned_by": self.column, "bins": self.bins, "rewards_a_bin": self.each}
+
+
+def into_bins(rows: Timed, logs: bool | None = False) -> tuple[Cells, TimeBins]:
+    """Put rows into bins of time; `logs` as in `Wish`."""
+    singles = rows.singles
+    if singles is None:
+        bin_of, labels = _bins(rows.time, rows.n, len(rows.arms), rows.clock)
+        names, keys = [rows.arms[i] for i in rows.arm.tolist()], [(i,) for i in bin_of.tolist()]
+        groups = Groups(names, keys, rows.n, rows.mean, rows.squares, ordered=True, dropped=rows.dropped)
+        found = assemble(groups, Request.of("arm", "bin", "reward"))
+    else:
+        order = np.argsort(singles.time, kind="stable")
+        arm, reward = singles.arm[order], singles.reward[order]
+        bin_of, labels = _bins(singles.time[order], np.ones(arm.size), len(rows.arms), rows.clock)
+        found = cells_from_arrays(arm, bin_of, reward, logs=logs)
+        found = _named(found, [rows.arms[i] for i in found.arms], rows.dropped)
+    found = replace(found, environments=labels)
+    found = found if found.logs is None else replace(found, logs=replace(found.logs, environments=labels))
+    each = round(float(found.n.sum()) / len(labels))
+    return found, TimeBins(rows.column, len(labels), each, rows.clock)
+
+
+def _named(cells: Cells, arms: list[Any], dropped: int) -> Cells:
+    logs = None if cells.logs is None else replace(cells.logs, arms=arms)
+    return replace(cells, arms=arms, logs=logs, dropped=dropped)
+
+
+def _bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:
+    """Return the bin of each row in the order of time, and when each bin begins; a moment is in one bin.
+
+    >>> _bins(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.ones(5), 2, False)
+    (array([0, 0, 0, 1, 1]), [0, 2])
+    """
+    total = float(n.sum())
+    count = min(max(int(total / (EACH * arms)), 2), MOST)
+    moment = np.cumsum(np.diff(time, prepend=time[0]) > 0.0)
+    first = np.searchsorted(moment, np.arange(int(moment[-1]) + 1))  # row of each moment
+    before = (np.cumsum(n) - n)[first]
+    _, start, of = np.unique(np.floor(count * before / total), return_index=True, return_inverse=True)
+    return of[moment], moment_labels(time[first[start]], clock)

@@ -1,0 +1,135 @@
+"""The decision in one sentence, and a fit in a few lines."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tideproof.analysis.number_formats import of_gaps
+from tideproof.stats.best.p_best import SAID
+from tideproof.stats.pairs.event_counts import HANDFUL, RARER, events_of
+from tideproof.text import PERCENT, counted, listed, listed_groups, named, probability, rounded
+
+if TYPE_CHECKING:
+    from tideproof.analysis.fit_result import Fit
+
+ADAPTIVE = "limits of differences allow for an adaptive run; those of single means and shifts do not"
+
+
+def verdict(fit: Fit) -> str:
+    """Say who is best, by how much, and how sure that is."""
+    decision = fit.decision
+    if decision.doubt == "groups":
+        return f"no best arm: {strangers(fit)}"
+    best = named(decision.best)
+    leads = f"{best} leads: {lead(fit)}"
+    if decision.doubt == "no freedom":
+        return f"{leads}; no degree of freedom is left to say how sure that is"
+    if decision.doubt == "exact":
+        return f"{leads}; the fit is exact, so that nothing says how sure that is"
+    if decision.doubt == "too few events":
+        return f"too few events to name a best arm: {_few(fit)}"
+    sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[decision.best]
+    p_best = "" if chance is None else f"; best with probability {probability(chance)} ({SAID[fit.prior]})"
+    if decision.doubt is None:
+        return f"{best} is best ({sure}): {lead(fit)}{p_best}"
+    others = [named(arm) for arm in decision.candidates if arm != decision.best]
+    return f"{leads}, but {listed(others)} cannot be excluded ({sure}){p_best}"
+
+
+def lead(fit: Fit) -> str:
+    """Say by how much the best arm is ahead of the runner-up, in the units of the scale.
+
+    With the interval of that, two-sided and for two that were picked so (at any time: for all pairs), and
+    beside a difference the lift where all means are above 0.
+    """
+    best, second = fit.decision.best, fit.decision.runner_up
+    found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)
+    second = named(second)
+    low, high = (None, None) if fit.exact else (found.low, found.high)
+    if math.isinf(found.estimate):
+        said = f"{second}, the runner-up, had no event"
+    elif fit.direction == "maximize":
+        said = f"{figures.lead(found.estimate, low, high, '+')} over {second}, the runner-up"
+    else:
+        said = f"{figures.lead(-found.estimate, low, high)} below {second}, the runner-up"
+    if fit.scale == "odds":
+        said = f"odds {said}"
+    beside = [figures.interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
+    return f"{said} ({'; '.join(filter(None, beside))})" if any(beside) else said
+
+
+def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
+    """Return a difference in percent of the runner-up's mean."""
+    means = {row["arm"]: row["mean"] for row in fit.arms}
+    if fit.lifts or fit.cells.mean.min() < 0.0:
+        return ""
+    if any(mean is None or mean <= 0.0 for mean in means.values()):
+        return ""
+    rival = means[fit.decision.runner_up]
+    low, high = (None if x is None else x / rival for x in (low, high))
+    change = "lift" if fit.direction == "maximize" else "change"
+    return f"{change} {PERCENT.within(gap / rival, low, high, '+')}"
+
+
+def _few(fit: Fit) -> str:
+    """Say how many events the leader and the candidate with the fewest had, and how many are needed."""
+    events, arms = events_of(fit.cells), [named(arm) for arm in fit.cells.arms]
+    best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
+    if events.kinds is None:
+        other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
+        both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
+        if both < HANDFUL:
+            return (
+                f"the rewards of {arms[best]} and {arms[other]} tell as much as {both:.2g} equal ones, and "
+                f"{HANDFUL} are needed: few are above 0, or a few large ones decide; collect more, or try "
+                f"cap=0.999 (--cap 99.9%)"
+            )
+        return (
+            f"{rare} had so little traffic that {rarer:.2g} of {both:.2g} equal rewards would be its own, "
+            f"were {arms[best]} and {arms[other]} alike, and {RARER} are needed; give it more"
+        )
+    own = events.kinds
+    _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
+    ones = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,} rewards of {arms[i]}" for i in (best, other))
+    return f"{' and '.join(ones)} are {1 - kind}; {HANDFUL} together are needed"
+
+
+def ever(anytime: bool) -> str:
+    """Return what is said beside a level that holds at all looks."""
+    return ", at any time" if anytime else ""
+
+
+def strangers(fit: Fit) -> str:
+    """Say which arms never met, and which pulls would change that."""
+    return (
+        f"{len(fit.groups)} groups of arms share no environment: {listed_groups(fit.groups)}; "
+        f"pull {listed(fit.bridge)} in one environment"
+    )
+
+
+def summary(fit: Fit) -> str:
+    """Describe a fit: the verdict, the arms, the noise, and what else one should know."""
+    rewards = counted(int(fit.cells.n.sum()), "reward")
+    where = f"in {counted(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
+    if fit.tide is not None:
+        where = f"({fit.tide.said})"
+    noise = "no degree of freedom"
+    if fit.sigma is not None:
+        noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
+    lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
+    if fit.lifts:
+        lines.append(f"scale: {fit.scale}")
+    if fit.tide is not None:
+        lines += fit.tide.sentences()[1:]
+    elif fit.variance != "auto":
+        lines.append(f"standard errors: {fit.variance}")
+    if fit.bins is not None:
+        lines.append(fit.bins.sentence)
+    if fit.cells.dropped:
+        lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")
+    if fit.uninformative:
+        lines.append(f"environments with a single arm, which say nothing: {fit.uninformative}")
+    if fit.adaptive and not fit.anytime:
+        lines.append(ADAPTIVE)
+    return "\n".join(lines)

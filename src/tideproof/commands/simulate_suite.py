@@ -1,0 +1,110 @@
+"""`tideproof simulate --suite`: run the held-out worlds and print who errs least where."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from tideproof.research.suite.policy_suite import Suite
+
+_WIDE = 100  # columns of a screen on which arms and budgets fit beside the default policies
+_LEFT_OUT = "\N{EN DASH}"
+
+
+def run_suite(
+    policies: list[str] | None,
+    replications: int | None,
+    seed: int,
+    scheduler: str | None,
+    engine: str,
+    csv: Path | None,
+    as_json: bool,
+    progress: bool,
+    worlds: str = "even",
+) -> None:
+    """Run the suite, with its own policies or replications where None is given, and print it."""
+    from rich.console import Console
+
+    from tideproof.lab.executors import dask
+    from tideproof.research.suite.policy_suite import suite
+
+    with dask(scheduler) if scheduler else nullcontext() as executor:
+        found = suite(policies, replications, seed, executor, progress, engine, worlds)
+    if as_json:
+        typer.echo(json.dumps(_plain(found)))
+    else:
+        console = Console()
+        for table in _shown(found, console.width):
+            console.print(table)
+        typer.echo(found.verdict)
+    if csv is not None:
+        found.table().to_csv(csv)
+        typer.echo(f"table: {csv}", err=as_json)
+    if found.interrupted:
+        raise typer.Exit(130)
+
+
+def _plain(found: Suite) -> dict[str, object]:
+    return {
+        "score": found.score,
+        "worse": found.worse,
+        "standing": found.standing().to_dicts(),
+        "table": found.table().to_dicts(),
+    }
+
+
+def _shown(found: Suite, width: int) -> Iterator[RichTable]:
+    """Return a row for each world: errors relative to the best policy there, and the PICS of that one."""
+    from tideproof.report.terminal_tables import Column, tables
+    from tideproof.research.suite.policy_suite import geometric_mean
+
+    studies = found.studies.values()
+    relative = {label: found.relative(label) for label in found.policies}
+    least = [min(float(study.pics(label)[0]) for label in study.policies) for study in studies]
+    columns = [
+        Column(_folded(label), [*map(_cell, values), _cell(geometric_mean(values))])
+        for label, values in relative.items()
+    ]
+    columns.append(Column("PICS\nbest", [*(f"{pics:.4f}" for pics in least), ""]))
+    if width >= _WIDE:
+        about = {
+            "arms": [str(study.world.arms) for study in studies],
+            "budget": [f"{study.budgets[0]:,}" for study in studies],
+        }
+        columns = [*(Column(name, [*cells, ""]) for name, cells in about.items()), *columns]
+    left_out = any(math.isnan(value) for values in relative.values() for value in values)
+    return tables(
+        Column("world", [*found.studies, "geometric mean"], left=True),
+        columns,
+        width,
+        title="PICS relative to the best policy of each world",
+        caption=f"{_LEFT_OUT} left out: too slow with so many arms" if left_out else None,
+        space=1,
+        box=None,
+        header_style="bold",
+        padding=(0, 1, 0, 0),
+    )
+
+
+def _cell(relative: float) -> str:
+    return _LEFT_OUT if math.isnan(relative) else f"{relative:.2f}"
+
+
+def _folded(label: str) -> str:
+    """Break a long label where it may be broken.
+
+    >>> _folded("reduce:successive-rejects").split()
+    ['reduce:', 'successive-', 'rejects']
+    """
+    for mark in ":-+":
+        label = label.replace(mark, f"{mark}\n")
+    return label

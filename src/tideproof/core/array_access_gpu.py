@@ -1,0 +1,120 @@
+"""The namesakes of `access` on a GPU: no address is computed at run time, and one half of P is enough.
+
+An index known only at run time becomes a sum over all places with one coefficient 1, the others 0: a mere
+choice among them would be turned into an address again.
+"""
+
+from __future__ import annotations
+
+from tideproof.core import array_access
+from tideproof.core.kernel_linker import hole, kernel
+
+rsqrt = hole("rsqrt")  # 1/sqrt(x)
+
+
+@kernel
+def at(x, i):
+    """Return x[i]."""
+    value = 0.0
+    for m in range(x.size):
+        value += (1.0 if m == i else 0.0) * x[m]
+    return value
+
+
+@kernel
+def add_at(x, i, n):
+    """Add n to x[i]."""
+    for m in range(x.size):
+        x[m] += n if m == i else 0
+
+
+@kernel
+def entry(P, i, k):
+    """Return P[i, k] from below the diagonal."""
+    return P[max(i, k), min(i, k)]
+
+
+@kernel
+def diagonal(P, i):
+    """Return P[i, i]."""
+    value = 0.0
+    for m in range(P.shape[0]):
+        value += (1.0 if m == i else 0.0) * P[m, m]
+    return value
+
+
+@kernel
+def fetch(P, i, row):
+    """Copy row i of P, from below the diagonal."""
+    for k in range(P.shape[0]):
+        row[k] = 0.0
+        for m in range(P.shape[0]):
+            row[k] += (1.0 if m == i else 0.0) * entry(P, m, k)
+
+
+@kernel
+def fetched(P, i, row, k):
+    """Return P[i, k] from the copy."""
+    return row[k]
+
+
+@kernel
+def put(P, i, k, value):
+    """Write below the diagonal, and its image: who reads P itself finds it whole, else nobody pays."""
+    if k <= i:
+        P[i, k] = value
+        P[k, i] = value
+
+
+@kernel
+def along(P, x, arm, counts, each, out):
+    """With g = e_arm - each counts: set out = Pg and return g'x and g'Pg."""
+    K = x.size
+    total, quadratic = 0.0, 0.0
+    for i in range(K):
+        out[i] = 0.0
+    for k in range(K):
+        g = (1.0 if k == arm else 0.0) - counts[k] * each
+        total += g * x[k]
+        for i in range(K):
+            out[i] += g * entry(P, i, k)
+    for k in range(K):
+        g = (1.0 if k == arm else 0.0) - counts[k] * each
+        quadratic += g * out[k]
+    return total, quadratic
+
+
+@kernel
+def times(P, x, each, out):
+    """Set out = each Px and return each x'out."""
+    K = x.size
+    total = 0.0
+    for i in range(K):
+        out[i] = 0.0
+    for k in range(K):
+        share = x[k] * each
+        for i in range(K):
+            out[i] += share * entry(P, i, k)
+    for k in range(K):
+        total += x[k] * each * out[k]
+    return total
+
+
+@kernel
+def root_of_ratio(x, n):
+    """Return the square root of x/n: one division less, and those are what takes long."""
+    return x * rsqrt(x * n) if x > 0.0 else 0.0
+
+
+REGISTERS = {
+    array_access.at: at,
+    array_access.add_at: add_at,
+    array_access.entry: entry,
+    array_access.diagonal: diagonal,
+    array_access.fetch: fetch,
+    array_access.fetched: fetched,
+    array_access.put: put,
+    array_access.along: along,
+    array_access.times: times,
+    array_access.root_of_ratio: root_of_ratio,
+}

@@ -1,0 +1,172 @@
+"""Interpreted kernels on Python's own numbers, in the memory of NumPy's arrays: two to five times as fast.
+
+An element of a NumPy array is an object whose arithmetic is slow. The same memory seen through `ctypes` gives
+plain floats and integers, and what kernels do with a whole matrix through `core.access` is done by NumPy in
+the same order: every result has the same bits. Two things differ: a division by zero raises, and an integer
+is not cut to 64 bits, so only kernels that are known to need neither are run on it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tideproof.core import array_access
+from tideproof.core.kernel_linker import kernel
+
+
+class Matrix:
+    """A matrix: its rows for single elements, the array for all of it."""
+
+    __slots__ = ("array", "rows", "shape")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape = array, array.shape
+        self.rows = [plain(row) for row in array]
+
+    def __getitem__(self, place: tuple[int, int]) -> Any:
+        return self.rows[place[0]][place[1]]
+
+    def __setitem__(self, place: tuple[int, int], value: Any) -> None:
+        self.rows[place[0]][place[1]] = value
+
+
+class Cube:
+    """Matrices in a row."""
+
+    __slots__ = ("array", "parts", "shape")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape = array, array.shape
+        self.parts = [[plain(row) for row in matrix] for matrix in array]
+
+    def __getitem__(self, place: tuple[int, int, int]) -> Any:
+        return self.parts[place[0]][place[1]][place[2]]
+
+    def __setitem__(self, place: tuple[int, int, int], value: Any) -> None:
+        self.parts[place[0]][place[1]][place[2]] = value
+
+
+@cache
+def _vector(kind: Any, size: int) -> Any:
+    """Return the type of a vector of that many numbers; it has a `size` as NumPy's have."""
+    return type(f"Vector{size}", (kind * size,), {"size": size, "__slots__": ("array",)})
+
+
+_FEW = 10  # elements, up to which a loop is quicker than NumPy
+_KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_int64}
+
+
+def plain(view: Any) -> Any:
+    """Return an array, or a state of arrays, as kernels linked with `PLAIN` take it: in the same memory."""
+    if isinstance(view, tuple):
+        return type(view)(*(plain(part) for part in view))
+    if view.ndim == 2:
+        return Matrix(view)
+    if view.ndim == 3 and view.size:
+        return Cube(view)
+    if view.ndim > 3 or view.size == 0:  # rare, and as good as it is
+        return view
+    vector = _vector(_KINDS[view.dtype], view.size).from_buffer(view)
+    vector.array = view
+    return vector
+
+
+@kernel
+def _entry(P, i, k):
+    return P.rows[i][k]
+
+
+@kernel
+def _diagonal(P, i):
+    return P.rows[i][i]
+
+
+@kernel
+def _fetched(P, i, row, k):
+    return P.rows[i][k]
+
+
+@kernel
+def _put(P, i, k, value):
+    P.rows[i][k] = value
+
+
+@kernel
+def _square_rows(P, k, x, weights):
+    if x.size <= _FEW:
+        return 0
+    gaps = np.subtract(P.array.T, x.array[:, None], order="C")
+    gaps -= P.array[k] - x[k]
+    squares = weights.array[:, None] * gaps  # a weight of zero adds nothing
+    squares *= gaps
+    return np.add.reduce(squares, axis=0).tolist()  # row after row
+
+
+@kernel
+def _weighted_squares(rows, P, a, x, base, weights):
+    if rows:
+        return rows[a]
+    total = 0.0
+    for weight, p, q in zip(weights[:], P.rows[a][:], x[:], strict=True):
+        if weight > 0.0:
+            gap = p - q - base
+            total += weight * gap * gap
+    return total
+
+
+@kernel
+def _less_outer(P, x, f):
+    outer = np.multiply.outer(x.array, x.array)
+    outer *= f
+    P.array -= outer
+
+
+@kernel
+def _along(P, x, arm, counts, each, out):
+    x, shares = x[:], [n * each for n in counts[:]]
+    own = 1.0 - shares[arm]
+    total = own * x[arm]
+    arms, factors = [arm], [own]
+    for k, share in enumerate(shares):
+        if share != 0.0 and k != arm:
+            total -= share * x[k]
+            arms.append(k)
+            factors.append(share)
+    parts = P.array.take(arms, 0)
+    parts *= np.array(factors)[:, None]
+    np.subtract.reduce(parts, axis=0, out=out.array)  # row after row
+    quadratic = out[arm]
+    for share, found in zip(shares, out[:], strict=True):
+        quadratic -= share * found
+    return total, quadratic
+
+
+@kernel
+def _times(P, x, each, out):
+    shares = [n * each for n in x[:]]
+    arms = [k for k, share in enumerate(shares) if share != 0.0]
+    parts = P.array.take(arms, 0)
+    parts *= np.array([shares[k] for k in arms])[:, None]
+    np.add.reduce(parts, axis=0, out=out.array)  # row after row
+    total = 0.0
+    for share, found in zip(shares, out[:], strict=True):
+        total += share * found
+    return total
+
+
+PLAIN: Mapping[Any, Any] = {
+    array_access.entry: _entry,
+    array_access.diagonal: _diagonal,
+    array_access.fetched: _fetched,
+    array_access.put: _put,
+    array_access.less_outer: _less_outer,
+    array_access.square_rows: _square_rows,
+    array_access.weighted_squares: _weighted_squares,
+    array_access.along: _along,
+    array_access.times: _times,
+}

@@ -1,0 +1,92 @@
+"""Aggregated rows, each a count with a mean and a variance, or with how many of it were 1, to cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.data.cell_groups import Groups, assemble
+from tideproof.data.central_moments import Tails
+from tideproof.data.column_spec import Request
+from tideproof.data.column_values import check_lengths, numbers
+from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells, bernoulli
+
+
+def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordered: bool) -> Cells:
+    """Take in the columns of labels, then mean, n, and variance or standard deviation; or successes and n."""
+    names = request.names
+    count = len(request.labels)
+    labels = [list(column) for column in columns[:count]]
+    values = [
+        numbers(column, name, request.decimal)
+        for column, name in zip(columns[count:], names[count:], strict=True)
+    ]
+    check_lengths(names, [*map(len, labels), *map(len, values)])
+    n = values[1]
+    check_rows(n.size)
+    if not request.successes:
+        values[2] = np.where(n <= 1.0, 0.0, values[2])  # one reward has no variance
+    unlabelled = [np.array([is_missing(x) for x in column], bool) for column in labels]
+    filled = ~(n == 0.0)  # a row without rewards says nothing, whatever else it holds
+    missing = [filled & rows for rows in (*unlabelled, *map(np.isnan, values))]
+    if request.missing == "refuse":
+        check_missing(names, [int(rows.sum()) for rows in missing], n.size)
+    incomplete = np.any(missing, axis=0)
+    kept = filled & ~incomplete
+    check_finite(request.reward, int(np.count_nonzero(np.isinf(values[0][kept]))), n.size)
+    _check_counts(n[kept], request.n)
+    mean, squares = (_of_ones if request.successes else _of_means)([x[kept] for x in values], request)
+    at = np.flatnonzero(kept)
+    arms, *parts = labels
+    groups = Groups(
+        [arms[i] for i in at],
+        [tuple(part[i] for part in parts) for i in at],
+        n[at],
+        mean,
+        squares,
+        ordered,
+        dropped=int(np.count_nonzero(incomplete)),
+        tails=None if request.successes else _tails(n[at]),
+    )
+    return assemble(groups, request)
+
+
+def _tails(n: Floats) -> Tails | None:
+    """Return the higher powers of deviations if all rows are single rewards, which deviate by nothing."""
+    return Tails(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
+
+
+def _of_means(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
+    """Return the means and squared deviations of rows that give a variance or standard deviation."""
+    mean, n, spread = values
+    wrong = (spread < 0.0) | ~np.isfinite(spread)
+    if wrong.any():
+        name = request.sd or request.variance
+        raise InputError(f"column {name!r} must not be negative or infinite; it holds {spread[wrong][0]:g}")
+    return mean, (spread**2 if request.sd else spread) * (n - 1.0)
+
+
+def _of_ones(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
+    """Return the means and squared deviations of rows that say how many of n rewards were 1."""
+    ones, n = values
+    _check_counts(ones, request.reward)
+    more = np.flatnonzero(ones > n)
+    if more.size:
+        raise InputError(
+            f"successes cannot be more than were tried: column {request.reward!r} holds {ones[more[0]]:g} "
+            f"where {request.n!r} is {n[more[0]]:g}; of counts and amounts give means (reward) and variances "
+            f"(sample_variance, --sample-variance): for events that come one by one both are events over n"
+        )
+    mean = ones / n
+    return mean, bernoulli(n, mean)[0]
+
+
+def _check_counts(counts: Floats, name: str) -> None:
+    wrong = (counts != np.floor(counts)) | (counts < 0.0) | ~np.isfinite(counts)
+    if wrong.any():
+        raise InputError(f"counts must be whole numbers; column {name!r} holds {counts[wrong][0]:g}")

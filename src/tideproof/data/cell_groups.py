@@ -1,0 +1,159 @@
+"""Groups of rows, as an engine returned them, become cells: merged where they belong together, ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.data.central_moments import Tails, moved
+from tideproof.data.column_spec import Request
+from tideproof.data.row_checks import check_arms
+from tideproof.stats.cells import Cells, bernoulli, sums
+
+
+class RewardRange(NamedTuple):
+    """The lowest and the highest reward of each group."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Statistics of groups of rows, one group or several for each arm and environment.
+
+    Attributes
+    ----------
+    arm : (G,) labels.
+    environment : (G,) values of the parts of the environment.
+    n, mean, squares : (G,) rows, mean reward and squared deviations from it.
+    ordered : whether groups come in the order of first appearance.
+    dropped : rows left out because a value was missing.
+    tails : third and fourth powers of the deviations; None where they are unknown.
+    ends : the lowest and the highest reward; None where they are unknown.
+    """
+
+    arm: Sequence[Any]
+    environment: Sequence[tuple[Any, ...]]
+    n: Floats
+    mean: Floats
+    squares: Floats
+    ordered: bool
+    dropped: int
+    tails: Tails | None = None
+    ends: RewardRange | None = None
+
+
+def assemble(groups: Groups, request: Request) -> Cells:
+    """Turn groups into cells, those of one arm and environment, such as the week of a day, merged."""
+    arms, arm = indexed(groups.arm, groups.ordered)
+    if request.as_they_are and groups.environment:
+        environments, at = indexed_by_part(list(zip(*groups.environment, strict=True)), groups.ordered)
+    else:
+        label = {key: request.label(key) for key in dict.fromkeys(groups.environment)}
+        environments, at = indexed([label[key] for key in groups.environment], groups.ordered)
+    check_arms(arms)
+    pair, cell = np.unique(at * len(arms) + arm, return_inverse=True)
+    if pair.size == arm.size:  # nothing to merge: keep every digit
+        by = np.argsort(cell)
+        n, mean, squares = groups.n[by], groups.mean[by], groups.squares[by]
+        tails = groups.tails and Tails(*(values[by] for values in groups.tails))
+        ends = groups.ends and RewardRange(*(values[by] for values in groups.ends))
+    else:
+        n, mean, squares, tails = merged(cell, groups.n, groups.mean, groups.squares, pair.size, groups.tails)
+        ends = groups.ends and outermost(cell, groups.ends, pair.size)
+    found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
+    if tails is None and found.binary:
+        tails = Tails(*bernoulli(n, mean)[1:])
+    if ends is not None:
+        found = replace(found, low=ends.low, high=ends.high)
+    return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
+
+
+def outermost(cell: Ints, ends: RewardRange, cells: int) -> RewardRange:
+    """Return the lowest and the highest reward of each cell from those of its groups.
+
+    >>> outermost(np.array([0, 1, 0]), RewardRange(np.array([1.0, 5.0, 0.0]), np.array([2.0, 6.0, 1.0])), 2)
+    RewardRange(low=array([0., 5.]), high=array([2., 6.]))
+    """
+    low, high = np.full(cells, np.inf), np.full(cells, -np.inf)
+    np.minimum.at(low, cell, ends.low)
+    np.maximum.at(high, cell, ends.high)
+    return RewardRange(low, high)
+
+
+class Merged(NamedTuple):
+    """Count, mean, squared deviations and `Tails` of each cell."""
+
+    n: Floats
+    mean: Floats
+    squares: Floats
+    tails: Tails | None
+
+
+def merged(
+    cell: Ints, n: Floats, mean: Floats, squares: Floats, cells: int, tails: Tails | None = None
+) -> Merged:
+    """Put the groups of each cell together.
+
+    The squared deviations are the groups' own plus those of their means, n (mean - merged mean)^2.
+
+    >>> one, two = (2, 3.0, 0.5), (1, 9.0, 0.0)
+    >>> merged(np.array([0, 0]), *map(np.array, zip(one, two)), 1)[:3]
+    (array([3.]), array([5.]), array([24.5]))
+    """
+    total = sums(cell, n, cells)
+    centre = sums(cell, n * mean, cells) / total
+    centre += sums(cell, n * (mean - centre[cell]), cells) / total  # removes the rounding of a long sum
+    off = mean - centre[cell]
+    if tails is not None:
+        tails = Tails(*(sums(cell, values, cells) for values in moved(n, squares, tails, off)))
+    return Merged(total, centre, sums(cell, squares + n * off**2, cells), tails)
+
+
+def indexed(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:
+    """Return the distinct labels, sorted unless they are ordered already, and the index of each entry."""
+    if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
+        found, of = _numbered(numbers, ordered)  # as below: there may be millions
+        return numbers[found].tolist(), of
+    distinct = list(dict.fromkeys(labels))
+    if not ordered:
+        try:
+            distinct.sort()
+        except TypeError:  # labels of several kinds
+            distinct.sort(key=lambda label: (type(label).__name__, str(label)))
+    index = {label: i for i, label in enumerate(distinct)}
+    return distinct, np.array([index[label] for label in labels], np.int64)
+
+
+def indexed_by_part(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[Any], Ints]:
+    """Do what `indexed` does with tuples of labels, given column by column: quick for millions of them.
+
+    >>> indexed_by_part([["b", "a", "b"], [1, 2, 1]], ordered=False)
+    ([('a', 2), ('b', 1)], array([1, 0, 1]))
+    """
+    parts = [indexed(column, ordered) for column in columns]
+    code = np.zeros(len(columns[0]), np.int64)
+    for distinct, at in parts:
+        code = code * len(distinct) + at
+    found, of = _numbered(code, ordered)
+    labels = ([distinct[i] for i in at[found].tolist()] for distinct, at in parts)
+    return list(zip(*labels, strict=True)), of
+
+
+def _numbered(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
+    """Return where each distinct number stands first, in the order of the numbers or of these places.
+
+    And which of them each is.
+    """
+    _, first, of = np.unique(code, return_index=True, return_inverse=True)
+    if not ordered:
+        return first, of
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[of]

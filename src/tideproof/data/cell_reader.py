@@ -1,0 +1,252 @@
+"""Cells for more than arms and days: quotients, caps, covariates, units, two factors, segments.
+
+What is asked for beside the three columns is a `Wish`; names with a sign in them are read here, "revenue /
+sessions" as a quotient and "cow + period" as a sum of two factors, unless a column is called that.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Ints
+from tideproof.data.cell_groups import indexed
+from tideproof.data.column_spec import Request
+from tideproof.data.dataset import Dataset, Progress
+from tideproof.data.joint_moments import Joint, collapsed, joint
+from tideproof.data.log_reward_rows import wanted
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells, Units
+from tideproof.stats.solve.covariate_adjustment import without_covariates
+from tideproof.stats.solve.ratio_metric import quotient
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What else to read.
+
+    Attributes
+    ----------
+    covariates : columns of numbers that were known before the arm, taken out of the reward.
+    unit : the column of who a reward came from, where one gives several; "" for none.
+    by : the column of segments; "" for none.
+    cap : rewards above the quantile of this share count as that quantile; None for no cap.
+    logs : whether to read the logarithms of rewards, too, where all are above 0; None: where they may help.
+    """
+
+    covariates: tuple[str, ...] = ()
+    unit: str = ""
+    by: str = ""
+    cap: float | None = None
+    logs: bool | None = False
+
+
+class Cap(NamedTuple):
+    """Rewards above `at`, the quantile of `share` of all, count as `at`."""
+
+    share: float
+    at: float
+
+
+class CellReading(NamedTuple):
+    """What was read.
+
+    Attributes
+    ----------
+    cells : of all rows; every segment has environments of its own.
+    segments : the cells of each segment, all with the same list of arms; empty if none were asked for.
+    cap : what rewards were capped at.
+    """
+
+    cells: Cells
+    segments: dict[Any, Cells]
+    cap: Cap | None
+
+
+class Shape(NamedTuple):
+    """How the labels of environments are made, and what divides the reward."""
+
+    factors: bool
+    by: bool
+    unit: bool
+    per: str
+    covariates: tuple[str, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether rewards are compared as they are, row by row, the tide of one factor taken out."""
+        return not (self.factors or self.unit or self.per or self.covariates)
+
+
+def read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None = None) -> CellReading:
+    """Group rows and make cells of them as the wish says."""
+    with _uncollected():
+        return _read(rows, request, wish, progress)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the garbage collector rest: it would look through millions of tuples, none of which is garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None) -> CellReading:
+    request, shape = _shaped(request, wish, rows.columns)
+    cap = None
+    if wish.cap is not None:
+        cap = _cap(rows, request, wish.cap)
+        request = replace(request, cap=cap.at)
+    others = (*((shape.per,) if shape.per else ()), *shape.covariates)
+    found = joint(rows, request, others, progress)
+    if cap is not None and found.cells.low is not None and cap.at <= found.cells.low.min():
+        raise InputError(f"cap {cap.share!r} is {cap.at:g}, the lowest reward: nothing would be left of them")
+    logs = None
+    if shape.plain and not request.n and wanted(found.cells, wish.logs):
+        logs = joint(rows, replace(request, logarithm=True), (), progress)
+    cells, parts = _parted(found, shape)
+    if logs is not None:
+        of_logs, log_parts = _parted(logs, shape)
+        cells = replace(cells, logs=of_logs)
+        parts = {label: replace(part, logs=log_parts[label]) for label, part in parts.items()}
+    return CellReading(cells, parts, cap)
+
+
+def _parted(found: Joint, shape: Shape) -> tuple[Cells, dict[Any, Cells]]:
+    """Make cells of all rows, and of each segment."""
+    place = 2 if shape.factors else 1
+    parts = found.of(place) if shape.by else {}
+    return _cells(found, shape), {label: _cells(part, shape, apart=True) for label, part in parts.items()}
+
+
+def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Request, Shape]:
+    """Read the signs in names, and ask for the labels that the wish needs."""
+    reward, per = _halves(request.reward, "/", columns)
+    environment, second = _halves(request.environment, "+", columns)
+    if wish.by is not None and environment not in columns:
+        _check_by(environment, wish.by)
+    extra = tuple(name for name in (second, wish.by, wish.unit) if name)
+    if extra and request.n:
+        raise InputError("segments, units and two factors need one row for each reward, not aggregated ones")
+    changed = replace(
+        request,
+        reward=reward,
+        environment=environment,
+        parts=(*((environment,) if environment else ()), *extra),
+        extra=extra,
+    )
+    return changed, Shape(bool(second), bool(wish.by), bool(wish.unit), per, wish.covariates)
+
+
+def _check_by(environment: str, by: str) -> None:
+    """Refuse environments made of the segments' column, too: each segment has its own anyway."""
+    parts = [part.strip() for part in environment.split(":")]
+    rest = ":".join(part for part in parts if part != by)
+    if by in parts and rest:
+        raise InputError(
+            f"by={by!r} (--by {by}) fits each {by} by itself: use environment={rest!r} (--environment "
+            f"{rest}) instead of {environment!r}"
+        )
+
+
+def _halves(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
+    """Split a name at a sign that stands between spaces, unless a column is called that.
+
+    >>> _halves("a / b", "/", ["a", "b"]), _halves("a / b", "/", ["a / b"]), _halves("a/b", "/", [])
+    (('a', 'b'), ('a / b', ''), ('a/b', ''))
+    """
+    halves = name.split(f" {sign} ")
+    if name in columns or len(halves) == 1:
+        return name, ""
+    if len(halves) > 2:
+        raise InputError(f"{name!r} has more than one {sign!r}; two columns are allowed")
+    return halves[0].strip(), halves[1].strip()
+
+
+def written(name: str, columns: Collection[str]) -> list[str]:
+    """Return the columns that a name with a sign in it is made of.
+
+    >>> written("revenue / sessions", ["revenue", "sessions"]), written("cow + period", []), written("a", [])
+    (['revenue', 'sessions'], ['cow', 'period'], [])
+    """
+    return [half for sign in "/+" for half in _halves(name, sign, columns) if half not in (name, "")]
+
+
+def _cap(rows: Dataset, request: Request, share: float) -> Cap:
+    if not 0.0 < share < 1.0:
+        raise InputError(f"cap must be a share between 0 and 1, such as 0.999 (--cap 99.9%), not {share!r}")
+    if request.n:
+        raise InputError("cap needs one row for each reward, not aggregated ones")
+    at = rows.quantile(request, share)
+    return Cap(share, at if math.isfinite(at) else math.inf)
+
+
+def _cells(fine: Joint, shape: Shape, apart: bool = False) -> Cells:
+    """Make cells of what was grouped; `apart`: of one segment, whose label is left out."""
+    if shape.unit:
+        found, cell = collapsed(fine, len(fine.cells.environments[0]) - 1)
+    else:
+        found, cell = fine, np.arange(fine.cells.n.size)
+    made = found.cells
+    if shape.per:
+        made = quotient(made, found.mean[1], found.products[:2, :2], shape.per)
+    if shape.covariates:
+        _check_alone(shape)
+        made = without_covariates(_factored(made, shape), found.mean[1:], found.products, shape.covariates)
+    if shape.unit:
+        made = replace(made, units=_units(fine, found, made, cell, shape))
+    return _labelled(_factored(made, shape), shape, apart)
+
+
+def _check_alone(shape: Shape) -> None:
+    if shape.per:
+        raise InputError(
+            f"covariates are taken out of rewards, not of a quotient by {shape.per!r}; choose one"
+        )
+
+
+def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> Units:
+    """Return what each unit gave in each cell, changed as the cell was."""
+    c = fine.cells
+    _, of = indexed([label[-1] for label in c.environments], ordered=True)
+    mean = c.mean
+    if shape.per:  # the delta method: y - R x over the mean of x
+        R, x = made.mean, found.mean[1]
+        mean = R[cell] + (fine.mean[0] - R[cell] * fine.mean[1]) / x[cell]
+    if made.slope is not None:
+        mean = (
+            made.mean[cell]
+            + (fine.mean[0] - found.mean[0][cell])
+            - made.slope.by @ (fine.mean[1:] - found.mean[1:, cell])
+        )
+    return Units(of[c.environment], cell, c.n, mean)
+
+
+def _factored(c: Cells, shape: Shape) -> Cells:
+    """Say which levels of two factors an environment is made of; segments have levels of their own."""
+    if not shape.factors:
+        return c
+    levels = [indexed([(label[i], *label[2:]) for label in c.environments], ordered=True)[1] for i in (0, 1)]
+    return replace(c, factors=(levels[0], levels[1]))
+
+
+def _labelled(c: Cells, shape: Shape, apart: bool) -> Cells:
+    """Label environments as people read them: as they are, as sums of factors, with their segment."""
+    own = 2 if shape.factors else 1
+    labels: list[Any] = [
+        f"{label[0]} + {label[1]}" if shape.factors else label[0] for label in c.environments
+    ]
+    if shape.by and not apart:
+        labels = [f"{label}, {old[own]}" for label, old in zip(labels, c.environments, strict=True)]
+    return replace(c, environments=labels)

@@ -1,0 +1,75 @@
+"""Third and fourth powers of deviations: seen from another point, and back.
+
+About a point that lies `off` below the mean, the deviations of n rewards are d + off, where d are those
+from their mean. Their powers add up to
+
+    sum (d + off)^3 = cubes + 3 off squares + n off^3
+    sum (d + off)^4 = fourths + 4 off cubes + 6 off^2 squares + n off^4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+
+# What rounding may add to a fourth power, in squared variances:
+WORTH_ANOTHER_LOOK = 1e-8
+USELESS = 1e-3
+_BLUR = 1e-11  # what rounding may add to the squares of deviations, beside those of an arm
+_UNIT = 8.0 * float(np.finfo(np.float64).eps)  # a few products and sums
+
+
+class Tails(NamedTuple):
+    """(G,) sums of third and fourth powers of deviations, from the mean of each group."""
+
+    cubes: Floats
+    fourths: Floats
+
+
+def blurred(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
+    """Tell whether squares of deviations, as a difference of two large sums, lost digits for some arm.
+
+    >>> blurred(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
+    True
+    """
+    lost = np.bincount(arm, np.where(squares > 0.0, n * mean**2, 0.0))
+    return bool(np.any(_UNIT * lost > _BLUR * np.bincount(arm, squares)))
+
+
+def moved(n: Floats, squares: Floats, tails: Tails, off: Floats) -> Tails:
+    """Return the sums about a point that lies `off` below the mean."""
+    cubes, fourths = tails
+    return Tails(
+        cubes + off * (3.0 * squares + n * off**2),
+        fourths + off * (4.0 * cubes + off * (6.0 * squares + n * off**2)),
+    )
+
+
+def from_power_sums(
+    n: Floats, squares: Floats, powers: Tails, off: Floats, most: float = USELESS
+) -> Tails | None:
+    """Return the sums about the mean from those about a point `off` below it.
+
+    None where that point is too far away: rounding adds more than `most` beside the variance of all
+    groups that vary. What it does to a group that varies less, or not at all, is held to what deviations
+    can add up to.
+
+    >>> one = np.array([1.0, 2.0, 6.0])
+    >>> about_zero = Tails(np.array([sum(one**3)]), np.array([sum(one**4)]))
+    >>> from_power_sums(np.array([3.0]), np.array([14.0]), about_zero, np.array([3.0]))
+    Tails(cubes=array([18.]), fourths=array([98.]))
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        cubes = powers.cubes - off * (3.0 * squares + n * off**2)
+        fourths = powers.fourths - off * (4.0 * cubes + off * (6.0 * squares + n * off**2))
+        varies = squares > 0.0
+        rounding = _UNIT * np.max(off[varies] ** 4, initial=0.0)
+        variance = np.sum(squares) / max(float(np.sum(n[varies])), 1.0)
+        if not np.all(np.isfinite(fourths)) or 0.0 < most * variance**2 < rounding:
+            return None
+        fourths = np.clip(fourths, squares**2 / n, squares**2)
+    limit = np.sqrt(squares * fourths)  # Cauchy and Schwarz
+    return Tails(np.clip(cubes, -limit, limit), fourths)

@@ -1,0 +1,122 @@
+"""Guessing which column is what, where that is safe: one candidate by name, or the only one left."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from tideproof.data.column_spec import columns_behind
+from tideproof.data.sources.csv_header import looks_like_data
+from tideproof.data.sql_quoting import can_be_reward, is_text, is_timestamp
+from tideproof.errors import InputError
+
+ROLES = ("arm", "environment", "reward")
+
+_NAMES = {
+    "arm": "arm variant variation treatment version alternative option price ad advert banner group recipe",
+    "environment": "environment day date period week hour block batch session season epoch weekday",
+    "reward": "reward revenue sales value outcome conversion converted clicked profit amount score y latency",
+}
+_SUCCESSES = "clicks successes conversions orders purchases signups opens buyers"
+_TRIED = "impressions n trials tried visits visitors sessions views shown sent users"
+_TIMESTAMPS = "ts timestamp time datetime created_at created occurred_at event_time"
+
+
+class Columns(NamedTuple):
+    """The three columns, None where one is not needed, and which of them were guessed."""
+
+    arm: str | None
+    environment: str | None
+    reward: str | None
+    guessed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        said = zip(ROLES, self, strict=False)
+        return ", ".join(f"{role} = {name}" for role, name in said if name is not None)
+
+
+def guess(
+    types: Mapping[str, str],
+    arm: str | None,
+    environment: str | None,
+    reward: str | None,
+    *,
+    needed: Collection[str] = ROLES,
+    taken: Collection[str] = (),
+) -> Columns:
+    """Fill in the columns that are `needed` and not given, from names and SQL types.
+
+    Columns that are `taken` by something else are not looked at.
+
+    >>> guess({"Variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "user": "BIGINT"}, None, None, None)
+    Columns(arm='Variant', environment='day', reward='sales', guessed=('arm', 'environment', 'reward'))
+    >>> guess({"shop": "VARCHAR", "ts": "TIMESTAMP", "eur": "DOUBLE"}, None, None, "eur").environment
+    'day(ts)'
+    """
+    columns = {"arm": arm, "environment": environment, "reward": reward}
+    free = {name: kind for name, kind in types.items() if name not in taken}
+    open_roles = [role for role, name in columns.items() if name is None and role in needed]
+    for role in open_roles:
+        columns[role] = _by_name(role, free, columns)
+    for role in open_roles:
+        if columns[role] is None:
+            columns[role] = _only_one_left(role, free, columns, needed)
+    for role in open_roles:
+        if columns[role] is None:
+            listed = ", ".join(f"{name!r}" for name in types)
+            hint = "; is there a line with the names of the columns?" if looks_like_data(list(types)) else ""
+            none = ", or --no-environment" if role == "environment" else ""
+            hint = _counted(_free(types, columns)) or hint if role == "reward" else hint
+            raise InputError(
+                f"cannot tell which column is the {role}: say --{role}{none}; columns: {listed}{hint}"
+            )
+    return Columns(**columns, guessed=tuple(open_roles))
+
+
+def _counted(free: list[str]) -> str:
+    """Say what to do with columns that look like clicks of impressions.
+
+    >>> _counted(["impressions", "Clicks"]), _counted(["clicks", "price"])
+    ('; Clicks of impressions? say --successes Clicks --n impressions', '')
+    """
+    ones, tries = ([name for name in free if name.lower() in names.split()] for names in (_SUCCESSES, _TRIED))
+    if len(ones) != 1 or len(tries) != 1:
+        return ""
+    return f"; {ones[0]} of {tries[0]}? say --successes {ones[0]} --n {tries[0]}"
+
+
+def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
+    """Return the only free column that is called like the role, or the day of the only timestamp."""
+    free = _free(types, columns)
+    names = [name for name in free if name.lower() in _NAMES[role].split()]
+    if role == "reward":
+        names = [name for name in names if can_be_reward(types[name])] or _text(names, types)
+    if role == "environment":
+        names = names or [n for n in free if is_timestamp(types[n]) and n.lower() in _TIMESTAMPS.split()]
+    if len(names) != 1:
+        return None
+    name = names[0]
+    derived = role == "environment" and is_timestamp(types[name]) and types[name] != "DATE"
+    return f"day({name})" if derived else name
+
+
+def _only_one_left(
+    role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
+) -> str | None:
+    """Return the only free column, if its type fits and no other role is still open."""
+    free = _free(types, columns)
+    others = [name for other, name in columns.items() if other != role and other in needed]
+    if len(free) != 1 or None in others:
+        return None
+    fits = role != "reward" or can_be_reward(types[free[0]]) or _text(free, types)
+    return free[0] if fits else None
+
+
+def _free(types: Mapping[str, str], columns: Mapping[str, str | None]) -> list[str]:
+    taken = {column for name in columns.values() if name for column in (name, *columns_behind(name))}
+    return [name for name in types if name not in taken]
+
+
+def _text(names: list[str], types: Mapping[str, str]) -> list[str]:
+    """Return columns of text: numbers but for an entry or two, which will be named when they are read."""
+    return [name for name in names if is_text(types[name])]

@@ -1,0 +1,51 @@
+"""One column in memory: as numbers, or as labels and the index of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.data.number_text import numbers_in
+from tideproof.data.row_checks import is_missing, not_numeric
+from tideproof.errors import InputError
+
+
+def numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
+    """Return the values as floats, NaN for what is missing; text as `numbers_in` reads it."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O":  # also where the values come from an iterator
+        entries = [math.nan if is_missing(value) else value for value in array.tolist()]
+        if any(isinstance(entry, str) for entry in entries):
+            return numbers_in(entries, name, decimal)
+        array = np.array(entries)
+    if array.dtype.kind == "U" and array.ndim == 1:
+        return numbers_in(array.tolist(), name, decimal)
+    try:
+        if array.dtype.kind in "biufO" and array.ndim == 1:
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise not_numeric(name, "text" if array.dtype.kind in "US" else array.dtype)
+
+
+def labels(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:
+    """Return the distinct labels in order of first appearance, and the index of each entry."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        values = values.astype("datetime64[us]")  # finer ones would become integers
+    index: dict[Hashable, int] = {}
+    entries = values.tolist() if hasattr(values, "tolist") else values
+    try:
+        at = [index.setdefault(entry, len(index)) for entry in entries]
+    except TypeError:
+        raise InputError(f"column {name!r} must hold labels: text, numbers or dates") from None
+    return list(index), np.array(at, np.int64)
+
+
+def check_lengths(names: Sequence[str], lengths: Sequence[int]) -> None:
+    """Refuse columns of different lengths."""
+    if len(set(lengths)) > 1:
+        raise InputError(f"columns must have one length, not {dict(zip(names, lengths, strict=True))}")

@@ -1,0 +1,84 @@
+"""Rewards that a file holds as text, by DuckDB: read as numbers, or refused with the lines that are none.
+
+`text` says how; here is the same as SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tideproof.data.group_by_sql import Query
+from tideproof.data.number_text import (
+    ABSENT,
+    BITS,
+    COMMA,
+    FALSE,
+    THOUSANDS,
+    TRUE,
+    ColumnText,
+    Style,
+    no_numbers,
+    style_of,
+)
+from tideproof.data.sources.duckdb_readers import Files
+from tideproof.data.sql_quoting import literal, quoted
+
+
+def as_number(run: Query, files: Files, name: str, decimal: str) -> str:
+    """Return SQL for a column of text as numbers, NULL for what is absent.
+
+    Raises
+    ------
+    InputError
+        If an entry is no number; its first lines are named.
+    """
+    text = f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
+    word = f"lower({text})"
+    absent = _in(word, ABSENT)
+    style = style_of(_seen(run, files, text, word), name, decimal)
+    number = f"CASE WHEN {absent} THEN NULL ELSE {_read(text, word, style)} END"
+    _check(run, files, name, text, f"({number}) IS NULL AND NOT {absent}")
+    return number
+
+
+def _seen(run: Query, files: Files, text: str, word: str) -> ColumnText:
+    comma = f"contains({text}, ',')"
+    truth = _in(word, (*TRUE, *FALSE))
+    others = f"NOT {_in(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"
+    fits = [f"{comma} AND regexp_full_match({text}, {literal(form)})" for form in (COMMA, THOUSANDS)]
+    counts = ", ".join(f"count(*) FILTER ({condition})" for condition in (truth, others, comma, *fits))
+    return ColumnText(*run(f"SELECT {counts}, min({text}) FILTER ({comma}) FROM {files.rows}")[0])
+
+
+def _read(text: str, word: str, style: Style) -> str:
+    """Return SQL for the number that a text stands for, NULL if it is none."""
+    plain = f"TRY_CAST({text} AS DOUBLE)"
+    if style == "truth":
+        return f"CASE WHEN {_in(word, TRUE)} THEN 1 WHEN {_in(word, FALSE)} THEN 0 ELSE {plain} END"
+    if style == "comma":
+        point = f"TRY_CAST(replace(replace({text}, '.', ''), ',', '.') AS DOUBLE)"
+        return f"CASE WHEN regexp_full_match({text}, {literal(COMMA)}) THEN {point} END"
+    if style == "thousands":
+        fits = f"regexp_full_match({text}, {literal(THOUSANDS)})"
+        return f"CASE WHEN {fits} THEN TRY_CAST(replace({text}, ',', '') AS DOUBLE) ELSE {plain} END"
+    return plain
+
+
+def _check(run: Query, files: Files, name: str, text: str, bad: str) -> None:
+    """Refuse text that is no number, its first lines named."""
+    count = run(f"SELECT count(*) FROM {files.rows} WHERE {bad}")[0][0]
+    if not count:
+        return
+    path = run(f"SELECT filename FROM {files.using(filename='true').rows} WHERE {bad} LIMIT 1")[0][0]
+    rows = run(
+        f"SELECT row, text FROM (SELECT row_number() OVER () AS row, {text} AS text, {bad} AS bad "
+        f"FROM {replace(files, paths=[path]).rows}) WHERE bad ORDER BY row LIMIT 3"
+    )
+    where = "line" if files.function != "read_parquet" else "row"
+    places = [f"{where} {row + files.lines_before}: {text!r}" for row, text in rows]
+    raise no_numbers(name, count, places, f" of {path!r}" if len(files.paths) > 1 else "")
+
+
+def _in(word: str, words: Iterable[str]) -> str:
+    return f"{word} IN ({', '.join(map(literal, words))})"

@@ -1,0 +1,330 @@
+"""The group-by as SQL, for engines that speak it: DuckDB and PostgreSQL.
+
+One pass over the rows in the usual case. Only where the groups look wrong (a mean that is not finite)
+is the table read again, to count what to name in the message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.data import row_checks
+from tideproof.data.aggregated_rows import from_summaries
+from tideproof.data.cell_groups import Groups, RewardRange, assemble, indexed
+from tideproof.data.central_moments import USELESS, WORTH_ANOTHER_LOOK, Tails, blurred, from_power_sums
+from tideproof.data.column_spec import ARM, REWARD, Request
+from tideproof.data.row_checks import (
+    check_fetched,
+    check_finite,
+    check_missing,
+    check_rows,
+    is_missing,
+    not_numeric,
+    too_many_arms,
+)
+from tideproof.data.sql_quoting import (
+    base,
+    can_be_nan,
+    can_be_reward,
+    exactly,
+    is_number,
+    label,
+    literal,
+    moment_sql,
+    quoted,
+    truncated,
+)
+from tideproof.data.time_ordered_rows import (
+    MOST_SINGLE,
+    Survey,
+    Timed,
+    bin_of,
+    check_plain,
+    check_survey,
+    timed_from_lists,
+)
+from tideproof.data.time_periods import Period
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+
+Rows = Sequence[tuple[Any, ...]]
+Columns = Sequence[tuple[Any, ...]]
+Progress = Callable[[float], None]
+
+_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, squares, two sums of powers
+_SAMPLE = 20_000  # rows looked at before a long group-by, for columns that are swapped
+
+
+class Query(Protocol):
+    """Sends a query to an engine."""
+
+    def __call__(self, query: str, progress: Progress | None = None, /) -> Rows:
+        """Return all rows; `progress` is called with the percentage done, where the engine knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRows:
+    """Rows behind an engine that speaks SQL.
+
+    Attributes
+    ----------
+    run : sends a query.
+    rows : what stands after FROM.
+    types : the SQL type of each column, in capitals.
+    mean : gives the SQL for the mean of an expression over `rows`, accurate for rewards far from 0.
+    factor : gives the SQL for a deviation whose fourth power is no error in the engine.
+    sampled : whether its first rows are worth a look of their own, before all are read.
+    quick : whether adding rewards up as they are is quicker than `mean`: good enough unless they are so far
+        from 0 that they are looked at once more anyway.
+    """
+
+    run: Query
+    rows: str
+    types: dict[str, str]
+    mean: Callable[[str, str], str]
+    factor: Callable[[str], str] = str
+    sampled: bool = False
+    quick: bool = False
+
+    def group(self, request: Request, progress: Progress | None = None) -> Cells:
+        """Group the rows by arm and environment."""
+        request = request.among(self.types)
+        if request.wide:
+            return unpivoted(self, request).group(request.long(ARM, REWARD), progress)
+        return (_summaries if request.n else _observations)(self, request, progress)
+
+    def quantile(self, request: Request, share: float) -> float:
+        """Return what so large a share of the rewards are at most."""
+        request = request.among(self.types)
+        if request.wide:
+            return unpivoted(self, request).quantile(request.long(ARM, REWARD), share)
+        reward = _reward(self, request)
+        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
+        at = f"percentile_cont({share!r}) WITHIN GROUP (ORDER BY {reward})"
+        found = self.run(f"SELECT {at} FROM {self.rows} WHERE {finite}")[0][0]
+        return math.nan if found is None else float(found)
+
+    def timed(self, request: Request, most: int) -> Timed:
+        """Return the rows in the order of time, in bins if there are more than `most`."""
+        request = request.among(self.types)
+        check_plain(request)
+        return _timed(self, request, most)
+
+
+def _timed(table: SqlRows, request: Request, most: int) -> Timed:
+    """Fetch rows by column; of too many, groups by moment and arm."""
+    column = request.columns[0]
+    arm, reward, moment = label(quoted(request.arm), table.types[request.arm]), _reward(table, request), ""
+    if can_be_nan(table.types[request.reward]):
+        reward = _without_nan(reward)
+    moment = moment_sql(quoted(column), table.types[column])
+    clock = not is_number(table.types[column])
+    known = f"(SELECT {arm} AS arm, {moment} AS moment, {reward} AS reward FROM {table.rows}) AS rows"
+    counted = ", ".join(f"count(*) - count({name})" for name in ("arm", "moment", "reward"))
+    complete = "arm IS NOT NULL AND moment IS NOT NULL AND reward IS NOT NULL"
+    infinite = "count(CASE WHEN abs(reward) >= 'Infinity' THEN 1 END)"
+    found = table.run(
+        f"SELECT count(*), {counted}, {infinite}, min(moment), max(moment), count(DISTINCT arm), "
+        f"count(CASE WHEN {complete} THEN 1 END) FROM {known}"
+    )[0]
+    rows, *missing, infinities, first, last, arms, left = found
+    survey = Survey(rows, missing, infinities, float(first or 0.0), float(last or 0.0))
+    clock, factor = check_survey(survey, request, clock)
+    step = bin_of(left, survey, factor, most, arms)
+    at = f"(moment * {exactly(factor)})"
+    if left <= MOST_SINGLE:
+        lists = f"array_agg(arm), array_agg({at}), array_agg(reward)"
+        fetched = table.run(f"SELECT {lists} FROM {known} WHERE {complete}")[0] if left else [[]] * 3
+        return timed_from_lists(fetched, clock, rows - left, step, column)
+    at = f"(floor({at} / {exactly(step)}) * {exactly(step)})" if step else at
+    lists = ", ".join(f"array_agg({name})" for name in ("arm", "moment", "n", "mean", "squares"))
+    groups = (
+        f"(SELECT arm, {at} AS moment, count(*) AS n, avg(reward) AS mean, "
+        f"var_samp(reward) * (count(*) - 1) AS squares FROM {known} WHERE {complete} GROUP BY 1, 2) AS groups"
+    )
+    fetched = table.run(f"SELECT {lists} FROM {groups}")[0]
+    return timed_from_lists(fetched, clock, rows - left, step, column)
+
+
+def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
+    """Group rows that are one observation each."""
+    reward = _reward(table, request)
+    labels = _labels(table, request)
+    if table.sampled:
+        _check_swapped(table, labels[0])
+    groups = _grouped(table, labels, reward, progress)
+    nan = any(can_be_nan(table.types[name]) for name in request.numbers)
+    finite = _all_finite(groups)
+    if not finite and nan:  # a NaN is a missing value
+        reward = _without_nan(reward)
+        groups = _grouped(table, labels, reward, progress)
+        finite = _all_finite(groups)
+    check_fetched(len(groups[0]) if groups else 0, "pairs of arm and environment")
+    complete = _complete(groups, request)
+    if not finite:
+        raise _not_finite(table, request, reward, sum(groups[-_NUMBERS]))
+    if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
+        centre = float(np.average(complete.mean, weights=complete.n)) or 1.0
+        groups = _grouped(table, labels, reward, progress, centre)
+        complete = _complete(groups, request, centre)
+    return assemble(complete, request)
+
+
+def unpivoted(table: SqlRows, request: Request) -> SqlRows:
+    """Return a wide table with one row for each reward; what is empty is none."""
+    columns = ", ".join(f"wide.{quoted(name)}" for name in request.columns)
+    names = f"{columns}, " if columns else ""
+    rewards = []
+    for name in request.wide:
+        reward = _reward(table, request.long("", name))
+        known = _without_nan(reward) if can_be_nan(table.types[name]) else reward
+        rewards.append(f"({literal(name)}, {known})")
+    arm, reward = quoted(ARM), quoted(REWARD)
+    rows = (
+        f"(SELECT {names}each.{arm}, each.{reward} FROM (SELECT * FROM {table.rows}) AS wide, "
+        f"LATERAL (VALUES {', '.join(rewards)}) AS each({arm}, {reward}) "
+        f"WHERE each.{reward} IS NOT NULL) AS long"
+    )
+    types = {name: table.types[name] for name in request.columns}
+    return replace(table, rows=rows, types=types | {ARM: "VARCHAR", REWARD: "DOUBLE"}, sampled=False)
+
+
+def _labels(table: SqlRows, request: Request) -> list[str]:
+    """Return SQL for the arm and the parts of the environment."""
+    found = [label(quoted(request.arm), table.types[request.arm])]
+    for part, name in zip(request.parts, request.columns, strict=True):
+        column, sql_type = quoted(name), table.types[name]
+        if isinstance(part, Period):
+            found.append(truncated(column, sql_type, part))
+        else:
+            found.append(label(column, sql_type))
+    return found
+
+
+def _reward(table: SqlRows, request: Request) -> str:
+    """Return SQL for the reward, in double precision."""
+    reward = _number(table, request.reward)
+    if request.cap < math.inf:  # what is missing or infinite stays so
+        cap = exactly(request.cap)
+        reward = f"(CASE WHEN {reward} > {cap} AND {reward} < 'Infinity' THEN {cap} ELSE {reward} END)"
+    terms = [
+        f"{exactly(factor)} * {reward if name == request.reward else _number(table, name)}"
+        for factor, name in request.mix
+    ]
+    reward = f"({' + '.join(terms)})" if terms else reward
+    return f"(CASE WHEN {reward} > 0 THEN ln({reward}) END)" if request.logarithm else reward
+
+
+def _number(table: SqlRows, name: str) -> str:
+    """Return SQL for a column of numbers, in double precision."""
+    column, sql_type = quoted(name), table.types[name]
+    if not can_be_reward(sql_type):
+        raise not_numeric(name, sql_type)
+    if base(sql_type) == "BOOLEAN":
+        column = f"CAST({column} AS INTEGER)"
+    return column if base(sql_type) == "DOUBLE" else f"CAST({column} AS DOUBLE PRECISION)"
+
+
+def _without_nan(reward: str) -> str:
+    return f"nullif({reward}, CAST('NaN' AS DOUBLE PRECISION))"
+
+
+def _check_swapped(table: SqlRows, arm: str) -> None:
+    """Refuse, before a long group-by, a column with a label of its own for every row."""
+    first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
+    count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
+    if count > row_checks.MOST_ARMS:
+        raise too_many_arms(f"{count:,} and more", [low, high])
+
+
+def _grouped(
+    table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
+) -> Columns:
+    """Return labels, ends, rows, rewards, mean, squares and powers about `centre` of each group.
+
+    Column by column; nothing if there are no rows.
+    """
+    d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
+    naive = table.quick and not centre
+    mean = f"sum({reward}) / count({reward})" if naive else table.mean(reward, table.rows)
+    squares = (
+        f"sum({reward} * {reward}) - sum({reward}) * (sum({reward}) / count({reward}))"
+        if naive
+        else f"var_samp({reward}) * (count({reward}) - 1)"
+    )
+    query = (  # products in brackets, as engines work out equal ones once
+        f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
+        f"{mean}, {squares}, sum({d} * ({d} * {d})), "
+        f"sum(({d} * {d}) * ({d} * {d})) FROM {table.rows} "
+        f"GROUP BY {', '.join(str(i + 1) for i in range(len(labels)))} LIMIT {row_checks.MOST_CELLS + 1}"
+    )
+    return list(zip(*table.run(query, progress), strict=True))
+
+
+def _all_finite(groups: Columns) -> bool:
+    """Tell whether means and squares are finite, where there are any."""
+    for column in groups[-4:-2]:
+        unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
+        if any(column[i] is not None for i in unusual.tolist()):
+            return False
+    return True
+
+
+def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups:
+    """Count the rows that lack a value, and refuse or drop them."""
+    total = sum(columns[-_NUMBERS]) if columns else 0
+    check_rows(total)
+    rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
+    absent = [_absent(column) for column in columns[: len(request.labels)]]
+    if request.missing == "refuse":
+        missing = [int(rows[lacking].sum()) for lacking in absent]
+        check_missing((*request.labels, request.reward), [*missing, int((rows - rewards).sum())], total)
+    used = (rewards > 0) & ~np.any(absent, axis=0)
+    if not used.all():
+        columns = [tuple(compress(column, used.tolist())) for column in columns]
+    numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
+    low, high, _, n, mean, squares, *powers = numbers
+    mean = np.where(low == high, low, mean)  # to the last digit
+    squares = np.where(low == high, 0.0, np.maximum(squares, 0.0))
+    most = USELESS if centre else WORTH_ANOTHER_LOOK
+    tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
+    if not centre and blurred(indexed(columns[0], False)[1], n, mean, squares):
+        tails = None
+    keys = list(zip(*columns[1 : -_NUMBERS - 2], strict=True)) or [()] * n.size
+    left_out = total - int(n.sum())
+    return Groups(columns[0], keys, n, mean, squares, False, left_out, tails, RewardRange(low, high))
+
+
+def _absent(column: Sequence[Any]) -> NDArray[np.bool_]:
+    """Tell which labels are missing; whole numbers and text never are."""
+    if set(map(type, column)) <= {int, str}:
+        return np.zeros(len(column), bool)
+    return np.fromiter(map(is_missing, column), bool)
+
+
+def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:
+    """Say which rewards are not finite."""
+    where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
+    infinite = table.run(f"SELECT count(*) FROM {table.rows} WHERE {where}")[0][0]
+    check_finite(request.reward, infinite, rows)
+    return InputError(f"rewards in {request.reward!r} are too large: the square of one overflows")
+
+
+def _summaries(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
+    """Fetch aggregated rows."""
+    for name in request.numbers:
+        if not is_number(table.types[name]):
+            raise not_numeric(name, table.types[name])
+    columns = _labels(table, request) + [quoted(name) for name in request.numbers]
+    query = f"SELECT {', '.join(columns)} FROM {table.rows} LIMIT {row_checks.MOST_CELLS + 1}"
+    rows = table.run(query, progress)
+    check_rows(len(rows))
+    check_fetched(len(rows), "aggregated rows")
+    return from_summaries(list(zip(*rows, strict=True)), request, ordered=False)

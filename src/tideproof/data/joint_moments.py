@@ -1,0 +1,113 @@
+"""Several numbers of the same rows: their means in each cell, and how they vary together.
+
+Products come from squares: those of u + v are those of u, those of v and twice their product. So whatever
+groups one column by (arm, environment) groups several, and no engine is asked for more than it can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.data.cell_groups import RewardRange, indexed, indexed_by_part, merged, outermost
+from tideproof.data.central_moments import Tails
+from tideproof.data.column_spec import Request
+from tideproof.data.dataset import Dataset, Progress
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells, sums
+
+
+class Joint(NamedTuple):
+    """Cells of the reward, and of other numbers of the same rows.
+
+    Attributes
+    ----------
+    cells : of the reward; the label of an environment is a tuple, its own label and what else was asked for.
+    mean : (V, C) mean of each number in each cell, the reward first.
+    products : (V, V, C) sums of products of deviations from the cell means.
+    """
+
+    cells: Cells
+    mean: Floats
+    products: Floats
+
+    def select(self, cells: Ints) -> Joint:
+        """Return some of the cells."""
+        return Joint(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
+
+    def of(self, key: int) -> dict[Any, Joint]:
+        """Return those of each label at one place of the tuples, in the order of the environments."""
+        c = self.cells
+        labels, of = indexed([label[key] for label in c.environments], ordered=True)
+        return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
+
+
+def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Progress | None = None) -> Joint:
+    """Group the reward and `others`, columns of numbers, of the same rows.
+
+    Rows that lack any of them are refused, or dropped from all.
+    """
+    names = (request.reward, *others)
+    if len(set(names)) < len(names):
+        raise InputError(f"the reward, what divides it and covariates must be different columns, not {names}")
+    if others and (request.n or request.wide):
+        raise InputError("a quotient and covariates need one row for each reward, in a column of its own")
+    every = request.missing == "drop"
+
+    def group(factors: Sequence[float]) -> Cells:
+        used = [(factor, name) for factor, name in zip(factors, names, strict=True) if factor or every]
+        if len(used) == 1 and used[0][1] == request.reward:
+            return rows.group(request, progress)
+        if len(used) == 1:
+            return rows.group(replace(request, reward=used[0][1], cap=np.inf), progress)
+        return rows.group(replace(request, mix=tuple(used)), progress)
+
+    unit = np.eye(len(names))
+    single = [group(row.tolist()) for row in unit]
+    scale = np.array([_spread(cells) for cells in single])
+    squares = np.array([cells.squares for cells in single]) / scale[:, None] ** 2
+    products = np.zeros((len(names), len(names), squares.shape[1]))
+    for i in range(len(names)):
+        products[i, i] = single[i].squares
+        for k in range(i):
+            both = group((unit[i] / scale[i] + unit[k] / scale[k]).tolist())
+            mixed = 0.5 * scale[i] * scale[k] * (both.squares - squares[i] - squares[k])
+            products[i, k] = products[k, i] = mixed
+    first = single[0]
+    if not request.extra:
+        first = replace(first, environments=[(label,) for label in first.environments])
+    return Joint(first, np.array([cells.mean for cells in single]), products)
+
+
+def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
+    """Put cells together that agree in the first `kept` labels; also say which cell each went to."""
+    c = j.cells
+    environments, of = indexed_by_part(list(zip(*c.environments, strict=True))[:kept], ordered=True)
+    pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
+    size = pair.size
+    tails = None if c.cubes is None or c.fourths is None else Tails(c.cubes, c.fourths)
+    n, mean, squares, tails = merged(cell, c.n, c.mean, c.squares, size, tails)
+    means = np.array([merged(cell, c.n, value, np.zeros(c.n.size), size).mean for value in j.mean])
+    off = j.mean - means[:, cell]
+    V = len(means)
+    products = np.array(
+        [[sums(cell, j.products[i, k] + c.n * off[i] * off[k], size) for k in range(V)] for i in range(V)]
+    )
+    ends = None if c.low is None or c.high is None else outermost(cell, RewardRange(c.low, c.high), size)
+    made = Cells(c.arms, environments, pair % c.K, pair // c.K, n, mean, squares, c.dropped)
+    if tails is not None:
+        made = replace(made, cubes=tails.cubes, fourths=tails.fourths)
+    if ends is not None:
+        made = replace(made, low=ends.low, high=ends.high)
+    return Joint(made, means, products), cell
+
+
+def _spread(cells: Cells) -> float:
+    """Return the standard deviation around the mean of all, or 1 where there is none."""
+    centre = np.sum(cells.n * cells.mean) / np.sum(cells.n)
+    squares = float(np.sum(cells.squares + cells.n * (cells.mean - centre) ** 2))
+    return float(np.sqrt(squares / np.sum(cells.n))) or 1.0

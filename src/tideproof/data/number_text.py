@@ -1,0 +1,134 @@
+"""Rewards that are text: how a column writes numbers, found out from all of it, then read.
+
+A column is written in one `Style`. A comma is read only if one reading fits every entry that has one;
+"1,234" alone could be either, and is refused rather than guessed. Truth values are read where nothing
+but 0 and 1 stands beside them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError
+from tideproof.text import counted
+
+Style = Literal["point", "comma", "thousands", "truth"]
+
+ABSENT = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # whatever their case
+TRUE = ("true", "t", "yes", "y")
+FALSE = ("false", "f", "no", "n")
+BITS = ("0", "1", "0.0", "1.0")
+COMMA = r"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]*)(,[0-9]+)?([eE][+-]?[0-9]+)?"  # 1.234,5
+THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?"  # 1,234.5
+
+_SHOWN = 3  # entries that are no numbers
+
+
+class ColumnText(NamedTuple):
+    """What stands in a column.
+
+    Attributes
+    ----------
+    truth, others : entries that are truth values, and that are neither these nor 0, 1 or absent.
+    commas : entries with a comma; `example` is one of them.
+    as_decimal, as_thousands : those of them where it can stand before decimals, and set thousands apart.
+    """
+
+    truth: int
+    others: int
+    commas: int
+    as_decimal: int
+    as_thousands: int
+    example: str | None
+
+
+def style_of(seen: ColumnText, name: str, decimal: str) -> Style:
+    """Return how a column writes numbers; `decimal` is what the user said, or ""."""
+    if seen.truth and not seen.others:
+        return "truth"
+    if decimal == ",":
+        return "comma"
+    comma = seen.commas == seen.as_decimal
+    thousands = seen.commas == seen.as_thousands
+    if not seen.commas:
+        return "point"
+    if decimal == ".":
+        return "thousands"
+    if comma and thousands:
+        raise InputError(
+            f"column {name!r} holds {seen.example!r}, which may be read in two ways: say decimal=',' "
+            f"(--decimal ,) if decimals stand after the comma, decimal='.' (--decimal .) if it sets "
+            f"thousands apart"
+        )
+    return "comma" if comma else "thousands" if thousands else "point"
+
+
+def numbers_in(entries: Iterable[Any], name: str, decimal: str = "") -> Floats:
+    """Return the entries of a column of text, some perhaps numbers already, as floats; NaN if absent.
+
+    >>> numbers_in(["3,5", "4", None], "r"), numbers_in(["yes", "No"], "r")
+    (array([3.5, 4. , nan]), array([1., 0.]))
+    """
+    said = [entry.strip(' "') if isinstance(entry, str) else entry for entry in entries]
+    texts = [entry for entry in said if isinstance(entry, str) and entry.lower() not in ABSENT]
+    style = style_of(_seen(texts), name, decimal)
+    read = {text: _number(text, style) for text in dict.fromkeys(texts)}
+    bad = [text for text in texts if read[text] is None]
+    if bad:
+        where = [
+            (at + 1, text) for at, text in enumerate(said) if isinstance(text, str) and text in bad[:_SHOWN]
+        ]
+        raise no_numbers(name, len(bad), [f"row {row}: {text!r}" for row, text in where[:_SHOWN]])
+    try:
+        return np.array([_float(entry, read) for entry in said], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"column {name!r} must be numeric; it holds values of several kinds") from None
+
+
+def no_numbers(name: str, count: int, places: list[str], of: str = "") -> InputError:
+    """Build the error for text that is no number: how often, and where first."""
+    first = ", ".join(places) + (", …" if count > len(places) else "")
+    return InputError(
+        f"column {name!r} must be numeric; it holds text in {counted(count, 'row')} ({first}{of})"
+    )
+
+
+def _float(entry: Any, read: dict[str, float | None]) -> float:
+    if isinstance(entry, str):
+        return read.get(entry, math.nan)  # type: ignore[return-value]  # none of them is None by now
+    return math.nan if entry is None else float(entry)
+
+
+def _seen(texts: list[str]) -> ColumnText:
+    words = [text.lower() for text in texts]
+    truth = sum(word in TRUE or word in FALSE for word in words)
+    commas = [text for text in texts if "," in text]
+    return ColumnText(
+        truth,
+        sum(word not in BITS for word in words) - truth,
+        len(commas),
+        sum(re.fullmatch(COMMA, text) is not None for text in commas),
+        sum(re.fullmatch(THOUSANDS, text) is not None for text in commas),
+        commas[0] if commas else None,
+    )
+
+
+def _number(text: str, style: Style) -> float | None:
+    if style == "truth":
+        return {True: 1.0, False: 0.0}.get(text.lower() in TRUE) if text.lower() not in BITS else float(text)
+    if style == "comma":
+        if not re.fullmatch(COMMA, text):
+            return None
+        text = text.replace(".", "").replace(",", ".")
+    if style == "thousands" and re.fullmatch(THOUSANDS, text):
+        text = text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,42 @@
+"""Labels that may be meant to be one, or none: counted as they are, but said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tideproof.data.number_text import ABSENT
+from tideproof.text import listed
+
+
+def remarks(what: str, labels: Sequence[Any]) -> list[str]:
+    """Return sentences about labels of arms or environments that look alike or like missing values.
+
+    >>> remarks("arm", ["B", "B ", "C"])
+    ["Arms 'B' and 'B ' differ in spaces or capitals only; they are counted as two."]
+    >>> remarks("arm", ["A", "NULL"])
+    ["Arm 'NULL' looks like a missing value; it is counted as an arm."]
+    >>> remarks("environment", ["mon", "tue", 3])
+    []
+    """
+    if not any(isinstance(label, str) for label in labels):
+        return []  # what is not text looks like nothing else
+    alike: dict[str, list[Any]] = {}
+    for label in labels:
+        alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
+    found = [
+        f"{what.capitalize()}s {listed(map(repr, group))} differ in spaces or capitals only; they are "
+        f"counted as {_NUMBERS.get(len(group), len(group))}."
+        for group in alike.values()
+        if len(group) > 1
+    ]
+    absent = [label for label in labels if isinstance(label, str) and label.strip().lower() in ABSENT]
+    article = "an" if what[0] in "aeiou" else "a"
+    return found[:_MOST] + [
+        f"{what.capitalize()} {label!r} looks like a missing value; it is counted as {article} {what}."
+        for label in absent
+    ]
+
+
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+_MOST = 5  # sentences; more of them would say the same

@@ -1,0 +1,133 @@
+"""Columns in memory, as plain sequences or NumPy arrays, to cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.data.aggregated_rows import from_summaries
+from tideproof.data.cell_groups import Groups, RewardRange, assemble, merged, outermost
+from tideproof.data.central_moments import Tails
+from tideproof.data.column_spec import ARM, REWARD, Request
+from tideproof.data.column_values import check_lengths, labels, numbers
+from tideproof.data.log_reward_rows import wanted
+from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
+from tideproof.stats.cells import Cells
+
+_MOST_KEYS = 2**62
+
+
+def cells_from_arrays(
+    arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any], *, logs: bool | None = False
+) -> Cells:
+    """Group three sequences of equal length, one entry an observation, by arm and environment.
+
+    `logs`: whether to add the cells of logarithms where all rewards are above 0; None: where they may help.
+    """
+    request = Request.of("arm", "environment", "reward")
+    columns = [x if isinstance(x, Sized) else list(x) for x in (arm, environment, reward)]
+    found = _from_observations(columns, request)
+    if not wanted(found, logs):
+        return found
+    return replace(found, logs=_from_observations(columns, replace(request, logarithm=True)))
+
+
+def from_columns(data: Mapping[str, Iterable[Any]], request: Request) -> Cells:
+    """Group a mapping of columns."""
+    request = request.among(data)
+    if request.wide:
+        return from_columns(_long(data, request), request.long(ARM, REWARD))
+    columns = [data[name] for name in request.names]
+    if request.n:
+        return from_summaries(columns, request, ordered=True)
+    return _from_observations(columns, request)
+
+
+def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iterable[Any]]:
+    """Return a wide table with one row for each reward, in the order of its rows; what is empty is none."""
+    rewards = [numbers(data[name], name, request.decimal) for name in request.wide]
+    parts = [list(data[name]) for name in request.columns]
+    names = (*request.columns, *request.wide)
+    check_lengths(names, [*map(len, parts), *map(len, rewards)])
+    table = np.array(rewards).T  # rows x arms
+    row, arm = np.nonzero(~np.isnan(table))
+    long: dict[str, Iterable[Any]] = {
+        name: [part[i] for i in row] for name, part in zip(request.columns, parts, strict=True)
+    }
+    return long | {ARM: [request.wide[i] for i in arm], REWARD: table[row, arm]}
+
+
+def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Cells:
+    names = request.names
+    own = len(request.labels)
+    found = [labels(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]
+    values = [
+        numbers(column, name, request.decimal)
+        for column, name in zip(columns[own:], names[own:], strict=True)
+    ]
+    check_lengths(names, (*(index.size for _, index in found), *(value.size for value in values)))
+    rewards = mixed(values, request)
+    check_rows(rewards.size)
+    missing = [
+        np.isin(index, [i for i, label in enumerate(distinct) if is_missing(label)])
+        for distinct, index in found
+    ]
+    missing += [np.isnan(value) for value in values]
+    if request.missing == "refuse":
+        check_missing(names, [int(rows.sum()) for rows in missing], rewards.size)
+    for name, value in zip(request.numbers, values, strict=True):
+        check_finite(name, int(np.isinf(value).sum()), rewards.size)
+    kept = ~np.any(missing, axis=0)
+
+    key, keys = np.zeros(int(kept.sum()), np.int64), 1  # arm and parts of the environment, as one number
+    for distinct, index in found:
+        if keys * len(distinct) > _MOST_KEYS:
+            seen, key = np.unique(key, return_inverse=True)
+            keys = seen.size
+        key, keys = key * len(distinct) + index[kept], keys * len(distinct)
+    _, first, cell = np.unique(key, return_index=True, return_inverse=True)
+    one, none = np.ones(cell.size), np.zeros(cell.size)
+    n, mean, squares, tails = merged(cell, one, rewards[kept], none, first.size, Tails(none, none))
+    ends = outermost(cell, RewardRange(rewards[kept], rewards[kept]), first.size)
+    by = np.argsort(first)
+    at = np.flatnonzero(kept)[first[by]]  # the first row of each group
+    (arms, arm), *parts = found
+    groups = Groups(
+        [arms[i] for i in arm[at]],
+        [tuple(distinct[index[i]] for distinct, index in parts) for i in at],
+        n[by],
+        mean[by],
+        squares[by],
+        ordered=True,
+        dropped=int(np.count_nonzero(~kept)),
+        tails=tails and Tails(*(values[by] for values in tails)),
+        ends=RewardRange(*(values[by] for values in ends)),
+    )
+    return assemble(groups, request)
+
+
+def mixed(values: Sequence[Floats], request: Request) -> Floats:
+    """Return the rewards: the only column, or several added up, the reward itself capped."""
+    found = np.zeros(values[0].size)
+    factors = [factor for factor, _ in request.mix] or [1.0]
+    for factor, name, value in zip(factors, request.numbers, values, strict=True):
+        capped = np.minimum(value, request.cap) if name == request.reward else value  # NaN stays
+        with np.errstate(invalid="ignore"):  # 0 times infinity: infinities are refused
+            found += factor * np.where(np.isinf(value), value, capped)
+    if request.logarithm:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(found > 0.0, np.log(found), np.nan)
+    return found
+
+
+def column_quantile(data: Mapping[str, Iterable[Any]], request: Request, share: float) -> float:
+    """Return what so large a share of the rewards are at most."""
+    request = request.among(data)
+    values = [numbers(data[name], name, request.decimal) for name in request.numbers]
+    finite = np.concatenate([value[np.isfinite(value)] for value in values])
+    return float(np.quantile(finite, share)) if finite.size else math.nan

@@ -1,0 +1,244 @@
+"""Any data frame that narwhals knows, eager or lazy, to cells: grouped inside its own engine."""
+
+from __future__ import annotations
+
+import math
+import operator
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tideproof.data import row_checks
+from tideproof.data.aggregated_rows import from_summaries
+from tideproof.data.cell_groups import Groups, RewardRange, assemble
+from tideproof.data.central_moments import Tails, from_power_sums
+from tideproof.data.column_spec import ARM, REWARD, Request
+from tideproof.data.row_checks import check_fetched, check_finite, check_missing, check_rows, not_numeric
+from tideproof.data.sources.array_columns import column_quantile, from_columns
+from tideproof.data.time_ordered_rows import Timed, timed_from_columns
+from tideproof.data.time_periods import UNITS, Period
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.dtypes import DType
+
+    Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+
+
+def from_frame(data: Any, request: Request) -> Cells:
+    """Group a data frame."""
+    import narwhals as nw
+
+    frame = _frame(data)
+    schema = frame.collect_schema()
+    request = request.among(schema)
+    types = {name: schema[name] for name in request.names}
+    text = [name for name in request.numbers if types[name] == nw.String]
+    if text and isinstance(frame, nw.DataFrame):  # read as the same text in a file would be
+        return from_columns({name: frame[name].to_list() for name in request.names}, request)
+    for name in request.numbers[:1] if request.n else request.numbers:
+        if not (types[name].is_numeric() or types[name] == nw.Boolean):
+            raise not_numeric(name, types[name])
+    if request.wide:
+        frame, request = _long(frame, request), request.long(ARM, REWARD)
+        types |= {ARM: nw.String(), REWARD: nw.Float64()}
+    columns = [nw.col(request.arm)]
+    for part, name in zip(request.parts, request.columns, strict=True):
+        column = nw.col(name)
+        columns.append(_truncated(column, types[name], part) if isinstance(part, Period) else column)
+    columns += [nw.col(name) for name in request.numbers]
+    return (_summaries if request.n else _observations)(frame, columns, types, request)
+
+
+def frame_columns(data: Any) -> list[str]:
+    """Return the names of a data frame's columns."""
+    return list(_frame(data).collect_schema())
+
+
+def _long(frame: Frame, request: Request) -> Frame:
+    """Return a wide table with one row for each reward; what is empty is none."""
+    import narwhals as nw
+
+    wide = frame.with_columns(nw.col(name).cast(nw.Float64()) for name in request.wide)
+    index = list(request.columns)
+    long = wide.unpivot(on=list(request.wide), index=index, variable_name=ARM, value_name=REWARD)
+    return long.filter(~_missing(nw.col(REWARD), nw.Float64()))
+
+
+def _summaries(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
+    """Take in aggregated rows."""
+    import narwhals as nw
+
+    named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
+    table = _collected(frame.select(*named).head(row_checks.MOST_CELLS + 1))
+    check_fetched(len(table), "aggregated rows")
+    lists = [table[name].to_list() for name in table.columns]
+    return from_summaries(lists, request, ordered=isinstance(frame, nw.DataFrame))
+
+
+def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
+    """Group rows that are one observation each; in a first pass, count what is missing or infinite."""
+    import narwhals as nw
+
+    labels, values = columns[: len(request.labels)], columns[len(request.labels) :]
+    keys = [f"label {i}" for i in range(len(labels))]
+    rows = frame.select(
+        *(label.alias(key) for label, key in zip(labels, keys, strict=True)),
+        _mixed(values, request).alias("reward"),
+    )
+    reward = nw.col("reward")
+    found = zip(keys, request.labels, strict=True)
+    missing = [*(_missing(nw.col(key), types[name]) for key, name in found), _missing(reward, nw.Float64())]
+    incomplete = reduce(operator.or_, missing)
+    with np.errstate(invalid="ignore"):  # of infinities of both signs, which are refused below
+        survey = rows.select(
+            nw.len().alias("rows"),
+            *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
+            _number(incomplete).alias("incomplete"),
+            _number(~reward.is_finite() & ~missing[-1]).alias("infinite"),
+            reward.mean().alias("centre"),
+        )
+        *counts, centre = _collected(survey).row(0)
+    total, *lacking, dropped, infinite = (int(count or 0) for count in counts)
+    check_rows(total)
+    if request.missing == "refuse":
+        check_missing((*request.labels, request.reward), lacking, total)
+    check_finite(request.reward, infinite, total)
+    if dropped:
+        rows = rows.filter(~incomplete)
+        centre = _collected(rows.select(reward.mean())).item()
+    groups = _grouped(rows, keys, centre or 0.0, dropped)
+    check_fetched(groups.n.size, "pairs of arm and environment")
+    return assemble(groups, request)
+
+
+def _frame(data: Any) -> Frame:
+    import narwhals as nw
+
+    try:
+        frame: Frame = nw.from_native(data)
+    except TypeError:
+        raise InputError(
+            f"data must be a data frame (pandas, polars, pyarrow, PySpark, ...), a DuckDB relation, a "
+            f"mapping of columns, a path or a database's URL, not {type(data).__name__}"
+        ) from None
+    return frame
+
+
+def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
+    """Group inside the engine; of deviations from `centre` it keeps every digit."""
+    import narwhals as nw
+
+    reward, first = nw.col("reward"), nw.col("first")
+    statistics = [nw.len().alias("n"), reward.mean().alias("mean"), reward.var().alias("variance")]
+    statistics += [nw.col("cubes").sum(), nw.col("fourths").sum()]
+    statistics += [reward.min().alias("low"), reward.max().alias("high")]
+    rows = rows.with_columns(reward - centre)
+    cube = reward * reward * reward
+    rows = rows.with_columns(cube.alias("cubes"), (cube * reward).alias("fourths"))
+    if ordered := isinstance(rows, nw.DataFrame):
+        keyed = rows.with_row_index("first").group_by(*keys)
+        table = keyed.agg(*statistics, first.min()).sort("first")
+    else:
+        grouped = rows.group_by(*keys).agg(*statistics)
+        table = grouped.head(row_checks.MOST_CELLS + 1).collect()
+    names = ("n", "mean", "variance", "low", "high", "cubes", "fourths")
+    n, mean, variance, low, high, *powers = (table[name].cast(nw.Float64()).to_numpy() for name in names)
+    squares = np.where(n > 1.0, variance * (n - 1.0), 0.0)
+    tails = from_power_sums(n, squares, Tails(*powers), mean)
+    arms, *parts = (table[key].to_list() for key in keys)
+    environments = list(zip(*parts, strict=True)) if parts else [()] * len(arms)
+    ends = RewardRange(centre + low, centre + high)
+    return Groups(arms, environments, n, centre + mean, squares, ordered, dropped, tails, ends)
+
+
+def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
+    """Return the reward: the only column, or several added up, the reward itself capped."""
+    import narwhals as nw
+
+    terms = []
+    for (factor, name), value in zip(request.mix or ((1.0, request.reward),), values, strict=True):
+        number = value.cast(nw.Float64())
+        if name == request.reward and request.cap < math.inf:  # what is missing or infinite stays so
+            above = (number > request.cap) & number.is_finite()
+            number = nw.when(above).then(nw.lit(request.cap)).otherwise(number)
+        terms.append(factor * number if request.mix else number)
+    reward = reduce(operator.add, terms)
+    return nw.when(reward > 0.0).then(reward).log() if request.logarithm else reward
+
+
+def frame_quantile(data: Any, request: Request, share: float) -> float:
+    """Return what so large a share of the rewards are at most."""
+    import narwhals as nw
+
+    frame = _frame(data)
+    schema = frame.collect_schema()
+    request = request.among(schema)
+    if isinstance(frame, nw.DataFrame):
+        return column_quantile({name: frame[name].to_list() for name in schema.names()}, request, share)
+    if not schema[request.reward].is_numeric():
+        raise not_numeric(request.reward, schema[request.reward])
+    reward = nw.col(request.reward).cast(nw.Float64())
+    finite = frame.filter(~_missing(reward, nw.Float64()) & reward.is_finite())
+    found = _collected(finite.select(reward.quantile(share, "linear"))).item()
+    return math.nan if found is None else float(found)
+
+
+def frame_timed(data: Any, request: Request, most: int) -> Timed:
+    """Return the rows in the order of time: fetched, as they are all needed."""
+    import narwhals as nw
+
+    frame = _frame(data)
+    schema = frame.collect_schema()
+    names = request.among(schema).names
+    table = _collected(frame.select(*names))
+    columns: dict[str, Any] = {}
+    for name in names:
+        kind = schema[name]
+        plain = kind.is_numeric() or (isinstance(kind, nw.Datetime) and kind.time_zone is None)
+        columns[name] = table[name].to_numpy() if plain else table[name].to_list()
+    return timed_from_columns(columns, request, most)
+
+
+def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
+    """Return a moment truncated as far as its period allows, in UTC where it has a zone.
+
+    Text stays: no two engines read the same moments in it.
+    """
+    import narwhals as nw
+
+    if (dtype == nw.Date and period.every != "hour") or dtype in (nw.String, nw.Object):
+        return column
+    if dtype.is_numeric():
+        whole = dtype.is_integer()
+        seconds = column.cast(nw.Int64() if whole else nw.Float64())
+        size = seconds.abs()
+        for limit in UNITS:
+            smaller = seconds // 1000 if whole else seconds / 1000.0
+            seconds = nw.when(size < (int(limit) if whole else limit)).then(seconds).otherwise(smaller)
+        return seconds // period.step * period.step
+    if not isinstance(dtype, nw.Datetime):
+        raise period.not_a_timestamp(dtype)
+    if dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return column.dt.truncate({900: "15m", 3600: "1h", 86400: "1d"}[period.step])
+
+
+def _missing(column: nw.Expr, dtype: DType) -> nw.Expr:
+    return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
+
+
+def _number(condition: nw.Expr) -> nw.Expr:
+    """Return how many rows meet a condition; Spark does not add up truth values."""
+    import narwhals as nw
+
+    return condition.cast(nw.Int64()).sum()
+
+
+def _collected(frame: Frame) -> nw.DataFrame[Any]:
+    import narwhals as nw
+
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame

@@ -1,0 +1,61 @@
+"""Tables and queries inside databases: naming one, and DuckDB files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tideproof.data.group_by_sql import SqlRows
+from tideproof.data.sources.duckdb_connection import compensated_mean, phrased, session, types_of
+from tideproof.data.sql_quoting import quoted
+from tideproof.errors import InputError, MissingFile, UnknownName
+
+LIST_TABLES = (
+    "SELECT table_schema, table_name FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2"
+)
+
+
+@contextmanager
+def open_duckdb(path: str, table: str | None) -> Iterator[SqlRows]:
+    """Open a table or query of a DuckDB file, to be read only."""
+    if not Path(path).is_file():
+        raise MissingFile(f"there is no file {path!r}")
+    with session(path) as run, phrased(repr(path)):
+        rows = rows_of(table, run(LIST_TABLES), home="main")
+        yield SqlRows(
+            run, rows, types_of(run, rows), compensated_mean, sampled=not is_query(table), quick=True
+        )
+
+
+def is_query(table: str | None) -> bool:
+    """Tell whether `table` is a query, and names no table.
+
+    >>> is_query("log"), is_query(None), is_query("SELECT 1"), is_query("with t as (select 1) from t")
+    (False, False, True, True)
+    """
+    return table is not None and table.lower().split(None, 1)[:1] in (["select"], ["with"])
+
+
+def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
+    """Return what stands after FROM: one of the `tables`, each (schema, name), or a query.
+
+    A table in the schema `home` goes by its name alone; the only table needs no name.
+
+    >>> rows_of("log", [("main", "log"), ("main", "users")], home="main")
+    '"main"."log"'
+    >>> rows_of("select 1 as a;", [], home="main")
+    '(select 1 as a) AS rows'
+    """
+    if table is not None and is_query(table):
+        return f"({table.strip().rstrip(';')}) AS rows"
+    names = {name if schema == home else f"{schema}.{name}": (schema, name) for schema, name in tables}
+    if table is None:
+        if len(names) != 1:
+            listed = ", ".join(names) or "none"
+            raise InputError(f"say which table to read, or give a query; the database holds: {listed}")
+        table = next(iter(names))
+    if table not in names:
+        raise UnknownName.among("table", table, names)
+    return ".".join(quoted(part) for part in names[table])

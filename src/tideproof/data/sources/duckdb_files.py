@@ -1,0 +1,133 @@
+"""CSV, TSV, Parquet and JSON lines files through DuckDB: one, a glob of them, compressed.
+
+Columns of CSV and JSON have the types that their first rows suggest, and rewards of CSV are read as
+numbers whatever those rows look like. Where a later row belies that, all rows are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tideproof.data.column_spec import Request
+from tideproof.data.duckdb_reward_text import as_number
+from tideproof.data.group_by_sql import Progress, Query, SqlRows
+from tideproof.data.sources.csv_header import check_header
+from tideproof.data.sources.duckdb_connection import Guard, compensated_mean, phrased, session, types_of
+from tideproof.data.sources.duckdb_readers import Files, find_files
+from tideproof.data.sql_quoting import base, literal, quoted
+from tideproof.data.time_ordered_rows import Timed
+from tideproof.stats.cells import Cells
+
+Answer = TypeVar("Answer")
+
+_LONG = 2**24  # bytes of files whose first rows are worth a look of their own
+
+
+@contextmanager
+def open_files(place: str, guard: Guard | None = None) -> Iterator[FileSource]:
+    """Open the file or files at a path or glob; with a `guard`, one of a stranger."""
+    with session(guard=guard) as run, phrased(repr(place)):
+        files = find_files(run, place)
+        yield FileSource(run, files, _types(run, files))
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files that lie open.
+
+    Attributes
+    ----------
+    run : sends a query to DuckDB.
+    files : where they are and how they are read.
+    types : the SQL type of each column, as the first rows suggest.
+    """
+
+    run: Query
+    files: Files
+    types: dict[str, str]
+
+    def group(self, request: Request, progress: Progress | None = None) -> Cells:
+        """Group the rows by arm and environment."""
+        return self._ask(request, lambda rows: rows.group(request, progress))
+
+    def quantile(self, request: Request, share: float) -> float:
+        """Return what so large a share of the rewards are at most."""
+        return self._ask(request, lambda rows: rows.quantile(request, share))
+
+    def timed(self, request: Request, most: int) -> Timed:
+        """Return the rows in the order of time, in bins if there are more than `most`."""
+        return self._ask(request, lambda rows: rows.timed(request, most))
+
+    def _ask(self, request: Request, what: Callable[[SqlRows], Answer]) -> Answer:
+        import duckdb
+
+        if self.files.header:
+            check_header(self.files.paths[0], self.files.header, request)
+        try:
+            return what(self._as_announced(request))
+        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+            if not _is_about_types(error) or self.files.function == "read_parquet":
+                raise
+        return what(self._all_rows_looked_at(request))
+
+    def _as_announced(self, request: Request) -> SqlRows:
+        """Return the rows with the types of the first ones, numbers of CSV files apart."""
+        if self.files.function != "read_csv":
+            return self._table(self.files, self.types, request)
+        types = {name: self._announced(name, request.decimal) for name in request.numbers}
+        return self._table(self.files.using(types=_typed(types)), self.types | types, request)
+
+    def _announced(self, name: str, decimal: str) -> str:
+        """Return the type by which a CSV file's column of numbers is read at first."""
+        sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
+        return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
+
+    def _all_rows_looked_at(self, request: Request) -> SqlRows:
+        """Return the rows with types that fit all of them, numbers of CSV files checked as text."""
+        files = self.files.using(sample_size="-1")
+        if files.function == "read_csv":
+            files = files.using(types=_typed(dict.fromkeys(request.numbers, "VARCHAR")))
+        return self._table(files, types_of(self.run, files.rows), request)
+
+    def _table(self, files: Files, types: dict[str, str], request: Request) -> SqlRows:
+        """Return the rows, numbers that are text and labels that are JSON as what they stand for."""
+        rows = files.rows
+        for name, sql_type in types.items():
+            if name in request.numbers and base(sql_type) in ("VARCHAR", "JSON"):
+                number = as_number(self.run, files, name, request.decimal)
+                rows = f"(SELECT * REPLACE ({number} AS {quoted(name)}) FROM {rows})"
+                types = types | {name: "DOUBLE"}
+            elif sql_type == "JSON":  # values of several types: without the quotes around text
+                rows = f"(SELECT * REPLACE ({quoted(name)} ->> '$' AS {quoted(name)}) FROM {rows})"
+                types = types | {name: "VARCHAR"}
+        return SqlRows(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG, quick=True)
+
+
+def _types(run: Query, files: Files) -> dict[str, str]:
+    """Return the type of each column; lines of a CSV file that do not fit are named."""
+    import duckdb
+
+    try:
+        return types_of(run, files.rows)
+    except duckdb.InvalidInputException as error:
+        if "sniffing" in str(error):
+            _check_lines(run, files)
+        raise
+
+
+def _check_lines(run: Query, files: Files) -> None:
+    """Read a CSV file as nothing but text: a line that does not fit raises an error with its number."""
+    columns = _typed({f"column {i}": "VARCHAR" for i in range(len(files.header))})
+    plain = files.using(auto_detect="false", columns=columns)
+    run(f"SELECT count(COLUMNS(*)) FROM {plain.rows}")
+
+
+def _typed(types: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: '{sql_type}'" for name, sql_type in types.items()) + "}"
+
+
+def _is_about_types(error: Exception) -> bool:
+    return "onvert" in str(error) or "cast" in str(error)

@@ -1,0 +1,69 @@
+"""Sheets of Excel and OpenDocument files; the first row that is not empty names the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tideproof.data.sources.in_memory_table import InMemoryTable, type_of
+from tideproof.errors import InputError, MissingExtra, MissingFile, UnknownName
+from tideproof.text import listed
+
+SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+
+@contextmanager
+def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
+    """Open a sheet; the only one that holds something needs no name."""
+    try:
+        import python_calamine as calamine
+    except ImportError:
+        raise MissingExtra.of("python-calamine", "excel", "reading Excel files") from None
+
+    try:
+        with calamine.CalamineWorkbook.from_path(path) as book:
+            sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
+    except FileNotFoundError:
+        raise MissingFile(f"there is no file {path!r}") from None
+    except (calamine.CalamineError, OSError) as error:
+        raise InputError(f"cannot read {path!r}: {error}") from None
+    columns = _columns(path, _chosen(path, sheets, sheet))
+    types = {name: type_of(values) for name, values in columns.items()}
+
+    def fetch(names: Sequence[str]) -> list[list[Any]]:
+        return [columns[name] for name in names]
+
+    yield InMemoryTable(types, fetch)
+
+
+def _chosen(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> list[list[Any]]:
+    """Return the rows of a sheet, without those that are empty."""
+    kept = {title: [row for row in rows if any(x != "" for x in row)] for title, rows in sheets.items()}
+    if name is not None:
+        if name not in kept:
+            raise UnknownName.among("sheet", name, kept)
+        return kept[name]
+    filled = [title for title, rows in kept.items() if rows]
+    if len(filled) != 1:
+        what = listed(map(repr, filled)) if filled else "nothing"
+        raise InputError(f"say which sheet of {path!r} to read (table, --table); it holds {what}")
+    return kept[filled[0]]
+
+
+def _columns(path: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
+    if not rows:
+        raise InputError(f"the sheet of {path!r} is empty")
+    names = [str(_value(name) or "").strip() for name in rows[0]]
+    for name in names:
+        if name and names.count(name) > 1:
+            raise InputError(f"two columns of {path!r} are called {name!r}")
+    values = [[_value(x) for x in column] for column in zip(*rows[1:], strict=True)] or [[] for _ in names]
+    return {name: column for name, column in zip(names, values, strict=True) if name}
+
+
+def _value(cell: Any) -> Any:
+    """Return what a cell holds: None if it is empty, and whole numbers as such."""
+    if isinstance(cell, str):
+        return None if cell == "" or cell in ("#N/A", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?") else cell
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

@@ -1,0 +1,66 @@
+"""PostgreSQL: the group-by is sent as SQL in a read-only transaction; only the groups come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tideproof.data.group_by_sql import Progress, Query, Rows, SqlRows
+from tideproof.data.sources.duckdb_database import LIST_TABLES, rows_of
+from tideproof.errors import InputError, MissingExtra
+
+
+@contextmanager
+def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
+    """Open a table or query of a PostgreSQL database."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtra.of("psycopg", "postgres", "reading from PostgreSQL") from None
+
+    try:
+        with psycopg.connect(url, options="-c timezone=UTC") as connection:
+            connection.read_only = True
+
+            def run(query: str, progress: Progress | None = None, /) -> Rows:
+                return connection.execute(query.encode()).fetchall()
+
+            rows = rows_of(table, run(LIST_TABLES), home="public")
+            yield SqlRows(run, rows, _types(connection, rows), _centred_mean(run), _factor)
+    except psycopg.Error as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"cannot read from PostgreSQL: {lines[0]}") from None
+
+
+def _types(connection: Any, rows: str) -> dict[str, str]:
+    """Return the SQL type of each column, from a query that fetches nothing."""
+    described = connection.execute(f"SELECT * FROM {rows} LIMIT 0".encode()).description
+    listed = ", ".join(str(oid) for oid in sorted({column.type_code for column in described}))
+    names = dict(
+        connection.execute(
+            f"SELECT oid, upper(format_type(oid, NULL)) FROM pg_type WHERE oid IN ({listed})".encode()
+        ).fetchall()
+    )
+    return {column.name: names[column.type_code] for column in described}
+
+
+def _factor(d: str) -> str:
+    """Return SQL for a deviation: PostgreSQL refuses to round a product to 0 or to infinity."""
+    size = f"abs({d})"
+    return f"(CASE WHEN {size} < 1e-75 THEN 0 WHEN {size} < 1e75 THEN {d} WHEN {size} > 0 THEN 'NaN' END)"
+
+
+def _centred_mean(run: Query) -> Callable[[str, str], str]:
+    """Return what gives SQL for a mean that keeps its digits: around one finite reward of the table.
+
+    That reward is fetched, once: a subquery in two places could find two different ones.
+    """
+
+    def mean(reward: str, rows: str) -> str:
+        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
+        found = run(f"SELECT {reward} FROM {rows} WHERE {finite} LIMIT 1")
+        centre = f"CAST('{found[0][0]!r}' AS DOUBLE PRECISION)" if found else "0"
+        return f"{centre} + avg({reward} - {centre})"
+
+    return mean

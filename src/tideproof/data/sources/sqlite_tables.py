@@ -1,0 +1,46 @@
+"""Tables and queries of SQLite files, by Python's own sqlite3; rows are grouped here."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tideproof.data.sources.duckdb_database import rows_of
+from tideproof.data.sources.in_memory_table import InMemoryTable, type_of
+from tideproof.data.sql_quoting import quoted
+from tideproof.errors import InputError, MissingFile
+
+_TABLES = (
+    "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view') "
+    "AND substr(name, 1, 7) <> 'sqlite_' ORDER BY 2"
+)
+_SAMPLE = 1000  # rows whose values say what a column holds
+
+
+@contextmanager
+def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
+    """Open a table or query of a SQLite file, to be read only."""
+    if not Path(path).is_file():
+        raise MissingFile(f"there is no file {path!r}")
+    try:
+        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            rows = rows_of(table, connection.execute(_TABLES).fetchall(), home="main")
+            first = connection.execute(f"SELECT * FROM {rows} LIMIT {_SAMPLE}")
+            names = [column[0] for column in first.description]
+            sample = _columns(first.fetchall(), len(names))
+            types = {name: type_of(values) for name, values in zip(names, sample, strict=True)}
+
+            def fetch(wanted: Sequence[str]) -> list[list[Any]]:
+                listed = ", ".join(map(quoted, wanted))
+                return _columns(connection.execute(f"SELECT {listed} FROM {rows}").fetchall(), len(wanted))
+
+            yield InMemoryTable(types, fetch)
+    except sqlite3.Error as error:
+        raise InputError(f"cannot read {path!r}: {error}") from None
+
+
+def _columns(rows: list[tuple[Any, ...]], count: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]

@@ -1,0 +1,120 @@
+"""Words of SQL: names, strings, types, timestamps; for DuckDB and PostgreSQL."""
+
+from __future__ import annotations
+
+from tideproof.data.time_periods import Period, seconds_sql
+from tideproof.errors import InputError
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"}
+_WITH_NAN = {"FLOAT", "REAL", "DOUBLE", "NUMERIC"}  # DuckDB says DECIMAL, which has none
+_TEXT = {"VARCHAR", "TEXT", "CHARACTER"}
+_ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # a time, then a zone
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL.
+
+    >>> print(quoted('5" nail'))
+    "5"" nail"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a string as SQL.
+
+    >>> print(literal("Bob's"))
+    'Bob''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def exactly(number: float) -> str:
+    """Return a number as SQL, to the last digit.
+
+    >>> exactly(0.1)
+    "CAST('0.1' AS DOUBLE PRECISION)"
+    """
+    return f"CAST('{float(number)!r}' AS DOUBLE PRECISION)"
+
+
+def base(sql_type: str) -> str:
+    """Return the type without its size.
+
+    >>> base("DECIMAL(18,3)"), base("DOUBLE PRECISION")
+    ('DECIMAL', 'DOUBLE')
+    """
+    return sql_type.split("(")[0].split(" ")[0]
+
+
+def is_number(sql_type: str) -> bool:
+    """Tell whether a type holds numbers.
+
+    >>> is_number("DECIMAL(18,3)"), is_number("UBIGINT"), is_number("BOOLEAN")
+    (True, True, False)
+    """
+    return base(sql_type) in _NUMBERS
+
+
+def can_be_reward(sql_type: str) -> bool:
+    """Tell whether a type can be a reward: numbers, and truth values as 0 and 1."""
+    return is_number(sql_type) or base(sql_type) == "BOOLEAN"
+
+
+def is_text(sql_type: str) -> bool:
+    """Tell whether a type holds text."""
+    return base(sql_type) in _TEXT
+
+
+def can_be_nan(sql_type: str) -> bool:
+    """Tell whether a type knows NaN."""
+    return base(sql_type) in _WITH_NAN
+
+
+def is_timestamp(sql_type: str) -> bool:
+    """Tell whether a type is a date or a timestamp."""
+    return sql_type.startswith(("TIMESTAMP", "DATE"))
+
+
+def label(column: str, sql_type: str) -> str:
+    """Return SQL for a column of labels: timestamps with a zone are told in UTC, without it."""
+    return f"({column} AT TIME ZONE 'UTC')" if "WITH TIME ZONE" in sql_type else column
+
+
+def truncated(column: str, sql_type: str, period: Period) -> str:
+    """Return SQL that truncates a moment as far as its period allows, in UTC where it has a zone.
+
+    Of numbers, seconds since 1970 or their like, it gives seconds; of a date, which has no zone, the date.
+    """
+    if is_number(sql_type):
+        return f"CAST(floor(({seconds_sql(column)}) / {period.step}) * {period.step} AS BIGINT)"
+    if sql_type == "DATE" and period.every != "hour":
+        return column
+    if is_text(sql_type):
+        timestamp = parsed(column)
+    elif not is_timestamp(sql_type) or sql_type == "DATE":
+        raise period.not_a_timestamp(sql_type)
+    else:
+        timestamp = f"CAST({label(column, sql_type)} AS TIMESTAMP)"
+    unit = {86400: "day"}.get(period.step, "hour")
+    start = f"date_trunc('{unit}', {timestamp})"
+    if period.step >= 3600:
+        return start
+    return f"{start} + floor(extract(minute FROM {timestamp}) / 15) * INTERVAL '15 minutes'"
+
+
+def moment_sql(column: str, sql_type: str) -> str:
+    """Return SQL for a moment as a number: seconds since 1970, of numbers the number."""
+    if is_number(sql_type):
+        return f"CAST({column} AS DOUBLE PRECISION)"
+    if not is_timestamp(sql_type) and not is_text(sql_type):
+        raise InputError(f"time needs moments or numbers; column {column} holds {sql_type}")
+    timestamp = parsed(column) if is_text(sql_type) else f"CAST({label(column, sql_type)} AS TIMESTAMP)"
+    return f"CAST(extract(epoch FROM {timestamp}) AS DOUBLE PRECISION)"
+
+
+def parsed(text: str) -> str:
+    """Return SQL for text as a timestamp; a cast alone would drop a zone, such as Z or +01:00."""
+    zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
+    return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"

@@ -1,0 +1,241 @@
+"""Rows in the order of time, for a tide that nobody labelled: rewards of one arm at one moment are one row.
+
+Moments are seconds since 1970, or plain numbers where a column holds no times. A log of more rows than are
+asked for is binned: moments are rounded down to bins of equal length, in the engine where there is one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.data.cell_groups import indexed, merged
+from tideproof.data.column_spec import Request
+from tideproof.data.column_values import check_lengths, labels, numbers
+from tideproof.data.row_checks import (
+    check_arms,
+    check_finite,
+    check_missing,
+    check_rows,
+    is_missing,
+    too_many_arms,
+)
+from tideproof.data.time_periods import FIRST, UNITS, Period
+from tideproof.errors import InputError
+
+MANY = 50  # arms, beyond which nobody looks for a hidden tide
+MOST_SINGLE = 2_000_000  # rewards that an engine is asked for one by one
+
+
+class TimedRewards(NamedTuple):
+    """Rewards one by one, in any order: the arm, the moment and the reward of each."""
+
+    arm: Ints
+    time: Floats
+    reward: Floats
+
+
+class Timed(NamedTuple):
+    """Rows in the order of time.
+
+    Attributes
+    ----------
+    arms : labels, in the order of first appearance or, from an engine, sorted.
+    arm, time, n, mean, squares : (N,) index of the arm, moment, rewards, their mean and squared deviations.
+    clock : whether moments are seconds since 1970; if not, they are the column's numbers.
+    dropped : rows left out because a value was missing.
+    bin : length of the bins that moments were rounded to; 0 for none.
+    column : where moments were read.
+    singles : the rewards one by one, moments as they were; None where there are too many.
+    """
+
+    arms: list[Any]
+    arm: Ints
+    time: Floats
+    n: Floats
+    mean: Floats
+    squares: Floats
+    clock: bool
+    dropped: int
+    bin: float
+    column: str
+    singles: TimedRewards | None = None
+
+
+class Survey(NamedTuple):
+    """What there is before rows are put in order.
+
+    Attributes
+    ----------
+    rows : all of them.
+    missing : how many lack arm, time and reward.
+    infinite : rewards that are infinite.
+    first, last : the outermost moments, as they stand in the column.
+    """
+
+    rows: int
+    missing: Sequence[int]
+    infinite: int
+    first: float
+    last: float
+
+
+def timed_from_columns(data: Mapping[str, Iterable[Any]], request: Request, most: int) -> Timed:
+    """Put columns in memory in the order of time; `request.environment` is the column of moments."""
+    request = request.among(data)
+    arm, time, reward = check_plain(request)
+    names, index = labels(data[arm], arm)
+    moment, known = moments(data[time], time)
+    rewards = numbers(data[reward], reward, request.decimal)
+    check_lengths(request.names, (index.size, moment.size, rewards.size))
+    absent = np.isin(index, [i for i, label in enumerate(names) if is_missing(label)])
+    missing = [absent, np.isnan(moment), np.isnan(rewards)]
+    kept = ~np.any(missing, axis=0)
+    finite = moment[np.isfinite(moment)]
+    ends = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    infinite = int(np.isinf(rewards).sum())
+    survey = Survey(rewards.size, [int(each.sum()) for each in missing], infinite, *ends)
+    clock, factor = check_survey(survey, request, known)
+    step = bin_of(int(kept.sum()), survey, factor, most, len(names))
+    left, of = np.unique(index[kept], return_inverse=True)
+    shown = [names[i] for i in left.tolist()]
+    singles = TimedRewards(of, moment[kept] * factor, rewards[kept])
+    return in_order_of(shown, singles, clock, int(rewards.size - kept.sum()), step, time)
+
+
+def check_plain(request: Request) -> tuple[str, str, str]:
+    """Return the columns of arm, time and reward; refuse what is not one of each."""
+    more = request.wide or request.n or request.extra or len(request.parts) != 1
+    if more or isinstance(request.parts[0], Period):
+        raise InputError(
+            f"time must be one column of moments beside those of arm and reward, one row an observation; "
+            f"not {request.environment!r}"
+        )
+    return request.arm, request.columns[0], request.reward
+
+
+def check_survey(survey: Survey, request: Request, known: bool) -> tuple[bool, float]:
+    """Refuse what cannot be put in order; return whether moments are those of a clock, and their unit."""
+    check_rows(survey.rows)
+    if request.missing == "refuse":
+        check_missing(request.names, survey.missing, survey.rows)
+    check_finite(request.reward, survey.infinite, survey.rows)
+    if not (math.isfinite(survey.first) and math.isfinite(survey.last)):
+        raise InputError(f"moments in {request.environment!r} must be finite")
+    if known or survey.first < FIRST or survey.last >= 1000.0 * UNITS[-1]:
+        return known, 1.0
+    return True, 1000.0 ** -sum(survey.first >= limit for limit in UNITS)
+
+
+def bin_of(rows: int, survey: Survey, factor: float, most: int, arms: int) -> float:
+    """Return how long bins have to be so that no more than `most` rows are left; 0 if they are as it is."""
+    if rows <= most:
+        return 0.0
+    return (survey.last - survey.first) * factor * max(arms, 1) / most
+
+
+def in_order_of(
+    arms: list[Any], singles: TimedRewards, clock: bool, dropped: int, step: float, column: str
+) -> Timed:
+    """Put single rewards in order; moments are rounded down to multiples of `step`, if it is not 0."""
+    arm, time, reward = singles
+    if step:
+        time = np.floor(time / step) * step
+    one, none = np.ones(arm.size), np.zeros(arm.size)
+    found = in_order(arms, arm, time, one, reward, none, clock, dropped, step, column)
+    return found._replace(singles=singles)
+
+
+def in_order(
+    arms: list[Any],
+    arm: Ints,
+    time: Floats,
+    n: Floats,
+    mean: Floats,
+    squares: Floats,
+    clock: bool,
+    dropped: int,
+    step: float,
+    column: str,
+) -> Timed:
+    """Sort rows by time, then by arm, and make one of those that share both."""
+    check_arms(arms)
+    if len(arms) > MANY:
+        if len(arms) > 10 * MANY:
+            raise too_many_arms(f"{len(arms):,}", arms[:3])
+        raise InputError(
+            f"a hidden tide is followed for up to {MANY} arms, not {len(arms)}; label it instead"
+        )
+    order = np.lexsort((arm, time))
+    arm, time = arm[order], time[order]
+    n, mean, squares = n[order], mean[order], squares[order]
+    new = np.ones(arm.size, bool)
+    new[1:] = (np.diff(time) != 0.0) | (np.diff(arm) != 0)
+    if not new.all():
+        cell = np.cumsum(new) - 1
+        n, mean, squares, _ = merged(cell, n, mean, squares, int(cell[-1]) + 1, None)
+        arm, time = arm[new], time[new]
+    return Timed(arms, arm.astype(np.int64), time, n, mean, squares, clock, dropped, step, column)
+
+
+def moments(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
+    """Return moments as numbers, NaN for what is missing, and whether they are seconds since 1970.
+
+    >>> moments(["2024-05-03 14:00", "1970-01-01T00:01Z"], "ts")
+    (array([1.7147448e+09, 6.0000000e+01]), True)
+    >>> moments([3, 1], "visit")
+    (array([3., 1.]), False)
+    """
+    array = np.asarray(values if hasattr(values, "__len__") else list(values))
+    if array.dtype.kind == "M":
+        whole = array.astype("datetime64[us]")
+        return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 1e6), True
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64), False
+    entries = array.tolist()
+    known = [entry for entry in entries if not is_missing(entry)]
+    if known and all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in known):
+        return np.array([math.nan if is_missing(x) else float(x) for x in entries]), False
+    return np.array([math.nan if is_missing(x) else _seconds(x, name) for x in entries]), True
+
+
+def _seconds(value: Any, name: str) -> float:
+    """Return a moment as seconds since 1970; without a zone it is in UTC."""
+    moment = value
+    if isinstance(value, str):
+        try:
+            moment = dt.datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise _not_a_moment(name, repr(value)) from None
+    if isinstance(moment, dt.datetime):
+        return moment.replace(tzinfo=moment.tzinfo or dt.UTC).timestamp()
+    if isinstance(moment, dt.date):
+        return dt.datetime(moment.year, moment.month, moment.day, tzinfo=dt.UTC).timestamp()
+    raise _not_a_moment(name, type(value).__name__)
+
+
+def _not_a_moment(name: str, what: str) -> InputError:
+    return InputError(
+        f"time needs moments or numbers; column {name!r} holds {what}; write it as 2024-10-20 12:34:56"
+    )
+
+
+def timed_from_lists(
+    lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str
+) -> Timed:
+    """Put groups of an engine in order: labels, moments, counts, means and squares, column by column.
+
+    Of single rewards: labels, moments and rewards.
+    """
+    names, arm = indexed(lists[0], False)
+    if len(lists) == len(TimedRewards._fields):
+        singles = TimedRewards(arm, *(np.array(values, np.float64) for values in lists[1:]))
+        return in_order_of(names, singles, clock, dropped, step, column)
+    time, n, mean, squares = (np.array(values, np.float64) for values in lists[1:])
+    squares = np.maximum(np.nan_to_num(squares), 0.0)  # of a single row none is known
+    return in_order(names, arm, time, n, mean, squares, clock, dropped, step, column)

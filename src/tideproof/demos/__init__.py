@@ -1,0 +1,1 @@
+"""The two demonstrations behind `tideproof demo`."""

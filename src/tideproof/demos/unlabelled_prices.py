@@ -1,0 +1,134 @@
+"""`tideproof demo --hidden`: five prices, a tide that nobody wrote down, and who is right about them.
+
+A shop tried five prices for two weeks and kept three columns: when, which price, how much it earned. What
+moved all prices alike (a campaign, a rival's sale, a slow season) stands nowhere, and which price was shown
+most changed with time. The demo knows the truth and compares the raw mean with `fit(..., time=)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tideproof.analysis import Fit, fit
+from tideproof.core.array_layout import Floats
+from tideproof.draw.demo_picture import PriceInfo
+from tideproof.draw.hidden_demo_picture import HiddenInfo, MomentInfo
+from tideproof.report.arms_table import chance
+from tideproof.report.terminal_tables import Column, tables
+
+TRUTH = {"9.90": 2.0, "10.90": 2.3, "11.90": 2.9, "12.90": 2.5, "13.90": 1.9}
+VISITORS = 500
+MINUTES = 40  # between two visitors
+SEED = 4
+
+
+class ShopLog(NamedTuple):
+    """What the shop kept, and, apart from that, what nobody wrote down.
+
+    Attributes
+    ----------
+    time, price, revenue : the three columns.
+    tide : what moved all prices alike, visitor by visitor.
+    """
+
+    time: NDArray[np.datetime64]
+    price: list[str]
+    revenue: Floats
+    tide: Floats
+
+
+def draw_log(seed: int = SEED) -> ShopLog:
+    """Draw the log: a season that fades slowly, four sudden changes, and shares that follow fashion."""
+    random = np.random.default_rng(seed)
+    t = np.arange(VISITORS) / VISITORS
+    tide = 1.2 * np.sin(2.0 * np.pi * t) + np.cumsum(0.04 * random.standard_normal(VISITORS))
+    for start, jump in ((0.18, 3.6), (0.43, -5.2), (0.6, 2.4), (0.82, -2.8)):
+        tide = tide + jump * (t >= start)
+    names = list(TRUTH)
+    fashion = np.array([0.30, 0.52, 0.90, 0.72, 0.08])  # when each price was shown most
+    weight = 0.25 + np.exp(-0.5 * ((t[:, None] - fashion) / 0.14) ** 2)
+    chance = np.cumsum(weight / weight.sum(axis=1, keepdims=True), axis=1)
+    arm = (random.random(VISITORS)[:, None] > chance).sum(axis=1)
+    revenue = np.array([TRUTH[names[i]] for i in arm]) + tide + random.standard_normal(VISITORS)
+    time = np.datetime64("2024-05-01T09:00") + np.arange(VISITORS) * np.timedelta64(MINUTES, "m")
+    return ShopLog(time, [names[i] for i in arm], revenue, tide)
+
+
+def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
+    """Fit the log, tell on `console` what was found, and return what the picture shows."""
+    log = draw_log(seed)
+    data = {"ts": log.time, "price": log.price, "revenue": log.revenue}
+    found = fit(data, arm="price", reward="revenue", time="ts")
+    info = picture_info(log, found)
+    console.print(
+        f"{VISITORS} visitors, three columns: when, which price, how much. Nobody labelled the tide."
+    )
+    for table in _standings(info, found, console.width):
+        console.print(table)
+    tide: Any = found.tide
+    for sentence in tide.sentences():
+        console.print(sentence, highlight=False)
+    console.print(verdict(info, found))
+    return info
+
+
+def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
+    """Return what the picture shows: means contain the average tide, and so does their truth."""
+    level = float(log.tide.mean())
+    tide: Any = found.tide
+    points = tide.points(found.level).to_dicts()
+    starts = np.searchsorted(log.time.astype("datetime64[s]").astype(np.int64), tide.starts)
+    moments = [
+        MomentInfo(MINUTES * int(start) / 1440.0 + 1.0, row["shift"], row["low"], row["high"])
+        for start, row in zip(starts.tolist(), points, strict=True)
+    ]
+    rows = {row["arm"]: row for row in found.arms}
+    prices = [
+        PriceInfo(price, truth + level, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
+        for price, truth in TRUTH.items()
+    ]
+    raw = max(rows.values(), key=lambda row: row["raw_mean"])["arm"]
+    days = 1.0 + np.arange(VISITORS) * MINUTES / 1440.0
+    jumps = [float(days[place]) for place in tide.jumped]
+    best = max(TRUTH, key=lambda price: TRUTH[price])
+    shown = log.revenue - float(log.revenue.mean())
+    return HiddenInfo(
+        days, shown, log.tide - level, moments, jumps, prices, found.level, best, raw, found.best
+    )
+
+
+def _standings(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTable]:
+    shown = {row["arm"]: str(row["n"]) for row in found.arms}
+    columns = [
+        Column("shown", [shown[price.name] for price in info.prices]),
+        Column("raw mean", [_leads(price.name, info.raw_pick, price.raw_mean) for price in info.prices]),
+        Column("tide followed", [_leads(price.name, info.pick, price.mean) for price in info.prices]),
+        Column("truth", [f"{'best ' if p.name == info.best else ''}{p.truth:.2f}" for p in info.prices]),
+    ]
+    return tables(Column("price", [p.name for p in info.prices], left=True), columns, width, pad_edge=False)
+
+
+def _leads(price: str, leader: str, mean: float) -> str:
+    return f"{'leads ' if price == leader else ''}{mean:.2f}"
+
+
+def verdict(info: HiddenInfo, found: Fit) -> Text:
+    """Say who was right."""
+    text = Text()
+    for who, price in (("The raw mean", info.raw_pick), ("tideproof", info.pick)):
+        right = price == info.best
+        loss = TRUTH[info.best] - TRUTH[price]
+        text.append(f"\n{who} picks {price}: ")
+        text.append(
+            "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {info.best}",
+            style="bold green" if right else "bold red",
+        )
+    text.append(f"\nHow sure: {chance(found.p_best[info.pick])}.")
+    return text

@@ -1,0 +1,110 @@
+"""The demo's picture: the tide above, what each way of averaging made of it below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.draw.colour_palette import FAINT, INK, RAW, TIDE
+from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
+
+
+class DayInfo(NamedTuple):
+    """One day: its true shift against the average visitor's, and the estimate with its interval."""
+
+    truth: float
+    shift: float
+    low: float
+    high: float
+
+
+class PriceInfo(NamedTuple):
+    """One price: what it truly earns, its raw mean, and its adjusted mean with its interval."""
+
+    name: str
+    truth: float
+    raw_mean: float
+    mean: float
+    low: float
+    high: float
+
+
+class DemoInfo(NamedTuple):
+    """A finished demo; `level` is that of the intervals, and the last three are names of prices."""
+
+    days: Sequence[DayInfo]
+    prices: Sequence[PriceInfo]
+    level: float
+    best: str
+    raw_pick: str
+    pick: str
+
+
+def draw_demo(info: DemoInfo, path: Path) -> None:
+    """Draw a finished demo to `path`."""
+    save(demo_figure(info), path)
+
+
+@in_house_style
+def demo_figure(info: DemoInfo) -> Any:
+    """Return the picture of a finished demo."""
+    figure, (above, below) = subplots(2, 1, (8.4, 7.2), height_ratios=(1.0, 1.25))
+    _tide(above, info)
+    title = f"After {len(info.days)} days: the raw mean picks {info.raw_pick}, tideproof {info.pick}"
+    title = f"{title}; the best is {info.best}"
+    prices_panel(below, info.prices, info.level, info.raw_pick, info.pick, title)
+    return figure
+
+
+def _tide(axes: Any, info: DemoInfo) -> None:
+    truth, shift, low, high = np.array(info.days).T
+    days = np.arange(1, len(truth) + 1)
+    axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval(info.level))
+    axes.plot(days, shift, color=TIDE, lw=1.8, label="tide estimated by tideproof")
+    axes.plot(days, truth, "o", color=INK, ms=3.5, label="the true shift, never shown to it")
+    axes.axhline(0, color=FAINT, lw=0.8)
+    axes.set(xlabel="day", ylabel="shift, against the average visitor's", xlim=(0.5, len(days) + 0.5))
+    axes.set_title("Every day lifts or lowers all prices alike", loc="left", fontweight="bold")
+    axes.legend(frameon=False, ncols=3, loc="upper left", fontsize=9)
+    axes.set_ylim(top=axes.get_ylim()[1] + 1.2)
+
+
+def prices_panel(
+    axes: Any,
+    prices: Sequence[PriceInfo],
+    level: float,
+    raw_pick: str,
+    pick: str,
+    title: str,
+    room: float = 3.2,
+) -> None:
+    """Draw truth, raw means and adjusted means of prices, and who picks which, below the legend's `room`."""
+    names = [price.name for price in prices]
+    truth, raw, mean, low, high = np.array([price[1:] for price in prices]).T
+    at = np.arange(len(names))
+    axes.hlines(truth, at - 0.28, at + 0.28, color=INK, lw=2.4, label="truth")
+    axes.plot(at - 0.14, raw, "X", color=RAW, ms=9, label="raw mean")
+    axes.errorbar(
+        at + 0.14, mean, (mean - low, high - mean), fmt="o", color=TIDE, ms=7, capsize=3,
+        label=f"tideproof, {_interval(level)}",
+    )  # fmt: skip
+    top = max(raw.max(), high.max())
+    step = 0.06 * (top - min(raw.min(), low.min()))
+    for who, picked, offset, heights, colour in (
+        ("raw mean", raw_pick, -0.14, raw, RAW),
+        ("tideproof", pick, 0.14, high, TIDE),
+    ):
+        i = names.index(picked)
+        axes.annotate(f"{who} picks", (i + offset, heights[i] + step), ha="center", color=colour, fontsize=9)
+    axes.set_xticks(at, names)
+    axes.set(xlabel="price", ylabel="revenue a visitor", xlim=(-0.6, len(names) - 0.4))
+    axes.set_ylim(top=top + room * step)
+    axes.set_title(title, loc="left", fontweight="bold")
+    axes.legend(frameon=False, loc="upper right", ncols=3, fontsize=9)
+
+
+def _interval(level: float) -> str:
+    return f"{100 * level:g} % interval"

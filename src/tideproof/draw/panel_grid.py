@@ -1,0 +1,204 @@
+"""A grid of panels with curves of policies, as in the paper."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.draw.colour_palette import FAINT, INK, PAPER
+from tideproof.draw.line_styles import Style, of_paper, typeset
+from tideproof.draw.matplotlib_figure import PAGE, in_print_style, letter, plain_numbers, subplots
+from tideproof.draw.policy_curves import PolicyCurve
+
+if TYPE_CHECKING:
+    from tideproof.draw.matplotlib_figure import Figure
+
+# Three curves or more above this share of the height are shown again in a box of one of these widths and
+# heights, left or right, with its numbers on the inner side and below.
+_CROWDED = 0.77
+_SIZES = sorted(product((0.44, 0.4, 0.36), (0.42, 0.38, 0.34, 0.3, 0.26)), key=prod, reverse=True)
+_BESIDE, _BELOW, _AROUND = 0.15, 0.11, 0.025  # room for numbers, and for nothing
+_SMALL = 7.0  # points, of letters in an inset
+
+Box = tuple[float, float, float, float]  # left, bottom, width, height
+
+
+class Facet(NamedTuple):
+    """Curves that share a pair of axes, which ends a little to the right of `longest`.
+
+    `row` says what it has in common with its neighbours to the left, `axis` what its values are, where
+    these are others than the figure's.
+    """
+
+    title: str
+    curves: list[PolicyCurve]
+    longest: float
+    row: str = ""
+    scale: Literal["log", "linear"] = "log"
+    axis: str = ""
+
+
+@in_print_style
+def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, legend: int) -> Figure:
+    """Draw each facet in a grid as wide as a page, with one legend of that many columns below.
+
+    Facets of a row with the same scale have the same limits, from what is seen in them. Curves that crowd
+    at the upper edge of a log scale are shown again in an inset.
+    """
+    lines = -(-len(facets) // columns)
+    figure, grid = subplots(lines, columns, (PAGE, height), squeeze=False)
+    handles: dict[str, Any] = {}
+    for number, (axes, facet) in enumerate(zip(grid.flat, facets, strict=True)):
+        start = number - number % columns
+        row = facets[start : start + columns]
+        alike = [other for other in row if other.scale == facet.scale]
+        axes.set_yscale(facet.scale)
+        low, high = _limits(alike)
+        axes.set(xlim=(0.0, 1.04 * facet.longest), ylim=(low, high))
+        if facet.scale == "log" and high < 100.0 * low:
+            plain_numbers(axes.yaxis)
+        for i, curve in enumerate(facet.curves):
+            marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
+            handles[typeset(curve.label)] = _facet_line(axes, curve, of_paper()[curve.label], marked)
+        axes.set_title(f"{letter(number)} {facet.title}", linespacing=1.0)
+        axes.grid(True)
+        axes.tick_params(labelleft=number == start or len(alike) < len(row))
+        axes.set_xlabel("pulls" if number + columns >= len(facets) else "")
+        axes.set_ylabel((facet.axis or axis) if number == start else "")
+        _inset(axes, facet)
+    for axes, facet in zip(grid[:, -1], facets[columns - 1 :: columns], strict=True):
+        axes.text(
+            1.03,
+            0.5,
+            facet.row,
+            transform=axes.transAxes,
+            rotation=270,
+            va="center",
+            ma="center",
+            linespacing=1.0,
+        )
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=legend)
+    return figure
+
+
+def _limits(facets: list[Facet]) -> tuple[float, float]:
+    """Return the ends of an axis that shows all curves with a band, and little else.
+
+    A curve without any is exact, and may leave the axes where there are others; so may a band far below
+    its curve.
+    """
+    points = [
+        (max(low, 0.25 * value), high, low < high)
+        for facet in facets
+        for curve in facet.curves
+        for x, value, low, high in zip(*curve[1:], strict=True)
+        if x <= facet.longest
+    ]
+    banded = any(band for *_, band in points)
+    seen = [(low, high) for low, high, band in points if band or not banded]
+    bottom, top = min((low for low, _ in seen), default=0.1), max((high for _, high in seen), default=1.0)
+    if facets[0].scale == "linear":
+        return 0.0, 1.05 * top
+    room = max((top / bottom) ** 0.03, 1.1)
+    return bottom / room, top * room
+
+
+def _inset(axes: Any, facet: Facet) -> None:
+    """Show curves that crowd at the upper edge of a log scale on a linear one, where there is room."""
+    from matplotlib.ticker import MaxNLocator
+
+    places = [_places(axes, curve, facet.longest) for curve in facet.curves]
+    crowd = [len(at) > 0 and bool((at[:, 1] > _CROWDED).all()) for at in places]
+    if sum(crowd) < 3 or facet.scale == "linear":
+        return
+    box = _free_box(np.concatenate(places))
+    if box is None:
+        return
+    inset = axes.inset_axes(box)
+    seen = [
+        value
+        for curve, high in zip(facet.curves, crowd, strict=True)
+        for x, value in zip(curve.x, curve.value, strict=True)
+        if high and x <= facet.longest
+    ]
+    room = 0.1 * (max(seen) - min(seen)) or 0.01
+    inset.set(xlim=axes.get_xlim(), ylim=(min(seen) - room, max(seen) + 3.0 * room))
+    inset.text(0.97, 0.96, "linear", transform=inset.transAxes, ha="right", va="top", fontsize=_SMALL)
+    inset.xaxis.set_major_locator(MaxNLocator(2, steps=(1, 2.5, 5, 10)))
+    inset.yaxis.set_major_locator(MaxNLocator(2))
+    inset.yaxis.set_ticks_position("left" if box[0] > 0.5 else "right")
+    inset.tick_params(labelsize=_SMALL, pad=1.0, length=1.5, width=0.4)
+    inset.spines[:].set(visible=True, color=FAINT, linewidth=0.4)
+    for i, (curve, high) in enumerate(zip(facet.curves, crowd, strict=True)):
+        if high:
+            marked = _marked(curve, (i + 0.5) / len(facet.curves), facet.longest)
+            _facet_line(inset, curve, of_paper()[curve.label], marked, 0.75)
+
+
+def _places(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.float64]:
+    """Return where a curve runs, as shares of the width and the height of the axes."""
+    points = np.column_stack([curve.x, curve.value])[np.array(curve.x) <= longest]
+    at = np.array((axes.transScale + axes.transLimits).transform(points))
+    along = np.linspace(0.0, len(at) - 1.0, 10 * len(at))
+    return np.column_stack([np.interp(along, range(len(at)), each) for each in at.T]) if len(at) else at
+
+
+def _free_box(points: NDArray[np.float64]) -> Box | None:
+    """Return the largest box that no curve runs through, numbers included; of several, one in the middle."""
+    for width, height in _SIZES:
+        for left, before, after in ((0.98 - width, _BESIDE, _AROUND), (0.03, _AROUND, _BESIDE)):
+            y = points[(points[:, 0] > left - before) & (points[:, 0] < left + width + after), 1]
+            free = [
+                bottom
+                for bottom in np.arange(_BELOW + _AROUND, 1.0 - height, 0.02)
+                if not ((y > bottom - _BELOW) & (y < bottom + height + _AROUND)).any()
+            ]
+            if free:
+                return left, float(free[len(free) // 2]), width, height
+    return None
+
+
+def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
+    """Return which points have markers: all of a few, else seven; other curves have other offsets."""
+    x = np.array(curve.x, float)
+    marked = set(range(len(x)))
+    if len(x) > 12:
+        at = x[0] + (x[-1] - x[0]) * (np.arange(7) + offset) / 7.0
+        marked = {int(np.abs(x - one).argmin()) for one in at}
+    return [i for i in sorted(marked) if x[i] <= longest]
+
+
+def _facet_line(axes: Any, curve: PolicyCurve, style: Style, marked: list[int], size: float = 1.0) -> Any:
+    """Draw a curve with its band and return it."""
+    x = np.array(curve.x, float)
+    axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.16, linewidth=0, zorder=1)
+    for end in _edges(axes, curve, style.width + 1.0):
+        axes.plot(x, end, color=style.colour, linewidth=0.4, zorder=1)
+    (line,) = axes.plot(
+        x,
+        curve.value,
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
+        markevery=marked,
+        markersize=size * (2.6 + 0.6 * style.width),
+        markerfacecolor=PAPER if style.hollow else style.colour,
+        markeredgecolor=INK,
+        markeredgewidth=0.4,
+        linewidth=size * style.width,
+        solid_capstyle="butt",
+        zorder=2.0 + 1.0 / style.width,
+    )
+    return line
+
+
+def _edges(axes: Any, curve: PolicyCurve, least: float) -> list[NDArray[np.float64]]:
+    """Return both ends of the band where they are so many points apart that both can be seen."""
+    both = [np.array(end, float) for end in (curve.low, curve.high)]
+    low, high = (axes.transData.transform(np.column_stack([curve.x, end]))[:, 1] for end in both)
+    near = (high - low) * 72.0 / axes.figure.dpi < least
+    return [np.where(near, np.nan, end) for end in both]

@@ -1,0 +1,57 @@
+"""The tide: how far each environment lifted all arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tideproof.draw.svg_axes import BELOW, BOTTOM, TOP, Axis, over_environments
+from tideproof.draw.svg_elements import Limits, drawing, element, hint, points
+from tideproof.text import counted
+
+_MOST = 120  # dots
+
+
+class ShiftInfo(NamedTuple):
+    """One environment: its rewards, its shift and the interval of that, if there is one."""
+
+    environment: str
+    n: int
+    shift: float
+    limits: Limits
+
+
+class ChangeInfo(NamedTuple):
+    """A jump of the tide: where among the shifts it lies, and what is said of it."""
+
+    place: float
+    said: str
+
+
+def draw_tide(
+    shifts: Sequence[ShiftInfo], axis: Axis, across: str = "environment", changes: Sequence[ChangeInfo] = ()
+) -> str:
+    """Draw the shift of each environment, with its interval as a band, and lines where the tide jumped."""
+    ends = [each.shift for each in shifts]
+    if not axis.lifts:  # the band of lifts may be cut
+        ends += [x for each in shifts for x in each.limits or ()]
+    x, y, _, elements = over_environments([each.environment for each in shifts], ends, axis, across)
+    lower, upper = (
+        [(x(i), y(each.limits[end])) for i, each in enumerate(shifts) if each.limits] for end in (0, 1)
+    )
+    if upper:
+        elements.append(element("polygon", points=points(upper + lower[::-1]), class_="band"))
+    for change in changes:
+        at = x(change.place - 0.5)  # between two points
+        elements.append(element("line", hint(change.said), x1=at, y1=TOP, x2=at, y2=BOTTOM, class_="change"))
+    line = points((x(i), y(each.shift)) for i, each in enumerate(shifts))
+    elements.append(element("polyline", points=line, class_="tide"))
+    if len(shifts) <= _MOST:
+        for i, each in enumerate(shifts):
+            dot = element("circle", hint(_said(each, axis)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot")
+            elements.append(dot)
+    return drawing(elements, BOTTOM + BELOW, f"the shift of each {across}")
+
+
+def _said(each: ShiftInfo, axis: Axis) -> str:
+    return f"{each.environment}: {counted(each.n, 'reward')}, {axis.said(each.shift, each.limits, '+')}"

@@ -1,0 +1,166 @@
+"""A picture of several panels that shows itself in a notebook and is saved as one SVG or HTML file."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Protocol
+
+from tideproof.draw.colour_palette import DARK, LIGHT, css
+from tideproof.draw.svg_elements import WIDTH, element
+from tideproof.errors import InputError
+from tideproof.files import check_folder, checked_path, replace_text
+
+_FORMATS = (".svg", ".html")
+_EDGE = 10.0  # around everything
+_LINE, _LETTERS = 17.0, 60  # of words in a saved picture: height, and how many fit
+_LOOK = """
+svg { display: block; width: 100%; height: auto; overflow: visible; }
+text { fill: var(--quiet); font-size: 13px; }
+text.name { fill: var(--ink); }
+"""
+_PAGE = """
+.tideproof { color: var(--ink); background: var(--paper); padding: .8rem; border-radius: .4rem;
+  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+.tideproof .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr));
+  gap: 1.2rem; }
+.tideproof .said { margin: 0 0 .8rem; font-weight: 600; overflow-wrap: anywhere; }
+.tideproof figure { margin: 0; max-width: 640px; }
+.tideproof figcaption { margin: 0 0 .5rem; color: var(--quiet); font-size: .85em; font-style: normal;
+  text-align: left; }
+.tideproof figcaption b { color: var(--ink); font-size: 1.1em; display: block; }
+"""
+
+_SMALL = "@media (max-width: 560px) { .tideproof text { font-size: 17px; } }\n"  # on a telephone
+
+
+class PicturePanel(Protocol):
+    """A drawing with a title and how to read it."""
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+
+    @property
+    def words(self) -> str:
+        """How to read it."""
+
+    @property
+    def picture(self) -> str:
+        """The drawing, as SVG."""
+
+
+class Picture:
+    """Panels under a sentence, in a notebook and in a file.
+
+    Attributes
+    ----------
+    said : the sentence.
+    panels : each with `title`, `words` and `picture`, a string of SVG.
+    """
+
+    def __init__(self, said: str, panels: Sequence[PicturePanel]) -> None:
+        self.said, self.panels = said, tuple(panels)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file that needs nothing else: `.svg`, or `.html`."""
+        suffix = Path(checked_path(path)).suffix.lower()
+        if suffix not in _FORMATS:
+            raise InputError(f"a picture must end in {' or '.join(_FORMATS)}; {os.fspath(path)!r} does not")
+        check_folder(path)
+        page = f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(self.said)}</title>\n'
+        replace_text(path, self.svg if suffix == ".svg" else page + self._repr_html_())
+
+    @property
+    def svg(self) -> str:
+        """All panels below each other as one drawing, with its colours inside, light and dark."""
+        y, inside = _EDGE, []
+        for line in _wrapped(self.said, 48):
+            y += 20.0
+            inside.append(_text(line, y, "said"))
+        for panel in self.panels:
+            y += 34.0
+            inside.append(_text(panel.title, y, "title"))
+            for line in _wrapped(panel.words, _LETTERS):
+                y += _LINE
+                inside.append(_text(line, y, "words"))
+            height = _height(panel.picture)
+            y += 8.0
+            place = f'<svg x="{_EDGE:g}" y="{y:g}" width="{WIDTH}" height="{height:g}" '
+            inside.append(panel.picture.replace("<svg ", place, 1))
+            y += height
+        wide, high = WIDTH + 2.0 * _EDGE, y + _EDGE
+        dark = f"@media (prefers-color-scheme: dark) {{ {_coloured(DARK)} }}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" '
+            f'width="{1.4 * wide:.0f}" height="{1.4 * high:.0f}" class="tideproof" role="img" '
+            f'aria-label="{html.escape(self.said)}">'
+            f"<style>{_coloured(LIGHT)} {dark}</style>"
+            f"{element('rect', x=0.0, y=0.0, width=wide, height=high, rx=6.0, class_='paper')}"
+            f"{''.join(inside)}</svg>\n"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = "".join(
+            f"<figure><figcaption><b>{html.escape(panel.title)}</b>{html.escape(panel.words)}</figcaption>"
+            f"{panel.picture}</figure>"
+            for panel in self.panels
+        )
+        look = css(".tideproof") + _PAGE + rules(".tideproof ") + _scoped(_LOOK, ".tideproof ") + _SMALL
+        return (
+            f'<div class="tideproof"><style>{look}</style><p class="said">{html.escape(self.said)}</p>'
+            f'<div class="panels">{shown}</div></div>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Picture: {', '.join(panel.title for panel in self.panels)}; .save('picture.svg') keeps it>"
+
+
+def saved(picture: Picture, path: str | os.PathLike[str] | None) -> Picture:
+    """Save a picture if there is a path, and return it."""
+    if path is not None:
+        picture.save(path)
+    return picture
+
+
+def rules(scope: str = "") -> str:
+    """Return how marks of pictures look, as CSS whose colours are variables; inside `scope` only."""
+    return _scoped(files("tideproof.draw").joinpath("pictures.css").read_text(encoding="utf-8"), scope)
+
+
+def _scoped(style: str, scope: str) -> str:
+    return re.sub(r"^(?=\S)", scope, style, flags=re.MULTILINE)
+
+
+def _coloured(colours: Mapping[str, str]) -> str:
+    """Return the style of a saved picture: colours are written out, as not every program knows variables."""
+    own = (
+        ".tideproof text { fill: var(--quiet); font: 13px system-ui, -apple-system, Roboto, sans-serif; }\n"
+        ".tideproof text.name, .tideproof text.title, .tideproof text.said { fill: var(--ink); }\n"
+        ".tideproof text.title { font-size: 15px; font-weight: 600; }\n"
+        ".tideproof text.said { font-size: 16px; font-weight: 600; }\n"
+        ".tideproof text.words { font-size: 13.5px; }\n"
+        ".tideproof .paper { fill: var(--paper); }\n"
+    )
+    style = own + rules(".tideproof ")
+    return re.sub(r"var\(--(\w+)\)", lambda found: colours[found[1]], style)
+
+
+def _wrapped(words: str, letters: int) -> list[str]:
+    """Return lines of that many letters; a number stays with its per cent."""
+    return textwrap.wrap(words.replace(" %", "\N{NO-BREAK SPACE}%"), letters)
+
+
+def _text(said: str, y: float, kind: str) -> str:
+    return element("text", html.escape(said), x=_EDGE, y=y, class_=kind)
+
+
+def _height(drawing: str) -> float:
+    found = re.search(r'viewBox="0 0 \S+ ([\d.]+)"', drawing)
+    assert found is not None
+    return float(found[1])

@@ -1,0 +1,1 @@
+"""Events of an experiment: their records, their validation, their effect, and the event log."""

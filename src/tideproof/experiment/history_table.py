@@ -1,0 +1,105 @@
+"""Everything that was asked and told, as one table, made where nobody waits for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.pull import OUT
+from tideproof.experiment.state.experiment_state import State
+from tideproof.table import Table
+
+Row = tuple[str | None, str, Any, int, float | None, float | None, str, float | None, float | None]
+COLUMNS = ("pull", "arm", "environment", "n", "reward", "variance", "status", "asked_at", "told_at")
+
+
+class Record:
+    """What the table is made of, at one moment.
+
+    What can change is copied at once. What is only ever added to is copied up to that moment when the table
+    is made, when nobody waits for it.
+    """
+
+    def __init__(self, state: State) -> None:
+        book = state.book
+        self.status, self.rewards = list(book.status), list(book.rewards)
+        self.arms = list(book.arms)
+        self._summarised, self._summary_count = book.summaries, len(book.summaries)
+        self._asked, self._times = book.pulls, book.asked_at
+        self._happened, self._event_count = state.events, len(state.events)
+        self._window = state.window
+        self._labels = state.book.tide != "hidden"
+
+    @property
+    def events(self) -> list[e.Event]:
+        """Everything that had happened."""
+        return list(self._happened[: self._event_count])
+
+    def table(self) -> Table:
+        """Return rewards from before, then every pull in the order of asking, then every summary.
+
+        `n` is how many rewards a row has: 0 for a pull that was not told by itself.
+        """
+        rows = [*self._warm(), *self._pulls(), *self._summaries()]
+        return Table(dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else _EMPTY)
+
+    def _warm(self) -> list[Row]:
+        found: list[Row] = []
+        for event in self.events:
+            if isinstance(event, e.Warmed):
+                for arm, label, n, mean, squares in event.cells:
+                    variance = squares / (n - 1) if n > 1 else None
+                    found.append((None, self.arms[arm], label, n, mean, variance, "warm", None, event.at))
+        return found
+
+    def _pulls(self) -> list[Row]:
+        told_at = self._told_at()
+        count = len(self.status)
+        known = zip(self._asked[:count], self.rewards, self.status, self._times[:count], strict=True)
+        return [
+            (
+                pull.id,
+                pull.arm,
+                pull.environment if self._labels else None,
+                0 if reward is None or status == OUT else 1,
+                None if status == OUT else reward,  # what is held back does not count yet
+                None,
+                status,
+                at or None,  # files of an older version have no times
+                told_at.get(number),
+            )
+            for number, (pull, reward, status, at) in enumerate(known)
+        ]
+
+    def _told_at(self) -> dict[int, float]:
+        """Return when each pull got the reward that counts."""
+        found: dict[int, float] = {}
+        closed: set[int] = set()
+        for event in self.events:
+            if isinstance(event, (e.Told, e.Added)):
+                found.update({pull: event.at for pull in event.pulls if pull not in closed})
+            elif isinstance(event, e.Expired) and event.reward is not None:
+                found.update(dict.fromkeys(event.pulls, event.at))
+                closed.update(event.pulls if self._window else ())
+            elif isinstance(event, e.Corrected):
+                found[event.pull] = event.at
+        return found
+
+    def _summaries(self) -> list[Row]:
+        return [
+            (
+                f"#{place}" if key is None else key,
+                told.arm,
+                told.environment,
+                told.n,
+                told.mean,
+                told.variance if told.n > 1 else None,
+                "summary",
+                None,
+                at or None,
+            )
+            for place, (key, told, at) in enumerate(self._summarised[: self._summary_count], 1)
+        ]
+
+
+_EMPTY: dict[str, list[Any]] = {name: [] for name in COLUMNS}

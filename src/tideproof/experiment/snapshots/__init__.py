@@ -1,0 +1,1 @@
+"""Experiments as files, and snapshots that make loading them fast."""

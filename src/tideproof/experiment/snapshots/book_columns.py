@@ -1,0 +1,86 @@
+"""A book as columns of numbers, and back: for snapshots, which must not cost a line for each pull."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tideproof.experiment.events.event_records import Sure
+from tideproof.experiment.pull import CANCELLED, DEFAULTED, EXPIRED, LATE, OUT, SUMMARISED, TOLD, Label, Pull
+from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
+
+_STATES = (OUT, TOLD, SUMMARISED, CANCELLED, EXPIRED, DEFAULTED, LATE)
+_CODES = {name: code for code, name in enumerate(_STATES)}
+_PLAIN = tuple(name for name in Book.VALUES if name not in ("sure", "units", "plans", "salt"))
+
+
+def contents(book: Book) -> list[Any]:
+    """Return everything but the salt, to be given to `refill`.
+
+    The ids of pulls must be those that `Book.ask` makes.
+    """
+    arms = {arm: i for i, arm in enumerate(book.arms)}
+    labels: dict[Label, int] = {}
+    count = len(book.pulls)
+    columns = [
+        np.fromiter((arms[pull.arm] for pull in book.pulls), np.int32, count),
+        np.fromiter((labels.setdefault(p.environment, len(labels)) for p in book.pulls), np.int32, count),
+        np.fromiter((_CODES[status] for status in book.status), np.int8, count),
+        np.array(book.rewards, np.float64),  # NaN is no reward
+        np.array(book.asked_at, np.float64),
+    ]
+    return [
+        [list(book.arms), list(book.retired), list(book.asked)],
+        [getattr(book, name) for name in _PLAIN],
+        None if book.sure is None else list(book.sure),
+        columns,
+        [list(labels), _sessions(book)],
+        [[key, list(told), at] for key, told, at in book.summaries],
+        [list(book.units), list(book.units.values()), sorted(book.of_units), list(book.reserved)],
+        [[label, list(plan.shares), plan.left] for label, plan in book.plans.items()],
+        [[number, key, reward] for (number, key), reward in book.added.items()],
+    ]
+
+
+def _sessions(book: Book) -> list[list[Any]]:
+    """Return where each session begins: the number of its first pull, and its name."""
+    found: list[list[Any]] = []
+    start = ""
+    for number, pull in enumerate(book.pulls):
+        if not (start and pull.id.startswith(start)):
+            session = pull.id.rpartition("-")[0]
+            start = f"{session}-"
+            found.append([number, session])
+    return found
+
+
+def refill(book: Book, contents: Any) -> None:
+    """Be what another was; this one has nothing yet."""
+    (arms, retired, asked), plain, sure, columns, (labels, sessions), summaries, units, plans, added = (
+        contents
+    )
+    book.arms, book.retired, book.asked = list(arms), list(retired), list(asked)
+    for name, value in zip(_PLAIN, plain, strict=True):
+        setattr(book, name, value)
+    book.sure = None if sure is None else Sure(*sure)
+    arm, label, status, rewards, asked_at = (column.tolist() for column in columns)
+    ends = [*(start for start, _ in sessions[1:]), len(arm)]
+    ids = [
+        f"{session}-{number}"
+        for (start, session), end in zip(sessions, ends, strict=False)
+        for number in range(start, end)
+    ]
+    book.pulls = [Pull(id, arms[a], labels[place]) for id, a, place in zip(ids, arm, label, strict=True)]
+    book.status = [_STATES[code] for code in status]
+    book.rewards = [None if reward != reward else reward for reward in rewards]
+    book.asked_at = asked_at
+    book.number = dict(zip(ids, range(len(ids)), strict=True))
+    book.out = dict.fromkeys(np.flatnonzero(columns[2] == _CODES[OUT]).tolist())
+    book.summaries = [(key, Summary(*told), at) for key, told, at in summaries]
+    book.keyed = {key: place for place, (key, _, _) in enumerate(book.summaries) if key is not None}
+    names, numbers, of_units, reserved = units
+    book.units, book.of_units = dict(zip(names, numbers, strict=True)), set(of_units)
+    book.reserved = dict.fromkeys(reserved)
+    book.plans = {label: SharePlan(tuple(shares), left) for label, shares, left in plans}
+    book.added = {(number, key): reward for number, key, reward in added}

@@ -1,0 +1,179 @@
+"""What an experiment that follows its tide knows of its arms: what the filter says, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tideproof.analysis.arm_contrast import Contrast, known
+from tideproof.checks import Direction
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError, UnknownName
+from tideproof.experiment.state.hidden_tide_state import HiddenTideState
+from tideproof.kernels.fit.fixed_effects import freedom
+from tideproof.kernels.fit.hidden_tide import HEARD
+from tideproof.kernels.fit.tide_paths import DRIFT, EACH
+from tideproof.stats.best.adaptive_allowance import p_value, reach
+from tideproof.stats.best.p_best import Prior, p_best
+from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.scales.scale_choice import Compared
+from tideproof.table import Table, as_html
+from tideproof.text import counted, rounded
+
+ROUNDING = 1e-13  # of rewards
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TideFit:
+    """The arms as the filter sees them; what `run.fit()` returns where the tide is followed.
+
+    Attributes
+    ----------
+    names : the arms that are played.
+    counts : told rewards of each.
+    now : the reward that each would bring now, tide included.
+    covariance : of these estimates.
+    freedom : degrees of freedom of the noise; with 0 nothing is known of it.
+    noise : standard deviation of a reward.
+    jumps, drift : jumps that no label told of, as expected; standard deviation of the drift from one pull to
+        the next, in units of the noise.
+    tide : `"hidden"` or `"both"`.
+    """
+
+    names: tuple[str, ...]
+    counts: Floats
+    now: Floats
+    covariance: Floats
+    freedom: int
+    noise: float
+    jumps: float
+    drift: float
+    tide: str
+    direction: Direction
+    adaptive: bool
+    level: float = 0.95
+    prior: Prior = "exchangeable"
+    scale: Compared = field(default="difference", init=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether rewards do not vary at all, so that no probability can be given."""
+        return bool(self.freedom > 0 and self.noise <= ROUNDING * np.abs(self.now).max())
+
+    @property
+    def best(self) -> str:
+        """The arm with the best estimate."""
+        return self._ranked[0]
+
+    @property
+    def _ranked(self) -> list[str]:
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        seen = [place for place in range(len(self.names)) if self.counts[place] > 0.0]
+        return [self.names[place] for place in sorted(seen, key=lambda place: -sign * self.now[place])]
+
+    def rival(self, arm: Any) -> Any:
+        """Return the best of the other arms."""
+        self._place(arm)
+        return next((other for other in self._ranked if other != arm), None)
+
+    def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
+        """Compare two arms: how much higher the mean reward of `a` is than that of `b`.
+
+        `picked` says that they are the selected arm and its runner-up, as in `tp.Fit`.
+        """
+        i, k, arms = self._place(a), self._place(b), len(self.names)
+        if not self.counts[i] or not self.counts[k]:
+            raise InputError(f"{a!r} and {b!r} cannot be compared: both need a told reward")
+        pairs = Wald(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
+        z = reach(self.level if level is None else level, arms, adaptive=self.adaptive, picked=picked)
+        C = self.covariance
+        unsure = not self.freedom or self.exact
+        deviate = math.nan if unsure else pairs.deviate(i, k)
+        low, high = (math.nan, math.nan) if unsure else (pairs.lower(i, k, z), pairs.upper(i, k, z))
+        return Contrast(
+            a,
+            b,
+            estimate=float(self.now[i] - self.now[k]),
+            se=None if unsure else known(math.sqrt(max(float(C[i, i] + C[k, k] - 2.0 * C[i, k]), 0.0))),
+            low=known(low),
+            high=known(high),
+            p=None if unsure else known(p_value(deviate, arms, adaptive=self.adaptive, picked=picked)),
+            freedom=self.freedom,
+            adaptive=self.adaptive,
+        )
+
+    @cached_property
+    def p_best(self) -> dict[Any, float | None]:
+        """The probability of each arm of being the best; None where it was not seen or nothing is known."""
+        if not self.freedom or self.exact or not self.counts.all() or len(self.names) < 2:
+            return dict.fromkeys(self.names)
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        chances, _ = p_best(self.prior, sign * self.now, self.covariance, float(self.freedom))
+        return dict(zip(self.names, chances.tolist(), strict=True))
+
+    @property
+    def arms(self) -> Table:
+        """One row an arm: told rewards, the reward it would bring now, and its probability of being best."""
+        return Table(
+            {
+                "arm": list(self.names),
+                "n": [int(n) for n in self.counts.tolist()],
+                "now": [x if n else None for n, x in zip(self.counts, self.now.tolist(), strict=True)],
+                "p_best": list(self.p_best.values()),
+            }
+        )
+
+    def said(self) -> str:
+        """Return what was seen of the tide, in words."""
+        text = f"about {counted(round(self.jumps), 'jump')}"
+        if self.drift > 0.05:
+            text += f" and a drift of {rounded(self.drift)} noises a pull"
+        return f"{text}, noise of {rounded(self.noise)}"
+
+    def __repr__(self) -> str:
+        return f"{self.arms!r}\ntide followed ({self.tide}): {self.said()}"
+
+    def _repr_html_(self) -> str:
+        return as_html(f"tide followed ({self.tide}): {self.said()}", self.arms)
+
+    def _place(self, arm: Any) -> int:
+        if arm not in self.names:
+            raise UnknownName.among("arm", arm, self.names)
+        return self.names.index(arm)
+
+
+def tide_fit(
+    numbers: HiddenTideState,
+    arms: Sequence[str],
+    direction: Direction,
+    level: float = 0.95,
+    prior: Prior = "exchangeable",
+) -> TideFit:
+    """Return what the filter knows; all of it is copied."""
+    found: Any = numbers.memory.view.data.fit
+    nu = max(int(freedom(found)), 0)
+    variance = float(found.rss[0]) / nu if nu else 0.0
+    weight = np.where(found.paths.weight >= HEARD, found.paths.weight, 0.0)
+    share = weight / max(float(weight.sum()), 1e-300)
+    paths = found.paths
+    drift = np.repeat(DRIFT, EACH) + paths.steep + (paths.slope**2 / variance if variance else 0.0)
+    return TideFit(
+        names=tuple(arms[arm] for arm in numbers.active),
+        counts=found.first.copy(),
+        now=numbers.sign * found.mu,
+        covariance=variance * found.P,
+        freedom=nu,
+        noise=math.sqrt(variance),
+        jumps=float(share @ found.paths.jumps),
+        drift=math.sqrt(float(share @ drift)),
+        tide=numbers.spec.policy.tide,
+        direction=direction,
+        adaptive=numbers.spec.policy.adaptive,
+        level=level,
+        prior=prior,
+    )

@@ -1,0 +1,66 @@
+"""Rewards from before an experiment: a log or a fit of one, as cells that it can begin with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tideproof.analysis import Fit, fit
+from tideproof.checks import MOST, finite
+from tideproof.errors import InputError, UnknownName
+from tideproof.experiment.pull import Label, checked_label
+from tideproof.stats.cells import Cells
+
+Cell = tuple[int, Label, int, float, float]  # arm, label, n, mean and squared deviations
+
+
+def cells_before(
+    data: Any, arms: Sequence[str], columns: dict[str, Any], reward: Callable[[str, Any], float]
+) -> tuple[Cell, ...]:
+    """Return the cells of a `Fit`, or of a log with these columns; `reward` checks a mean.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or too many, an arm or an option is unknown, or a label is none that can be
+        asked for.
+    """
+    options = [*inspect.signature(fit).parameters][1:]
+    for name in columns:
+        if name not in options:
+            raise UnknownName.among("option", name, options, "of tp.fit")
+    found = _cells(data, {name: value for name, value in columns.items() if value is not None})
+    for arm in found.arms:
+        if arm not in arms:
+            raise UnknownName.among("arm", arm, arms)
+    numbers = [arms.index(arm) for arm in found.arms]
+    labels = [checked_label(label) for label in found.environments]
+    return tuple(
+        (numbers[a], labels[j], _count(n), reward("mean", mean), finite("squared deviations", squares, 0.0))
+        for a, j, n, mean, squares in zip(
+            found.arm.tolist(),
+            found.environment.tolist(),
+            found.n.tolist(),
+            found.mean.tolist(),
+            found.squares.tolist(),
+            strict=True,
+        )
+    )
+
+
+def _cells(data: Any, columns: dict[str, Any]) -> Cells:
+    if isinstance(data, Fit):
+        if columns:
+            raise InputError(f"a Fit has no columns to name: {', '.join(f'{name}=' for name in columns)}")
+        return data.cells
+    missing = [f"{name}=" for name in ("arm", "environment", "reward") if name not in columns]
+    if missing:
+        raise InputError(f"a log needs the names of its columns: {', '.join(missing)}")
+    return fit(data, **columns).cells
+
+
+def _count(n: float) -> int:
+    if n > MOST or n != round(n):
+        raise InputError(f"a cell must have a whole number of rewards, at most {MOST}, not {n!r}")
+    return round(n)

@@ -1,0 +1,1 @@
+"""Formulas by which policies choose the next arm."""

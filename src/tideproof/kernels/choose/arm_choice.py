@@ -1,0 +1,65 @@
+"""Choosing an arm: ties fall uniformly at random."""
+
+from __future__ import annotations
+
+from tideproof.core.kernel_linker import kernel
+from tideproof.kernels.simulate.threefry import below
+
+LOWEST = -1.7976931348623157e308  # below any value, and finite: states are saved as JSON
+
+
+@kernel
+def contend(best, top, ties, i, value, draw):
+    """Return the best arm (-1 before the first), its value and how many share it, now with arm i.
+
+    For loops in which not every arm may win; `argmax` does it for a whole array.
+    """
+    if best < 0 or value > top:
+        return i, value, 1
+    if value == top:
+        ties += 1
+        if below(draw, i, ties) == 0:
+            best = i
+    return best, top, ties
+
+
+@kernel
+def argmax(values, draw):
+    """Return the index of the largest value."""
+    return argmax_in_lane(values, draw, 0)
+
+
+@kernel
+def argmax_in_lane(values, draw, lane):
+    """Return the index of the largest value; ties use that lane of the draw, so that two asks may use two."""
+    best, top, ties = 0, values[0], 1
+    for i in range(1, values.size):
+        if values[i] > top:
+            best, top, ties = i, values[i], 1
+        elif values[i] == top:
+            ties += 1
+    return best if ties == 1 else _one_of(values, top, ties, draw, lane)
+
+
+@kernel
+def least_pulled(pulls, draw):
+    """Return one of the least pulled arms: step by step, this is randomised round robin."""
+    least, fewest, ties = 0, pulls[0], 1
+    for i in range(1, pulls.size):
+        if pulls[i] < fewest:
+            least, fewest, ties = i, pulls[i], 1
+        elif pulls[i] == fewest:
+            ties += 1
+    return least if ties == 1 else _one_of(pulls, fewest, ties, draw, 0)
+
+
+@kernel
+def _one_of(values, value, ties, draw, lane):
+    """Return the index of one of the `ties` places that hold the value."""
+    skip = below(draw, lane, ties)
+    for i in range(values.size):
+        if values[i] == value:
+            if skip == 0:
+                return i
+            skip -= 1
+    return -1  # never: some place holds it

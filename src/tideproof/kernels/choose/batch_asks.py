@@ -1,0 +1,40 @@
+"""Several asks at once, as an `Experiment` gets them: each pull has its place before the next is chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideproof.core.kernel_linker import hole, kernel
+from tideproof.kernels.fit.environment_slot import enter
+from tideproof.kernels.fit.policy_data import expect
+from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
+
+ask = hole("ask")
+
+_0 = np.uint64(0)
+
+
+@kernel
+def ask_many(params, state, data, slot, seed, asked, noticed, arms):
+    """Fill `arms` with the next ones in the environment of `slot`, and return how many there are.
+
+    Fewer than there is room for if the policy stops, or returns what is no arm. `asked` and `noticed` are the
+    steps of the first draws. All but the last have their place in the design then.
+    """
+    for i in range(arms.size):
+        if i > 0:
+            draw = Draw(seed, _0, TELL, noticed + np.uint64(i - 1))
+            expect(params, state, data, slot, arms[i - 1], 1, draw)
+        arm = ask(params, state, data, slot, Draw(seed, _0, ASK, asked + np.uint64(i)))
+        if arm < 0 or arm >= data.pulls.size:
+            return i
+        arms[i] = arm
+    return arms.size
+
+
+@kernel
+def enter_out(slot, out):
+    """Add to the slot the pulls of each arm that are out, as if they had its mean."""
+    for arm in range(out.size):
+        if out[arm] > 0:
+            enter(slot, arm, out[arm], slot.mean[0])

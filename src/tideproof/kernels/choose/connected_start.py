@@ -1,0 +1,90 @@
+"""Algorithm 1: randomised round robin that keeps the arm graph connected.
+
+While the arms are not connected, a new environment begins with the arm played last, which links
+its arms to all before. After two such replays in a row that linked nothing (environments of
+length 1), the next arm is played instead.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tideproof.core.array_layout import Int1, IntK
+from tideproof.core.kernel_linker import kernel
+from tideproof.kernels.fit.statistics_interface import connected
+from tideproof.kernels.simulate.threefry import below
+
+_NO_LIMIT = 2**62
+
+
+class Start(NamedTuple):
+    """Where Algorithm 1 stands.
+
+    Attributes
+    ----------
+    turns : (K,) turns in round-robin order; a replay is none.
+    last : (1,) the arm played last, plus one; 0 before the first.
+    futile : (1,) replays in a row that linked nothing so far.
+    """
+
+    turns: IntK
+    last: Int1
+    futile: Int1
+
+
+@kernel
+def started(data, n0):
+    """Tell whether initialisation is over: n0 pulls of every arm, and all arms connected."""
+    if not connected(data.fit):
+        return False
+    for i in range(data.pulls.size):  # noqa: SIM110
+        if data.pulls[i] < n0:
+            return False
+    return True
+
+
+@kernel
+def _replays(start, data, slot):
+    return slot.size[0] == 0.0 and start.last[0] > 0 and start.futile[0] < 2 and not connected(data.fit)
+
+
+@kernel
+def start_arm(start, data, slot, n0, avoid, draw):
+    """Return the next arm of the initialisation, not the one to `avoid` (-1 for none).
+
+    Arms leave the round robin with their n0-th pull; should all have left before they are
+    connected, it goes on with all of them.
+    """
+    if _replays(start, data, slot):
+        return start.last[0] - 1
+    turns, pulls = start.turns, data.pulls
+    K = pulls.size
+    limit = _NO_LIMIT
+    for i in range(K):
+        if pulls[i] < n0 and i != avoid:
+            limit = n0
+    least, ties = _NO_LIMIT, 0
+    for i in range(K):
+        if pulls[i] < limit and i != avoid:
+            if turns[i] < least:
+                least, ties = turns[i], 1
+            elif turns[i] == least:
+                ties += 1
+    skip = below(draw, 0, ties)
+    for i in range(K):
+        if pulls[i] < limit and i != avoid and turns[i] == least:
+            if skip == 0:
+                return i
+            skip -= 1
+    return -1  # never: some arm has the least turns
+
+
+@kernel
+def start_tell(start, data, slot, arm, n):
+    """Note that `arm` was pulled `n` times; the slot is as it was before."""
+    if arm == start.last[0] - 1 and _replays(start, data, slot):
+        start.futile[0] += 1
+    else:
+        start.turns[arm] += n
+        start.futile[0] = 0
+    start.last[0] = arm + 1

@@ -1,0 +1,187 @@
+"""Adjusted moments: what a stationary policy would have recorded, had the shifts been taken out.
+
+Subtracting the estimated shift s_j = rbar_j - n_j'mu/m_j from every reward, anew after every pull,
+would cost O(N) a step. But all that policies read is linear or quadratic in mu, with coefficients that
+are sums over environments; a pull changes only its own environment's share, which is taken out
+before and put back after. With g_ij = n_j/m_j - e_i and d_ij = xbar_ij - rbar_j:
+
+    mean_i    = mu_i                                              (+ s_1, the paper's gauge)
+    squares_i = within_i + sum_j n_ij (d_ij + g_ij'mu)^2
+    sums_i    = sum_j R_ij - W_ij (rbar_j - n_j'mu/m_j - s_1)
+
+with R_ij, W_ij the weighted rewards and weights of the cell. The squares cost O(K^3) a step, in time
+and memory; the rest O(K^2).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1
+from tideproof.core.kernel_linker import hole, kernel
+from tideproof.kernels.choose.connected_start import Start
+from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.fixed_effects import FixedEffects, connected
+from tideproof.kernels.fit.reward_moments import Moments
+
+SQUARES = hole("SQUARES")
+WEIGHTED = hole("WEIGHTED")
+
+
+class Reduction(NamedTuple):
+    """What the wrapper keeps beside the state of its inner policy.
+
+    Attributes
+    ----------
+    start : Algorithm 1, until the arms are connected.
+    moments : the adjusted moments, for the inner policy to read.
+    fit : the fit of adjusted rewards as if there were one environment, likewise.
+    slot : that one environment.
+    first_mean, first_size : (1,) of the first environment: the gauge.
+    within : (K,) squared deviations inside cells.
+    linear, sums_linear : (K, K) coefficients of mu.
+    constant, sums_constant : (K,) terms without mu.
+    epoch : (1,) the epoch of the weighted sums.
+    """
+
+    start: Start
+    moments: Moments
+    fit: FixedEffects
+    slot: Slot
+    first_mean: Float1
+    first_size: Float1
+    within: FloatK
+    constant: FloatK
+    linear: FloatKK
+    sums_constant: FloatK
+    sums_linear: FloatKK
+    epoch: Int1
+
+
+@kernel
+def adjust(reduction, square, data, slot, arm, n, weight):
+    """Take in `n` told rewards of `arm`, before they enter the slot, and adjust everything anew.
+
+    `square` is the (K, K, K) array of coefficients quadratic in mu; it is not touched unless the
+    squares are read.
+    """
+    mean = data.reward[0]
+    _forget_earlier_epochs(reduction, slot)
+    reduction.moments.told[arm] += n
+    before = slot.counts[arm]
+    gap = mean - slot.means[arm]
+    reduction.within[arm] += data.squares[0] + gap * gap * (before * n / (before + n))
+    if slot.first[0] == 1:
+        reduction.first_size[0] += n
+        reduction.first_mean[0] += (mean - reduction.first_mean[0]) * (n / reduction.first_size[0])
+    _share(reduction, square, slot, arm, 0.0, 0.0, 0.0, -1.0)
+    _share(reduction, square, slot, arm, float(n), mean, weight, 1.0)
+    if WEIGHTED:
+        slot.sums[arm] += n * mean * weight
+        slot.weights[arm] += n * weight
+        reduction.moments.weights[arm] += n * weight
+    _read(reduction, square, data)
+
+
+@kernel
+def _share(reduction, square, slot, arm, n, mean, weight, sign):
+    """Put in (sign 1) or take out (sign -1) the slot's share, with n more rewards of `arm` in it."""
+    size = slot.size[0] + n
+    if size == 0.0:
+        return
+    centre = (slot.size[0] * slot.mean[0] + n * mean) / size
+    K = slot.counts.size
+    for i in range(K):
+        count, average, weighted, weights = slot.counts[i], slot.means[i], slot.sums[i], slot.weights[i]
+        if i == arm and n > 0.0:
+            average = (count * average + n * mean) / (count + n)
+            count += n
+            weighted += n * mean * weight
+            weights += n * weight
+        if count == 0.0:
+            continue
+        if WEIGHTED:
+            reduction.sums_constant[i] += sign * (weighted - weights * centre)
+            for k in range(K):
+                here = slot.counts[k] + n if k == arm else slot.counts[k]
+                reduction.sums_linear[i, k] += sign * weights * here / size
+        if SQUARES:
+            gap = average - centre
+            reduction.constant[i] += sign * count * gap * gap
+            for k in range(K):
+                g = _offset(slot, arm, n, size, i, k)
+                reduction.linear[i, k] += sign * count * gap * g
+                for m in range(K):
+                    square[i, k, m] += sign * count * g * _offset(slot, arm, n, size, i, m)
+
+
+@kernel
+def _offset(slot, arm, n, size, i, k):
+    """Return component k of n_j/m_j - e_i, with n more rewards of `arm`."""
+    here = slot.counts[k] + n if k == arm else slot.counts[k]
+    return here / size - 1.0 if k == i else here / size
+
+
+@kernel
+def _forget_earlier_epochs(reduction, slot):
+    """Forget weighted sums of an earlier epoch, here and in the slot."""
+    epoch = reduction.moments.epoch[0]
+    K = slot.sums.size
+    if reduction.epoch[0] != epoch:
+        reduction.epoch[0] = epoch
+        for i in range(K):
+            reduction.sums_constant[i] = 0.0
+            for k in range(K):
+                reduction.sums_linear[i, k] = 0.0
+    if slot.epoch[0] != epoch:
+        slot.epoch[0] = epoch
+        for i in range(K):
+            slot.sums[i] = 0.0
+            slot.weights[i] = 0.0
+
+
+@kernel
+def _read(reduction, square, data):
+    """Evaluate what is linear or quadratic in mu."""
+    mu, moments = data.fit.mu, reduction.moments
+    K = mu.size
+    shift = reduction.first_mean[0]  # s_1 in the gauge of mu
+    for k in range(K):
+        shift -= data.fit.first[k] / data.fit.first_size[0] * mu[k]
+    for i in range(K):
+        moments.mean[i] = mu[i] + shift
+        if SQUARES:
+            total = reduction.within[i] + reduction.constant[i]
+            for k in range(K):
+                total += 2.0 * reduction.linear[i, k] * mu[k]
+                for m in range(K):
+                    total += mu[k] * square[i, k, m] * mu[m]
+            moments.squares[i] = max(total, 0.0)
+        if WEIGHTED:
+            total = reduction.sums_constant[i] + moments.weights[i] * shift
+            for k in range(K):
+                total += reduction.sums_linear[i, k] * mu[k]
+            moments.sums[i] = total
+
+
+@kernel
+def flatten(reduction, data):
+    """Write the fit that adjusted rewards would have in one environment: P = diag(1/N_i).
+
+    Its noise variance is RSS/(N - K): too small, as in the paper, because the shifts were estimated.
+    """
+    flat, pulls = reduction.fit, data.pulls
+    K = pulls.size
+    total = 0.0
+    for i in range(K):
+        flat.mu[i] = data.fit.mu[i]
+        flat.first[i] = pulls[i]
+        flat.group[i] = 1
+        if pulls[i] > 0:
+            flat.P[i, i] = 1.0 / pulls[i]
+        total += pulls[i]
+    flat.first_size[0] = total
+    flat.rss[0] = data.fit.rss[0]
+    flat.told[0] = data.fit.told[0]
+    flat.environments[0] = 1
+    flat.joins[0] = K - 1 if connected(data.fit) else 0

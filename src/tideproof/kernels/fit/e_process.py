@@ -1,0 +1,282 @@
+"""Evidence that no looking and no shift-free sampling can fool: an e-process for every pair of arms.
+
+The likelihood of what is left of Gaussian rewards once shifts are taken out is, with n = N - J numbers,
+
+    sigma^-n exp(-Q(mu) / (2 sigma^2)),  Q(mu) = c - 2 b'mu + mu'L mu.
+
+Whatever chose the pulls by differences within environments adds a factor without mu and sigma. Take the data
+after a moment n1. Their predictive density, given the data before it and a flat prior on contrasts and log
+sigma, divided by their likelihood under the truth, is a martingale that begins at 1: it reaches 1/alpha with
+probability alpha at most (Ville). The likelihood under the truth is at most its supremum over all mu in which
+arm k is not behind the leader, and over sigma; so if the ratio with that supremum reaches 1/alpha for all k,
+the leader is the best arm, but for a chance of alpha in the whole run. One martingale serves all pairs.
+
+With the supremum over all mu in which two arms differ by d, it serves all gaps d: those whose ratio stays
+below 1/alpha are an interval (the ratio is convex in d), and the intervals of all pairs at all times hold at
+once.
+
+A late n1 wastes data and an early one predicts badly: it pays (K - 1)/2 log(n/n1). So the mean over several
+moments is taken, each twice as late as the one before: the mean of martingales is one.
+
+An arm that joins later has no density before it has met another: what links it is left out of the ratio,
+above and below, and stands beside the data before n1 as something to predict from. The martingale waits for
+it and goes on, so what is known of the others stays. Until then the new arm shares no environment with them,
+and they are judged alone. To leave its rewards out for longer would not do: who is pulled next may depend on
+them, and they share the noise of those around them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_access import entry
+from tideproof.core.array_layout import Float1, FloatK, FloatKK, Floats, Int1
+from tideproof.core.kernel_linker import kernel
+from tideproof.kernels.choose.leader_lead import EXACT, FEWEST
+from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
+from tideproof.kernels.fit.fixed_effects import connected, freedom
+
+MOMENTS = 8  # n1, each twice as late as the one before
+
+_LEAST = -1e300  # a logarithm of nothing, and finite
+_THIRDS = 100  # steps to the least of a convex function, each two thirds of the one before
+
+FloatM = Annotated[Floats, np.float64, MOMENTS]
+FloatMK = Annotated[Floats, np.float64, MOMENTS, "K"]
+FloatMKK = Annotated[Floats, np.float64, MOMENTS, "K", "K"]
+FloatM4 = Annotated[Floats, np.float64, MOMENTS, 4]
+
+
+class Proof(NamedTuple):
+    """The quadratic Q now and at every n1.
+
+    Attributes
+    ----------
+    L, b, c, n : (K, K), (K,), (1,), (1,) as above, of all that was told.
+    then_L, then_b, then_c, then_n : the same at every n1.
+    then_marginal : (moments,) logarithm of the density of what was told until then.
+    moments : (1,) how many n1 have passed.
+    next : (1,) rewards told at which the next one comes.
+    factor : (K, K) scratch, a Cholesky factor.
+    x, y : (K,) scratch.
+    logs : (K,) scratch, logarithms of the evidence.
+    pair : (moments, 4) scratch, of two arms after each n1: their gap, its precision, the least Q, and the
+        logarithm of what was predicted.
+    """
+
+    L: FloatKK
+    b: FloatK
+    c: Float1
+    n: Float1
+    then_L: FloatMKK  # noqa: N815
+    then_b: FloatMK
+    then_c: FloatM
+    then_n: FloatM
+    then_marginal: FloatM
+    moments: Int1
+    next: Float1
+    factor: FloatKK
+    x: FloatK
+    y: FloatK
+    logs: FloatK
+    pair: FloatM4
+
+
+@kernel
+def add_to_proof(proof, slot, arm, n, mean, squares):
+    """Take in `n` told rewards of `arm`, before they enter the slot."""
+    size, each = slot.size[0], slot.each[0]
+    proof.c[0] += squares
+    if size == 0.0:
+        proof.n[0] += n - 1.0
+        return
+    proof.n[0] += n
+    w, e = n * size / (size + n), mean - slot.mean[0]
+    proof.c[0] += w * e * e
+    g, K = proof.x, proof.b.size
+    for i in range(K):
+        g[i] = (1.0 if i == arm else 0.0) - slot.counts[i] * each
+        proof.b[i] += w * e * g[i]
+    for i in range(K):
+        for k in range(K):
+            proof.L[i, k] += w * g[i] * g[k]
+
+
+@kernel
+def pass_moment(proof, fit):
+    """Remember this moment if it is an n1: the first one as soon as there is anything to predict from."""
+    m, K = proof.moments[0], proof.b.size
+    if m == MOMENTS or fit.told[0] < proof.next[0] or fit.rss[0] <= EXACT * proof.c[0]:
+        return
+    if not connected(fit) or freedom(fit) < FEWEST:
+        return
+    for i in range(K):
+        proof.then_b[m, i] = proof.b[i]
+        for k in range(K):
+            proof.then_L[m, i, k] = proof.L[i, k]
+    proof.then_c[m], proof.then_n[m] = proof.c[0], proof.n[0]
+    proof.then_marginal[m] = log_marginal(proof, fit)
+    proof.moments[0] = m + 1
+    proof.next[0] = 2.0 * fit.told[0]
+
+
+@kernel
+def log_marginal(proof, fit):
+    """Return the log density of all that was told, up to a constant and a factor for each reward."""
+    factor, half, K = proof.factor, 0.5 * freedom(fit), proof.b.size
+    for i in range(K):
+        for k in range(K):
+            factor[i, k] = proof.L[i, k]
+    factorise(factor)
+    return math.lgamma(half) - half * math.log(0.5 * fit.rss[0]) - 0.5 * log_determinant(factor)
+
+
+@kernel
+def least_evidence(proof, fit, leader):
+    """Return the least logarithm, over the other arms, of the evidence that the leader is better."""
+    logs, K, moments = proof.logs, proof.b.size, proof.moments[0]
+    if moments == 0 or fit.rss[0] <= 0.0:
+        return 0.0
+    for k in range(K):
+        logs[k] = _log_waiting(moments)
+    marginal = log_marginal(proof, fit)
+    for m in range(moments):
+        _add_moment(proof, m, leader, marginal - proof.then_marginal[m] - math.log(MOMENTS))
+    least = math.inf
+    for k in range(K):
+        least = min(least, logs[k] if k != leader else math.inf)
+    return least
+
+
+@kernel
+def _add_moment(proof, m, leader, density):
+    """Add the evidence of what was told after the moment m; `density` is its log predictive density."""
+    mu, logs = proof.x, proof.logs
+    least = _solve_after(proof, m)
+    for k in range(mu.size):
+        if k != leader:
+            gap = max(mu[leader] - mu[k], 0.0)
+            q = least + gap * gap / _variance_after(proof, leader, k)  # by infinity: 0
+            logs[k] = _log_of_sum(logs[k], density - _log_supremum(proof, m, q))
+
+
+@kernel
+def contrast_limits(proof, fit, i, k, alpha):
+    """Return limits of mu_i - mu_k that hold for all pairs at all times at once, but for a chance of alpha.
+
+    The gaps against which the evidence is below 1/alpha; if it is below nowhere, the one where it is least.
+    """
+    if proof.moments[0] == 0 or fit.rss[0] <= 0.0:
+        return -math.inf, math.inf
+    _read_pair(proof, fit, i, k)
+    bound, middle = -math.log(alpha), fit.mu[i] - fit.mu[k]
+    if _evidence_against(proof, middle) >= bound:
+        middle = _least_denied(proof)
+    spread = entry(fit.P, i, i) + entry(fit.P, k, k) - 2.0 * entry(fit.P, i, k)
+    step = math.sqrt(max(spread, 0.0) * fit.rss[0] / freedom(fit))
+    return middle - step * _edge(proof, middle, -step, bound), middle + step * _edge(
+        proof, middle, step, bound
+    )
+
+
+@kernel
+def _read_pair(proof, fit, i, k):
+    """Put what was told of two arms after each n1 into `pair`."""
+    marginal, pair, mu = log_marginal(proof, fit), proof.pair, proof.x
+    for m in range(proof.moments[0]):
+        pair[m, 2] = _solve_after(proof, m)
+        pair[m, 0] = mu[i] - mu[k]
+        pair[m, 1] = 1.0 / _variance_after(proof, i, k)
+        pair[m, 3] = marginal - proof.then_marginal[m] - math.log(MOMENTS)
+
+
+@kernel
+def _evidence_against(proof, gap):
+    """Return the logarithm of the evidence against a gap of the arms in `pair`."""
+    pair, moments = proof.pair, proof.moments[0]
+    total = _log_waiting(moments)
+    for m in range(moments):
+        off = gap - pair[m, 0]
+        total = _log_of_sum(total, pair[m, 3] - _log_supremum(proof, m, pair[m, 2] + off * off * pair[m, 1]))
+    return total
+
+
+@kernel
+def _least_denied(proof):
+    """Return the gap of the arms in `pair` against which there is least evidence."""
+    pair = proof.pair
+    low, high = math.inf, -math.inf
+    for m in range(proof.moments[0]):
+        if pair[m, 1] > 0.0:
+            low, high = min(low, pair[m, 0]), max(high, pair[m, 0])
+    if low > high:  # the two did not meet after any n1
+        return 0.0
+    for _ in range(_THIRDS):
+        third = (high - low) / 3.0
+        if _evidence_against(proof, low + third) < _evidence_against(proof, high - third):
+            high -= third
+        else:
+            low += third
+    return 0.5 * (low + high)
+
+
+@kernel
+def _edge(proof, middle, step, bound):
+    """Return how many steps from the middle the evidence reaches the bound; infinity if it never does."""
+    inside, outside = 0.0, 1.0
+    while _evidence_against(proof, middle + outside * step) < bound:
+        inside, outside = outside, 2.0 * outside
+        if outside > 1e12:
+            return math.inf
+    while outside - inside > 1e-9 * outside:
+        half = 0.5 * (inside + outside)
+        if _evidence_against(proof, middle + half * step) < bound:
+            inside = half
+        else:
+            outside = half
+    return outside
+
+
+@kernel
+def _solve_after(proof, m):
+    """Estimate mu, into `x`, from what was told after m, and factorise its L; return the least Q."""
+    factor, mu, y = proof.factor, proof.x, proof.y
+    for i in range(mu.size):
+        for k in range(mu.size):
+            factor[i, k] = proof.L[i, k] - proof.then_L[m, i, k]
+        y[i] = proof.b[i] - proof.then_b[m, i]
+    factorise(factor)
+    least = proof.c[0] - proof.then_c[m] - forward(factor, y, y)
+    backward(factor, y, mu)
+    return least
+
+
+@kernel
+def _variance_after(proof, i, k):
+    """Return Var(mu_i - mu_k) over sigma^2 in what was solved last; infinite if they did not meet."""
+    y = proof.y
+    for j in range(y.size):
+        y[j] = (1.0 if j == i else 0.0) - (1.0 if j == k else 0.0)
+    return forward(proof.factor, y, y)
+
+
+@kernel
+def _log_supremum(proof, m, q):
+    """Return the logarithm of the largest likelihood, over sigma, of what was told after m, if Q is q."""
+    n = proof.n[0] - proof.then_n[m]
+    return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
+
+
+@kernel
+def _log_waiting(moments):
+    """Return the logarithm of the share of martingales that have not begun."""
+    return math.log(1.0 - moments / MOMENTS) if moments < MOMENTS else _LEAST
+
+
+@kernel
+def _log_of_sum(a, b):
+    """Return log(exp(a) + exp(b))."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))

@@ -1,0 +1,77 @@
+"""What is estimated at the end of a run: every arm, and how sure its difference to two of them is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_access import diagonal, fetch
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_linker import hole, kernel
+from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to
+from tideproof.kernels.simulate.replication_loop import play_until
+from tideproof.kernels.simulate.threefry import SELECT, Draw
+
+select = hole("select")
+
+
+class FinalEstimates(NamedTuple):
+    """What is known at the end of R replications, at B budgets.
+
+    Attributes
+    ----------
+    selected : (B, R) the arm the policy selects.
+    freedom : (B, R) degrees of freedom of the noise; 0 where arms cannot be compared.
+    rss : (B, R) residual sum of squares.
+    mu : (B, R, K) the estimates.
+    to_selected, to_other : (B, R, K) variance of each one's difference to that of the selected arm, and to
+        that of another one, in units of the noise.
+    row : (K,) scratch.
+    """
+
+    selected: Ints
+    freedom: Ints
+    rss: Floats
+    mu: Floats
+    to_selected: Floats
+    to_other: Floats
+    row: Floats
+
+
+@kernel
+def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, ends):
+    """Play replications first, first + 1, ..., as many as `ends` has room for.
+
+    The policy must read the fit. Differences to the arm `other` are kept, too.
+    """
+    state, data = run.state, run.data
+    for r in range(ends.selected.shape[1]):
+        for i in range(floats.size):
+            floats[i] = 0.0
+        for i in range(ints.size):
+            ints[i] = 0
+        replication = first + np.uint64(r)
+        t, j, left, shift, drift, stopped = 0, -1, 0, 0.0, 0.0, False
+        for b in range(budgets.size):
+            t, j, left, shift, drift, stopped = play_until(
+                params, run, world, seed, replication, budgets[b], t, j, left, shift, drift, stopped, None
+            )
+            chosen = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
+            fit = data.fit
+            ends.selected[b, r] = chosen
+            ends.freedom[b, r] = freedom(fit) if connected(fit) else 0
+            ends.rss[b, r] = fit.rss[0]
+            _read_to(fit, chosen, ends.row, ends.to_selected, b, r)
+            _read_to(fit, other, ends.row, ends.to_other, b, r)
+            for i in range(fit.mu.size):
+                ends.mu[b, r, i] = fit.mu[i]
+
+
+@kernel
+def _read_to(fit, arm, row, found, b, r):
+    """Read the variance of the difference of each arm to this one."""
+    own = diagonal(fit.P, arm)
+    fetch(fit.P, arm, row)
+    for i in range(row.size):
+        found[b, r, i] = variance_to(fit.P, arm, own, row, i) if i != arm else 0.0

@@ -1,0 +1,179 @@
+"""Least squares for r = mu_arm + s_environment + noise, one rank-one step at a time.
+
+Profiling the shifts out leaves a graph Laplacian L on the arms. Its generalised inverse P and the
+estimate muhat follow every observation in O(K^2) without a matrix inverse; the shifts are never
+stored. Only differences of arms inside a connected group mean anything, and those are exact at
+every moment. Multiply what is called a variance here by sigma^2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tideproof.core.array_access import add_at, along, entry, fetched, less_outer, put, times
+from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK
+from tideproof.core.kernel_linker import kernel
+
+
+class FixedEffects(NamedTuple):
+    """The estimator's whole memory.
+
+    Attributes
+    ----------
+    P : (K, K) generalised inverse of the Laplacian, one block for each group of arms.
+    mu : (K,) muhat, up to a constant for each group.
+    first : (K,) observations of each arm in the first environment, n_1.
+    first_size : (1,) observations in the first environment, m_1.
+    rss : (1,) residual sum of squares.
+    work : (K,) scratch.
+    group : (K,) label of the arm's group; 0 for an arm that met no other yet.
+    told : (1,) rewards told, N.
+    environments : (1,) environments with a told reward, J.
+    joins : (1,) mergers of two groups so far: arms seen minus groups.
+    """
+
+    P: FloatKK
+    mu: FloatK
+    first: FloatK
+    first_size: Float1
+    rss: Float1
+    work: FloatK
+    group: IntK
+    told: Int1
+    environments: Int1
+    joins: Int1
+
+
+@kernel
+def observe(fit, slot, arm, n, mean, squares):
+    """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot.
+
+    With g = e_arm - n_j/m_j, w = n m_j/(m_j + n) and the residual e = mean - rbar_j - g'muhat:
+    muhat += f e Pg, P -= f (Pg)(Pg)', RSS += squares + f e^2, where f = w/(1 + w g'Pg).
+    """
+    if fit.told[0] == 0:
+        slot.first[0] = 1
+    fit.told[0] += n
+    fit.rss[0] += squares
+    if slot.size[0] == 0.0:
+        fit.environments[0] += 1
+    _update(fit, slot, arm, n, mean, True)
+
+
+@kernel
+def place(fit, slot, arm, n):
+    """Take in the place in the design of `n` pulls that are out, as if their residual were 0."""
+    _update(fit, slot, arm, n, 0.0, False)
+
+
+@kernel
+def _update(fit, slot, arm, n, mean, told):
+    if slot.first[0] == 1:
+        add_at(fit.first, arm, n)
+        fit.first_size[0] += n
+    size, each = slot.size[0], slot.each[0]
+    if size == 0.0:  # the first observation of an environment only fixes its shift
+        return
+    P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
+    K = mu.size
+
+    fitted, quadratic = along(P, mu, arm, counts, each, work)  # g'muhat, g'Pg, and work = Pg
+    residual = mean - slot.mean[0] - fitted if told else 0.0
+    if fit.joins[0] < K - 1 and not together(fit, arm, slot.arm[0]):
+        _join(fit, arm, slot.arm[0], residual, quadratic + (size + n) / (n * size))
+        return
+    f = n * size / (size + n + n * size * quadratic)
+    step = f * residual
+    for i in range(K):
+        mu[i] += step * work[i]
+    less_outer(P, work, f)
+    fit.rss[0] += step * residual
+
+
+@kernel
+def _join(fit, arm, other, residual, variance):
+    """Join the group of `arm` to that of `other`: an observation that links them has no residual.
+
+    With B the 0/1 vector of the group of `arm`: muhat += e B and
+    P += -B(Pg)' - (Pg)B' + (g'Pg + 1/w) BB'. Expects work = Pg and variance = g'Pg + 1/w.
+    """
+    P, mu, work, group = fit.P, fit.mu, fit.work, fit.group
+    K = mu.size
+    if group[arm] == 0:
+        group[arm] = -1  # alone, but a group for now
+    own, others = group[arm], group[other]
+    for i in range(K):
+        if group[i] == own:
+            mu[i] += residual
+            work[i] -= 0.5 * variance
+    for i in range(K):
+        for k in range(K):
+            B = work[k] if group[i] == own else 0.0
+            C = work[i] if group[k] == own else 0.0
+            put(P, i, k, entry(P, i, k) - (B + C))
+    joined = max(own, others)
+    if joined <= 0:
+        joined = fit.joins[0] + 1
+    for i in range(K):
+        if group[i] == own or (others != 0 and group[i] == others):
+            group[i] = joined
+    group[other] = joined
+    fit.joins[0] += 1
+
+
+@kernel
+def together(fit, i, k):
+    """Tell whether arms i and k belong to one group: their difference can be estimated."""
+    return i == k or (fit.group[i] != 0 and fit.group[i] == fit.group[k])
+
+
+@kernel
+def connected(fit):
+    """Tell whether all arms belong to one group."""
+    return fit.joins[0] == fit.mu.size - 1
+
+
+@kernel
+def freedom(fit):
+    """Return the degrees of freedom N - K - J + groups, K the arms seen."""
+    return fit.told[0] - fit.environments[0] - fit.joins[0]
+
+
+@kernel
+def sigma2(fit):
+    """Return the unbiased estimate of the noise variance; needs a degree of freedom."""
+    return fit.rss[0] / freedom(fit)
+
+
+@kernel
+def variance_to(P, i, own, row, k):
+    """Return Var(muhat_i - muhat_k) in one group, k of a loop, after `fetch(P, i, row)`; own is P_ii."""
+    return own + entry(P, k, k) - 2.0 * fetched(P, i, row, k)
+
+
+@kernel
+def pull_here(fit, slot, here):
+    """Make ready what a pull in the environment of `slot`, which has some, would tell.
+
+    Sets here = P n_j/m_j and returns 1 + 1/m_j + n_j'P n_j/m_j^2. A pull of arm a then reduces the variance
+    of muhat_i - muhat_k by (P_ai - P_ak - here_i + here_k)^2 over that number + P_aa - 2 here_a.
+    """
+    each = slot.each[0]
+    return 1.0 + each + times(fit.P, slot.counts, each, here)
+
+
+@kernel
+def anchor(fit):
+    """Prepare the read-out in the paper's gauge s_1 = 0: work = P n_1/m_1, and return the base.
+
+    After it, Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. O(K^2).
+    As P -> 0 it tends to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
+    """
+    each = 1.0 / fit.first_size[0]
+    return each + times(fit.P, fit.first, each, fit.work)
+
+
+@kernel
+def pull_noise(fit, slot, arm):
+    """Return by how much the variance of a pull here is above 1, in noise variances: it is not."""
+    return 0.0

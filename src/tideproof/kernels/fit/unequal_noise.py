@@ -1,0 +1,354 @@
+"""Labels, where noise is not the same for all arms, or environments do more than shift all arms alike.
+
+A reward is arm + shift + interaction(arm, environment) + noise; the interaction is normal with variance
+rho, the noise has variance v_a, both in units of a common variance that is estimated as ever. A cell of c
+rewards then weighs h = c/(v_a + c rho), and `fixed_effects` holds with these weights for counts: n
+more rewards with mean y are, for a cell of mean m, an observation of
+
+    m + slope (y - m) with variance slope ((c + n) rho + v_a)/n,    slope = 1 + c rho/v_a,
+
+which makes every step exact for given v and rho (tests/kernels/test_uneven.py, dense solves), O(K^2), and
+needs of an environment no more than its counts and means, so that it may come back.
+
+**rho** is one of three (`RATIOS`): a fit is kept for each, and policies read the likeliest, noise variance
+integrated out, found anew at every eighth reward. **v** is learned on the way, by steps of the likelihood of
+each reward, and taken for unequal as far as that is likelier than chance: log v is 0 or normal, for each
+arm. What was weighted before is not weighted anew, but what it is worth is: where v changes, the variance of
+the arm's estimate does by as much for each of its pulls.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_access import add_at
+from tideproof.core.array_layout import Float1, FloatK, FloatKK, Floats, Int1, IntK
+from tideproof.core.kernel_linker import hole, kernel
+from tideproof.kernels.fit.fixed_effects import connected, freedom, together
+
+BY_ARM = hole("BY_ARM")  # whether noise may differ from arm to arm
+FITS = hole("FITS")  # how many of RATIOS there are
+CALM = hole("CALM")  # log odds of no interaction against each of the others
+noise_before = hole("noise_before")  # v of an arm until something is learned
+ratio_of = hole("ratio_of")  # rho of a fit
+
+MOST = 3
+RATIOS = (0.0, 0.25, 1.5)  # variances of the interaction: 0, 0.5 and 1.2 sigmas
+PRIOR = 2.0  # rewards that what is learned of an arm's noise is worth in advance
+SPREAD = 1.0  # variance of log v, where it is not 0
+UNEQUAL = -1.0  # log odds of that, in advance
+WILD = 30.0  # no reward counts as farther off than the root of so many variances
+TINY = 1e-300
+
+
+class Fits(NamedTuple):
+    """A fit for each variance of the interaction, and what is known of the noise of arms.
+
+    Attributes
+    ----------
+    P, mu, rss : as in `FixedEffects`, for each.
+    spread : product of the variances of rewards since evidence was counted.
+    evidence : log density of rewards, but for that and the residuals.
+    likeliest : (1,) the fit that is read.
+    noise : (K,) v.
+    learned : (K,) v by the likelihood alone.
+    known : (K,) the information that it rests on: half the rewards, at most.
+    pulls : (K,) told rewards.
+    share : (K,) scratch.
+    """
+
+    P: Annotated[Floats, np.float64, MOST, "K", "K"]
+    mu: Annotated[Floats, np.float64, MOST, "K"]
+    rss: Annotated[Floats, np.float64, MOST]
+    spread: Annotated[Floats, np.float64, MOST]
+    evidence: Annotated[Floats, np.float64, MOST]
+    likeliest: Int1
+    noise: FloatK
+    learned: FloatK
+    known: FloatK
+    pulls: FloatK
+    share: FloatK
+
+
+class UnequalNoise(NamedTuple):
+    """The likeliest fit, in the words of `FixedEffects`, and all of them."""
+
+    P: FloatKK
+    mu: FloatK
+    first: FloatK
+    first_size: Float1
+    rss: Float1
+    work: FloatK
+    group: IntK
+    told: Int1
+    environments: Int1
+    joins: Int1
+    fits: Fits
+
+
+@kernel
+def all_alike(arm):
+    """Return the noise of any arm, in units of the common one."""
+    return 1.0
+
+
+@kernel
+def one_of_three(f):
+    """Return the variance of the interaction in a fit."""
+    return RATIOS[f]
+
+
+@kernel
+def observe(fit, slot, arm, n, mean, squares):
+    """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot."""
+    if fit.told[0] == 0:
+        slot.first[0] = 1
+    _begin(fit.fits)
+    fit.told[0] += n
+    fit.fits.pulls[arm] += n
+    if slot.size[0] == 0.0:
+        fit.environments[0] += 1
+    for f in range(FITS):
+        fit.fits.rss[f] += squares / fit.fits.noise[arm]
+    if BY_ARM and n > 1 and freedom(fit) > 0:
+        _learn_squares(fit, arm, n, squares)
+    _update(fit, slot, arm, n, mean, True)
+    if FITS > 1 and fit.told[0] % 8 < n:
+        _judge(fit)
+    if BY_ARM and (fit.told[0] % 4 < n or fit.told[0] < 4 * fit.mu.size):
+        _level_noise(fit)
+    _read(fit)
+
+
+@kernel
+def place(fit, slot, arm, n):
+    """Take in the place in the design of `n` pulls that are out, as if their residual were 0."""
+    _begin(fit.fits)
+    _update(fit, slot, arm, n, 0.0, False)
+    _read(fit)
+
+
+@kernel
+def pull_here(fit, slot, here):
+    """Make ready what a pull in the environment of `slot` would tell, see `fixed_effects.pull_here`."""
+    P, noise, counts, K = fit.P, fit.fits.noise, slot.counts, here.size
+    rho = ratio_of(fit.fits.likeliest[0])
+    total, quadratic = 0.0, 0.0
+    for i in range(K):
+        here[i] = 0.0
+    for k in range(K):
+        if counts[k] != 0.0:
+            h = counts[k] / (noise[k] + counts[k] * rho)
+            total += h
+            quadratic += h * (2.0 * here[k] + h * P[k, k])  # here holds those before
+            for i in range(K):
+                here[i] += h * P[k, i]
+    each = 1.0 / total
+    for k in range(K):
+        here[k] *= each
+    quadratic *= each * each
+    return 1.0 + each + quadratic
+
+
+@kernel
+def pull_noise(fit, slot, arm):
+    """Return by how much the variance of a pull here, taken as said above, is above 1."""
+    v, rho = fit.fits.noise[arm], ratio_of(fit.fits.likeliest[0])
+    c = slot.counts[arm]
+    return (1.0 + c * rho / v) * ((c + 1.0) * rho + v) - 1.0
+
+
+@kernel
+def _begin(fits):
+    if fits.noise[0] == 0.0:
+        for i in range(fits.noise.size):
+            fits.noise[i] = noise_before(i)
+            fits.learned[i] = 1.0
+            fits.known[i] = 0.5 * PRIOR
+        for f in range(FITS):
+            fits.spread[f] = 1.0
+        fits.evidence[0] = CALM
+        fits.likeliest[0] = 0 if CALM >= 0.0 else 1
+
+
+@kernel
+def _shares(fits, slot, rho):
+    """Set share = h/sum(h) for the cells of an environment, and return that sum."""
+    share, noise, counts = fits.share, fits.noise, slot.counts
+    total = 0.0
+    for k in range(share.size):
+        share[k] = counts[k] / (noise[k] + counts[k] * rho)
+    for k in range(share.size):
+        total += share[k]
+    each = 1.0 / total
+    for k in range(share.size):
+        share[k] *= each
+    return total
+
+
+@kernel
+def _update(fit, slot, arm, n, mean, told):
+    if slot.first[0] == 1:
+        add_at(fit.first, arm, n)
+        fit.first_size[0] += n
+    if slot.size[0] == 0.0:
+        return
+    fits, work, K = fit.fits, fit.work, fit.mu.size
+    share, v, c, here = fits.share, fits.noise[arm], slot.counts[arm], slot.means[arm]
+    meets = fit.joins[0] == K - 1 or together(fit, arm, slot.arm[0])
+    if not meets and fit.group[arm] == 0:
+        fit.group[arm] = -1  # alone, but a group for now
+    for f in range(FITS):
+        rho = ratio_of(f)
+        total = _shares(fits, slot, rho)
+        centre, fitted, quadratic = 0.0, fits.mu[f, arm], 0.0
+        for i in range(K):
+            work[i] = fits.P[f, arm, i]
+        for k in range(K):
+            if share[k] != 0.0:
+                centre += share[k] * slot.means[k]
+                fitted -= share[k] * fits.mu[f, k]
+                for i in range(K):
+                    work[i] -= share[k] * fits.P[f, k, i]
+        quadratic = work[arm]
+        for k in range(K):
+            quadratic -= share[k] * work[k]
+        slope = 1.0 + c * rho / v
+        seen = here + slope * (mean - here) if c > 0.0 else mean
+        residual = seen - centre - fitted if told else 0.0
+        variance = slope * ((c + n) * rho + v) / n + 1.0 / total + quadratic
+        if not meets:
+            _join(fit, f, fit.group[arm], residual, variance)
+            continue
+        less = 1.0 / variance
+        step = residual * less
+        for i in range(K):
+            fits.mu[f, i] += step * work[i]
+            for k in range(K):
+                fits.P[f, i, k] -= less * (work[i] * work[k])
+        fits.rss[f] += step * residual
+        if told and FITS > 1:
+            fits.spread[f] *= variance / (slope * slope)
+        if told and BY_ARM and f == fits.likeliest[0] and freedom(fit) > 0:
+            _learn(fit, f, slot, arm, n, residual, variance, slope)
+    if not meets:
+        _merge(fit, fit.group[arm], fit.group[slot.arm[0]], slot.arm[0])
+
+
+@kernel
+def _learn(fit, f, slot, arm, n, residual, variance, slope):
+    """Move what is learned of the noise of all arms that had a part in this residual.
+
+    With d the share of an arm's noise in the variance S of the residual e, the likelihood has the slope
+    d (e^2/S - 1)/2 in log v and the information d^2/2. Expects the shares of the environment;
+    writes to `work`.
+    """
+    fits, counts, share = fit.fits, slot.counts, fit.fits.share
+    learned, noise, K = fits.learned, fits.noise, fits.noise.size
+    parts, own = fit.work, slope * slope / n
+    for k in range(K):
+        parts[k] = own if k == arm else 0.0
+        if counts[k] > 0.0:
+            parts[k] += share[k] * share[k] / counts[k]
+        variance += parts[k] * (learned[k] - noise[k])
+    common = max(fits.rss[f], TINY) / freedom(fit)
+    each = 1.0 / variance
+    off = min(residual * residual * each / common, WILD) - 1.0
+    for k in range(K):
+        if parts[k] > 0.0:
+            d = parts[k] * learned[k] * each
+            fits.known[k] += 0.5 * d * d
+            learned[k] *= 1.0 + 0.5 * d * off / fits.known[k]
+
+
+@kernel
+def _learn_squares(fit, arm, n, squares):
+    """Move what is learned of an arm's noise by squared deviations of rewards that came as their mean."""
+    fits = fit.fits
+    common = max(fits.rss[fits.likeliest[0]], TINY) / freedom(fit)
+    off = min(squares / (fits.learned[arm] * common * (n - 1.0)), WILD) - 1.0
+    fits.known[arm] += 0.5 * (n - 1.0)
+    fits.learned[arm] *= 1.0 + 0.5 * (n - 1.0) * off / fits.known[arm]
+
+
+@kernel
+def _level_noise(fit):
+    """Find v: what is learned of each arm, relative to the others, nearer to 1 the less it is certain."""
+    fits = fit.fits
+    learned, known, noise, logs = fits.learned, fits.known, fits.noise, fits.share
+    centre, total = 0.0, 0.0
+    for k in range(noise.size):
+        logs[k] = math.log(learned[k])
+        weight = known[k] / (1.0 + known[k])
+        centre += weight * logs[k]
+        total += weight
+    centre /= total
+    for k in range(noise.size):
+        gap, worth = logs[k] - centre, known[k] * SPREAD
+        kept = worth / (1.0 + worth)
+        against = math.sqrt(1.0 + worth) * math.exp(-0.5 * known[k] * gap * gap * kept - UNEQUAL)  # odds
+        before, noise[k] = noise[k], math.exp(gap * kept / (1.0 + against))
+        if connected(fit):
+            for f in range(FITS):
+                fits.P[f, k, k] += (noise[k] - before) / fits.pulls[k]
+
+
+@kernel
+def _judge(fit):
+    """Find the likeliest fit."""
+    fits, nu = fit.fits, freedom(fit)
+    if nu <= 0:
+        return
+    best, top = 0, 0.0
+    for f in range(FITS):
+        fits.evidence[f] -= 0.5 * math.log(fits.spread[f])
+        fits.spread[f] = 1.0
+        log = fits.evidence[f] - 0.5 * nu * math.log(max(fits.rss[f], TINY))
+        if f == 0 or log > top:
+            best, top = f, log
+    fits.likeliest[0] = best
+
+
+@kernel
+def _read(fit):
+    """Copy the likeliest fit to where policies look."""
+    fits, K = fit.fits, fit.mu.size
+    f = fits.likeliest[0]
+    fit.rss[0] = fits.rss[f]
+    for i in range(K):
+        fit.mu[i] = fits.mu[f, i]
+        for k in range(K):
+            fit.P[i, k] = fits.P[f, i, k]
+
+
+@kernel
+def _join(fit, f, own, residual, variance):
+    """Join the group of an arm to another in one of the fits, see `fixed_effects`. Expects work = Pg."""
+    P, mu, work, group = fit.fits.P, fit.fits.mu, fit.work, fit.group
+    K = work.size
+    for i in range(K):
+        if group[i] == own:
+            mu[f, i] += residual
+            work[i] -= 0.5 * variance
+    for i in range(K):
+        for k in range(K):
+            B = work[k] if group[i] == own else 0.0
+            C = work[i] if group[k] == own else 0.0
+            P[f, i, k] -= B + C
+
+
+@kernel
+def _merge(fit, own, others, other):
+    """Make one group of two, as `fixed_effects` does."""
+    group = fit.group
+    joined = max(own, others)
+    if joined <= 0:
+        joined = fit.joins[0] + 1
+    for i in range(group.size):
+        if group[i] == own or (others != 0 and group[i] == others):
+            group[i] = joined
+    group[other] = joined
+    fit.joins[0] += 1

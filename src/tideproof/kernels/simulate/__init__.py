@@ -1,0 +1,1 @@
+"""Formulas of a simulation: random numbers, worlds, and the loop over replications."""

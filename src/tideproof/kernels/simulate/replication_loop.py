@@ -1,0 +1,141 @@
+"""The one loop: replications of one policy in one world, scored at checkpoints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.core.kernel_linker import hole, kernel
+from tideproof.kernels.fit.environment_slot import clear
+from tideproof.kernels.fit.policy_data import take
+from tideproof.kernels.simulate.threefry import ASK, SELECT, TELL, Draw
+from tideproof.kernels.simulate.world_draws import cell, drifted, environment, loudness, reward
+
+ask = hole("ask")
+select = hole("select")
+LABELS = hole("LABELS")
+identified = hole("identified")
+FIT = hole("FIT")
+TRACE = hole("TRACE")
+add_to_count = hole("add_to_count")
+
+
+# Columns of the counts; from ARMS on, how often each arm was selected, its pulls, and stops with it.
+UNIDENTIFIED, STOPPED, SAMPLES, SQUARES, ARMS = 0, 1, 2, 3, 4
+
+
+class Score(NamedTuple):
+    """What is kept of R replications at B checkpoints.
+
+    Attributes
+    ----------
+    selected : (B, R) the arm the policy would select.
+    counts : (B, ARMS + 3 K) sums over replications: how often the selection did not rest on comparable
+        arms; how often the policy had stopped by itself, with pulls to spare; pulls in all, and their
+        squares; selections of each arm; pulls of each arm; stops with each arm selected. A GPU keeps several
+        such tables.
+    """
+
+    selected: NDArray[np.int16]
+    counts: Ints
+
+
+class Trace(NamedTuple):
+    """One replication step by step; rows are steps, and all is empty unless it is asked for.
+
+    Attributes
+    ----------
+    arm, environment, shift, reward : (T,) what happened.
+    estimates : (T, K) muhat after the step, or the raw means where nobody reads the fit.
+    """
+
+    arm: Ints
+    environment: Ints
+    shift: Floats
+    reward: Floats
+    estimates: Floats
+
+
+@kernel
+def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
+    """Play replications first, first + 1, ... of `world`, as many as `score` has room for.
+
+    `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`.
+    """
+    for r in range(score.selected.shape[1]):
+        for i in range(floats.size):
+            floats[i] = 0.0
+        for i in range(ints.size):
+            ints[i] = 0
+        play_one(params, run, world, seed, first, budgets, score, r, trace)
+
+
+@kernel
+def play_one(params, run, world, seed, first, budgets, score, r, trace):
+    """Play replication first + r in a zeroed `run`; `budgets` are the checkpoints in ascending order."""
+    state, data = run.state, run.data
+    K = data.pulls.size
+    replication = first + np.uint64(r)
+    t, j, left, shift, drift, stopped = 0, -1, 0, 0.0, 0.0, False
+    for b in range(budgets.size):
+        t, j, left, shift, drift, stopped = play_until(
+            params, run, world, seed, replication, budgets[b], t, j, left, shift, drift, stopped, trace
+        )
+        # a policy that stopped keeps its selection at later checkpoints
+        arm = select(params, state, data, Draw(seed, replication, SELECT, np.uint64(t)))
+        score.selected[b, r] = arm
+        add_to_count(score.counts, b, ARMS + arm, 1)
+        for i in range(K):
+            add_to_count(score.counts, b, ARMS + K + i, data.pulls[i])
+        add_to_count(score.counts, b, SAMPLES, t)
+        add_to_count(score.counts, b, SQUARES, t * t)
+        if t < budgets[b]:
+            add_to_count(score.counts, b, STOPPED, 1)
+            add_to_count(score.counts, b, ARMS + 2 * K + arm, 1)
+        if not identified(data):
+            add_to_count(score.counts, b, UNIDENTIFIED, 1)
+
+
+@kernel
+def play_until(params, run, world, seed, replication, budget, t, j, left, shift, drift, stopped, trace):
+    """Play on from step t to a budget, or until the policy stops.
+
+    The environment j has `left` pulls left, and that shift; `drift` is that of the last pull. Return t, j,
+    left, shift, drift and stopped as they are then.
+    """
+    state, data, slot = run.state, run.data, run.slot
+    while t < budget and not stopped:
+        if left == 0:
+            j += 1
+            left, shift = environment(world, seed, replication, j, shift)
+            if LABELS and world.announced == 1:
+                clear(slot)
+        step = np.uint64(t)
+        arm = ask(params, state, data, slot, Draw(seed, replication, ASK, step))
+        if arm < 0:
+            stopped = True
+            break
+        drift = drifted(world, seed, replication, t, drift)
+        alone = cell(world, seed, replication, j, arm)
+        loud = loudness(world, seed, replication, j)
+        told = reward(world, seed, replication, t, arm, shift + drift + alone, loud)
+        take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
+        if TRACE:
+            trace.arm[t] = arm
+            trace.environment[t] = j
+            trace.shift[t] = shift + drift
+            trace.reward[t] = told
+            for i in range(data.pulls.size):
+                trace.estimates[t, i] = data.fit.mu[i] if FIT else data.moments.mean[i]
+        left -= 1
+        t += 1
+    return t, j, left, shift, drift, stopped
+
+
+@kernel
+def add_alone(counts, b, column, n):
+    """Add to a count that nobody else adds to."""
+    counts[b, column] += n

@@ -1,0 +1,20 @@
+"""Curves of a study against the budget: the numbers; `draw.curves` draws them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideproof.draw.policy_curves import PolicyCurve
+
+if TYPE_CHECKING:
+    from tideproof.draw.policy_curves import Measure
+    from tideproof.lab.study import Study
+
+
+def curves(study: Study, of: Measure, level: float) -> list[PolicyCurve]:
+    """Return a curve for each policy of the study."""
+    read = {"pics": study.pics, "eoc": study.eoc, "samples": study.samples}[of]
+    return [
+        PolicyCurve(label, study.budgets, read(label), *study.interval(label, level, of))
+        for label in study.policies
+    ]

@@ -1,0 +1,125 @@
+"""A chunk of replications on the CPU: every policy of a plan meets the same worlds, and only sums come back.
+
+A chunk is a pure function of the plan and its first replication. Chunks have one fixed size and are
+added in one order, so the numbers do not depend on who computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Memory
+from tideproof.core.cpu_target import cpu
+from tideproof.core.kernel_linker import link
+from tideproof.core.program_cache import keep
+from tideproof.kernels.simulate.replication_loop import ARMS, Score, Trace, replicate
+from tideproof.lab.executors import threads
+from tideproof.lab.replication_sums import ReplicationSums
+from tideproof.lab.simulation_plan import SimulationPlan
+from tideproof.policies.policy_definition import Policy
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.policies.selection_rules import Selection
+from tideproof.worlds import World
+
+CHUNK = 1000  # replications
+
+_linking = Lock()
+
+
+def compiled_loop(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
+    """Return the compiled replication loop; compiled once for any number of arms, whatever the options."""
+    return _compiled(spec.policy, spec.selection, trace)
+
+
+@cache
+def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
+    fill = PolicySpec(policy, selection).fill(trace)
+    return keep(link(replicate, cpu, fill), replicate, cpu, fill)
+
+
+def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
+    """Play replications first, ..., first + count - 1 of the plan. Needs numba."""
+    scores = [score_policy(plan, spec, first, count) for spec in plan.policies]
+    costs = [plan.world.gaps[score.selected] for score in scores]
+    shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
+    both, squares = np.zeros(shape, np.int64), np.zeros(shape)
+    for pair, (a, b) in enumerate(combinations(costs, 2)):
+        both[pair] = np.count_nonzero((a > 0.0) & (b > 0.0), axis=1)
+        squares[pair] = np.square(a - b).sum(axis=1)
+    kept = np.stack([score.selected[plan.kept_rows] for score in scores])
+    return ReplicationSums.of_counts(np.stack([score.counts for score in scores]), both, squares, kept)
+
+
+def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Play replications first, ..., first + count - 1 of the plan's world with one policy, at all budgets."""
+    with _linking:
+        loop = compiled_loop(spec)
+    scores = [
+        run_loop(loop, spec, plan.world, budgets, plan.seed, first, count)[0]
+        for budgets in plan.budgets_by_run(spec)
+    ]
+    return Score(np.vstack([s.selected for s in scores]), np.concatenate([s.counts for s in scores]))
+
+
+def score_on_all_cores(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
+    """Do the same in chunks, on as many threads as there are cores."""
+    with threads() as pool:
+        parts = list(
+            pool.map(
+                lambda start: score_policy(plan, spec, start, min(CHUNK, first + count - start)),
+                range(first, first + count, CHUNK),
+            )
+        )
+    return Score(
+        np.hstack([part.selected for part in parts]), np.sum([part.counts for part in parts], axis=0)
+    )
+
+
+def run_loop(
+    loop: Callable[..., Any],
+    spec: PolicySpec,
+    world: World,
+    budgets: Sequence[int],
+    seed: int,
+    first: int,
+    count: int,
+    trace: Trace | None = None,
+    memory: Memory[Any] | None = None,
+) -> tuple[Score, Memory[Any]]:
+    """Play replications through `loop`, a twin of the replication kernel linked for `spec`.
+
+    Returns the score, and the memory as the last replication left it. One that is given is used again.
+    """
+    K, B = world.arms, len(budgets)
+    score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 3 * K), np.int64))
+    memory = spec.memory(K) if memory is None else memory
+    loop(
+        spec.within(world).params(K, budgets[-1]),
+        memory.view,
+        memory.floats,
+        memory.ints,
+        world.numbers(),
+        np.uint64(seed),
+        np.uint64(first),
+        np.array(budgets, np.int64),
+        score,
+        empty_trace(0, K) if trace is None else trace,
+    )
+    return score, memory
+
+
+def empty_trace(steps: int, arms: int) -> Trace:
+    """Allocate a trace of that many steps."""
+    return Trace(
+        arm=np.zeros(steps, np.int64),
+        environment=np.zeros(steps, np.int64),
+        shift=np.zeros(steps),
+        reward=np.zeros(steps),
+        estimates=np.zeros((steps, arms)),
+    )

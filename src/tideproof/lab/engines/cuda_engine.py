@@ -1,0 +1,171 @@
+"""A chunk of replications on a GPU: the same plan, the same worlds, the same sums as on the CPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.cuda_target import (
+    launch,
+    launchable,
+    room_on_gpu,
+    thread_and_row,
+    thread_program,
+    to_gpu,
+    tuple_to_gpu,
+)
+from tideproof.core.program_cache import is_missing
+from tideproof.kernels.simulate.policy_pairs import compare_selections
+from tideproof.kernels.simulate.replication_loop import ARMS, Score, play_one
+from tideproof.lab.engines.compile_pool import compile_ahead, wait_for
+from tideproof.lab.engines.cpu_engine import CHUNK, score_on_all_cores
+from tideproof.lab.replication_sums import ReplicationSums
+from tideproof.lab.simulation_plan import SimulationPlan
+from tideproof.policies.policy_spec import PolicySpec
+
+THREADS = 256  # of a block
+BLOCKS = 4096  # of threads, at most: enough for every multiprocessor
+COUNTS = 131_072  # at most, in all tables of counts: few to add up
+STEPS = 2_000_000_000  # of one policy with five arms in one chunk: some tenths of a second
+SELECTIONS = 500_000_000  # in one chunk: a gigabyte of the GPU's memory
+
+
+def chunk_size(plan: SimulationPlan) -> int:
+    """Return how many replications to play between two looks at the screen."""
+    steps = sum(budgets[-1] for spec in plan.policies for budgets in plan.budgets_by_run(spec))
+    quick = STEPS * 25 // (steps * plan.world.arms**2)
+    small = SELECTIONS // (len(plan.policies) * len(plan.budgets))
+    return max(CHUNK, min(10_000_000, quick, small))
+
+
+def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
+    """Play replications first, ..., first + count - 1 of the plan on the GPU."""
+    world = tuple_to_gpu(plan.world.numbers())
+    scores = [score_policy(plan, spec, world, first, count) for spec in plan.policies]
+    pairs = list(combinations([score.selected for score in scores], 2))
+    gaps = to_gpu(plan.world.gaps)
+    shape = len(pairs), len(plan.budgets)
+    both, squares = np.zeros(shape, np.int64), np.zeros(shape)
+    for p, (mine, theirs) in enumerate(pairs):
+        both[p], squares[p] = _compare(mine, theirs, gaps)
+    kept = np.stack([_kept(plan, score.selected) for score in scores])
+    return ReplicationSums.of_counts(np.stack([score.counts for score in scores]), both, squares, kept)
+
+
+def _kept(plan: SimulationPlan, selected: Any) -> Any:
+    kept = np.zeros((len(plan.keep), selected.shape[1]), np.int16)
+    for place, row in enumerate(plan.kept_rows):
+        kept[place] = selected[row].copy_to_host()
+    return kept
+
+
+def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int, count: int) -> Score:
+    """Play one policy at all budgets; the selections stay on the GPU, where `world` is."""
+    program = _program(spec, plan.world.arms)
+    if not _runs_here(program, plan, spec, world):
+        score = score_on_all_cores(plan, spec, first, count)
+        return Score(to_gpu(score.selected), score.counts)
+    selected = room_on_gpu((len(plan.budgets), count), np.int16)
+    counts, done = [], 0
+    for budgets in plan.budgets_by_run(spec):
+        rows = selected[done : done + len(budgets)]
+        counts.append(_play(program, plan, spec, world, budgets, first, rows))
+        done += len(budgets)
+    return Score(selected, np.concatenate(counts))
+
+
+def _play(
+    program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
+) -> Any:
+    """Play as many replications as there is room for, and return the counts."""
+    arguments = _arguments(plan, spec, world, budgets, first, selected)
+    launch(program, _blocks(selected.shape[1]), THREADS, arguments)
+    return arguments[-1].counts.copy_to_host().sum(axis=0)
+
+
+def _blocks(threads: int) -> int:
+    return min(BLOCKS, -(-threads // THREADS))
+
+
+def _arguments(
+    plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
+) -> tuple[Any, ...]:
+    K, (B, count) = plan.world.arms, selected.shape
+    columns = ARMS + 3 * K
+    tables = max(1, min(_blocks(count), COUNTS // (B * columns)))
+    return (
+        spec.within(plan.world).params(K, budgets[-1]),
+        world,
+        np.uint64(plan.seed),
+        np.uint64(first),
+        to_gpu(np.array(budgets, np.int64)),
+        Score(selected, to_gpu(np.zeros((tables, B, columns), np.int64))),
+    )
+
+
+def prepare(plans: Iterable[SimulationPlan]) -> None:
+    """Begin to compile what these plans need and the disk would keep, but does not."""
+    found: dict[Any, SimulationPlan] = {}
+    for plan in plans:
+        world = tuple_to_gpu(plan.world.numbers())
+        for spec in plan.policies:
+            program = _program(spec, plan.world.arms)
+            if program not in _able and program not in found:
+                arguments = _arguments(plan, spec, world, *_first_run(plan, spec))
+                if is_missing(program, arguments):
+                    found[program] = replace(plan, policies=(spec,))
+    compile_ahead(found)
+
+
+def _first_run(plan: SimulationPlan, spec: PolicySpec) -> tuple[Any, int, Any]:
+    """Return budgets, first replication and room for one."""
+    budgets = plan.budgets_by_run(spec)[0]
+    return budgets, 0, room_on_gpu((len(budgets), 1), np.int16)
+
+
+def _program(spec: PolicySpec, arms: int) -> Any:
+    return _linked(replace(spec, options=()), arms)  # the options come with each launch
+
+
+@cache
+def _linked(spec: PolicySpec, arms: int) -> Any:
+    return thread_program(play_one, spec.layout(), arms, spec.fill())
+
+
+_able: dict[Any, bool] = {}
+
+
+def _runs_here(program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any) -> bool:
+    """Tell whether the program runs on this GPU; if not, say so once."""
+    if program not in _able:
+        wait_for(program)
+        try:
+            _play(program, plan, spec, world, *_first_run(plan, spec))
+            _able[program] = True
+        except Exception as error:  # numba, NVVM, the linker and the driver each have their own
+            _able[program] = False
+            reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+            where = f"{spec.label} with {plan.world.arms} arms"
+            warnings.warn(f"{where} cannot run on the GPU, so it runs on the CPU: {reason}", stacklevel=2)
+    return _able[program]
+
+
+@cache
+def _comparison() -> Any:
+    return launchable(compare_selections, fill={"place": thread_and_row})
+
+
+def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[Any, Any]:
+    """Return, at each budget, how often both are wrong and the squared difference of what they cost."""
+    rows, count = mine.shape
+    blocks = min(max(1, 1024 // rows), -(-count // THREADS))
+    both = room_on_gpu((rows, blocks * THREADS), np.int64)
+    squares = room_on_gpu((rows, blocks * THREADS), np.float64)
+    launch(_comparison(), (blocks, rows), (THREADS, 1), (mine, theirs, gaps, both, squares))
+    return both.copy_to_host().sum(axis=1), squares.copy_to_host().sum(axis=1)

@@ -1,0 +1,1 @@
+"""The policies that tideproof ships, one file each."""

@@ -1,0 +1,188 @@
+"""A policy with its options and selection rule, and how its kernels are wired to the statistics they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+from tideproof.core.array_layout import Memory, Unused, allocate, compose
+from tideproof.core.interpreted_kernels import PLAIN
+from tideproof.core.kernel_linker import interpreted, is_kernel, link, quietly
+from tideproof.errors import BudgetTooSmall, InputError, KernelError
+from tideproof.kernels.choose.batch_asks import ask_many, enter_out
+from tideproof.kernels.fit.environment_slot import Slot
+from tideproof.kernels.fit.policy_data import Data, expect, notice, reserve, take
+from tideproof.kernels.simulate.replication_loop import add_alone, replicate
+from tideproof.policies.answer_checks import CheckedKernel
+from tideproof.policies.declared_reads import check_reads
+from tideproof.policies.policy_definition import Policy
+from tideproof.policies.reserved_holes import OUR_HOLES, refuse_use_of_holes
+from tideproof.policies.selection_rules import Selection
+from tideproof.policies.statistics_models import STATISTICS, TIDES, on_tide
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy with its selection rule and options: what `tp.policy(...)` returns.
+
+    Accepted wherever a name is; `label` is its name wherever a study is read.
+    """
+
+    policy: Policy
+    selection: Selection
+    options: tuple[tuple[str, Any], ...] = ()
+    label: str = field(default="", compare=False)
+
+    @property
+    def name(self) -> str:
+        """The full name, selection rule included, by which `tp.policy` finds it again."""
+        return f"{self.policy.name}+{self.selection.name}"
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The statistics the policy and its selection rule read."""
+        return self.policy.reads | self.selection.reads
+
+    def params(self, arms: int, horizon: int | None) -> Any:
+        """Return the numbers the kernels receive, or say which budget would do."""
+        if self.policy.needs_horizon and not self.policy.anytime and horizon is None:
+            raise InputError(f"{self.label} must know its budget in advance: budget=None is not allowed")
+        options = dict(self.options)
+        for name, default in self.policy.options().items() if self.policy.from_world else ():
+            if default is None and options.get(name) is None:
+                raise InputError(f"{self.label} needs its option {name!r}: tp.policy(..., {name}=...)")
+        params = self.policy.configure(arms, horizon, self.selection.name, **options)
+        least = self.policy.minimum(arms, params)
+        if horizon is not None and horizon < least:
+            raise BudgetTooSmall(
+                f"a budget of {horizon} is too small for {self.label} with {arms} arms; at least {least}"
+            )
+        return params
+
+    def within(self, world: Any) -> PolicySpec:
+        """Return this policy with the options that it takes from the world unless they are given."""
+        if self.policy.from_world is None:
+            return self
+        options = self.policy.from_world(world) | dict(self.options)
+        return replace(self, options=tuple(sorted(options.items())))
+
+    def on_ratios(self) -> PolicySpec:
+        """Return this policy with the options that do better where arms are compared by ratios."""
+        options = dict(self.policy.on_ratios) | dict(self.options)
+        return replace(self, options=tuple(sorted(options.items())))
+
+    def on_tide(self, tide: str) -> PolicySpec:
+        """Return this policy on other statistics, or say why it cannot be."""
+        found = on_tide(self.policy, tide)
+        label = TIDES[tide].prefix + self.label
+        return replace(self, policy=found, selection=found.selection(self.selection.name), label=label)
+
+    def program(self) -> Program:
+        """Return the interpreted program."""
+        return _interpreted(self.policy, self.selection)
+
+    def plain_program(self) -> Program | None:
+        """Return the one that runs on `core.plain` numbers, if all of its kernels are known to bear that."""
+        holes = (*self.policy.holes.values(), *self.selection.holes.values())
+        kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
+        ours = all(
+            f.__module__.partition(".")[0] == __package__.partition(".")[0]
+            for f in (*kernels, *filter(is_kernel, holes))
+        )
+        return _interpreted(self.policy, self.selection, plain=True) if ours else None
+
+    def memory(self, arms: int) -> Memory[Any]:
+        """Allocate (state, data, slot) for a run."""
+        return allocate(self.layout(), arms)
+
+    def layout(self) -> Any:
+        """Return the type of (state, data, slot)."""
+        return _run_type(self.policy, self.selection)
+
+    def fill(self, trace: bool = False) -> Mapping[Any, Any]:
+        """Return what fills the holes of its kernels and of the replication loop."""
+        return _fill(self.policy, self.selection, trace)
+
+
+class Program(NamedTuple):
+    """The interpreted twins of a policy's kernels, holes filled."""
+
+    ask: Callable[..., Any]
+    select: Callable[..., Any]
+    take: Callable[..., Any]
+    expect: Callable[..., Any]
+    notice: Callable[..., Any]
+    reserve: Callable[..., Any]
+    enter_out: Callable[..., Any]
+    ask_many: Callable[..., Any]
+    replicate: Callable[..., Any]
+
+
+_INTERPRETED = (take, expect, notice, reserve, enter_out, ask_many, replicate)
+_EXACT = (reserve, enter_out)  # that draw nothing: no arithmetic of theirs wraps around
+
+
+def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
+    _check(policy, selection)
+    reads = policy.reads | selection.reads
+    return {
+        "ask": policy.ask,
+        "tell": policy.tell,
+        "select": selection.select,
+        "identified": selection.identified,
+        "weigh": policy.weigh,
+        **policy.holes,
+        **selection.holes,
+        "MOMENTS": bool(reads & {"means", "moments"}),
+        "FIT": "fit" in reads,
+        "SUMS": "sums" in reads,
+        "PERIOD": "period" in reads,
+        "CONTROL": "control" in reads,
+        "CELLS": bool(reads & {"cells", "period", "control"}) or STATISTICS[policy.tide].cells,
+        "LABELS": STATISTICS[policy.tide].labels,
+        "TRACE": trace,
+        "add_to_count": add_alone,
+        **STATISTICS[policy.tide].kernels,
+    }
+
+
+@cache
+def _check(policy: Policy, selection: Selection) -> None:
+    """Raise if a kernel reads what is not declared or uses a hole of ours, or if one hole is filled twice."""
+    of_policy = (policy.ask, policy.tell, policy.weigh, policy.active)
+    of_rule = (selection.select, selection.identified)
+    check_reads(policy.title, of_policy, policy.reads | policy.reads_with_rule)
+    check_reads(selection.title, of_rule, selection.reads)
+    refuse_use_of_holes(OUR_HOLES, (*of_policy, *of_rule), {**policy.holes, **selection.holes})
+    for name in policy.holes.keys() & selection.holes.keys():
+        if policy.holes[name] is not selection.holes[name]:
+            raise KernelError(
+                f"{policy.title} and its {selection.title} fill the hole {name!r} "
+                f"in two ways: give one of them another name"
+            )
+
+
+@cache
+def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> Program:
+    fill = {**_fill(policy, selection, trace=True), **(PLAIN if plain else {})}
+    own = f"{policy.title} with {selection.title}"
+    ask = CheckedKernel("ask", policy.title, policy.ask, link(policy.ask, interpreted, fill))
+    select = CheckedKernel("select", own, selection.select, link(selection.select, interpreted, fill))
+    rest = [(f, link(f, interpreted, fill | {"ask": ask, "select": select})) for f in _INTERPRETED]
+    return Program(quietly(ask), quietly(select), *(g if f in _EXACT else quietly(g) for f, g in rest))
+
+
+@cache
+def _run_type(policy: Policy, selection: Selection) -> Any:
+    """Return the type of (state, data, slot); statistics nobody reads take no room, nor the compiler."""
+    reads = policy.reads | selection.reads
+    statistics = get_type_hints(Data, include_extras=True)
+    if "fit" in reads and not reads & {"means", "moments", "sums"}:
+        statistics["moments"] = Unused
+    if "fit" in reads:
+        statistics["fit"] = STATISTICS[policy.tide].fit
+    if not reads & {"period", "control"}:
+        statistics["periods"] = Unused
+    return compose("Run", state=policy.State, data=compose("Data", **statistics), slot=Slot)

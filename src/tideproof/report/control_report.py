@@ -1,0 +1,46 @@
+"""Arms against a control, in words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tideproof.analysis import Fit
+from tideproof.analysis.number_formats import of_gaps
+from tideproof.table import Table
+from tideproof.text import PERCENT
+
+_MOST = 6  # arms in the sentence
+
+
+class Against(NamedTuple):
+    """A control, and a table with a row for each other arm.
+
+    Its columns: arm; estimate, low and high (a difference, or a lift where arms are compared by
+    lifts); reading ("better", "worse", "unclear" or "not comparable"); lift where the scale is differences.
+    """
+
+    control: Any
+    table: Table
+
+
+def sentence(fit: Fit, against: Against) -> str:
+    """Say how each arm compares with the control, the best first."""
+    rows = {row["arm"]: row for row in against.table}
+    order = [arm for group in fit.ranking for arm in group if arm in rows]
+    said = [f"{arm} {shown(fit, rows[arm])}" for arm in order[:_MOST]]
+    more = [f"{len(order) - _MOST:,} more in the table"] if len(order) > _MOST else []
+    return f"Against {against.control}, the control: {'; '.join([*said, *more])}."
+
+
+def shown(fit: Fit, row: dict[str, Any]) -> str:
+    """Return the comparison of one arm with the control: estimate, interval, lift, what that says."""
+    if row["estimate"] is None:
+        return "cannot be compared"
+    figures, low, high = of_gaps(fit), row["low"], row["high"]
+    beside = [figures.interval(low, high, "+")]
+    if not fit.lifts and row.get("lift") is not None:
+        lift = PERCENT.within(row["lift"], row.get("lift_low"), row.get("lift_high"), "+")
+        beside.append(f"lift {lift}")
+    inside = "; ".join(filter(None, beside))
+    number = figures.within(row["estimate"], low, high, "+")
+    return f"{number}{f' ({inside})' if inside else ''}, {row['reading']}"

@@ -1,0 +1,129 @@
+"""Does one row decide? The lead of the best arm without the row that holds it up, as the verdict shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.analysis import Fit
+from tideproof.analysis.number_formats import of_gaps
+from tideproof.analysis.scales import OnScale, on_scale
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.diagnostics.influential_rows import ExtremeRow, leaning_on, without
+from tideproof.stats.solve.least_squares import solve
+from tideproof.text import rounded
+
+_TRIED = 5  # rows, those that matter most to differences, whatever scale is shown
+_FAR = 1.0 / 6.0  # of the width of the interval: rows of an ordinary log move the lead by less
+
+
+class SingleRow(NamedTuple):
+    """A row without which the lead of the best arm over the runner-up is another one.
+
+    Attributes
+    ----------
+    arm, environment, reward : of the row.
+    with_it, without : the best arm against the runner-up, a difference or a lift as the fit shows it.
+    leader : the arm that leads without the row.
+    rows : how many there are.
+    """
+
+    arm: Any
+    environment: Any
+    reward: float
+    with_it: float
+    without: float
+    leader: Any
+    rows: int
+
+
+def decisive_row(fit: Fit) -> SingleRow | None:
+    """Return the row without which another arm would lead, or less than half of the lead is left; or None.
+
+    As long as the interval of the lead contains 0 only a row counts that makes another arm lead, and that
+    moves the lead by more than a sixth of its interval: in any open race small changes move the leader.
+    """
+    decision, c = fit.decision, fit.cells
+    if decision.best is None or c.slope is not None or fit.exact or fit.tide is not None:
+        return None
+    now = fit.contrast(decision.best, decision.runner_up, picked=True)
+    if now.low is None or now.high is None or not np.isfinite(now.estimate):
+        return None
+    row = _most(fit, now.estimate)
+    if row is None:
+        return None
+    if now.low <= 0.0 <= now.high:
+        far = abs(row.without - row.with_it) > _FAR * (now.high - now.low)
+        return row if row.leader != decision.best and far else None
+    return row if row.leader != decision.best or abs(row.without) < 0.5 * abs(row.with_it) else None
+
+
+def said_of(row: SingleRow, fit: Fit, capped: bool) -> str:
+    """Say what a row does, on the scale and in the direction of the verdict, and what helps."""
+    best, second, figures = fit.decision.best, fit.decision.runner_up, of_gaps(fit)
+    said = f"Without one row of {row.rows:,} ({rounded(row.reward)} of {row.arm} in {row.environment}) "
+    if row.leader != best:
+        said += f"{row.leader} would lead"
+    elif fit.direction == "maximize":
+        left, lead = (figures.rough(x, "+") for x in (row.without, row.with_it))
+        said += f"{best} is {left} over {second} instead of {lead}"
+    else:
+        left, lead = (figures.rough(-x) for x in (row.without, row.with_it))
+        said += f"{best} is {left} below {second} instead of {lead}"
+    return f"{said}{_helps(row, fit, capped)}."
+
+
+def _helps(row: SingleRow, fit: Fit, capped: bool) -> str:
+    """Name the cap where it would reach the row: the largest of rewards that are 0 or more."""
+    low, high = fit.cells.low, fit.cells.high
+    if capped or fit.cells.binary or low is None or high is None:
+        return ""
+    if low.min() < 0.0 or row.reward < high.max():
+        return ""
+    return "; cap=0.999 (--cap 99.9%) limits what one row can do"
+
+
+def _most(fit: Fit, now: float) -> SingleRow | None:
+    """Return the row without which the lead is least, of those that matter most to differences."""
+    c, decision = fit.cells, fit.decision
+    best, second = (c.arms.index(arm) for arm in (decision.best, decision.runner_up))
+    pair = (best, second) if fit.direction == "maximize" else (second, best)
+    try:
+        rows = leaning_on(_seen(fit), *pair, _TRIED)
+    except InputError:  # aggregated rows, two factors
+        return None
+    sign = 1.0 if fit.direction == "maximize" else -1.0
+    left = [(row, on) for row in rows if (on := _refitted(fit, row)) is not None]
+    if not left:
+        return None
+    row, on = min(left, key=lambda each: sign * (each[1].found.mu[best] - each[1].found.mu[second]))
+    return SingleRow(
+        c.arms[c.arm[row.cell]],
+        c.environments[c.environment[row.cell]],
+        row.reward(c),
+        now,
+        float(on.shown(on.found.mu[best] - on.found.mu[second])),
+        c.arms[int(np.argmax(sign * on.found.mu))],
+        round(float(np.sum(c.n))),
+    )
+
+
+def _seen(fit: Fit) -> Cells:
+    """Return the cells whose differences are looked at: those of logarithms where these are compared."""
+    c = fit.cells
+    if fit.scale != "log" or c.logs is None or c.low is None or c.high is None:
+        return c
+    return replace(c.logs, low=np.log(c.low), high=np.log(c.high))
+
+
+def _refitted(fit: Fit, row: ExtremeRow) -> OnScale | None:
+    """Return the arms without a row, compared as the fit does it; None where too little is left for that."""
+    left = without(fit.cells, row.cell, row.reward(fit.cells))
+    variance = "common" if fit.cells.units is not None else fit.variance  # the same estimates
+    try:
+        return on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
+    except InputError:
+        return None

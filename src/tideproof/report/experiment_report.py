@@ -1,0 +1,22 @@
+"""The HTML report of an experiment that runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tideproof.analysis import Fit
+from tideproof.analysis.verdict_text import ADAPTIVE
+from tideproof.experiment.experiment_diagnostics import Diagnostics
+from tideproof.report.analysis_report import analyse
+from tideproof.report.html_report import html_report
+from tideproof.text import counted
+
+
+def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
+    """Return the report as HTML; remarks are among its warnings, what allows for a policy in its notes."""
+    analysis = analyse(fit)
+    remarks = [remark[0].upper() + remark[1:] + "." for remark in found.remarks]
+    adaptive = [ADAPTIVE[0].upper() + ADAPTIVE[1:] + "."] if fit.adaptive else []
+    analysis = replace(analysis, notes=[*analysis.notes, *adaptive], warnings=[*remarks, *analysis.warnings])
+    pulls = f"{counted(found.asked, 'pull')} asked for, {found.out:,} out, {found.lost:,} lost"
+    return html_report(analysis, "A running experiment", f"policy = {policy}, {pulls}")

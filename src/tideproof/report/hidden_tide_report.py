@@ -1,0 +1,108 @@
+"""A run whose tide is followed, for people: its arms as a table, and its tide as a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.draw.shift_chart import ShiftInfo, draw_tide
+from tideproof.draw.svg_axes import Axis
+from tideproof.experiment.state.hidden_tide_fit import TideFit
+from tideproof.report.arms_table import MISSING, chance
+from tideproof.report.html_report import Card
+from tideproof.report.terminal_tables import Column
+from tideproof.text import PLAIN, counted
+
+POINTS = 60  # of the picture
+EACH = 5  # rewards of a point, at least
+
+
+class TimedTold(NamedTuple):
+    """Told rewards in the order of their pulls, each with the place of its arm."""
+
+    arm: Ints
+    reward: Floats
+
+    def raw_means(self, arms: int) -> Floats:
+        """Return the mean of each arm's rewards, tide included."""
+        count = np.bincount(self.arm, minlength=arms)
+        with np.errstate(invalid="ignore"):
+            found: Floats = np.bincount(self.arm, self.reward, arms) / count
+        return found
+
+
+def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
+    """Return the table of arms, the best first."""
+    best = fit.best
+    order = sorted(range(len(fit.names)), key=lambda i: (not fit.counts[i], -_good(fit) * fit.now[i]))
+    gaps = {i: fit.contrast(fit.names[i], best) for i in order if fit.names[i] != best and fit.counts[i]}
+
+    def column(header: str, write: Callable[[int], str], left: bool = False) -> Column:
+        return Column(header, [write(i) for i in order], left)
+
+    def apart(i: int) -> str:
+        gap = gaps.get(i)
+        if gap is None:
+            return MISSING
+        if gap.low is None or gap.high is None:
+            return PLAIN.rough(gap.estimate, "+")
+        number = PLAIN.within(gap.estimate, gap.low, gap.high, "+")
+        return f"{number} ({PLAIN.interval(gap.low, gap.high, '+')})"
+
+    def may_be_best(i: int) -> str:
+        gap = gaps.get(i)
+        if gap is None:
+            return "yes" if fit.names[i] == best else MISSING
+        end = gap.high if fit.direction == "maximize" else gap.low
+        return "yes" if end is None or _good(fit) * end >= 0.0 else "no"
+
+    return [
+        column("arm", lambda i: fit.names[i], left=True),
+        column("would bring now", lambda i: PLAIN.rough(fit.now[i]) if fit.counts[i] else MISSING),
+        column(f"against {best}, {100 * fit.level:g} % interval", apart),
+        column("can be best", may_be_best, left=True),
+        column("chance to be best", lambda i: chance(fit.p_best[fit.names[i]])),
+        column("raw mean", lambda i: PLAIN.rough(raw[i]) if fit.counts[i] else MISSING),
+        column("rewards", lambda i: f"{int(fit.counts[i]):,}"),
+    ]
+
+
+def raw_pick(fit: TideFit, raw: Floats) -> str:
+    """Return the arm that the raw mean would have picked."""
+    return fit.names[int(np.nanargmax(_good(fit) * raw))]
+
+
+def tide_card(fit: TideFit, told: TimedTold) -> Card | None:
+    """Return the picture of the tide: rewards less what their arm is worth, some neighbours at a time."""
+    size = max(EACH, math.ceil(told.reward.size / POINTS))
+    if told.reward.size < 2 * size:
+        return None
+    seen = fit.counts > 0.0
+    worth = np.where(seen, fit.now - fit.now[seen].mean(), 0.0)
+    left = told.reward - worth[told.arm]
+    pieces = np.array_split(left, told.reward.size // size)
+    words = (
+        f"Rewards in the order of their pulls, less what their arm is worth: what is left moved all arms. "
+        f"Each point is {counted(size, 'reward')} or a few more, the band what noise alone does to it. "
+        f"Seen so far: {fit.said()}."
+    )
+    picture = draw_tide(_shifts(pieces, float(left.mean()), fit), Axis("shift of all arms"), "pull")
+    return Card("The tide that was followed", words, picture)
+
+
+def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[ShiftInfo]:
+    found, first = [], 1
+    for piece in pieces:
+        shift, reach = float(piece.mean()) - middle, 2.0 * fit.noise / math.sqrt(piece.size)
+        name = f"{first:,}\N{EN DASH}{first + piece.size - 1:,}"
+        found.append(ShiftInfo(name, piece.size, shift, (shift - reach, shift + reach)))
+        first += piece.size
+    return found
+
+
+def _good(fit: TideFit) -> float:
+    return 1.0 if fit.direction == "maximize" else -1.0

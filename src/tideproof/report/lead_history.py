@@ -1,0 +1,129 @@
+"""How a log grew, environment by environment: who was ahead after each of them, and who got which share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.analysis import Fit
+from tideproof.analysis.number_formats import of_means
+from tideproof.core.array_layout import Floats
+from tideproof.draw.lead_over_time import LeadInfo
+from tideproof.draw.svg_axes import Axis
+from tideproof.draw.svg_elements import short
+from tideproof.stats.cells import Cells
+
+POINTS = 120  # moments in a picture; of more environments every so many are shown
+
+
+class Lead(NamedTuple):
+    """Two arms, and the lead of the first over the second after each environment."""
+
+    best: str
+    rival: str
+    leads: list[LeadInfo]
+
+
+class ShareHistory(NamedTuple):
+    """The arms and their shares among the rewards of each environment, or of neighbours."""
+
+    environments: list[str]
+    arms: list[str]
+    shares: list[list[float]]
+
+
+def raw_pick(fit: Fit) -> str:
+    """Return the arm that the raw mean would have picked."""
+    pick = max if fit.direction == "maximize" else min
+    seen = [row for row in fit.averages if row["raw_mean"] is not None]
+    return str(pick(seen, key=lambda row: row["raw_mean"])["arm"])
+
+
+def lead_info(fit: Fit) -> Lead | None:
+    """Return the lead of the best arm over the one that raw means prefer, or over its runner-up.
+
+    By differences of means, whatever the scale of the fit: so raw means are compared, too. None where there
+    is nothing to see.
+    """
+    c, best = fit.cells, fit.decision.best
+    if best is None or len(c.environments) < 2 or len(c.arms) < 2:
+        return None
+    raw = raw_pick(fit)
+    rival = fit.decision.runner_up if str(best) == raw else next(arm for arm in c.arms if str(arm) == raw)
+    if rival is None:
+        return None
+    a, b = c.arms.index(best), c.arms.index(rival)
+    sign = 1.0 if fit.direction == "maximize" else -1.0
+    J = len(c.environments)
+    shown = sorted({round(j) for j in np.linspace(0, J - 1, min(J, POINTS))})
+    n, total = _dense(c)
+    leads = [
+        LeadInfo(str(c.environments[j]), _signed(raw, sign), _signed(adjusted, sign))
+        for j, raw, adjusted in _leads(n, total, a, b, shown)
+    ]
+    if not any(each.adjusted is not None for each in leads):
+        return None
+    return Lead(str(best), str(rival), leads)
+
+
+def lead_axis(fit: Fit, lead: Lead) -> Axis:
+    """Return the axis of the lead."""
+    low = " (lower is better)" if fit.direction == "minimize" else ""
+    return Axis(f"lead of {short(lead.best, 14)} over {short(lead.rival, 14)}{low}", of_means(fit))
+
+
+def shares_info(cells: Cells) -> ShareHistory | None:
+    """Return who got which share of the rewards of each environment; None of a single one."""
+    if len(cells.environments) < 2:
+        return None
+    n, _ = _dense(cells)
+    each = -(-len(n) // POINTS)
+    groups = [range(j, min(j + each, len(n))) for j in range(0, len(n), each)]
+    rows = [n[list(group)].sum(axis=0) for group in groups]
+    return ShareHistory(
+        [str(cells.environments[group[0]]) for group in groups],
+        [str(arm) for arm in cells.arms],
+        [(row / row.sum()).tolist() for row in rows],
+    )
+
+
+def _dense(c: Cells) -> tuple[Floats, Floats]:
+    """Return counts and sums of rewards, (environments, arms)."""
+    n, total = np.zeros((2, len(c.environments), len(c.arms)))
+    n[c.environment, c.arm] = c.n
+    total[c.environment, c.arm] = c.n * c.mean
+    return n, total
+
+
+def _leads(
+    n: Floats, total: Floats, a: int, b: int, shown: list[int]
+) -> list[tuple[int, float | None, float | None]]:
+    """Return the raw and the adjusted lead of an arm over another after some of the environments.
+
+    The adjusted one solves the normal equations of least squares with a shift for each environment.
+    """
+    found: list[tuple[int, float | None, float | None]] = []
+    K, wanted = n.shape[1], set(shown)
+    equations, right = np.zeros((K, K)), np.zeros(K)
+    pulls, sums = np.zeros(K), np.zeros(K)
+    contrast = np.zeros(K)
+    contrast[a], contrast[b] = 1.0, -1.0
+    for j, (m, s) in enumerate(zip(n, total, strict=True)):
+        size = m.sum()
+        if size:
+            equations += np.diag(m) - np.outer(m, m) / size
+            right += s - m * (s.sum() / size)
+            pulls += m
+            sums += s
+        if j not in wanted:
+            continue
+        raw = sums[a] / pulls[a] - sums[b] / pulls[b] if pulls[a] and pulls[b] else None
+        solved = np.linalg.pinv(equations, hermitian=True)
+        met = np.allclose(equations @ (solved @ contrast), contrast, atol=1e-6)
+        found.append((j, raw, float(contrast @ solved @ right) if met else None))
+    return found
+
+
+def _signed(x: float | None, sign: float) -> float | None:
+    return None if x is None else sign * float(x)

@@ -1,0 +1,123 @@
+"""What is said beside the verdict: of a control, guardrails, segments, shares, single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tideproof.analysis import Fit
+from tideproof.analysis.number_formats import of_gaps
+from tideproof.analysis.segments import Segments
+from tideproof.analysis.several_metrics import Metrics
+from tideproof.analysis.versus_control import against
+from tideproof.data.cell_reader import Cap
+from tideproof.report.analysis_report import ALARM, Analysis, of_labels, p_value
+from tideproof.report.control_report import Against
+from tideproof.report.decisive_row import decisive_row, said_of
+from tideproof.stats.diagnostics.sample_ratio import SampleRatio
+from tideproof.table import plain
+from tideproof.text import listed, named, rounded
+
+_MOST = 40  # arms or segments that have a line of their own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """What else was asked for; None where it was not.
+
+    Attributes
+    ----------
+    control : the arm that others are compared with.
+    metrics : several metrics, the first of which decides.
+    segments : the fits of segments.
+    expected : the shares of the traffic that arms were meant to have.
+    cap : what rewards were capped at.
+    """
+
+    control: Any = None
+    metrics: Metrics | None = None
+    segments: Segments | None = None
+    expected: Mapping[Any, float] | None = None
+    cap: Cap | None = None
+
+
+def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]:
+    """Add sentences to an analysis, and return plain values for JSON."""
+    fit, more = analysis.fit, {}
+    answers, notes, warnings, compared = [*analysis.answers], [], [], analysis.against
+    if asked.control is not None:
+        compared = Against(asked.control, against(fit, asked.control))
+        more["against"] = {"control": asked.control, "arms": compared.table.to_dicts()}
+    if asked.metrics is not None:
+        answers += [f"{asked.metrics.verdict}."] if asked.metrics.verdict else []
+        warnings += _harm(asked.metrics)
+        more["metrics"] = asked.metrics.to_dict()
+    if asked.segments is not None:
+        answers += segment_lines(asked.segments)
+        more["segments"] = asked.segments.to_dict()
+    if asked.cap is not None:
+        share = f"{100 * asked.cap.share:g} %"
+        notes.append(
+            f"Rewards above {rounded(asked.cap.at)}, which {share} of them do not exceed, count as that."
+        )
+        more["cap"] = asked.cap._asdict()
+    if asked.expected is not None:
+        ratio = fit.sample_ratio(asked.expected)
+        warnings += _shares(ratio)
+        more["sample_ratio"] = plain(ratio)
+    row = decisive_row(fit)
+    if row is not None:
+        warnings.append(said_of(row, fit, asked.cap is not None))
+        more["single_row"] = row._asdict()
+    labels = of_labels(fit)  # first: nothing else can be read if two labels are meant to be one
+    changed = replace(
+        analysis,
+        against=compared,
+        answers=answers,
+        notes=[*notes, *analysis.notes],
+        warnings=[*labels, *warnings, *(said for said in analysis.warnings if said not in labels)],
+    )
+    return changed, more
+
+
+def segment_lines(found: Segments) -> list[str]:
+    """Say who wins where, segment by segment, and whether that differs."""
+    lines = [f"By {found.by}: {found.verdict}."]
+    lines += [
+        f"{row['segment']}: {_segment(row, found.fits[row['segment']])}."
+        for row in found.table.to_dicts()[:_MOST]
+    ]
+    if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
+        own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
+        lines.append(f"Compared by {own}, for their own rewards do not allow for {other}: {listed(unlike)}.")
+    lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
+    return lines
+
+
+def _segment(row: dict[str, Any], fit: Fit) -> str:
+    """Say who wins in a segment."""
+    if row["best"] is None:
+        return "no best arm, for some arms never met"
+    figures, low, high = of_gaps(fit), row["low"], row["high"]
+    interval = figures.interval(low, high, "+")
+    lead = f"{figures.within(row['estimate'], low, high, '+')} against {named(row['runner_up'])}"
+    lead += f" ({interval})" if interval else ""
+    if row["standing"] == "winner":
+        return f"{named(row['best'])} is best, {lead}"
+    return f"open, {named(row['best'])} leads, {lead}; candidates {row['candidates']}"
+
+
+def _harm(found: Metrics) -> list[str]:
+    if not found.harmed:
+        return []
+    than = "the best of the others" if found.control is None else f"{found.control}, the control"
+    return [f"{found.deciding.best} is worse than {than} in {listed(found.harmed)}."]
+
+
+def _shares(ratio: SampleRatio) -> list[str]:
+    if ratio.p >= ALARM:
+        return []
+    got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
+    p = p_value(ratio.p)
+    return [f"Arms did not get the shares they were meant to have ({p}): {listed(got)}; find out why."]

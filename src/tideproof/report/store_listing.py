@@ -1,0 +1,131 @@
+"""Experiments in a store, as plain values that a screen or JSON shows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from tideproof.analysis import Fit
+from tideproof.errors import NotComparable, TideproofError
+from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.recommendation import Recommendation
+from tideproof.experiment.usage_warnings import facts
+from tideproof.report.arms_table import chance
+from tideproof.report.event_text import story
+from tideproof.store.backend import Backend, Listed
+from tideproof.store.read_only_view import known, seen
+from tideproof.table import plain
+
+
+def overview(place: Backend, each: Listed) -> dict[str, Any]:
+    """Return one experiment of a list; one that cannot be read says why instead of a verdict."""
+    row: dict[str, Any] = {
+        "name": each.name,
+        "arms": [],
+        "policy": None,
+        "pulls": each.pulls,
+        "out": None,
+        "told": None,
+        "budget": None,
+        "verdict": "",
+        "last": each.at,
+    }
+    try:
+        row |= json.loads(each.about)
+        run = seen(known(place, each.name))
+        verdict = " ".join(_short(run, run._judged()[0]))
+        found = facts(run._state)
+    except (TideproofError, ValueError) as error:
+        return row | {"verdict": f"cannot be read: {error}"}
+    return row | {"out": found.out, "told": found.told, "verdict": verdict}
+
+
+def standing(run: Experiment) -> str:
+    """Return whether it runs, is paused, stopped or done."""
+    return "".join(_standing(run)) or "running"
+
+
+def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
+    """Say in a few words what it would select, and whether it goes on."""
+    if not found.told:
+        yield "nothing told yet"
+    elif found.arm is None:
+        yield "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
+    else:
+        yield found.arm
+        if found.sure:
+            yield f"(sure at {100.0 * (found.confidence or 0.0):.10g} %)"
+        elif found.p_best is not None:
+            yield f"({chance(found.p_best)})"
+    yield from _standing(run)
+
+
+def _standing(run: Experiment) -> Iterator[str]:
+    book = run._state.book
+    if book.stopped:
+        yield "stopped"
+    elif book.paused:
+        yield "paused"
+    elif book.remaining == 0 or book.sure is not None:
+        yield "done"
+
+
+def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
+    """Return everything of one experiment that somebody who looks wants to know."""
+    state = run._state
+    happened, last = len(state.events), story(state, events)  # before a lease ends, for who looks only
+    recommended = run.recommend()
+    found, book, now = facts(state), state.book, run._now()
+    fit = _fit(run)
+    out = [(book.pulls[number], now - book.asked_at[number]) for number in book.out]
+    return {
+        "name": name,
+        "policy": run.policy.label,
+        "direction": run.direction,
+        "scale": run.scale,
+        "budget": run.budget,
+        "standing": standing(run),
+        "pulls": found.pulls,
+        "told": found.told,
+        "lost": book.lost,
+        "environments": found.labels,
+        "sentence": str(recommended),
+        "recommendation": plain(recommended.to_dict()),
+        "rates": fit is not None and fit.cells.binary,
+        "arms": list(_arms(run, fit)),
+        "out": [pull.to_dict() | {"age": age} for pull, age in out],
+        "events": happened,
+        "last_events": last,
+    }
+
+
+def _fit(run: Experiment) -> Fit | None:
+    """Return the fit of everything told, if that can be said."""
+    try:
+        return run.fit()
+    except NotComparable:
+        return None
+
+
+def _arms(run: Experiment, fit: Fit | None) -> Iterator[dict[str, Any]]:
+    """Yield the arms, the best first."""
+    book = run._state.book
+    rows = {} if fit is None else {row["arm"]: row for row in fit.arms}
+    out = Counter(book.pulls[number].arm for number in book.out)
+    order = book.arms if fit is None else [arm for group in fit.ranking for arm in group]
+    for arm in order:
+        row = rows.get(arm, {})
+        number = book.arms.index(arm)
+        yield {
+            "arm": arm,
+            "retired": number in book.retired,
+            "mean": row.get("mean"),
+            "low": None if fit is None or fit.exact else row["low"],
+            "high": None if fit is None or fit.exact else row["high"],
+            "raw_mean": row.get("raw_mean"),
+            "rewards": row.get("n", 0),
+            "pulls": book.asked[number],
+            "out": out[arm],
+        }

@@ -1,0 +1,1 @@
+"""Code that checks tideproof: the paper reproduced, the trust ledger, and the held-out suite."""

@@ -1,0 +1,216 @@
+"""What the paper's algebra says, put to the test on designs drawn at random: both sides, and how far apart.
+
+Each number is exact but for rounding; an identity that holds gives zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from tideproof.core.array_layout import Floats
+from tideproof.research.paper.dummy_regression import covariance, dummies, estimate
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve.laplacian import components, links
+from tideproof.table import Table
+
+DESIGNS = 10
+PRECISION = 9  # decimals; less is rounding
+GAP = 0.5  # between the superior and the inferior arm of the example with two environments
+# pulls of the inferior and of the superior arm in each of two environments
+TWO_ENVIRONMENTS = ([[5, 5], [10, 5]], [[5, 5], [6, 5]], [[5, 5], [50, 1]], [[5, 5], [5, 5]])
+APART = [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 1, 1]]  # {1, 2}, {1, 2, 3}, {4, 5}
+CHAINED = [[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 0, 1, 1]]  # 1 2, then 2 3 5, then 5 4
+PENALTY = 1.0  # of the regularised regression
+
+
+class Drawn(NamedTuple):
+    """A design with what was observed on it; sigma = 1.
+
+    Attributes
+    ----------
+    counts : (J, K) pulls.
+    means, shifts : (K,), (J,) the truth.
+    noise : (C,) of the mean reward of each cell, in the order of `np.nonzero(counts)`.
+    """
+
+    counts: Floats
+    means: Floats
+    shifts: Floats
+    noise: Floats
+
+    @property
+    def expected(self) -> Floats:
+        """(C,) the expected reward of each cell."""
+        environment, arm = np.nonzero(self.counts)
+        return np.asarray(self.means[arm] + self.shifts[environment])
+
+    @property
+    def rewards(self) -> Floats:
+        """(C,) the mean reward of each cell."""
+        return self.expected + self.noise
+
+
+def identities(seed: int, replications: int) -> Table:
+    """Return how far the two sides of each identity are apart, and what the paper's examples come to."""
+    rows: list[tuple[str, str, float]] = []
+    for number, drawn in enumerate(_drawn(seed), 1):
+        J, K = drawn.counts.shape
+        where = f"design {number}: {K} arms, {J} environments"
+        found = of_raw_means(drawn) | of_least_squares(drawn) | of_one_arm(drawn)
+        rows += [(quantity, where, value) for quantity, value in found.items()]
+    for example in TWO_ENVIRONMENTS:
+        rows += _two_environments(np.array(example, float))
+    rows += _connections()
+    columns = ("quantity", "where", "value")
+    return Table(dict(zip(columns, zip(*_steady(rows), strict=True), strict=True)))
+
+
+def _steady(rows: list[tuple[str, str, float]]) -> Iterator[tuple[Any, ...]]:
+    for quantity, where, value in rows:
+        yield quantity, where, round(float(value), PRECISION)
+
+
+def _drawn(seed: int) -> Iterator[Drawn]:
+    """Draw designs with one environment of all arms, so that they connect."""
+    rng = np.random.default_rng(seed)
+    for _ in range(DESIGNS):
+        J, K = int(rng.integers(3, 13)), int(rng.integers(2, 7))
+        counts = rng.integers(0, 4, (J, K)).astype(float)
+        counts[counts.sum(axis=1) == 0.0, 0] = 1.0
+        counts[int(rng.integers(J))] += 1.0
+        shifts = rng.uniform(0.0, 20.0, J)
+        noise = rng.standard_normal(np.count_nonzero(counts)) / np.sqrt(counts[counts > 0.0])
+        yield Drawn(counts, rng.standard_normal(K), shifts - shifts[0], noise)  # the paper's s_1 = 0
+
+
+def of_raw_means(drawn: Drawn) -> dict[str, float]:
+    """Return how far a difference of raw means is from its parts: means, the shift term, noise."""
+    counts, pulls = drawn.counts, drawn.counts.sum(axis=0)
+    environment, arm = np.nonzero(counts)
+
+    def averaged(values: Floats) -> Floats:
+        return np.asarray(np.bincount(arm, counts[environment, arm] * values) / pulls)
+
+    left = averaged(drawn.rewards)
+    right = drawn.means + drawn.shifts @ (counts / pulls) + averaged(drawn.noise)
+    return {"raw means": _spread(left - right)}
+
+
+def of_least_squares(drawn: Drawn) -> dict[str, float]:
+    """Return what the formulas of section 3.1 and appendix B come to, beside the joint regression."""
+    counts = drawn.counts
+    J, K = counts.shape
+    X, n = dummies(counts)
+    fitted = estimate(counts, drawn.rewards)
+    means, shifts = fitted[:K], np.concatenate([[0.0], fitted[K:]])
+    environment, arm = np.nonzero(counts)
+    modified = np.bincount(arm, n * (drawn.rewards - shifts[environment])) / counts.sum(axis=0)
+    truth = np.concatenate([drawn.means, drawn.shifts[1:]])
+    every = np.repeat(X, n.astype(int), axis=0)  # a row a pull
+    residual = np.eye(len(every)) - every @ covariance(counts) @ every.T
+    last = estimate(counts, drawn.rewards, J - 1)[:K]
+    A, B = every[:, :K], every[:, K:]
+    first = estimate(counts[:1] + 1.0, drawn.rewards[:K])  # one environment: its arms' own means
+    return {
+        "separate means": np.abs(_separate(A, B, drawn.rewards, n) - fitted[:K]).max(),
+        "separate shifts": np.abs(_separate(B, A, drawn.rewards, n) - fitted[K:]).max(),
+        "printed Cov of means over OLS": _largest_ratio(A, B, covariance(counts)[:K, :K]),
+        "printed Cov of shifts over OLS": _largest_ratio(B, A, covariance(counts)[K:, K:]),
+        "modified means": np.abs(modified - means).max(),
+        "error without noise": np.abs(estimate(counts, drawn.expected) - truth).max(),
+        "expected variance estimate": abs(np.trace(residual) / (len(every) - K - J + 1) - 1.0),
+        "contrasts in another gauge": _spread(means - last),
+        "one environment, raw means": np.abs(first - drawn.rewards[:K]).max(),
+        "one environment, N Var": np.abs(covariance(counts[:1] + 1.0) @ (counts[0] + 1.0) - 1.0).max(),
+    }
+
+
+def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
+    """Return (A'(I - H_B)A)^-1 A'(I - H_B) r, one row a pull."""
+    without = np.eye(len(A)) - _hat(B)
+    r = np.repeat(rewards, n.astype(int))
+    return np.asarray(np.linalg.solve(A.T @ without @ A, A.T @ without @ r))
+
+
+def printed_covariance(A: Floats, B: Floats) -> Floats:
+    """Return [A'(I - 2 H_B + H_B H_A H_B)A]^-1 as the paper prints it, one row a pull."""
+    hat_a, hat_b = _hat(A), _hat(B)
+    return np.asarray(np.linalg.inv(A.T @ (np.eye(len(A)) - 2.0 * hat_b + hat_b @ hat_a @ hat_b) @ A))
+
+
+def _largest_ratio(A: Floats, B: Floats, true: Floats) -> float:
+    return float((printed_covariance(A, B).diagonal() / true.diagonal()).max())
+
+
+def _hat(A: Floats) -> Floats:
+    return np.asarray(A @ np.linalg.inv(A.T @ A) @ A.T)
+
+
+def of_one_arm(drawn: Drawn) -> dict[str, float]:
+    """Return how far estimates move when one more environment has three pulls of one arm only."""
+    J, K = drawn.counts.shape
+    more = np.zeros((1, K))
+    more[0, K - 1] = 3.0
+    before = estimate(drawn.counts, drawn.rewards)
+    after = estimate(np.vstack([drawn.counts, more]), np.append(drawn.rewards, 123.0))
+    return {
+        "one-arm environment, means": np.abs(after[:K] - before[:K]).max(),
+        "one-arm environment, shifts": np.abs(after[K : K + J - 1] - before[K:]).max(),
+    }
+
+
+def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
+    """Return the weight of the second shift in a difference of raw means, and what a large one does."""
+    weight = counts[1, 0] / counts[:, 0].sum() - counts[1, 1] / counts[:, 1].sum()
+    spread = np.sqrt((1.0 / counts.sum(axis=0)).sum())
+    where = "pulls of the inferior arm {:g} and {:g}, of the superior {:g} and {:g}".format(*counts.T.ravel())
+    found = [("weight of the second shift", where, weight)]
+    if weight > 0.0:
+        found += [
+            ("chance of the inferior arm, no shift", where, ndtr(-GAP / spread)),
+            ("chance of the inferior arm, large shift", where, ndtr((weight * 100.0 - GAP) / spread)),
+        ]
+    return found
+
+
+def _connections() -> list[tuple[str, str, float]]:
+    """Return how many groups of comparable arms the examples of section 3.2 have, and what a penalty does."""
+    rows = []
+    for where, example in (("{1, 2}, {1, 2, 3}, {4, 5}", APART), ("1 2, then 2 3 5, then 5 4", CHAINED)):
+        counts = np.array(example, float)
+        X, n = dummies(counts)
+        rows += [
+            ("groups of arms", where, _groups(counts)),
+            ("rank missing in X'X", where, X.shape[1] - np.linalg.matrix_rank(X.T @ (n[:, None] * X))),
+        ]
+        for times in (1, 100, 10_000):
+            rows.append(
+                ("ridge: bias of arm 1 minus arm 4", f"{where}, {times} times", _ridge(times * counts))
+            )
+    in_turn = np.repeat(np.tile(np.eye(5), (20, 1)), 2, axis=1)  # ten arms in a fixed order, two at a time
+    rows.append(("groups of arms", "ten arms in turn, 100 environments of two pulls", _groups(in_turn)))
+    return rows
+
+
+def _groups(counts: Floats) -> int:
+    return int(components(links(Cells.design(counts)) > 0.0).max()) + 1
+
+
+def _ridge(counts: Floats) -> float:
+    """Return the bias of the difference of arms 1 and 4 under a penalty, the last shift being 20."""
+    K = counts.shape[1]
+    X, n = dummies(counts)
+    truth = np.zeros(X.shape[1])
+    truth[-1] = 20.0
+    normal = X.T @ (n[:, None] * X)
+    found = np.linalg.solve(normal + PENALTY * np.eye(len(normal)), normal @ truth)[:K]
+    return float(abs(found[0] - found[3]))
+
+
+def _spread(values: Floats) -> float:
+    """Return how far the values are apart: zero if all differ by one constant."""
+    return float(values.max() - values.min())

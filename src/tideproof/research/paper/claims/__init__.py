@@ -1,0 +1,22 @@
+"""Every empirical sentence of the paper, as a check."""
+
+from tideproof.research.paper.claim_verdicts import Claim
+from tideproof.research.paper.claims import (
+    benchmark_claims,
+    estimator_claims,
+    existing_policy_claims,
+    proof_claims,
+    reduction_claims,
+    requirement_claims,
+    theorem_claims,
+)
+
+CLAIMS: tuple[Claim, ...] = (
+    *existing_policy_claims.CLAIMS,
+    *estimator_claims.CLAIMS,
+    *theorem_claims.CLAIMS,
+    *proof_claims.CLAIMS,
+    *requirement_claims.CLAIMS,
+    *benchmark_claims.CLAIMS,
+    *reduction_claims.CLAIMS,
+)

@@ -1,0 +1,146 @@
+"""The ledger of claims: as rows for a file, as Markdown for people."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, get_args
+
+from tideproof.research.paper.claim_verdicts import FAMILY, ClaimPart, Judged, Outcome
+from tideproof.research.paper.measurements import Measurement
+from tideproof.table import Table
+from tideproof.text import counted
+
+RULES = (
+    f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). "
+    "A comparison speaks for a part if its whole interval lies on the wanted side, "
+    "against it if it lies on the other side, and is open otherwise. "
+    "A part holds if none is against and at least half are for, "
+    "does not hold if some are against and none is for, holds in part if there are both, "
+    "and is not decided at this number of replications otherwise. "
+    "Where one comparison is enough, a part holds if one is for it and does not if all are against it. "
+    "A part that speaks of all designs, as a theorem does, does not hold if one is against it. "
+    "A claim holds if all parts do, does not hold if none does, not even in part, and one fails, "
+    "is not decided if all parts are open, and holds in part otherwise. "
+    "Differences are paired where both numbers come from one study, "
+    "or from selections that were kept run by run; "
+    "other intervals hold whatever the dependence."
+)
+
+
+def claim_table(judged: list[Judged]) -> Table:
+    """Return one row a comparison."""
+    rows = [
+        {
+            "claim": each.claim.name,
+            "verdict": each.verdict,
+            "part": part.what,
+            "outcome": part.outcome,
+            "wanted": f"{_how_many(part)}{part.side} {part.bar:g}",
+            "where": one.where,
+            **one.measured._asdict(),
+            "says": part.says(one),
+        }
+        for each in judged
+        for part in each.parts
+        for one in part.comparisons
+    ]
+    names = ("claim", "verdict", "part", "outcome", "wanted", "where", "estimate", "low", "high", "says")
+    return Table({name: [row[name] for row in rows] for name in names})
+
+
+def summary(judged: list[Judged]) -> str:
+    """Return how many claims hold."""
+    if not judged:
+        return "no claim can be checked with these figures; all of them together have claims"
+    theirs = [each for each in judged if not each.claim.ours]
+    found = Counter(each.verdict for each in theirs)
+    said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
+    ours = len(judged) - len(theirs)
+    beside = f"; {counted(ours, 'question')} of ours beside them" if ours else ""
+    return f"{counted(len(theirs), 'claim')}: {', '.join(said)}{beside}"
+
+
+def _plural(word: str, count: int) -> str:
+    if count == 1:
+        return word
+    return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}.get(word, word)
+
+
+def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
+    """Return the ledger as Markdown."""
+    made = ", ".join(f"{name} {value}" for name, value in facts.items())
+    times = f", {facts['replications']} replications" if "replications" in facts else ""
+    lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
+    lines += ["| claim | verdict | the paper says (section) |", "|---|---|---|"]
+    lines += [
+        f"| [{each.claim.name}](#{each.claim.name}) | {each.verdict} | {each.claim.says} "
+        f"({each.claim.place}) |"
+        for each in judged
+    ]
+    for each in judged:
+        lines += [
+            "",
+            f"## {each.claim.name}",
+            "",
+            f"> {each.claim.says}",
+            "",
+            f"**{each.verdict}.** {each.claim.how}",
+            "",
+        ]
+        lines += [
+            "| part | outcome | for, against, open | least favourable comparison | against at |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {_cell(part.what)}{_of_how_many(part)} | {part.outcome} | {_counts(part)} "
+            f"| {least_favourable(part)} | {where_against(part)} |"
+            for part in each.parts
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def least_favourable(part: ClaimPart) -> str:
+    """Return the comparison that speaks least for the part, with its interval."""
+    if not part.comparisons:
+        return "none"
+    if part.side == "below":
+        one = max(part.comparisons, key=lambda one: one.measured.high)
+    else:
+        one = min(part.comparisons, key=lambda one: one.measured.low)
+    return f"{one.where}: {with_interval(one.measured)}"
+
+
+def where_against(part: ClaimPart) -> str:
+    """Return where comparisons speak against the part."""
+    return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
+
+
+def with_interval(measured: Measurement) -> str:
+    """Return a number and its interval.
+
+    >>> with_interval(Measurement(-0.01234567, -0.02, 0.001))
+    '-0.0123 (-0.02 to 0.001)'
+    >>> with_interval(Measurement(math.nan, 0.0, math.inf))
+    'too few errors'
+    """
+    if math.isnan(measured.estimate):  # a ratio that says nothing
+        return "too few errors"
+    estimate, low, high = (f"{x:.3g}" for x in measured)
+    return estimate if low == high else f"{estimate} ({low} to {high})"
+
+
+def _of_how_many(part: ClaimPart) -> str:
+    return " (one is enough)" if part.some else " (of all)" if part.universal else ""
+
+
+def _how_many(part: ClaimPart) -> str:
+    return "some " if part.some else "every one " if part.universal else ""
+
+
+def _counts(part: ClaimPart) -> str:
+    return ", ".join(str(count) for count in part.counts.values())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,197 @@
+"""The figures: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tideproof.draw.panel_grid import Facet, draw_facets
+from tideproof.draw.paper_figures import draw_conjecture, draw_graph, draw_run, draw_theorem
+from tideproof.lab.share_intervals import quantile
+from tideproof.research.paper import panels as named
+from tideproof.research.paper.contrast_comparison import NEEDS, instead_facets, instead_table
+from tideproof.research.paper.measurements import Of
+from tideproof.research.paper.pics_curves import FEWEST, curve_table, facets
+from tideproof.table import Table
+from tideproof.worlds import mdm
+
+PICTURES = ("pdf", "svg", "png")  # kinds of files of each figure
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One figure.
+
+    Attributes
+    ----------
+    name : its name on the command line and of its files.
+    title, caption : what it shows.
+    needs : the panels and side studies it is made from.
+    table : returns its data.
+    draw : returns the picture of such data, a matplotlib figure.
+    narrow : whether it fits into one column of a journal; others have the width of two.
+    """
+
+    name: str
+    title: str
+    caption: str
+    needs: tuple[str, ...]
+    table: Callable[[Mapping[str, Any]], Table]
+    draw: Callable[[Table], Any]
+    narrow: bool = False
+
+
+_BENCHMARKS = (named.LINLUCB, named.ROUND_ROBIN, named.ZERO_ONE, named.SER3)
+_REDUCTION = (
+    named.LINLUCB,
+    named.REDUCED,
+    f"{named.LINLUCB}, stationary",
+    named.REDUCED_ROBIN,
+    f"{named.ROUND_ROBIN}, stationary",
+)
+SIXTEEN = tuple(
+    f"{means}-{arms}-{scenario}"
+    for means in named.CONFIGURATIONS
+    for arms in named.ARMS
+    for scenario in named.SCENARIOS
+)
+_BANDS = f"Bands: 95 % intervals. A curve ends before the first budget with fewer than {FEWEST} errors."
+_POINTS = f"{_BANDS} SER3 stands at its average pulls."
+
+
+_ENDS = tuple(f"{end} {one}" for end in ("smallest", "largest") for one in ("Cov(s_j, s_m)", "Var(mu_i)"))
+
+
+def _only(table: Table, *quantities: str) -> Table:
+    rows = [row for row in table if row["quantity"] in quantities]
+    return Table({name: [row[name] for row in rows] for name in table.columns})
+
+
+def with_limits(table: Table, level: float = 0.95) -> Table:
+    """Return the table with the ends of the interval of what was simulated."""
+    reach = [None if stderr is None else quantile(level) * stderr for stderr in table["stderr"]]
+    both = list(zip(table["simulated"], reach, strict=True))
+    low = [None if r is None else x - r for x, r in both]
+    high = [None if r is None else x + r for x, r in both]
+    return Table({**{name: table[name] for name in table.columns}, "low": low, "high": high})
+
+
+def _swept(worlds: tuple[str, ...]) -> tuple[str, ...]:
+    return (*worlds, *(named.ser3(world) for world in worlds))
+
+
+def _existing(name: str, of: Of, title: str) -> PaperFigure:
+    wanted = {"existing": (*named.EXISTING, named.SER3)}
+    return PaperFigure(
+        name,
+        title,
+        "Monotone decreasing means, five arms; environments of 2 to 50 pulls, shifts uniform on (0, 20). "
+        "(a) Policies that play the arms they have not dropped in turn, on a log scale. "
+        "(b) Policies that choose anew before every pull, on a linear scale, beside round robin. "
+        f"P1, IPS (wide, hexagons), and EXP4.P, IPS (dashed, crosses), all but coincide. {_POINTS}",
+        ("existing", named.ser3("mdm-5-general")),
+        lambda found: curve_table(found, wanted, of),
+        lambda table: draw_facets(_two_kinds(table, of), of.upper(), 2, 2.9, 6),
+    )
+
+
+def _two_kinds(table: Table, of: Of) -> list[Facet]:
+    """Return the existing policies in two facets, those that play in turn and those that always adapt."""
+    (every,) = facets(table, of)
+    in_turn = (named.ROUND_ROBIN, named.SR, named.PSS, named.SER3)
+    adapt = [curve for curve in every.curves if curve.label not in in_turn[1:]]
+    return [
+        Facet("Playing in turn (log scale)", [c for c in every.curves if c.label in in_turn], every.longest),
+        Facet("Adapting before every pull (linear scale)", adapt, every.longest, scale="linear"),
+    ]
+
+
+def _compared(
+    name: str, of: Of, worlds: tuple[str, ...], columns: int, height: float, title: str
+) -> PaperFigure:
+    wanted = dict.fromkeys(worlds, _BENCHMARKS)
+    return PaperFigure(
+        name,
+        title,
+        "LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. "
+        f"Insets: curves that lie close together, at the same pulls, on a linear scale. {_POINTS}",
+        _swept(worlds),
+        lambda found: curve_table(found, wanted, of),
+        lambda table: draw_facets(facets(table, of), of.upper(), columns, height, 4),
+    )
+
+
+FIGURES = (
+    PaperFigure(
+        "fig1",
+        "A policy sampling under shifts",
+        "One run of LinLUCB: 120 pulls of five arms in environments (shaded in turn) with shifts s_j. "
+        "Lines: the expected reward of each arm, mu_i + s_j, which all environments move alike. "
+        "Marks: the rewards that came back; stars are those of the best arm.",
+        ("illustration",),
+        lambda found: found["illustration"],
+        lambda table: draw_run(table, mdm(5).means, named.LINLUCB),
+    ),
+    _existing("fig2", "pics", "PICS of existing policies"),
+    _existing("fig2-eoc", "eoc", "EOC of existing policies"),
+    PaperFigure(
+        "fig3",
+        "The arm graph under initialisation",
+        "The paper's example of five arms, after each of three environments: "
+        "arms are joined that were played in one environment, dark if in the last one. "
+        "Above, they fall into two parts; "
+        "below, Algorithm 1 begins an environment with the arm that ended the one before.",
+        ("initialisation",),
+        lambda found: found["initialisation"],
+        draw_graph,
+        narrow=True,
+    ),
+    _compared("fig4", "pics", named.REDUCTION, 2, 4.2, "LinLUCB and benchmark policies, PICS"),
+    PaperFigure(
+        "fig5",
+        "Reduce-to-MAB, and the same without shifts",
+        "Reduced: a policy for stationary arms on rewards with the estimated shifts taken out. "
+        f"Stationary: the policy where there are no shifts. {_BANDS}",
+        (*named.REDUCTION, "mdm-5-stationary", "sc-5-stationary"),
+        lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
+        lambda table: draw_facets(facets(table, "pics"), "PICS", 2, 4.4, 5),
+    ),
+    _compared("appendix-pics", "pics", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, PICS"),
+    _compared("appendix-eoc", "eoc", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, EOC"),
+    PaperFigure(
+        "instead",
+        "What we would use instead",
+        "A yardstick: how often an oracle errs that knows every mean, plans all pulls beforehand in the best "
+        "way, and meets no shifts; by an integral (first row). "
+        "Below, PICS of `contrast` with shifts and without any, and of LinLUCB, as multiples of the "
+        "oracle's: below 1 there are fewer errors. "
+        f"{_BANDS}",
+        NEEDS,
+        instead_table,
+        lambda table: draw_facets(instead_facets(table), "PICS", 4, 8.8, 4),
+    ),
+    PaperFigure(
+        "theorem1",
+        "Theorem 1: what vanishes and what does not",
+        "Variances of the least-squares estimators as environments grow, in the gauge s_1 = 0, "
+        "by formula (lines) and by simulation on the same design (marks with 95 % intervals, of which about "
+        "one in twenty misses its line). Arms i and k are named above each panel; vertical axes differ. "
+        "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
+        ("designs", "limits"),
+        lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
+        lambda table: draw_theorem(with_limits(table)),
+    ),
+    PaperFigure(
+        "conjecture",
+        "The conjecture of the appendix",
+        "Covariances of all pairs of shift estimators (upper row) "
+        "and variances of all means (lower row) lie in the bands, by formula; "
+        "marks: one of them by simulation, with 95 % intervals, of which about one in twenty misses its "
+        "line. Vertical axes differ. "
+        "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
+        ("designs", "limits"),
+        lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
+        lambda table: draw_conjecture(with_limits(table)),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Theorem 1 and its proof, number by number: every quantity exactly, on designs that grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.research.paper.dummy_regression import covariance, dummies
+from tideproof.research.paper.growing_designs import (
+    ENVIRONMENTS,
+    connects,
+    exact_variances,
+    fixed_designs,
+    more_designs,
+)
+from tideproof.table import Table
+
+VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, uniform between 0 and 20
+
+
+def limits(seed: int, replications: int) -> Table:
+    """Return what the theorem and its proof speak of, on all designs, for sigma = 1; nothing is simulated."""
+    rows: list[tuple[Any, ...]] = []
+    for name, design in (fixed_designs(seed) | more_designs()).items():
+        for J in ENVIRONMENTS:
+            counts = design.until(J)
+            if len(counts) == J > 2 and connects(counts):
+                found = exact_variances(counts, design.pair) | proof_terms(counts, design.pair)
+                rows += [(name, J, quantity, value) for quantity, value in found.items()]
+    columns = ("design", "environments", "quantity", "value")
+    return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+
+
+def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
+    """Return the terms of the proof in appendix B, for a pair of arms.
+
+    v* and w*, which the proof takes from its assumptions, are here the smallest and the largest of the
+    variances and covariances of shift estimators.
+    """
+    K = counts.shape[1]
+    a, b = pair
+    every = covariance(counts)
+    means, shifts = every[:K, :K], every[K:, K:]
+    pulls, sizes = counts.sum(axis=0), counts.sum(axis=1)[1:]
+    weights = counts[1:] / pulls  # of each shift in each raw mean
+    apart = np.abs(weights[:, a] - weights[:, b]).sum()
+    in_mean = weights[:, a].sum() ** 2
+    printed = (shifts**2 @ sizes) / shifts.diagonal()
+    spread = means.diagonal()
+    differences = spread[:, None] + spread - 2.0 * means
+    whole = np.abs(counts[:, a] / pulls[a] - counts[:, b] / pulls[b])
+    found = {
+        "largest Var(difference)": differences.max(),
+        "Corr(mu_1, mu_2)": means[a, b] / np.sqrt(means[a, a] * means[b, b]),
+        "Var(mu_1), shifts centred": _centred(counts, every)[a],
+        "smallest Var(s_j) or Cov(s_j, s_m)": shifts.min(),
+        "largest Var(s_j) or Cov(s_j, s_m)": shifts.max(),
+        "largest Cov(raw mean, s_j)": np.abs(_with_raw_means(counts, every)).max(),
+        "weight of the shifts in a mean, squared": in_mean,
+        "lower bound of the proof": shifts.min() * in_mean + 1.0 / pulls[a],
+        "sum of |n_1j/N_1 - n_2j/N_2|": apart,
+        "upper bound of the proof": 1.0 / pulls[a] + 1.0 / pulls[b] + shifts.max() * apart**2,
+        "smallest printed Var(s_j) over OLS": printed.min(),
+        "largest printed Var(s_j) over OLS": printed.max(),
+        "shift term of raw means, root mean square": np.sqrt(VARIANCE_OF_SHIFTS * (whole**2).sum()),
+        "fewest pulls of an arm": pulls.min(),
+        "environments over pulls": len(counts) / pulls.sum(),
+        "smallest share of an arm": pulls.min() / pulls.sum(),
+    }
+    return {quantity: float(value) for quantity, value in found.items()}
+
+
+def _with_raw_means(counts: Floats, every: Floats) -> Floats:
+    """Return Cov(rbar_i, shat_j), (K, J - 1), from the regression's own rows."""
+    K = counts.shape[1]
+    X, n = dummies(counts)
+    raw = (X[:, :K] * n[:, None] / counts.sum(axis=0)).T  # a raw mean as weights of cell means
+    estimates = every @ (X.T * n)  # so is each estimator; cell means have variance 1/n
+    return np.asarray((raw / n) @ estimates[K:].T)
+
+
+def _centred(counts: Floats, every: Floats) -> Floats:
+    """Return the variances of the means if, instead of the first shift, the average over pulls is zero."""
+    K = counts.shape[1]
+    to_centre = np.hstack([np.eye(K), np.tile(counts.sum(axis=1)[1:] / counts.sum(), (K, 1))])
+    return np.asarray(((to_centre @ every) * to_centre).sum(axis=1))

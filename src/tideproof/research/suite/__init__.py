@@ -1,0 +1,1 @@
+"""The suite: fixed held-out worlds on which policies are compared with rivals."""

@@ -1,0 +1,227 @@
+"""suite: judge a policy on the fixed collection of held-out worlds, against rivals it has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideproof.checks import whole
+from tideproof.core.array_layout import Floats
+from tideproof.errors import UnknownName
+from tideproof.lab.chunk_runner import run_plan
+from tideproof.lab.engines import find_engine
+from tideproof.lab.simulation_plan import make_plan
+from tideproof.lab.study import Study
+from tideproof.policies.policy_registry import Chosen, as_policies
+from tideproof.policies.policy_spec import PolicySpec
+from tideproof.progress import progress_bar
+from tideproof.research.suite.held_out_worlds import COLLECTION, SuiteWorld
+from tideproof.research.suite.unequal_worlds import UNEVEN
+from tideproof.table import Table, as_html
+
+POLICIES = (
+    "contrast",
+    "linlucb",
+    "round-robin+ols",
+    "reduce:successive-rejects",
+    "reduce:lucb",
+    "top-two-thompson",
+)
+FOR_UNEVEN = (
+    "by-arm:auto:contrast",
+    "by-arm:contrast",
+    "auto:contrast",
+    "robust:contrast",
+    "contrast",
+    "linlucb",
+    "round-robin+ols",
+)
+COLLECTIONS = {"even": (COLLECTION, POLICIES), "uneven": (UNEVEN, FOR_UNEVEN)}
+ENOUGH = 400  # errors of the best rival, below which a world says too little to blame a policy
+WORSE = 1.25  # times the errors of the best rival, beyond which it is to blame
+LEVEL = 0.998  # of an interval each end of which is a 99.9 % bound
+
+
+def suite(
+    policies: Chosen | Iterable[Chosen] | None = None,
+    replications: int | None = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+    engine: str = "auto",
+    worlds: str = "even",
+) -> Suite:
+    """Run policies in every world of the held-out collection; the first is judged against the others.
+
+    Parameters
+    ----------
+    policies
+        The policy to be judged, then its rivals. One policy alone meets the default ones: `contrast`,
+        `linlucb`, `round-robin+ols`, `reduce:successive-rejects`, `reduce:lucb`, `top-two-thompson`; in
+        uneven worlds `contrast` on every kind of statistics, `linlucb`, `round-robin+ols`.
+    replications
+        How often to run each policy in each world; by default each world has its own number, enough
+        for some 400 errors of the best rival.
+    seed, executor, progress, engine
+        As in `simulate`.
+    worlds
+        `"even"`: shifts that all arms share, as much noise for each; `"uneven"`: unequal noise, interactions
+        of arms and environments, cells that are wrong.
+
+    Returns
+    -------
+    Suite
+        If Ctrl-C ends the run, of the worlds met until then.
+
+    Examples
+    --------
+    >>> import tideproof as tp
+    >>> found = tp.suite(["linlucb", "round-robin+ols"], replications=50, seed=1)
+    >>> bool(found.score < 1.0)  # fewer errors than round robin, over all worlds
+    True
+    """
+    if worlds not in COLLECTIONS:
+        raise UnknownName.among("collection of worlds", worlds, COLLECTIONS)
+    cases, usual = COLLECTIONS[worlds]
+    specs = as_policies(usual if policies is None else policies)
+    if len(specs) == 1:
+        specs += tuple(rival for rival in as_policies(usual) if rival != specs[0])
+    if replications is not None:
+        replications = whole("replications", replications, 1)
+    plans = [make_plan(case.world, _able(specs, case), case.budget, seed) for case in cases]
+    studies: dict[str, Study] = {}
+    find_engine(engine, executor).prepare(plans)
+    try:
+        for number, (case, plan) in enumerate(zip(cases, plans, strict=True), 1):
+            count = replications or case.replications
+            doing = f"{case.name}, world {number} of {len(cases)}"
+            watch = progress_bar(doing, count, "replications", first="compiling") if progress else None
+            study = run_plan(plan, count, executor, engine, watch)
+            studies[case.name] = study
+            if study.interrupted:
+                break
+    except KeyboardInterrupt:
+        if not studies:
+            raise
+    return Suite(tuple(spec.label for spec in specs), studies, len(cases))
+
+
+def _able(specs: tuple[PolicySpec, ...], case: SuiteWorld) -> list[PolicySpec]:
+    """Leave out rivals that are too slow for this world; the policy to be judged always runs."""
+    slow = as_policies(case.too_slow)
+    return [spec for spec in specs if spec is specs[0] or spec not in slow]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Suite:
+    """What `tp.suite` returns.
+
+    In every ratio half an error is added to both numbers of errors, so that nothing is divided by zero.
+
+    Attributes
+    ----------
+    policies : the labels, that of the policy to be judged first.
+    studies : the study of each world, under the world's name.
+    worlds : how many there are, with those it did not come to.
+    """
+
+    policies: tuple[str, ...]
+    studies: Mapping[str, Study]
+    worlds: int = len(COLLECTION)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped before all worlds were done."""
+        return len(self.studies) < self.worlds or any(s.interrupted for s in self.studies.values())
+
+    @property
+    def score(self) -> float:
+        """The errors of the first policy relative to the best rival of each world, geometric mean."""
+        return geometric_mean(self.standing()["ratio"])
+
+    @property
+    def worse(self) -> list[str]:
+        """The worlds where the first policy is clearly worse than the best rival; see `standing`."""
+        return [row["world"] for row in self.standing() if row["worse"]]
+
+    def relative(self, label: str) -> Floats:
+        """Return the errors of a policy relative to the best of each world; nan where it was left out."""
+        if label not in self.policies:
+            raise UnknownName.among("policy", label, self.policies, "in this suite")
+        return np.array(
+            [
+                study.ratio(label, _fewest(study)).estimate[0] if label in study.policies else np.nan
+                for study in self.studies.values()
+            ]
+        )
+
+    def standing(self) -> Table:
+        """Return how the first policy stands against the best rival of each world.
+
+        `ratio` of their errors, with `low`, its paired lower 99.9 % bound, and `errors` of the rival.
+        It is `worse` where the bound is above 1.25 and the rival erred at least 400 times.
+        """
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("world", "rival", "errors", "ratio", "low", "worse")
+        }
+        for world, study in self.studies.items():
+            first, *rivals = study.policies
+            if not rivals:
+                continue
+            rival = _fewest(study, rivals)
+            ratio, errors = study.ratio(first, rival, LEVEL), int(study.errors(rival)[0])
+            low = float(ratio.low[0])
+            row = (world, rival, errors, float(ratio.estimate[0]), low, errors >= ENOUGH and low > WORSE)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+        return Table(columns)
+
+    def table(self) -> Table:
+        """Return one row for each world and policy: its errors, and those relative to the best."""
+        rows = [
+            {
+                "world": world,
+                "arms": study.world.arms,
+                "budget": study.budgets[0],
+                "replications": study.replications,
+                "policy": label,
+                "errors": int(study.errors(label)[0]),
+                "pics": float(study.pics(label)[0]),
+                "relative": float(study.ratio(label, _fewest(study)).estimate[0]),
+            }
+            for world, study in self.studies.items()
+            for label in study.policies
+        ]
+        return Table({name: [row[name] for row in rows] for name in rows[0]})
+
+    @property
+    def verdict(self) -> str:
+        """The score, and the worlds where the first policy is clearly worse, in three lines."""
+        standing = self.standing()
+        few = sum(row["errors"] < ENOUGH for row in standing)
+        return (
+            f"{self.policies[0]} errs {self.score:.3f} times as often as the best rival of each world "
+            f"(geometric mean, {len(standing)} worlds).\n"
+            f"Clearly worse (lower 99.9 % bound above {WORSE:g}): {'; '.join(self.worse) or 'nowhere'}.\n"
+            f"Too few errors to say (best rival below {ENOUGH}): {few} of {len(standing)} worlds."
+        )
+
+    def __repr__(self) -> str:
+        return f"Suite of {len(self.studies)} worlds\n{self.table()!r}\n{self.verdict}"
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Suite of {len(self.studies)} worlds. {self.verdict}", self.table())
+
+
+def _fewest(study: Study, labels: list[str] | None = None) -> str:
+    """Return the policy with the fewest errors, of all or of some; the first of them in a tie."""
+    return min(labels or study.policies, key=lambda label: int(study.errors(label)[0]))
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Return the geometric mean of the values that are not nan."""
+    return float(np.exp(np.nanmean(np.log(np.array(list(values))))))

@@ -1,0 +1,116 @@
+"""The second held-out collection: worlds where one tide does not lift all boats alike, or noise is not equal.
+
+None of them was used to tune a policy. As in `held_out`, a change makes old results incomparable, and a test
+notices it.
+"""
+
+from __future__ import annotations
+
+from tideproof.research.suite.held_out_worlds import SuiteWorld
+from tideproof.worlds import (
+    Geometric,
+    Lengths,
+    Normal,
+    Outliers,
+    RandomWalk,
+    StudentT,
+    Uniform,
+    Weekly,
+    World,
+)
+
+UNEVEN = (
+    SuiteWorld(
+        "three, the best is loud",
+        "a noisy arm is easily given up too early",
+        90,
+        10_000,
+        World([0.0, 0.9, 0.3], (1.0, 2.5, 0.6), (3, 20), Normal(0.0, 5.0)),
+    ),
+    SuiteWorld(
+        "five, one loud rival",
+        "a noisy arm that is not worth the pulls it asks for",
+        200,
+        10_000,
+        World([0.0, 0.1, 0.6, 0.2, 0.0], (1.0, 1.0, 1.0, 3.5, 1.0), (2, 30), Uniform(0.0, 20.0)),
+    ),
+    SuiteWorld(
+        "eight, every kind of noise",
+        "standard deviations from 0.3 to 2.4, means that have nothing to do with them",
+        300,
+        5_000,
+        World(
+            [0.2, 0.7, 0.0, 0.5, 0.3, 1.0, 0.6, 0.1],
+            (2.4, 0.3, 1.2, 0.6, 1.7, 0.9, 2.0, 0.4),
+            Geometric(12.0, 2),
+            RandomWalk(3.0),
+        ),
+    ),
+    SuiteWorld(
+        "ten in pairs, half of them loud",
+        "no arm is seen twice in an environment: its noise shows in differences only",
+        400,
+        4_000,
+        World([0.25 * i for i in range(10)], (0.7, 2.1) * 5, (2, 2), Uniform(0.0, 20.0)),
+    ),
+    SuiteWorld(
+        "four, days differ a little",
+        "an interaction of a third of the noise, which is hard to notice",
+        160,
+        10_000,
+        World([0.0, 0.5, 0.2, 0.1], lengths=(8, 24), shifts=Normal(0.0, 3.0), interaction=0.33),
+    ),
+    SuiteWorld(
+        "five, days differ",
+        "an interaction as large as the noise, environments of any length",
+        400,
+        10_000,
+        World(
+            [0.8, 0.0, 0.4, 0.2, 0.1], lengths=Geometric(25.0, 2), shifts=Uniform(0.0, 20.0), interaction=1.0
+        ),
+    ),
+    SuiteWorld(
+        "six in a week",
+        "few long days in a pattern, an interaction of half the noise",
+        350,
+        5_000,
+        World(
+            [0.3, 0.0, 0.9, 0.1, 0.6, 0.2],
+            1.0,
+            Lengths([30, 25, 25, 25, 35, 50, 45]),
+            Weekly([0.0, 1.0, 1.0, 2.0, 6.0, 12.0, 9.0], 1.0),
+            interaction=0.5,
+        ),
+    ),
+    SuiteWorld(
+        "ten, some of the arms are moody",
+        "an interaction of three arms only, and noise that differs, too",
+        500,
+        4_000,
+        World(
+            [0.0, 0.2, 0.4, 0.6, 0.8, 1.2, 0.1, 0.3, 0.5, 0.7],
+            (1.0, 0.5, 1.5, 1.0, 0.5, 1.5, 1.0, 0.5, 1.5, 1.0),
+            (6, 40),
+            Normal(0.0, 4.0),
+            interaction=(0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0),
+        ),
+    ),
+    SuiteWorld(
+        "five, loud days",
+        "environments that are up to ten times as noisy as others, heavy tails",
+        200,
+        10_000,
+        World(
+            [0.0, 0.3, 0.9, 0.6, 0.1], 0.8, (4, 25), Normal(0.0, 5.0), StudentT(5.0), noise_by_environment=0.7
+        ),
+    ),
+    SuiteWorld(
+        "four, a bad cell now and then",
+        "one cell in twenty-five is off by twelve sigmas",
+        200,
+        10_000,
+        World(
+            [0.0, 0.6, 0.3, 0.1], lengths=(6, 30), shifts=Uniform(0.0, 20.0), outliers=Outliers(0.04, 12.0)
+        ),
+    ),
+)

@@ -1,0 +1,203 @@
+"""Arms that differ from day to day: how often the limits of `variance="interaction"` hold, few days or many.
+
+A cell is a way in which traffic is split, so many environments and arms, and omega, in units of the noise.
+Shifts are up to 20; the first arm is ahead by 0.3 on average.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.analysis.fit_result import Fit
+from tideproof.core.array_layout import Ints
+from tideproof.data import cells_from_arrays
+from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
+from tideproof.lab.share_intervals import binomial
+from tideproof.policies.policy_registry import as_policy
+from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.parallel_chunks import in_chunks
+from tideproof.stats.cells import Cells
+from tideproof.table import Table
+from tideproof.text import counted
+from tideproof.worlds import World
+
+SPLITS = ("even", "uneven", "contrast")  # 5 rewards a cell; 1 to 60, a quarter without; what the policy chose
+ENVIRONMENTS, ARMS = (6, 12, 50), (2, 5)
+OMEGAS = (0.0, 0.25, 0.5, 1.0, 2.0)
+PAIRS = ("named", "picked")  # the first two arms; of adaptive runs also the leader and its runner-up
+LEAST = 0.94
+
+_AHEAD = 0.3
+_EACH = 8  # pulls of an arm in an environment that a policy has, on average
+_CHANCE = 0.001  # of calling a cell broken that covers in just 94 %
+_CHUNK = 100  # runs of one task
+
+
+class InteractionCell(NamedTuple):
+    """What is played."""
+
+    split: str
+    environments: int
+    arms: int
+    omega: float
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        return f"{self.split}, {self.environments} environments, {self.arms} arms, omega {self.omega:g}"
+
+
+class InteractionRow(NamedTuple):
+    """What was counted of one pair in one cell.
+
+    Attributes
+    ----------
+    cell, pair : what was played, and which two arms.
+    runs : how many; those whose arms cannot be compared are not.
+    held : in how many the limits hold.
+    none : in how many omega was estimated as 0.
+    """
+
+    cell: InteractionCell
+    pair: str
+    runs: int
+    held: int
+    none: int
+
+    def limits(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the exact limits of the share in which limits hold."""
+        found = binomial(np.array([self.held]), self.runs, level)
+        return float(found.low[0]), float(found.high[0])
+
+    @property
+    def kept(self) -> bool:
+        """Whether chance explains a share below 94 %."""
+        return self.limits(1.0 - 2.0 * _CHANCE)[1] >= LEAST
+
+
+def cells() -> list[InteractionCell]:
+    """Return all that is played."""
+    return [InteractionCell(*each) for each in product(SPLITS, ENVIRONMENTS, ARMS, OMEGAS)]
+
+
+def played(
+    what: Sequence[InteractionCell],
+    runs: int,
+    seed: int = 0,
+    workers: int | None = None,
+    variance: Any = "interaction",
+) -> Iterator[list[InteractionRow]]:
+    """Play so many runs of each cell; the same numbers for any number of workers."""
+    for cell, parts in in_chunks(partial(_play, seed, variance), what, runs, workers, _CHUNK):
+        total = np.sum(parts, axis=0)
+        pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
+        yield [InteractionRow(cell, pair, *total[i].tolist()) for i, pair in enumerate(pairs)]
+
+
+def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> Ints:
+    """Return runs, those in which limits hold, and those without omega, of each pair: (2, 3)."""
+    cell, first, last = task
+    total = np.zeros((2, 3), np.int64)
+    for run in range(first, last):
+        log = draw(cell, seed, run)
+        adaptive = cell.split == "contrast"
+        fit = Fit(log, variance=variance, adaptive=adaptive)
+        if len(fit.groups) > 1 or cell.arms > log.K:
+            continue
+        truth = np.array([_AHEAD] + [0.0] * (cell.arms - 1))
+        picks = [(0, 1, False)] + ([(*fit.ranking[0][:2], True)] if adaptive else [])
+        none = fit._estimate.mixed is not None and fit._estimate.mixed.none
+        for i, (a, b, picked) in enumerate(picks):
+            found = fit.contrast(a, b, picked=picked)
+            gap = truth[int(a)] - truth[int(b)]
+            held = found.low is not None and found.high is not None and found.low <= gap <= found.high
+            total[i] += 1, held, none
+    return total
+
+
+def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
+    """Draw the log of one run; arms are called 0, 1, ..."""
+    if cell.split == "contrast":
+        return _adaptive(cell, seed, run)
+    random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
+    J, K = cell.environments, cell.arms
+    n = np.full((J, K), 5.0)
+    if cell.split == "uneven":
+        n = np.floor(np.exp(random.uniform(0.0, np.log(61.0), (J, K))))
+        n[random.random((J, K)) < 0.25] = 0.0
+        n[np.count_nonzero(n, axis=1) < 2, :2] = 3.0  # every environment compares two arms
+        n[0, n.sum(axis=0) == 0.0] = 2.0  # and every arm was seen
+    at = random.uniform(0.0, 20.0, (J, 1)) + cell.omega * random.standard_normal((J, K))
+    at[:, 0] += _AHEAD
+    environment, arm = np.nonzero(n)
+    seen = n[environment, arm]
+    mean = at[environment, arm] + random.standard_normal(seen.size) / np.sqrt(seen)
+    squares = np.where(seen > 1.0, random.chisquare(np.maximum(seen - 1.0, 1.0)), 0.0)
+    return Cells(list(range(K)), list(range(J)), arm, environment, seen, mean, squares)
+
+
+def _adaptive(cell: InteractionCell, seed: int, run: int) -> Cells:
+    """Let `contrast` choose, as it is by default."""
+    spec, K = as_policy("contrast"), cell.arms
+    means = [_AHEAD] + [0.0] * (K - 1)
+    world = World(means, lengths=(_EACH * K, _EACH * K), interaction=cell.omega)
+    budget = cell.environments * _EACH * K
+    trace = empty_trace(budget, K)
+    run_loop(compiled_loop(spec, trace=True), spec, world, [budget], seed, run, 1, trace)
+    return cells_from_arrays(trace.arm.tolist(), trace.environment.tolist(), trace.reward)
+
+
+def table(found: Sequence[InteractionRow]) -> Table:
+    """Return the rows as a table, in percent."""
+    return columns(
+        [
+            row.cell._asdict()
+            | {
+                "pair": row.pair,
+                "runs": row.runs,
+                "cover": round(100.0 * row.held / row.runs, 2),
+                "low": round(100.0 * row.limits()[0], 2),
+                "high": round(100.0 * row.limits()[1], 2),
+                "no_omega": round(100.0 * row.none / row.runs, 1),
+                "kept": row.kept,
+            }
+            for row in found
+        ]
+    )
+
+
+def said(found: Sequence[InteractionRow]) -> list[str]:
+    """Return a line for each split and pair: what was worst."""
+    lines = []
+    for split, pair in product(SPLITS, PAIRS):
+        mine = [row for row in found if row.cell.split == split and row.pair == pair]
+        if mine:
+            least, most = (pick(mine, key=lambda row: row.held / row.runs) for pick in (min, max))
+            failed = sum(not row.kept for row in mine)
+            lines.append(
+                f"{split}, {pair} pair: {counted(len(mine), 'row')}, {failed} significantly below 94 %, "
+                f"least {percent(least.held / least.runs, least.limits())} in {least.cell.name}; "
+                f"at most {100 * most.held / most.runs:.2f} %"
+            )
+    return lines
+
+
+def _play_part(what: Sequence[InteractionCell], asked: PartOptions) -> Iterator[list[InteractionRow]]:
+    return played(what, asked.runs, asked.seed or 0, asked.workers)
+
+
+PART = LedgerPart(
+    "95 % limits of variance='interaction' hold in 94 % or more",
+    2_000,
+    ("seed", "workers"),
+    lambda _: cells(),
+    _play_part,
+    table,
+    said,
+)

@@ -1,0 +1,44 @@
+"""Logs of an even split, drawn and judged: in how many the best arm is named."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideproof.analysis.fit import fit
+from tideproof.analysis.scale_selection import ScaleChoice
+from tideproof.core.array_layout import Floats, Ints
+
+DAYS = 0.3  # days multiply rates, and the logarithm of what they multiply by lies within so much
+
+
+def not_named(means: Floats, rates: bool, length: int, pulls: int, level: float, logs: int, seed: int) -> int:
+    """Return in how many logs `fit` does not name the best arm, the last one.
+
+    Arms take turns in rounds; environments of so many pulls shift rewards, or multiply rates. What is shifted
+    is compared by differences, as a plan with a gap says.
+    """
+    scale: ScaleChoice = "auto" if rates else "difference"
+    random, missed = np.random.default_rng(seed), 0
+    for _ in range(logs):
+        arms = rounds(random, means.size, length, pulls)
+        days = np.arange(pulls) // length
+        if rates:
+            high = DAYS if means.max() * np.exp(DAYS) < 1.0 else 0.0
+            chance = means[arms] * np.exp(random.uniform(-high, high, days[-1] + 1))[days]
+            rewards = (random.random(pulls) < chance).astype(float)
+        else:
+            rewards = means[arms] + random.uniform(0.0, 20.0, days[-1] + 1)[days] + random.normal(size=pulls)
+        log = {"arm": arms, "day": days, "reward": rewards}
+        found = fit(log, arm="arm", environment="day", reward="reward", level=level, scale=scale)
+        missed += len(found.groups) > 1 or found.candidates != [means.size - 1]
+    return missed
+
+
+def rounds(random: np.random.Generator, arms: int, length: int, pulls: int) -> Ints:
+    """Return who is pulled: rounds in random order, and nobody twice in an environment too short for all."""
+    rounds = random.permuted(np.tile(np.arange(arms), (-(-pulls // arms), 1)), axis=1)
+    if length < arms:
+        for number in range(1, len(rounds)):
+            here = set(rounds[number - 1, arms - number * arms % length :].tolist())
+            rounds[number] = sorted(rounds[number].tolist(), key=here.__contains__)
+    return np.asarray(rounds.ravel()[:pulls])

@@ -1,0 +1,246 @@
+"""Does "best with probability 0.9" come true nine times in ten? Played after adaptive runs, and counted.
+
+A cell is a number of arms, pulls for each, and a spread. In every run the means of arms are drawn anew from a
+normal distribution with that spread, in units of the noise; `None` draws it, too, log-uniformly from .2 to 2.
+`contrast` plays the run and selects an arm; what is said of that arm is put into a bin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby, pairwise, product
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.draw.reliability_diagram import ReliabilityCurve, draw_reliability
+from tideproof.kernels.fit import fixed_effects
+from tideproof.lab.engines.cpu_engine import compiled_loop, run_loop
+from tideproof.lab.share_intervals import binomial
+from tideproof.policies.policy_registry import as_policy
+from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.parallel_chunks import in_chunks
+from tideproof.stats.best.p_best import Prior, checked_prior, p_best
+from tideproof.table import Table
+from tideproof.text import counted
+from tideproof.worlds import World
+
+ARMS, PULLS = (3, 5, 10), (20, 40, 100)
+SPREADS = (None, 0.2, 0.5, 1.0, 2.0)
+EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+LEAST, MOST = 0.2, 2.0  # spreads, where they are drawn
+ENOUGH = 1_000  # runs of a bin that counts
+_CHUNK = 250  # runs of one task
+
+
+class ReliabilityCell(NamedTuple):
+    """What is played: so many arms, pulls for each, and how far their means lie apart."""
+
+    arms: int
+    pulls: int
+    spread: float | None
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        spread = "drawn" if self.spread is None else f"{self.spread:g}"
+        return f"{self.arms} arms, {self.pulls} pulls each, spread {spread}"
+
+    @property
+    def allowed(self) -> float:
+        """How far what is said may be from what happens: a spread that was known would make it exact."""
+        return 0.02 if self.spread is None else 0.06
+
+
+class ReliabilityRow(NamedTuple):
+    """What was said of selected arms and what happened, in one bin of a cell.
+
+    Attributes
+    ----------
+    cell : what was played.
+    above, below : the ends of the bin.
+    runs : how many fell into it.
+    said : the mean probability.
+    happened : in what share of runs the arm was the best.
+    low, high : the exact 95 % limits of that.
+    """
+
+    cell: ReliabilityCell
+    above: float
+    below: float
+    runs: int
+    said: float
+    happened: float
+    low: float
+    high: float
+
+    @property
+    def off(self) -> float:
+        """By how much too much was said."""
+        return self.said - self.happened
+
+    @property
+    def kept(self) -> bool:
+        """Whether its limits allow that to be no more than is allowed, in a bin with enough runs."""
+        allowed = self.cell.allowed
+        return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
+
+
+def cells(
+    arms: Sequence[int] = ARMS, pulls: Sequence[int] = PULLS, spreads: Sequence[float | None] = SPREADS
+) -> list[ReliabilityCell]:
+    """Return all cells."""
+    return [ReliabilityCell(*one) for one in product(arms, pulls, spreads)]
+
+
+def played(
+    what: Sequence[ReliabilityCell],
+    runs: int,
+    seed: int = 0,
+    prior: Prior = "exchangeable",
+    workers: int | None = None,
+) -> Iterator[list[ReliabilityRow]]:
+    """Play so many runs of every cell; one worker a core unless told, with the same numbers for any."""
+    for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
+        yield bins(cell, np.concatenate(parts))
+
+
+def _play(seed: int, prior: Prior, task: tuple[ReliabilityCell, int, int]) -> Floats:
+    return play(*task, seed, prior)
+
+
+def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) -> Floats:
+    """Play runs `first` to `last` - 1: what was said of the selected arm, and 1 if it was the best."""
+    spec, of_fit = as_policy("contrast"), cast(Any, fixed_effects)
+    loop, memory = compiled_loop(spec), None
+    found = np.full((last - first, 2), np.nan)
+    for run in range(first, last):
+        means = _means(cell, np.random.default_rng((seed, run)))
+        world = World(means.tolist(), lengths=(2, 10 * cell.arms))
+        budget = [cell.pulls * cell.arms]
+        score, memory = run_loop(loop, spec, world, budget, seed, run, 1, memory=memory)
+        fit, selected = memory.view.data.fit, int(score.selected[0, 0])
+        if of_fit.connected(fit):
+            chance, _ = p_best(prior, fit.mu, of_fit.sigma2(fit) * fit.P, float(of_fit.freedom(fit)))
+            found[run - first] = chance[selected], selected == means.argmax()
+    return found
+
+
+def _means(cell: ReliabilityCell, random: np.random.Generator) -> Floats:
+    drawn = math.exp(random.uniform(math.log(LEAST), math.log(MOST)))
+    return random.standard_normal(cell.arms) * (drawn if cell.spread is None else cell.spread)
+
+
+def bins(cell: ReliabilityCell, found: Floats) -> list[ReliabilityRow]:
+    """Put what was said into bins; an empty one is left out."""
+    return list(_bins(cell, found))
+
+
+def _bins(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
+    said, happened = found.T
+    for above, below in pairwise(EDGES):
+        inside = (said >= above) & (said < below)
+        runs = int(inside.sum())
+        if runs:
+            yield _row(cell, above, below, runs, float(said[inside].sum()), int(happened[inside].sum()))
+
+
+def table(found: Sequence[ReliabilityRow]) -> Table:
+    """Return one row a bin, with all that was counted."""
+    return columns([row.cell._asdict() | _counts(row) | {"kept": row.kept} for row in found])
+
+
+def _counts(row: ReliabilityRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in (*ReliabilityRow._fields[1:], "off")}
+
+
+def said(found: Sequence[ReliabilityRow]) -> list[str]:
+    """Return how far off the worst bin of each cell was, and the reliability of all cells of each spread."""
+    lines = []
+    for cell, rows in groupby(found, lambda row: row.cell):
+        mine = list(rows)
+        off = [0.0, *(100.0 * row.off for row in mine if row.runs >= ENOUGH)]
+        kept, bins = "" if all(row.kept for row in mine) else " !", counted(len(off) - 1, "bin")
+        lines.append(f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {bins}{kept}")
+    lines += ["", "spread  said            runs  on average  happened"]
+    for row in pooled(found):
+        spread = "drawn" if row.cell.spread is None else f"{row.cell.spread:g}"
+        lines.append(
+            f"{spread:<6}  {100 * row.above:.0f} to {100 * row.below:.0f} %  {row.runs:8,}  "
+            f"{100 * row.said:8.1f} %  {percent(row.happened, (row.low, row.high), 1)}"
+        )
+    return lines
+
+
+def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
+    """Return one row for each bin of each spread: all numbers of arms and pulls together."""
+    together: dict[tuple[float | None, float], list[ReliabilityRow]] = {}
+    for row in found:
+        together.setdefault((row.cell.spread, row.above), []).append(row)
+    order = {spread: place for place, spread in enumerate(SPREADS)}
+    return [
+        _row(ReliabilityCell(0, 0, spread), above, rows[0].below, *_sums(rows))
+        for (spread, above), rows in sorted(together.items(), key=lambda it: (order[it[0][0]], it[0][1]))
+    ]
+
+
+def _sums(rows: Sequence[ReliabilityRow]) -> tuple[int, float, int]:
+    """Return how many runs, the sum of what was said, and how often it happened."""
+    return (
+        sum(row.runs for row in rows),
+        sum(row.said * row.runs for row in rows),
+        sum(round(row.happened * row.runs) for row in rows),
+    )
+
+
+def _row(
+    cell: ReliabilityCell, above: float, below: float, runs: int, said: float, right: int
+) -> ReliabilityRow:
+    low, high = (float(end[0]) for end in binomial(np.array([right]), runs, 0.95))
+    return ReliabilityRow(cell, above, below, runs, said / runs, right / runs, low, high)
+
+
+def curves(found: Sequence[ReliabilityRow]) -> dict[str, list[ReliabilityCurve]]:
+    """Return what a picture shows: for each spread a curve for each number of arms and pulls."""
+    shown: dict[str, dict[ReliabilityCell, list[ReliabilityRow]]] = {}
+    for row in found:
+        spread = row.cell.spread
+        title = f"spread drawn from {LEAST:g} to {MOST:g}" if spread is None else f"spread {spread:g}"
+        shown.setdefault(title, {}).setdefault(row.cell, []).append(row)
+    return {
+        title: [
+            ReliabilityCurve(f"{cell.arms} arms, {cell.pulls} pulls each", *_points(bins))
+            for cell, bins in cells.items()
+        ]
+        for title, cells in shown.items()
+    }
+
+
+def _points(bins: Sequence[ReliabilityRow]) -> Iterator[list[float]]:
+    for name in ("said", "happened", "low", "high"):
+        yield [getattr(row, name) for row in bins]
+
+
+def _draw(found: Sequence[ReliabilityRow], path: Path) -> None:
+    draw_reliability(curves(found), path)
+
+
+def _play_part(what: Sequence[ReliabilityCell], asked: PartOptions) -> Iterator[list[ReliabilityRow]]:
+    prior = checked_prior(asked.prior or "exchangeable")
+    return played(what, asked.runs, asked.seed or 0, prior, asked.workers)
+
+
+PART = LedgerPart(
+    "what is best with probability p is best in a share p of runs",
+    20_000,
+    ("seed", "workers", "prior", "plot"),
+    lambda _: cells(),
+    _play_part,
+    table,
+    said,
+    _draw,
+)

@@ -1,0 +1,186 @@
+"""Budgets that `tideproof plan` promised, played pull by pull: how often one is wrong, or nobody is named.
+
+The worlds are not those that `plan` plays: shifts hit all arms, conversions are 0 or 1 on days that multiply
+rates, and nothing is played in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.lab.share_intervals import binomial
+from tideproof.lab.simulation import simulate
+from tideproof.plans.even_split import POWER
+from tideproof.plans.planner import plan
+from tideproof.policies.policy_registry import policy
+from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.named_winners import DAYS, not_named
+from tideproof.worlds import Uniform, World
+
+_DAYS = Uniform(-DAYS, DAYS)  # how days multiply rates, as a logarithm
+_HIGHEST = 0.8  # a rate that days may lead to
+_LOGS = 25  # runs for one log that is fitted: that takes longer
+NAMED = "analyze names it"
+
+
+class PlanSetting(NamedTuple):
+    """What is asked for: a gap in units of sigma, or a lift of a rate."""
+
+    arms: int
+    length: int
+    error: float
+    gap: float | None = None
+    rate: float | None = None
+    lift: float | None = None
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        ahead = f"gap {self.gap:g}" if self.rate is None else f"rate {self.rate:g} lift {self.lift:g}"
+        return f"{self.arms} arms, {ahead}, {self.length} an environment, error {self.error:g}"
+
+    def world(self) -> World:
+        """Return the world in which the promise is played."""
+        others, lengths = self.arms - 1, (self.length, self.length)
+        if self.rate is None or self.lift is None:
+            return World([0.0] * others + [self.gap or 0.0], lengths=lengths, shifts=Uniform(0.0, 20.0))
+        best = self.rate * (1.0 + self.lift)
+        days = _DAYS if best * np.exp(_DAYS.high) < _HIGHEST else Uniform(0.0, 0.0)
+        return World(
+            [self.rate] * others + [best],
+            lengths=lengths,
+            shifts=days,
+            rewards="conversions",
+            tide="multiplies",
+        )
+
+
+SETTINGS = (
+    PlanSetting(2, 2, 0.05, gap=0.4),
+    PlanSetting(2, 30, 0.01, gap=0.25),
+    PlanSetting(2, 100, 0.1, gap=0.1),
+    PlanSetting(3, 5, 0.2, gap=0.35),
+    PlanSetting(3, 17, 0.02, gap=0.6),
+    PlanSetting(4, 3, 0.05, gap=0.8),
+    PlanSetting(4, 60, 0.03, gap=0.2),
+    PlanSetting(5, 11, 0.1, gap=0.15),
+    PlanSetting(6, 2, 0.08, gap=0.5),
+    PlanSetting(6, 500, 0.05, gap=0.12),
+    PlanSetting(7, 40, 0.005, gap=0.45),
+    PlanSetting(8, 4, 0.05, gap=1.1),
+    PlanSetting(10, 25, 0.15, gap=0.3),
+    PlanSetting(12, 150, 0.05, gap=0.4),
+    PlanSetting(20, 80, 0.1, gap=0.5),
+    PlanSetting(2, 300, 0.05, rate=0.2, lift=0.2),
+    PlanSetting(3, 1000, 0.1, rate=0.05, lift=0.3),
+    PlanSetting(4, 50, 0.05, rate=0.4, lift=0.4),
+    PlanSetting(5, 400, 0.05, rate=0.1, lift=0.5),
+    PlanSetting(3, 2000, 0.05, rate=0.03, lift=0.25),
+    PlanSetting(2, 4, 0.05, gap=2.2),  # from here on small tests
+    PlanSetting(3, 12, 0.02, gap=2.0),
+    PlanSetting(4, 7, 0.1, gap=1.7),
+    PlanSetting(5, 3, 0.05, gap=2.5),
+    PlanSetting(9, 2, 0.05, gap=3.5),
+    PlanSetting(2, 10, 0.05, rate=0.45, lift=0.9),
+)
+
+
+class PromiseOutcome(NamedTuple):
+    """A promise and what came of it.
+
+    Attributes
+    ----------
+    setting : in words.
+    way : "contrast", "even split", or "analyze names it" after an even split.
+    promised : the error allowed; of the last way, how often it may name nobody.
+    budget : the pulls that should be enough.
+    runs, wrong : how many were played, and how many of them selected a wrong arm, or did not name the best.
+    error, low, high : that share, with exact 95 % limits.
+    kept : whether the error allowed is not below these limits.
+    """
+
+    setting: str
+    way: str
+    promised: float
+    budget: int
+    runs: int
+    wrong: int
+    error: float
+    low: float
+    high: float
+    kept: bool
+
+
+def play(
+    settings: Sequence[PlanSetting] = SETTINGS,
+    runs: int = 10_000,
+    *,
+    replications: int | None = None,
+    seed: int = 20,
+    engine: str = "auto",
+) -> Iterator[list[PromiseOutcome]]:
+    """Plan each setting, then play what was promised; `replications` are those of the plan."""
+    for setting in settings:
+        number = SETTINGS.index(setting) if setting in SETTINGS else 0
+        rows = []
+        arms, length, error, gap, rate, lift = setting
+        found = plan(
+            arms=arms,
+            gap=gap,
+            rate=rate,
+            lift=lift,
+            per_environment=length,
+            error=error,
+            replications=replications,
+        )
+        ours: Any = policy("contrast", label="contrast")
+        if rate is not None:
+            ours = ours.on_ratios()
+        for way, spec, budget in (
+            ("contrast", ours, found.budget),
+            ("even split", policy("round-robin+ols", label="even split"), found.even_split),
+        ):
+            # seeds of plans are small
+            study = simulate(setting.world(), spec, budget, runs, 10**9 + seed + number, engine=engine)
+            rows.append(_counted(setting, way, error, budget, runs, int(study.errors(way)[0])))
+        logs, means, level = max(1, runs // _LOGS), np.array(setting.world().means), 1.0 - error
+        missed = not_named(means, rate is not None, length, found.named, level, logs, seed + number)
+        rows.append(_counted(setting, NAMED, 1.0 - POWER, found.named, logs, missed))
+        yield rows
+
+
+def _counted(
+    setting: PlanSetting, way: str, promised: float, budget: int, runs: int, wrong: int
+) -> PromiseOutcome:
+    low, high = (float(limit[0]) for limit in binomial(np.array([wrong]), runs, 0.95))
+    return PromiseOutcome(
+        setting.name, way, promised, budget, runs, wrong, wrong / runs, low, high, low <= promised
+    )
+
+
+def said(rows: Sequence[PromiseOutcome]) -> list[str]:
+    """Return a line for each promise."""
+    return [
+        f"{row.setting}: {row.way} {row.budget:,} pulls, {'not ' if row.way == NAMED else 'wrong '}in "
+        f"{percent(row.error, (row.low, row.high))}{'' if row.kept else ' !'}"
+        for row in rows
+    ]
+
+
+def _play_part(settings: Sequence[PlanSetting], asked: PartOptions) -> Iterator[list[PromiseOutcome]]:
+    seed = 20 if asked.seed is None else asked.seed
+    return play(settings, asked.runs, replications=asked.replications, seed=seed, engine=asked.engine)
+
+
+PART = LedgerPart(
+    "a budget that was planned errs as seldom as was asked",
+    10_000,
+    ("seed", "replications", "engine"),
+    lambda _: SETTINGS,
+    _play_part,
+    lambda rows: columns([row._asdict() for row in rows]),
+    said,
+)

@@ -1,0 +1,168 @@
+"""The ledger: what was counted beside what was promised, as tables for people and for data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tideproof.files import replace_text
+from tideproof.research.trust.log_runs import Played
+from tideproof.research.trust.log_settings import Setting
+from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, watched
+from tideproof.research.trust.promises import bar, promises, strength
+from tideproof.table import Table
+from tideproof.text import counted
+
+LEGEND = """\
+How to read a line: *conversions 0.5, 2 x 20 in 3, even, no tide, equal arms* are logs of conversions at a
+rate of 0.5, two arms, about 20 rewards for each of them, in 3 environments, with even shares of the
+traffic. A tide adds, multiplies or moves odds, by a typical amount. *Last +0.2*: the last arm is better by
+that; *first*, *near* and *steps* are other arrangements of arms ([all of them](../trust.md#what-is-drawn)).
+
+| column | logs in which, in percent | at most |
+| --- | --- | --- |
+| best excluded | the best arm was not among those that can be best | 5 |
+| false winner | an arm was named that is not the best | 5 |
+| lift missed | the truth was outside the limits | 5 |
+| too few events | "too few events" was said although every arm had 30 | 10 |
+| at all | "too few events" was said at all | |
+| found | the best arm was named; a dash where arms are equal | |
+| mostly | no percent: the scale that was chosen most often | |
+
+A `!` would mark a promise that was seen to be broken. The second table compares the power of two arms with
+that of a test everybody knows, the yardstick."""
+
+
+def broken(played: Played) -> list[str]:
+    """Return every promise that was not kept, in words."""
+    said = [
+        f"{setting.name}: {promise.name} {promise}"
+        for setting, tally in played.tallies.items()
+        for promise in promises(setting, tally)
+        if not promise.kept
+    ]
+    for setting, pair in played.duels.items():
+        found = strength(*pair)
+        if not found.kept:
+            said.append(f"{setting.name}: power {found.ratio:.3f} of the yardstick's")
+    return said
+
+
+def table(played: Played) -> Table:
+    """Return one row a setting with all that was counted."""
+    return Table(_columns([_row(setting, tally) for setting, tally in played.tallies.items()]))
+
+
+def power_table(played: Played) -> Table:
+    """Return one row for each duel."""
+    rows = [setting._asdict() | strength(*pair)._asdict() for setting, pair in played.duels.items()]
+    return Table(_columns(rows))
+
+
+def _row(setting: Setting, tally: OutcomeCount) -> dict[str, object]:
+    row: dict[str, object] = setting._asdict() | {"logs": tally.logs}
+    for promise in promises(setting, tally):
+        low, high = promise.limits
+        key = promise.name.replace(" ", "_")
+        row |= {key: promise.share, f"{key}_low": low, f"{key}_high": high, f"{key}_kept": promise.kept}
+    seen = watched(setting.arms)
+    worst = seen[int(np.argmax((tally.below + tally.above)[seen]))]
+    return row | {
+        "too_few_at_all": tally.too_few_at_all / tally.logs,
+        "eventful": tally.eventful / tally.logs,
+        "found": tally.winner / tally.logs,
+        "below": int(tally.below[worst]) / tally.logs,
+        "above": int(tally.above[worst]) / tally.logs,
+        "limited": int(tally.limited[seen].min()) / tally.logs,
+        **{scale: tally.scales[scale] / tally.logs for scale in ("difference", "ratio", "odds", "log")},
+    }
+
+
+def _columns(rows: Sequence[dict[str, object]]) -> dict[str, list[object]]:
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def texts(played: Played) -> Iterator[dict[str, list[str]]]:
+    """Yield the tables as people read them: promises, then power; a column is a heading and its cells."""
+    if played.tallies:
+        rows: list[dict[str, object]] = []
+        for setting, tally in played.tallies.items():
+            kept = {promise.name: str(promise) for promise in promises(setting, tally)}
+            scale = max(tally.scales, key=lambda name: tally.scales[name])
+            found = (
+                f"{100 * tally.winner / tally.logs:.0f}" if best_arms(setting).size == 1 else "\N{EN DASH}"
+            )
+            silent = f"{100 * tally.too_few_at_all / tally.logs:.0f}"
+            rows.append(
+                {"log": _described(setting), **kept, "at all": silent, "found": found, "mostly": scale}
+            )
+        yield {name: [str(cell) for cell in cells] for name, cells in _columns(rows).items()}
+    if played.duels:
+        rows = []
+        for setting, pair in played.duels.items():
+            s = strength(*pair)
+            rows.append(
+                {
+                    "log of two arms": _described(setting),
+                    "found": f"{100 * s.ours:.1f}",
+                    "by the yardstick": f"{100 * s.theirs:.1f}",
+                    "ratio": f"{s.ratio:.3f} ({s.low:.3f}\N{EN DASH}{s.high:.3f}){'' if s.kept else ' !'}",
+                    "at equal size": f"{s.at_equal_size:.3f}",
+                    "winner of equals": f"{100 * s.our_size:.1f}",
+                    "the yardstick's": f"{100 * s.their_size:.1f}",
+                }
+            )
+        yield {name: [str(cell) for cell in cells] for name, cells in _columns(rows).items()}
+
+
+def write(played: Played, folder: Path) -> list[Path]:
+    """Write the ledger as a page and as CSV files into a folder that is there; return what was written."""
+    written = [folder / "ledger.md"]
+    for name, found in (("logs.csv", table(played)), ("power.csv", power_table(played))):
+        if len(found):
+            written.append(folder / name)
+            found.to_csv(written[-1])
+    files = " and ".join(f"[{path.name}]({path.name})" for path in written[1:])
+    page = [f"# {title(played)}", "", f"**{verdict(played)}**", ""]
+    page += [
+        f"Written by `tideproof calibrate`; [what it means](../trust.md). All counts: {files}.",
+        "",
+        LEGEND,
+    ]
+    for columns in texts(played):
+        page += ["", _markdown(columns)]
+    replace_text(written[0], "\n".join([*page, ""]))
+    return written
+
+
+def verdict(played: Played) -> str:
+    """Say how many settings were seen to break a promise, and what can be seen with so many logs."""
+    count = len(played.tallies) + len(played.duels)
+    failed = len({said.split(":")[0] for said in broken(played)})
+    least = bar(played.logs)
+    seen = "nothing can be seen" if least > 1.0 else f"5 % are seen to be broken from {100 * least:.2f} % on"
+    return (
+        f"Promises were broken in {failed} of {counted(count, 'setting')}. "
+        f"With {counted(played.logs, 'log')} {seen}."
+    )
+
+
+def title(played: Played) -> str:
+    """Say what was played."""
+    return f"The trust ledger: {counted(played.logs, 'log')} a setting, percent with exact 95 % limits"
+
+
+def _described(s: Setting) -> str:
+    """Describe a setting in a line."""
+    tide = "no tide" if s.tide == "none" else f"tide {s.tide} {s.swell:g}"
+    truth = "equal arms" if s.truth == "equal" else f"{s.truth} +{s.lift:g}"
+    rewards = s.rewards if s.level == 0.0 else f"{s.rewards} {s.level:g}"
+    return f"{rewards}, {s.arms} x {s.pulls:,} in {s.environments}, {s.allocation}, {tide}, {truth}"
+
+
+def _markdown(columns: dict[str, list[str]]) -> str:
+    sides = ["---", *["---:"] * (len(columns) - 1)]
+    lines = [list(columns), sides, *map(list, zip(*columns.values(), strict=True))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

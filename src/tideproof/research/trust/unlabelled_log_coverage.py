@@ -1,0 +1,232 @@
+"""Logs without labels: how often limits hold and winners are right, of rewards that show a tide or not.
+
+A cell is a kind of rewards, their level, what the tide does and so many rows of two arms, drawn at random.
+The second arm is better: by half, or by 0.2 standard deviations of normal noise.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.analysis.fit import fit
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.lab.share_intervals import binomial
+from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.parallel_chunks import in_chunks
+from tideproof.table import Table
+from tideproof.text import counted
+
+KINDS = (  # rewards, and the rate of what is not 0, or the standard deviation of noise or of its logarithm
+    ("normal", 1.0),
+    ("t5", 1.0),
+    ("skewed", 0.3),
+    ("lognormal", 1.0),
+    ("conversions", 0.03),
+    ("conversions", 0.1),
+    ("conversions", 0.5),
+    ("counts", 0.3),
+    ("money", 0.02),
+    ("money", 0.06),
+    ("money", 0.2),
+)
+TIDES = ("none", "drifts", "jumps")
+ROWS = (1_000, 4_000)
+LEAST = 0.93
+
+_LIFT, _AHEAD = 0.5, 0.2
+_TAIL = 1.2  # standard deviation of the logarithm of what a buyer spends
+_JUMPS = 14  # of the tide, in a log
+_CHANCE = 0.001  # of calling a cell broken that covers in just 93 %
+_CHUNK = 25  # logs of one task
+
+Random = np.random.Generator
+
+
+class UnlabelledCell(NamedTuple):
+    """What is played."""
+
+    rewards: str
+    level: float
+    tide: str
+    rows: int
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        return f"{self.rewards} {self.level:g}, tide {self.tide}, {self.rows} rows"
+
+    @property
+    def adds(self) -> bool:
+        """Whether the tide adds to rewards; it multiplies those that are 0 or above."""
+        return self.rewards in _NOISES
+
+
+class UnlabelledRow(NamedTuple):
+    """What was counted in one cell: logs, those put into bins, limits that hold, winners right and wrong."""
+
+    cell: UnlabelledCell
+    logs: int
+    binned: int
+    held: int
+    right: int
+    wrong: int
+
+    def limits(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the exact limits of the share in which limits hold."""
+        found = binomial(np.array([self.held]), self.logs, level)
+        return float(found.low[0]), float(found.high[0])
+
+    @property
+    def kept(self) -> bool:
+        """Whether chance explains a share below 93 %."""
+        return self.limits(1.0 - 2.0 * _CHANCE)[1] >= LEAST
+
+
+def cells() -> list[UnlabelledCell]:
+    """Return all that is played."""
+    return [UnlabelledCell(*kind, tide, rows) for kind, tide, rows in product(KINDS, TIDES, ROWS)]
+
+
+def played(
+    what: Sequence[UnlabelledCell], runs: int, seed: int = 0, workers: int | None = None
+) -> Iterator[list[UnlabelledRow]]:
+    """Play so many logs of each cell; the same numbers for any number of workers."""
+    for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
+        yield [UnlabelledRow(cell, *np.sum(parts, axis=0).tolist())]
+
+
+def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
+    cell, first, last = task
+    total = np.zeros(5, np.int64)
+    for run in range(first, last):
+        arm, reward, mean = draw(cell, seed, run)
+        log = {"arm": arm, "time": np.arange(cell.rows), "reward": reward}
+        found = fit(log, arm="arm", reward="reward", time="time")
+        gap, decision = found.contrast(1, 0), found.decision
+        truth = _truth(cell, found.scale, mean)
+        held = gap.low is not None and gap.high is not None and gap.low <= truth <= gap.high
+        named = decision.standing == "winner"
+        total += 1, found.bins is not None, held, named and decision.best == 1, named and decision.best == 0
+    return total
+
+
+def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Floats]:
+    """Draw the arm of each row, its reward, and the mean that the first arm has there."""
+    random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
+    N = cell.rows
+    arm, part = random.integers(2, size=N), np.arange(N) / N
+    tide = np.zeros(N)
+    if cell.tide == "drifts":
+        tide = np.cumsum(random.normal(0.0, 1.5 / np.sqrt(N), N))
+    elif cell.tide == "jumps":
+        tide = random.normal(0.0, 1.0, _JUMPS)[(part * _JUMPS).astype(np.int64)]
+    if cell.adds:
+        noise = _NOISES[cell.rewards](random, cell.level, N)
+        return arm, noise + 3.0 * tide + _AHEAD * arm, 3.0 * tide
+    factor = np.exp(0.3 * np.clip(tide, -2.0, 2.0))
+    if cell.rewards == "conversions":  # a rate stays below 1
+        factor = np.minimum(factor, 0.95 / (cell.level * (1.0 + _LIFT)))
+    reward, one = _REWARDS[cell.rewards](random, cell.level, factor * (1.0 + _LIFT * arm))
+    return arm, reward, one * factor
+
+
+def _truth(cell: UnlabelledCell, scale: str, mean: Floats) -> float:
+    """Return what the second arm has over the first, as `Contrast.estimate` states it."""
+    if cell.adds:
+        return _AHEAD
+    if scale == "difference":
+        return _LIFT * float(mean.mean())
+    if scale == "odds":
+        more = mean * (1.0 + _LIFT)
+        return float(np.expm1(np.mean(np.log(more / (1.0 - more)) - np.log(mean / (1.0 - mean)))))
+    return _LIFT
+
+
+def _conversions(random: Random, rate: float, factor: Floats) -> tuple[Floats, float]:
+    return (random.random(factor.size) < rate * factor).astype(np.float64), rate
+
+
+def _counts(random: Random, rate: float, factor: Floats) -> tuple[Floats, float]:
+    return random.poisson(rate * factor).astype(np.float64), rate
+
+
+def _money(random: Random, rate: float, factor: Floats) -> tuple[Floats, float]:
+    spent = np.exp(random.normal(0.0, _TAIL, factor.size))
+    return np.where(random.random(factor.size) < rate * factor, spent, 0.0), rate * float(
+        np.exp(0.5 * _TAIL**2)
+    )
+
+
+def _lognormal(random: Random, sd: float, factor: Floats) -> tuple[Floats, float]:
+    return factor * np.exp(random.normal(0.0, sd, factor.size)), float(np.exp(0.5 * sd**2))
+
+
+_NOISES: dict[str, Callable[[Random, float, int], Floats]] = {
+    "normal": lambda random, sd, N: random.normal(0.0, sd, N),
+    "t5": lambda random, sd, N: sd * random.standard_t(5, N),
+    "skewed": lambda random, sd, N: np.exp(random.normal(0.0, sd, N)) / sd,
+}
+_REWARDS: dict[str, Callable[[Random, float, Floats], tuple[Floats, float]]] = {
+    "conversions": _conversions,
+    "counts": _counts,
+    "money": _money,
+    "lognormal": _lognormal,
+}
+
+
+def table(found: Sequence[UnlabelledRow]) -> Table:
+    """Return the rows as a table, in percent."""
+    return columns(
+        [
+            row.cell._asdict()
+            | {
+                "logs": row.logs,
+                "binned": round(100.0 * row.binned / row.logs, 1),
+                "cover": round(100.0 * row.held / row.logs, 2),
+                "low": round(100.0 * row.limits()[0], 2),
+                "high": round(100.0 * row.limits()[1], 2),
+                "right": round(100.0 * row.right / row.logs, 1),
+                "wrong": round(100.0 * row.wrong / row.logs, 2),
+                "kept": row.kept,
+            }
+            for row in found
+        ]
+    )
+
+
+def said(found: Sequence[UnlabelledRow]) -> list[str]:
+    """Return a line for each kind of rewards: what was worst."""
+    lines = []
+    for kind in dict.fromkeys(row.cell.rewards for row in found):
+        mine = [row for row in found if row.cell.rewards == kind]
+        least = min(mine, key=lambda row: row.held / row.logs)
+        logs, binned, wrong = (
+            sum(getattr(row, name) for row in mine) for name in ("logs", "binned", "wrong")
+        )
+        lines.append(
+            f"{kind}: {counted(len(mine), 'cell')}, {100 * binned / logs:.1f} % of logs in bins, limits hold "
+            f"least in {percent(least.held / least.logs, least.limits())} ({least.cell.name}); "
+            f"{wrong:,} wrong winners in {counted(logs, 'log')}"
+        )
+    return lines
+
+
+def _play_part(what: Sequence[UnlabelledCell], asked: PartOptions) -> Iterator[list[UnlabelledRow]]:
+    return played(what, asked.runs, asked.seed or 0, asked.workers)
+
+
+PART = LedgerPart(
+    "95 % limits of logs without labels hold in 93 % or more",
+    500,
+    ("seed", "workers"),
+    lambda _: cells(),
+    _play_part,
+    table,
+    said,
+)

@@ -1,0 +1,125 @@
+"""Experiments: begin, list, look at, change and stop them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request, Response
+
+from tideproof.errors import UnknownName
+from tideproof.policies.policy_registry import policy
+from tideproof.serve import serializers
+from tideproof.serve.auth.access_control import needs
+from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.roles import Right
+from tideproof.serve.experiment_commands import Once, command, signed
+from tideproof.serve.problem_details import RESPONSES, Problem
+from tideproof.serve.schemas import experiment_schemas as m
+from tideproof.serve.service import Service, service_of
+
+router = APIRouter(prefix="/v1/experiments", tags=["experiments"], responses=RESPONSES)
+
+Reader = Annotated[Key, needs(Right.READ)]
+Editor = Annotated[Key, needs(Right.EDIT)]
+
+
+@router.post(
+    "", status_code=201, summary="Begin an experiment", responses={200: {"description": "It was there"}}
+)
+async def begin(
+    body: m.NewExperiment, request: Request, response: Response, key: Editor, once: Once = None
+) -> m.ExperimentInfo:
+    """Begin an experiment. A name twice is a conflict; the same with an `Idempotency-Key` a repeat."""
+    service = service_of(request)
+    if not key.reaches(body.name):
+        raise Problem(403, "this key is for other experiments")
+    if body.name in (".", ".."):
+        raise Problem(400, f"name: {body.name!r} cannot be part of an address")
+    given = body.model_dump(exclude_unset=True)
+    name, arms = given.pop("name"), given.pop("arms")
+
+    def work() -> tuple[dict[str, Any], bool]:
+        options = given.pop("policy_options", {})
+        if "name" in options:
+            raise Problem(400, "policy_options: 'name' is no option of a policy; its name stands in policy")
+        try:
+            if "policy" in given or options:
+                given["policy"] = policy(given.get("policy", "contrast"), **options)
+            run, new = service.experiments.create(name, arms, given, signed(key, None), join=once is not None)
+        except UnknownName as error:
+            raise Problem(400, str(error), "UnknownName") from None
+        return serializers.experiment(run, name), new
+
+    found, new = await service.call(work)
+    response.status_code = 201 if new else 200
+    response.headers["Location"] = f"{router.prefix}/{quote(name, safe='')}"
+    return m.ExperimentInfo(**found)
+
+
+@router.get("", summary="List experiments")
+async def listed(
+    request: Request,
+    key: Reader,
+    after: Annotated[str, Query(max_length=200, description="The `next` of the page before.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> m.ExperimentList:
+    """List the experiments that the key is for, by name."""
+    service = service_of(request)
+    found = [
+        each
+        for each in await service.call(service.experiments.listed)
+        if each.name > after and key.reaches(each.name)
+    ]
+    page = [
+        m.ListedExperiment(
+            name=each.name, pulls=each.pulls, events=each.events, last_at=each.at, **json.loads(each.about)
+        )
+        for each in found[:limit]
+    ]
+    return m.ExperimentList(experiments=page, next=page[-1].name if len(found) > limit else None)
+
+
+@router.get("/{name}", summary="Look at an experiment")
+async def look(name: str, request: Request, key: Reader) -> m.ExperimentInfo:
+    """Say what an experiment is, and how far it has come."""
+    return await _info(service_of(request), name)
+
+
+@router.post("/{name}/changes", summary="Change an experiment")
+async def change(
+    name: str, body: m.Change, request: Request, key: Editor, once: Once = None
+) -> m.ExperimentInfo:
+    """Change one thing: add or retire an arm, set the budget, pause, resume, note, forget units."""
+    method, args = _METHODS[body.change]
+    given = [getattr(body, each) for each in args]
+    service = service_of(request)
+    await command(service, key, name, once, method, *given, by=signed(key, body.by))
+    return await _info(service, name)
+
+
+@router.post("/{name}/stop", summary="Stop an experiment")
+async def stop(name: str, body: m.Stop, request: Request, key: Editor, once: Once = None) -> m.ExperimentInfo:
+    """Ask for nothing ever again; rewards of pulls that are out may be told."""
+    service = service_of(request)
+    await command(service, key, name, once, "stop", body.why, by=signed(key, body.by))
+    return await _info(service, name)
+
+
+# What a change calls, and with what of it
+_METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "add-arm": ("add_arm", ("arm",)),
+    "retire-arm": ("retire_arm", ("arm",)),
+    "budget": ("extend", ("budget",)),
+    "pause": ("pause", ("why",)),
+    "resume": ("resume", ("why",)),
+    "note": ("note", ("text",)),
+    "forget-units": ("forget_units", ()),
+}
+
+
+async def _info(service: Service, name: str) -> m.ExperimentInfo:
+    return m.ExperimentInfo(
+        **await service.call(lambda: serializers.experiment(service.experiments.get(name), name))
+    )

@@ -1,0 +1,250 @@
+"""What people send from pages: the same commands that programs give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import TypeAdapter, ValidationError
+from starlette.datastructures import UploadFile
+
+from tideproof.errors import TideproofError
+from tideproof.report.arms_table import arm_columns
+from tideproof.report.html_details import detailed
+from tideproof.report.html_report import html_report
+from tideproof.report.plots import pictures
+from tideproof.serve.api import experiment_routes, login_routes
+from tideproof.serve.api.page_routes import as_file, keys_page
+from tideproof.serve.auth.access_control import needs
+from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.roles import Right
+from tideproof.serve.pages.experiment_view import narrow_first
+from tideproof.serve.pages.log_uploads import UploadForm, analysed
+from tideproof.serve.pages.page_rendering import one_line, page, see
+from tideproof.serve.problem_details import Problem
+from tideproof.serve.schemas import experiment_schemas as m
+from tideproof.serve.schemas.key_schemas import NewKey
+from tideproof.serve.service import service_of
+
+router = APIRouter(include_in_schema=False)
+
+Anybody = Annotated[Key, needs(Right.OPEN)]
+Somebody = Annotated[Key, needs(Right.ANY)]
+Reader = Annotated[Key, needs(Right.READ)]
+Editor = Annotated[Key, needs(Right.EDIT)]
+Admin = Annotated[Key, needs(Right.ADMIN)]
+
+RUNS = 2000  # of each budget that a plan plays: seconds, not minutes
+_NUMBERS = ("budget", "lease", "reserve", "confidence")
+_CHANGE: TypeAdapter[Any] = TypeAdapter(m.Change)
+_WRONG = (Problem, TideproofError, ValidationError)
+
+
+@router.post("/login")
+async def log_in(request: Request, nobody: Anybody) -> Response:
+    """Log in with a key that may look at something."""
+    login_routes.check_origin_if_said(request)
+    service, given = service_of(request), await _fields(request)
+    back = given.get("next", "/")
+    try:
+        key = await login_routes.key_of(request, service, given.get("key", ""))
+        if not key.may(Right.READ):
+            raise Problem(403, f"a key of the role {key.role!r} is for programs: it sees no pages")
+    except Problem as problem:
+        said = "This key is not valid." if problem.status == 401 else f"{problem.detail}."
+        return page("login", None, problem.status, next=back, said=said)
+    response = see(back if _is_ours(back) else "/")
+    await login_routes.begin_session(request, response, service, key)
+    return response
+
+
+@router.post("/logout")
+async def log_out(request: Request, key: Somebody) -> Response:
+    """End the session."""
+    response = see("/login")
+    await login_routes.end_session(request, response, service_of(request))
+    return response
+
+
+@router.post("/new")
+async def new(request: Request, key: Editor) -> Response:
+    """Plan an experiment, or begin it."""
+    given = await _fields(request)
+    try:
+        if given.get("do") == "plan":
+            found = await service_of(request).call(lambda: _planned(given))
+            if not given.get("budget"):
+                given["budget"] = str(found["budget"])
+            return page("new", key, given=given, said="", planned=found)
+        body = m.NewExperiment(**_experiment(given))
+        await experiment_routes.begin(body, request, Response(), key, None)
+    except _WRONG as error:
+        return page("new", key, _status(error), given=given, said=_said(error), planned=None)
+    return see(f"/experiments/{quote(body.name, safe='')}")
+
+
+@router.post("/experiments/{name}")
+async def change(name: str, request: Request, key: Editor) -> Response:
+    """Change an experiment: note something, pause, resume, stop, another budget, an arm more or less."""
+    given = {each: value for each, value in (await _fields(request)).items() if value}
+    service = service_of(request)
+    try:
+        if given.get("change") == "stop":
+            await experiment_routes.stop(name, m.Stop(why=given.get("why", "")), request, key)
+        else:
+            if "budget" in given:
+                given["budget"] = _whole("budget", given["budget"])  # type: ignore[assignment]
+            await experiment_routes.change(name, _CHANGE.validate_python(given), request, key)
+    except _WRONG as error:
+        found = await service.call(lambda: service.views.of(service.experiments.get(name), name))
+        return page("experiment", key, _status(error), name=name, kinds="", said=_said(error), **found)
+    return see(f"/experiments/{quote(name, safe='')}")
+
+
+@router.post("/analyze")
+async def analyze(request: Request, key: Reader) -> Response:
+    """Analyse a file, and forget it."""
+    service = service_of(request)
+    limit = service.settings.upload
+    async with request.form(max_files=1, max_fields=20) as form:
+        given = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
+        file = form.get("file")
+        try:
+            if not isinstance(file, UploadFile) or not file.filename:
+                raise Problem(400, "choose a file first")
+            name = file.filename
+            asked = UploadForm(
+                arm=given.get("arm") or None,
+                environment=given.get("environment") or None,
+                reward=given.get("reward") or None,
+                successes=given.get("successes") or None,
+                n=given.get("n") or None,
+                variance=given.get("variance") or "auto",
+                scale=given.get("scale") or "auto",
+                minimize=given.get("minimize") == "yes",
+                adaptive=given.get("adaptive") == "yes",
+                drop_missing=given.get("drop_missing") == "yes",
+            )
+            stream = file.file
+
+            def work() -> dict[str, Any] | str:
+                analysis, columns = analysed(stream, name, asked, limit)
+                if given.get("do") == "file":
+                    return html_report(analysis, name, columns)
+                return {
+                    "name": name,
+                    "columns_read": columns,
+                    "analysis": analysis,
+                    "columns": narrow_first(arm_columns(analysis)),
+                    "cards": pictures(analysis),
+                    "details": detailed(analysis),
+                }
+
+            found = await service.call(work)
+        except _WRONG as error:
+            return page(
+                "analyze", key, _status(error), said=_said(error), limit=limit, given=given, shown=None
+            )
+    if isinstance(found, str):
+        return as_file(found, name)
+    return page("analyze", key, said="", limit=limit, given=given, shown=found)
+
+
+@router.post("/keys")
+async def make(request: Request, key: Admin) -> Response:
+    """Make a key, and show its secret this once."""
+    given = await _fields(request)
+    names = [name.strip() for name in given.get("experiments", "").split("\n") if name.strip()]
+    try:
+        body = NewKey(name=given.get("name", ""), role=given.get("role", ""), experiments=names or None)  # type: ignore[arg-type]
+        made = await login_routes.make(body, request, key)
+    except _WRONG as error:
+        return await keys_page(request, key, _said(error), status=_status(error))
+    return await keys_page(request, key, f"{made.name}, {made.role}", made.secret)
+
+
+@router.post("/keys/{id}")
+async def take_back(id: str, request: Request, key: Admin) -> Response:
+    """Take a key back."""
+    try:
+        await login_routes.revoke(id, request, key)
+    except _WRONG as error:
+        return await keys_page(request, key, _said(error), status=_status(error))
+    return see("/keys")
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """Return the fields of a form, without blanks around them."""
+    async with request.form(max_files=0, max_fields=50) as form:
+        return {name: value.strip() for name, value in form.items() if isinstance(value, str)}
+
+
+def _experiment(given: dict[str, str]) -> dict[str, Any]:
+    """Return a form as an experiment has it: what is empty is as it is by default."""
+    words = ("name", "policy", "rewards", "direction", "rule", "time_zone")
+    found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
+    found["arms"] = _arms(given)
+    for name in _NUMBERS:
+        if text := given.get(name):
+            found[name] = _whole(name, text) if name == "budget" else _number(name, text)
+    if "confidence" not in found:
+        found.pop("rule", None)
+    return found
+
+
+def _arms(given: dict[str, str]) -> list[str]:
+    return [arm.strip() for arm in given.get("arms", "").splitlines() if arm.strip()]
+
+
+def _planned(given: dict[str, str]) -> dict[str, Any]:
+    """Play what is asked for; blocking."""
+    from tideproof.plans.planner import (
+        plan,  # brings the lab, which a service that plans nothing does not need
+    )
+
+    kind = ("rate", "lift") if given.get("rewards") == "conversions" else ("gap", "sigma")
+    wanted: dict[str, Any] = {name: _number(name, given[name]) for name in kind if given.get(name)}
+    per = given.get("per_environment")
+    found = plan(
+        arms=len(_arms(given)),
+        per_environment=_whole("visitors of a day", per) if per else None,
+        error=_number("error", given.get("error") or "0.05"),
+        replications=RUNS,
+        **wanted,
+    )
+    return {"sentence": found.sentence, "budget": found.budget, "ways": found.table.to_dicts()}
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Problem(400, f"{name}: a number is needed, not {text!r}") from None
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text.replace(",", ""))
+    except ValueError:
+        raise Problem(400, f"{name}: a whole number is needed, not {text!r}") from None
+
+
+def _is_ours(path: str) -> bool:
+    """Tell whether a path leads to a page of this service.
+
+    >>> _is_ours("/experiments/a"), _is_ours("//evil.example"), _is_ours("https://evil.example")
+    (True, False, False)
+    """
+    return path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, Problem):
+        return error.detail
+    return one_line(error) if isinstance(error, ValidationError) else str(error)
+
+
+def _status(error: Exception) -> int:
+    return error.status if isinstance(error, Problem) else 400

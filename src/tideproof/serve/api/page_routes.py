@@ -1,0 +1,143 @@
+"""Pages to look at."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from tideproof.draw.colour_palette import css
+from tideproof.errors import TideproofError
+from tideproof.experiment.events import event_records as e
+from tideproof.report.experiment_report import live_report
+from tideproof.report.html_tables import SORTABLE
+from tideproof.report.store_listing import standing
+from tideproof.serve.api import login_routes
+from tideproof.serve.auth.access_control import needs
+from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.roles import ROLES, Right
+from tideproof.serve.pages.experiment_view import in_short
+from tideproof.serve.pages.page_rendering import page
+from tideproof.serve.problem_details import Problem
+from tideproof.serve.service import Service, service_of
+from tideproof.store.backend import Listed
+
+router = APIRouter(include_in_schema=False)
+
+Anybody = Annotated[Key, needs(Right.OPEN)]
+Reader = Annotated[Key, needs(Right.READ)]
+Editor = Annotated[Key, needs(Right.EDIT)]
+Admin = Annotated[Key, needs(Right.ADMIN)]
+
+ROWS = 30  # experiments on a page
+_MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_KINDS = " ".join(sorted(e.KINDS))
+
+
+@router.get("/")
+async def overview(
+    request: Request, key: Reader, after: Annotated[str, Query(max_length=200)] = ""
+) -> HTMLResponse:
+    """List the experiments that the key is for, each with its verdict."""
+    service = service_of(request)
+    found = [
+        each
+        for each in await service.call(service.experiments.listed)
+        if each.name > after and key.reaches(each.name)
+    ]
+    rows = await service.call(lambda: [_row(service, each) for each in found[:ROWS]])
+    more = rows[-1]["name"] if len(found) > ROWS else ""
+    return page("overview", key, rows=rows, after=after, more=more)
+
+
+def _row(service: Service, each: Listed) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": each.name, "pulls": each.pulls, "at": each.at, "state": "", "verdict": ""}
+    try:
+        row |= json.loads(each.about)
+        run = service.experiments.get(each.name)
+        row |= {"verdict": in_short(run), "state": standing(run)}
+    except (TideproofError, ValueError) as error:
+        row |= {"verdict": f"cannot be read: {error}", "state": "unreadable"}
+    return row
+
+
+@router.get("/experiments/{name}")
+async def experiment(name: str, request: Request, key: Reader) -> HTMLResponse:
+    """Show one experiment."""
+    service = service_of(request)
+    found = await service.call(lambda: service.views.of(service.experiments.get(name), name))
+    return page("experiment", key, name=name, kinds=_KINDS, said="", **found)
+
+
+@router.get("/experiments/{name}/report")
+async def report(name: str, request: Request, key: Reader) -> Response:
+    """Return the report of an experiment as a file that needs nothing else."""
+    service = service_of(request)
+
+    def work() -> str:
+        run = service.experiments.get(name)
+        return live_report(run.fit(), run.diagnostics(), run.policy.label)
+
+    return as_file(await service.call(work), name)
+
+
+def as_file(text: str, name: str) -> Response:
+    """Return a page to be kept."""
+    head = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.html"}
+    return HTMLResponse(text, headers=head)
+
+
+@router.get("/login")
+async def login(nobody: Anybody, next: Annotated[str, Query(max_length=2000)] = "/") -> HTMLResponse:
+    """Ask for a key."""
+    return page("login", None, next=next, said="")
+
+
+@router.get("/new")
+async def new(key: Editor) -> HTMLResponse:
+    """Ask what to try."""
+    return page("new", key, given={}, said="", planned=None)
+
+
+@router.get("/analyze")
+async def analyze(request: Request, key: Reader) -> HTMLResponse:
+    """Ask for a file."""
+    return page("analyze", key, said="", limit=service_of(request).settings.upload, given={}, shown=None)
+
+
+@router.get("/keys")
+async def keys(request: Request, key: Admin) -> HTMLResponse:
+    """List the keys, and ask for another."""
+    return await keys_page(request, key)
+
+
+async def keys_page(
+    request: Request, key: Key, said: str = "", secret: str = "", status: int = 200
+) -> HTMLResponse:
+    """Return the page of keys, with what just happened."""
+    found = (await login_routes.listed(request, key)).keys
+    return page("keys", key, status, keys=found[::-1], roles=list(ROLES), said=said, secret=secret)
+
+
+@router.get("/static/{file}")
+async def static(file: str, nobody: Anybody) -> Response:
+    """Return the style sheet, the script or the picture of the tab."""
+    media = _MEDIA.get(PurePosixPath(file).suffix)
+    place = files("tideproof.serve").joinpath("static", file)
+    if media is None or "/" in file or "\\" in file or not place.is_file():
+        raise Problem(404, f"there is no file {file!r}", "UnknownName")
+    text = place.read_text(encoding="utf-8")
+    if media == "text/css":
+        text = css() + text
+    if file == "pages.js":
+        text += SORTABLE
+    return Response(
+        text,
+        media_type=media,
+        headers={"Cache-Control": "public, max-age=300"},
+    )

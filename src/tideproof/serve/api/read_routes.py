@@ -1,0 +1,131 @@
+"""What an experiment says: recommendation, shares, its events as a list, a stream or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import StreamingResponse
+
+from tideproof.serve import serializers
+from tideproof.serve.auth.access_control import needs
+from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.roles import Right
+from tideproof.serve.experiment_commands import do
+from tideproof.serve.export_file import exported
+from tideproof.serve.problem_details import RESPONSES
+from tideproof.serve.schemas import experiment_schemas as m
+from tideproof.serve.schemas.field_types import WHOLE
+from tideproof.serve.server_sent_events import following, message, streamed
+from tideproof.serve.service import service_of
+
+router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"], responses=RESPONSES)
+
+Reader = Annotated[Key, needs(Right.READ)]
+After = Annotated[int, Query(ge=0, le=WHOLE, description="Number of the last event that is known.")]
+
+PAGE = 500  # events that a stream reads at once
+CHUNK = 2**16  # characters of a file at once
+
+
+@router.get("/recommendation", summary="Say which arm would be selected")
+async def recommendation(
+    name: str, request: Request, key: Reader, prior: Literal["exchangeable", "flat"] = "exchangeable"
+) -> m.RecommendationInfo:
+    """Say which arm would be selected now, its margin, how sure that is, and what looks wrong."""
+    service = service_of(request)
+    found = await service.call(
+        lambda: serializers.recommendation(service.experiments.get(name).recommend(prior=prior))
+    )
+    return m.RecommendationInfo(**found)
+
+
+@router.get("/shares", summary="Say how the next pulls would be shared")
+async def shares(
+    name: str,
+    request: Request,
+    key: Reader,
+    environment: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    number: Annotated[
+        int | None, Query(ge=-WHOLE, le=WHOLE, description="An environment that is a number.")
+    ] = None,
+    n: Annotated[int | None, Query(ge=1, le=100_000)] = None,
+) -> m.Shares:
+    """Return the share of each arm in the next pulls, without asking for them."""
+    service = service_of(request)
+    label = environment if number is None else number
+    found = await service.call(
+        lambda: do(service.experiments.get(name), key, None, "shares", environment=label, n=n)
+    )
+    return m.Shares(shares=found)
+
+
+@router.get("/events", summary="List what happened")
+async def events(
+    name: str,
+    request: Request,
+    key: Reader,
+    after: After = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> m.EventList:
+    """List events behind a number, in order."""
+    service = service_of(request)
+    found = await service.call(service.experiments.entries, name, after, limit)
+    return m.EventList(
+        events=[m.EventInfo(**serializers.event(each)) for each in found],
+        next=found[-1].seq if found else after,
+    )
+
+
+@router.get(
+    "/stream",
+    summary="Follow what happens",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+async def stream(
+    name: str,
+    request: Request,
+    key: Reader,
+    after: After = 0,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+) -> StreamingResponse:
+    """Send events behind a number as they happen (server-sent events); a browser goes on where it was."""
+    service = service_of(request)
+    await service.call(service.experiments.log, name)
+    if last is not None and last.isascii() and last.isdigit():
+        after = int(last[:15])
+    service.feed.check()
+
+    async def more() -> list[str]:
+        nonlocal after
+        found = await service.call(service.experiments.entries, name, after, PAGE)
+        after = found[-1].seq if found else after
+        said = (serializers.event(entry) for entry in found)
+        return [message(each["seq"], each["kind"], each) for each in said]
+
+    return streamed(following(service, key, service.feed, more, lambda: service.feed.wait(name)))
+
+
+@router.get(
+    "/export",
+    summary="Save an experiment as a file",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+async def export(name: str, request: Request, key: Reader) -> StreamingResponse:
+    """Return the file that `tp.Experiment.load` reads; without what units are hashed with."""
+    service = service_of(request)
+    text = await service.call(lambda: exported(service.experiments.get(name)))
+    return StreamingResponse(
+        _chunks(text),
+        media_type="application/json",
+        headers={"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.json"},
+    )
+
+
+def _chunks(text: str) -> Iterator[bytes]:
+    for start in range(0, len(text), CHUNK):
+        yield text[start : start + CHUNK].encode()

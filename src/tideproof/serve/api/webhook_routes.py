@@ -1,0 +1,49 @@
+"""Webhooks: where to send that there is a winner, a warning, or no budget left."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+
+from tideproof.serve.auth.access_control import needs
+from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.roles import Right
+from tideproof.serve.problem_details import RESPONSES
+from tideproof.serve.schemas import webhook_schemas as m
+from tideproof.serve.service import service_of
+from tideproof.serve.webhooks.webhook_store import Webhook
+
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], responses=RESPONSES)
+
+Admin = Annotated[Key, needs(Right.ADMIN)]
+
+
+@router.post("", status_code=201, summary="Make a webhook")
+async def make(body: m.NewWebhook, request: Request, key: Admin) -> m.MadeWebhook:
+    """Send what happens to a URL from now on; the secret that signs it is shown this once."""
+    service = service_of(request)
+    made = await service.call(service.webhooks.make, body.url, body.experiments, key)
+    return m.MadeWebhook(secret=made.secret, **_info(made).model_dump())
+
+
+@router.get("", summary="List webhooks")
+async def listed(request: Request, key: Admin) -> m.WebhookList:
+    """List the webhooks for experiments that the key reaches, without secrets."""
+    service = service_of(request)
+    found = await service.call(service.webhooks.listed)
+    return m.WebhookList(webhooks=[_info(each) for each in found if key.covers(key.role, each.experiments)])
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a webhook")
+async def delete(id: str, request: Request, key: Admin) -> None:
+    """Send nothing there any more."""
+    service = service_of(request)
+    await service.call(service.webhooks.delete, id, key)
+
+
+def _info(webhook: Webhook) -> m.WebhookInfo:
+    only = None if webhook.experiments is None else list(webhook.experiments)
+    return m.WebhookInfo(
+        id=webhook.id, url=webhook.url, experiments=only, made_at=webhook.made_at, made_by=webhook.made_by
+    )

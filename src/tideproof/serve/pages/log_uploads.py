@@ -1,0 +1,99 @@
+"""Files of strangers: read by a DuckDB that may open this file and nothing else, with little memory."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast, get_args
+
+from tideproof.analysis import Fit
+from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted
+from tideproof.data.cell_reader import Wish, read, written
+from tideproof.data.column_guess import ROLES, guess
+from tideproof.data.column_spec import Missing, Request
+from tideproof.data.dataset import of_source
+from tideproof.data.sources.duckdb_connection import Guard
+from tideproof.data.sources.duckdb_files import open_files
+from tideproof.errors import InputError, TideproofError
+from tideproof.report.analysis_report import Analysis, analyse
+from tideproof.serve.problem_details import Problem
+from tideproof.stats.variance.variance_models import Variance
+
+KINDS = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
+VARIANCES = tuple(name for name in get_args(Variance) if name != "by-unit")  # which needs a column more
+SCALES = get_args(ScaleChoice)
+_CHUNK = 2**20
+
+_two = threading.BoundedSemaphore(2)  # that are read at once: each may take the guard's memory
+
+
+class UploadForm(NamedTuple):
+    """What somebody said of a file: columns that are to be guessed are None."""
+
+    arm: str | None = None
+    environment: str | None = None
+    reward: str | None = None
+    successes: str | None = None
+    n: str | None = None
+    variance: str = "auto"
+    scale: str = "auto"
+    minimize: bool = False
+    adaptive: bool = False
+    drop_missing: bool = False
+
+
+def analysed(file: BinaryIO, name: str, asked: UploadForm, most: int) -> tuple[Analysis, str]:
+    """Return what a file says, and which of its columns were read; blocking."""
+    kind = Path(name).suffix.lower()
+    if kind not in KINDS:
+        raise InputError(f"a file must be CSV, TSV, Parquet or JSON lines ({', '.join(KINDS)}), not {kind!r}")
+    if not _two.acquire(timeout=10.0):
+        raise Problem(503, "two other files are being read: come again", "StoreError")
+    try:
+        with tempfile.TemporaryDirectory(prefix="tideproof-") as folder:
+            path = Path(folder) / f"upload{'.csv' if kind == '.txt' else kind}"
+            _copy(file, path, most)
+            try:
+                return _read(str(path), asked)
+            except TideproofError as error:  # in which the reader's name of the file means nothing
+                said = str(error).replace(str(path), Path(name).name)
+                raise InputError(re.sub(r"say --\w+", "say it below", said)) from None
+    finally:
+        _two.release()
+
+
+def _copy(file: BinaryIO, path: Path, most: int) -> None:
+    written = 0
+    with path.open("wb") as copy:
+        while chunk := file.read(_CHUNK):
+            written += len(chunk)
+            if written > most:
+                raise Problem(413, f"a file may have {most:,} bytes at most")
+            copy.write(chunk)
+    if not written:
+        raise InputError("the file is empty")
+
+
+def _read(path: str, asked: UploadForm) -> tuple[Analysis, str]:
+    variance, scale = cast(Variance, asked.variance), cast(ScaleChoice, asked.scale)  # `Fit` knows them
+    with open_files(path, Guard(path)) as source:
+        texts = asked.environment, asked.reward, asked.successes, asked.n
+        taken = [name for text in texts for name in written(text or "", source.types)]
+        needed = [role for role in ROLES if role != "reward" or not asked.successes]
+        found = guess(source.types, asked.arm, asked.environment, asked.reward, needed=needed, taken=taken)
+        missing: Missing = "drop" if asked.drop_missing else "refuse"
+        request = Request.of(*found[:3], n=asked.n, successes=asked.successes, missing=missing)
+        wish = Wish((), "", "", None, logs_wanted(scale, variance))
+        data = read(of_source(source), request, wish, None)
+    fit = Fit(
+        data.cells,
+        direction="minimize" if asked.minimize else "maximize",
+        adaptive=asked.adaptive,
+        level=0.95,
+        variance=variance,
+        scale=scale,
+    )
+    counted = f", successes = {asked.successes} of n = {asked.n}" if asked.successes else ""
+    return analyse(fit), f"{found}{counted}"

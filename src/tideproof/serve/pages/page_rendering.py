@@ -1,0 +1,103 @@
+"""A template as a page, and errors as pages for whoever uses a browser."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from tideproof import errors
+from tideproof._version import __version__
+from tideproof.report.event_text import age, time_of
+from tideproof.serve.auth.api_keys import Key
+from tideproof.serve.auth.roles import Right
+from tideproof.serve.pages.log_uploads import SCALES, VARIANCES
+from tideproof.serve.problem_details import Problem, problem_of
+from tideproof.text import printable
+
+_PROGRAMS = ("/v1/", "/ofrep/", "/healthz", "/readyz", "/metrics")
+_TITLES = {403: "Not for this key", 404: "There is nothing here", 413: "Too large", 429: "Too often"}
+
+
+@lru_cache(1)
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("tideproof.serve"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"time": time_of, "age": age, "path": lambda text: quote(str(text), safe="")}
+    made.filters["printable"] = lambda text: printable(str(text))
+    made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
+    return made
+
+
+def page(template: str, key: Key | None, status: int = 200, /, **context: Any) -> HTMLResponse:
+    """Return a page; the menu has what the key may see."""
+    made = _templates().get_template(f"{template}.html")
+    rights = {right.value: key is not None and key.may(right) for right in Right}
+    return HTMLResponse(made.render(key=key, may=rights, here=template, **context), status)
+
+
+def see(path: str) -> RedirectResponse:
+    """Return what sends a browser to a page after it sent a form."""
+    return RedirectResponse(path, 303)
+
+
+def one_line(error: ValidationError | RequestValidationError) -> str:
+    """Return what is wrong with a form: which field, and what is allowed."""
+    first = error.errors()[0]
+    where = str(first["loc"][0]) if first["loc"] else "the form"
+    return f"{where}: {first['msg']}"
+
+
+def is_for_people(request: Request) -> bool:
+    """Tell whether who asks looks at pages."""
+    wanted = "text/html" in request.headers.get("accept", "")
+    return wanted and not request.url.path.startswith(_PROGRAMS)
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """Return a problem as a page, or the way to log in."""
+    if problem.status == 401 and request.url.path != "/login":
+        back = request.url.path if request.method == "GET" else "/"
+        return see(f"/login?next={quote(back, safe='')}")
+    found = page(
+        "problem",
+        None,
+        problem.status,
+        title=_TITLES.get(problem.status, "That did not work"),
+        said=printable(problem.detail),
+    )
+    for header, value in (problem.headers or {}).items():
+        found.headers[header] = value
+    return found
+
+
+def install(app: FastAPI) -> None:
+    """Let errors be pages for people; for programs they stay what they were."""
+
+    def either(kind: type[Exception], problem: Any) -> None:
+        before: Any = app.exception_handlers[kind]
+
+        async def handle(request: Request, error: Exception) -> Response:
+            if is_for_people(request):
+                return problem_page(request, problem(error))
+            found: Response = await before(request, error)
+            return found
+
+        app.add_exception_handler(kind, handle)
+
+    either(Problem, lambda error: error)
+    either(errors.TideproofError, problem_of)
+    either(RequestValidationError, lambda error: Problem(400, one_line(error)))
+    either(HTTPException, lambda error: Problem(error.status_code, str(error.detail)))

@@ -1,0 +1,67 @@
+"""Experiments, events and recommendations in plain words."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.locking import locked
+from tideproof.experiment.recommendation import Recommendation
+from tideproof.store.backend import Entry
+
+_OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone")
+
+
+@locked
+def experiment(run: Experiment, name: str) -> dict[str, Any]:
+    """Return what an experiment is, at one moment."""
+    book, created = run._state.book, run._state.created
+    state = "running"
+    if book.stopped:
+        state = "stopped"
+    elif run.done:
+        state = "done"
+    elif book.paused:
+        state = "paused"
+    options = created.options
+    return {
+        "name": name,
+        "state": state,
+        "arms": list(book.arms),
+        "retired": [book.arms[arm] for arm in book.retired],
+        "budget": book.budget,
+        "remaining": book.remaining,
+        "asked": len(book.pulls) - book.lost,
+        "out": len(book.out),
+        "told": book.settled + book.surplus + book.warm,
+        "events": len(run._state.events),
+        "policy": run.policy.label,
+        "seed": created.seed,
+        "direction": created.direction,
+        "tide": run.tide,
+        "rewards": options.get("rewards", "normal"),
+        "scale": run.scale,
+        **{word: options.get(word) for word in _OPTIONS},
+        "created_at": created.at,
+        "created_by": created.by,
+    }
+
+
+def recommendation(found: Recommendation) -> dict[str, Any]:
+    """Return what would be selected; numbers that JSON does not know are null."""
+    said = found.to_dict() | {"promise": found.promise, "sentence": str(found)}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in said.items()
+    }
+
+
+def event(entry: Entry) -> dict[str, Any]:
+    """Return an event as it was kept, without a salt."""
+    kind, at, by, *values = json.loads(entry.record)
+    names = e.KINDS[kind]._fields[2:]
+    about = {name: value for name, value in zip(names, values, strict=True) if name != "salt"}
+    return {"seq": entry.seq, "at": at, "by": by, "kind": kind, "about": about}

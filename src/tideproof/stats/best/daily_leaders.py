@@ -1,0 +1,168 @@
+"""Which arm leads on which day, and how well these days are known, once interactions were estimated.
+
+What an arm earns in environment j, the shift left out, is mu_i + u_ij. Given the variances both are normal.
+The u of a cell that was seen is drawn towards 0 by the share of noise in its mean; others are unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.stats.best.student_inference import pair_variances
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.variance.interaction_reml import Mixed, straight_root, visible
+from tideproof.stats.variance.kenward_roger import freedom_of
+from tideproof.stats.variance.sandwich import meat
+
+_NUMBERS = 4_000_000  # drawn to count who leads
+_FEWEST, _MOST = 64, 2_000  # draws
+_STEP = 1e-3  # of a derivative, relative
+
+
+class Leads(NamedTuple):
+    """Who leads.
+
+    Attributes
+    ----------
+    chance : (J, K) probability of each arm to lead in each environment; NaN where nothing was seen.
+    days : (K,) on how many environments each leads, on average over what the data leave open.
+    low, high : (K,) limits of that.
+    to_come : (K,) probability to lead in an environment to come.
+    """
+
+    chance: Floats
+    days: Floats
+    low: Floats
+    high: Floats
+    to_come: Floats
+
+
+class These(NamedTuple):
+    """The arms over these environments, weighed by their traffic.
+
+    Attributes
+    ----------
+    mu : (K,) what each would have earned, up to a constant.
+    covariance, freedom : (K, K) of mu around what it would have been, and of each contrast.
+    """
+
+    mu: Floats
+    covariance: Floats
+    freedom: Floats
+
+
+def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[float, float]:
+    """Return limits of omega, one for all arms; NaN where interactions cannot be told from noise.
+
+    At the true omega^2/sigma^2 the weighted squares of the cells around the fit, over those inside them, are
+    an F number (exactly, under normal noise that is the same everywhere; elsewhere to a good approximation).
+    Limits are where it is as high and as low as that ever gets. At 0 this is the test of additivity.
+
+    References
+    ----------
+    Wald (1940), A note on the analysis of variance with unequal class frequencies.
+    """
+    from scipy.special import fdtri
+
+    if not found.told:
+        return math.nan, math.nan
+    df1, df2 = float(visible(c, s)), float(np.sum(c.n - 1.0))
+    inside = float(np.sum(c.squares)) / df2
+    sigma2 = found.sigma2[found.noise_of]
+    one = found.typical()[1] ** 2 if found.sigma2.size > 1 else float(sigma2[0])
+    relative = 1.0 / c.n if found.sigma2.size == 1 else sigma2 / c.n
+
+    def squares(x: float) -> float:
+        total = solve(c.weighted(1.0 / (x + relative))).rss / df1
+        return total / inside if found.sigma2.size == 1 else total
+
+    def end(chance: float) -> float:
+        bar = float(fdtri(df1, df2, chance))
+        at_0 = squares(0.0)
+        if at_0 <= bar:
+            return 0.0
+        x = straight_root((0.0, bar / at_0 - 1.0), float(np.mean(relative)), lambda x: bar / squares(x) - 1.0)
+        return math.sqrt(x * (one if found.sigma2.size == 1 else 1.0))
+
+    return end(0.5 + 0.5 * level), end(0.5 - 0.5 * level)
+
+
+def leads(
+    found: Mixed, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
+) -> Leads:
+    """Count who leads where, by draws from what the data leave open of mu and u.
+
+    The variances are taken as known. The best arm is the lowest if `sign` is -1.
+    """
+    c = found.cells
+    J, K, j, arm = c.J, c.K, c.environment, c.arm
+    between, v = found.between, found.between + found.noise
+    share = np.divide(between, v, out=np.zeros_like(v), where=v > 0.0)
+    W = sums(j, 1.0 / v, J)
+    own = c.weighted(1.0 / v)
+    random = np.random.default_rng(seed)
+    draws = int(np.clip(_NUMBERS // (J * K), _FEWEST, _MOST))
+    spread = np.sqrt(found.omega2 if found.omega2.size > 1 else np.full(K, found.omega2[0]))
+    root = _root(covariance)
+    led, counts, to_come = np.zeros((J, K)), np.zeros((draws, K)), np.zeros(K)
+    above, there = own.centred(c.mean), c.arms_seen > 0
+    rows = np.arange(J)
+    for draw in range(draws):
+        m = mu + root @ random.standard_normal(K)
+        level_j = random.standard_normal(J) / np.sqrt(np.where(W > 0.0, W, 1.0))  # shifts are estimates
+        left = own.centred(above - m[arm]) - level_j[j]
+        at = np.broadcast_to(m, (J, K)) + spread * random.standard_normal((J, K))
+        around = np.sqrt(between * (1.0 - share)) * random.standard_normal(arm.size)
+        at[j, arm] = m[arm] + share * left + around
+        first = np.argmax(sign * at, axis=1)
+        led[rows, first] += 1.0
+        counts[draw] = np.bincount(first[there], minlength=K)
+        to_come[np.argmax(sign * (m + spread * random.standard_normal(K)))] += 1.0
+    chance = led / draws
+    chance[~there] = np.nan
+    low, high = np.quantile(counts, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0, method="nearest")
+    # a day to come is drawn as often as these are
+    new = np.mean(chance[there], axis=0) if found.none else to_come / draws
+    return Leads(chance, counts.mean(axis=0), low, high, new)
+
+
+def _root(C: Floats) -> Floats:
+    """Return R with RR' = C."""
+    value, axes = np.linalg.eigh(C)
+    return np.asarray(axes * np.sqrt(np.maximum(value, 0.0)))
+
+
+def these_days(found: Mixed) -> These:
+    """Return the arms over these environments: mu_i + sum_j t_j u_ij, t_j the share of j in all rewards.
+
+    With L_j the Laplacian of an environment, A = sum_j t_j L_j and Omega the diagonal of omega^2, errors have
+    the covariance P + Omega sum t^2 - Omega (sum t^2 L_j - A P A) Omega - P A Omega - Omega A P: that of what
+    was not seen of these very days, not of days to come.
+    """
+    scales = found.scales
+    mu, now = _over_these(found, 1.0, 1.0)
+    near = [_over_these(found, *at)[1] for at in ((1.0 + _STEP, 1.0), (1.0, 1.0 + _STEP))]
+    slope = np.array([pair_variances(each) - pair_variances(now) for each in near]) / _STEP
+    doubt = 0.5 * np.einsum("ij,ikl,jkl->kl", scales, slope, slope)
+    return These(mu, now, freedom_of(now, doubt))
+
+
+def _over_these(found: Mixed, omega: float, sigma: float) -> tuple[Floats, Floats]:
+    """Return mu and its covariance, all variances of interactions and of noise times these."""
+    c = found.cells
+    between = omega * found.between
+    c = c.weighted(1.0 / (between + sigma * found.noise))
+    s = solve(c)
+    t = (c.sizes / c.sizes.sum())[c.environment]
+    r = c.centred(c.centred(c.mean) - s.mu[c.arm])
+    Omega = omega * (found.omega2 if found.omega2.size > 1 else np.full(c.K, found.omega2[0]))
+    total = float(np.sum((c.sizes / c.sizes.sum()) ** 2))
+    A, twice = meat(c, t * c.weight), meat(c, t**2 * c.weight)
+    PA = s.P @ A * Omega
+    C = s.P + np.diag(Omega) * total - Omega[:, None] * (twice - A @ s.P @ A) * Omega - PA - PA.T
+    return s.mu + c.by_arm(t * between * c.weight * r), C

@@ -1,0 +1,140 @@
+"""The probability of being the best, by what was thought of the arms before the data: two priors.
+
+"flat": any gap was as likely as any other; what a Student-t interval says, read as a probability. Of many
+arms one seems ahead by chance, and it believes that.
+
+"exchangeable": the means of arms come from one normal distribution of unknown level, whose standard deviation
+tau is learned from how far the estimates lie apart. In K - 1 orthonormal contrasts
+
+    mu ~ N(0, tau^2 I),    muhat ~ N(mu, sigma^2 V),    p(tau) ~ 1/tau for tau > s, p(sigma) ~ 1/sigma:
+
+all orders of magnitude of tau are as likely from s on, the standard error of a typical arm (s^2 is the
+harmonic mean of the variances lambda_i along V's axes). A smaller spread could not be told from none. So tau
+is relative to how well arms are known, and the prior is the same in any unit and on every scale; on those of
+ratios and odds, mu are logarithms. With y_i the estimates along these axes, and tau in units of sigma,
+
+    p(tau | data) ~ 1/tau prod_i (tau^2 + lambda_i)^-1/2 (1 + q/nu)^-(nu + K - 1)/2,
+    q = sum_i y_i^2/(tau^2 + lambda_i),
+
+and given tau the contrasts are multivariate Student-t with nu + K - 1 degrees of freedom around w_i y_i,
+w_i = tau^2/(tau^2 + lambda_i), with scale w_i lambda_i (nu + q)/(nu + K - 1) along axis i.
+
+References
+----------
+DuMouchel (1994), Hierarchical Bayes linear models for meta-analysis.
+Gelman (2006), Prior distributions for variance parameters in hierarchical models.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError
+from tideproof.stats.best.student_inference import chance_along, chance_of_best, directions
+from tideproof.text import listed
+
+Prior = Literal["exchangeable", "flat"]
+
+SAID: dict[Prior, str] = {"exchangeable": "arms taken as exchangeable", "flat": "flat prior"}
+
+_SHIFTS = 8  # of the lattice: what they differ by is the error
+_STEPS = 512  # in the logarithm of tau
+_BEYOND = 12.0  # the highest tau: e to this times what was seen
+
+
+def checked_prior(prior: Any) -> Prior:
+    """Return the prior, or say what is allowed."""
+    if not isinstance(prior, str) or prior not in SAID:
+        raise InputError(f"prior must be {listed(map(repr, SAID), 'or')}, not {prior!r}")
+    return prior
+
+
+def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
+    """Return the probability of each arm of having the highest mean, and the error of its integration.
+
+    `C` is the covariance of the estimates `mu`, known up to a factor from that many degrees of freedom.
+    """
+    if prior == "flat":
+        return chance_of_best(mu, 1.0, C, freedom)
+    return chance_if_exchangeable(mu, C, freedom)
+
+
+def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
+    """Return the probability of each arm of having the highest mean, and its standard error.
+
+    Each line of `chance_along` has its own tau, at even steps of its distribution. The error, the largest
+    over arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred and 2e-2 for five hundred.
+
+    Examples
+    --------
+    An arm two standard errors ahead of one other, and of nine that are all alike:
+
+    >>> ahead = np.append(np.zeros(9), 2.0 * math.sqrt(2.0))
+    >>> [f"{chance_if_exchangeable(ahead[-K:], np.eye(K), 90.0)[0][-1]:.2f}" for K in (2, 10)]
+    ['0.96', '0.75']
+    """
+    K = mu.size
+    if not C.any():
+        return chance_of_best(mu, 0.0, C, freedom)
+    known = _along_axes(mu, C, freedom)
+    log_tau, below = _spread(known)
+    points = max(64, min(512, 2**16 // K))
+    chances = []
+    for even, along in _lattices(points, K - 1):
+        middle, scale = _given(known, np.exp(2.0 * np.interp(even, below, log_tau))[:, None])
+        v = along * scale
+        chances.append(chance_along(middle @ known.axes.T, v @ known.axes.T, freedom + K - 1.0))
+    error = np.std(chances, axis=0, ddof=1).max() / math.sqrt(_SHIFTS)
+    return np.clip(np.mean(chances, axis=0), 0.0, 1.0), float(error)
+
+
+@lru_cache(maxsize=8)
+def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
+    """Return even steps of the distribution of tau and the directions of lines, for each shift."""
+    random = np.random.default_rng(20240919)
+    shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
+    return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
+
+
+class _Known(NamedTuple):
+    """Estimates along the axes of their covariance: y and variance (K - 1,), axes (K, K - 1)."""
+
+    y: Floats
+    variance: Floats
+    axes: Floats
+    freedom: float
+
+
+def _along_axes(mu: Floats, C: Floats, freedom: float) -> _Known:
+    C = C - C.mean(axis=0) - C.mean(axis=1, keepdims=True) + C.mean()
+    variance, axes = np.linalg.eigh(C)  # the first axis is a common level, which does not matter
+    variance = np.maximum(variance[1:], 1e-12 * variance[-1])
+    return _Known((mu - mu.mean()) @ axes[:, 1:], variance, axes[:, 1:], freedom)
+
+
+def _spread(known: _Known) -> tuple[Floats, Floats]:
+    """Return steps of log tau, and the posterior probability below each."""
+    least = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
+    most = max(least, math.log(float(np.abs(known.y).max()) + math.exp(least))) + _BEYOND
+    log_tau = np.linspace(least, most, _STEPS)
+    total = np.exp(2.0 * log_tau)[:, None] + known.variance
+    nu, dimension = known.freedom, known.y.size
+    q = np.sum(known.y**2 / total, axis=1)
+    weight = -0.5 * np.log(total).sum(axis=1) - 0.5 * (nu + dimension) * np.log1p(q / nu)
+    weight = np.exp(weight - weight.max())
+    below = np.append(0.0, np.cumsum(weight[1:] + weight[:-1]))
+    return log_tau, below / below[-1]
+
+
+def _given(known: _Known, tau2: Floats) -> tuple[Floats, Floats]:
+    """Return middle and scale of the posterior along each axis, given the squares of tau: (points, K - 1)."""
+    total = tau2 + known.variance
+    shrunk = tau2 / total
+    q = np.sum(known.y**2 / total, axis=1, keepdims=True)
+    nu = known.freedom
+    return shrunk * known.y, np.sqrt(shrunk * known.variance * (nu + q) / (nu + known.y.size))

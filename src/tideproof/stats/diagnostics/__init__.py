@@ -1,0 +1,1 @@
+"""Checks of the model: additivity, lack of fit, outlying cells, influential rows, traffic shares."""

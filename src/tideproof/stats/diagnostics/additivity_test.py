@@ -1,0 +1,121 @@
+"""Does one shift for all arms describe the data? The test of arm x environment interaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideproof.checks import whole
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError
+from tideproof.stats.best.student_inference import f_tail
+from tideproof.stats.cells import Cells, members
+from tideproof.stats.solve.least_squares import Solution, residuals, solve
+from tideproof.stats.variance.sandwich import Pools, deviations
+from tideproof.stats.variance.welch_f import welch
+from tideproof.table import Table, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Additivity:
+    """Does one shift for all arms describe the data? The F test of arm x environment interaction.
+
+    Attributes
+    ----------
+    F : mean square of the cells around the model over the mean square inside the cells.
+    df1, df2 : their degrees of freedom; `df2` is a fraction where variances are unequal.
+    p : probability of so large an F if shifts are the same for all arms.
+    worst : cells furthest from the model, in standard errors `z`; those that nothing else can check
+        are left out.
+    """
+
+    F: float
+    df1: int
+    df2: float
+    p: float
+    worst: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+
+def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
+    """Test whether one shift for all arms describes the data, and name the `worst` cells."""
+    worst = whole("worst", worst, 1)
+    df1, df2 = interactions(c, s), s.told - c.n.size
+    inside = float(np.sum(c.squares))
+    if df2 == 0:
+        raise InputError("additivity needs noise to compare with: some arm seen twice in one environment")
+    check_testable(c, df1)
+    if inside == 0.0:
+        raise InputError("additivity needs noise to compare with: rewards never vary inside a cell")
+    residual, variance = residuals(s, c)
+    F = float(np.sum(c.n * residual**2)) / df1 / (inside / df2)
+    named = worst_cells(c, residual, inside / df2 * variance, worst, variance * c.n)
+    return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
+
+
+def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
+    """Test additivity where arms or environments do not vary alike: Welch's test, generalised.
+
+    T = sum of w residual^2 with weights w = n/variance is compared with an F distribution as `welch` says,
+    from tr Q_p^2 and tr Q_p: Q the projection onto residuals, Q_p its block of the cells of pool p.
+    """
+    c = c.weighted(c.n / pools.variance[pools.of])
+    s = solve(c)
+    df1 = interactions(c, s)
+    check_testable(c, df1)
+    residual, variance = residuals(s, c)
+    b = c.dense_shares()
+    mean, spread = 0.0, 0.0
+    for p, here in members(pools.of):
+        w, j = c.weight[here], c.environment[here]
+        g = deviations(c, b, here)
+        trace = float(np.sum(w * variance[here]))
+        if np.all(j == j[0]):  # the pool is an environment
+            Q = np.eye(here.size) - (1.0 / c.totals[j[0]] + g @ s.P @ g.T) * w
+            square = float(np.sum(Q * Q.T))
+        else:  # an arm: one cell in each environment
+            fitted = w * np.sum(g @ s.P * g, axis=1)
+            PM = s.P @ (g.T * w) @ g
+            square = float(np.sum(PM * PM.T) - np.sum(fitted**2) + np.sum((w * variance[here]) ** 2))
+        mean += 2.0 * square / pools.freedom[p]
+        spread += 2.0 * trace**2 / pools.freedom[p]
+    F, df2 = welch(float(np.sum(c.weight * residual**2)), df1, mean, spread)
+    named = worst_cells(c, residual, variance, whole("worst", worst, 1), variance * c.weight)
+    return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
+
+
+def interactions(c: Cells, s: Solution) -> int:
+    """Return how many interactions of arm and environment can be seen: cells minus parameters."""
+    return c.n.size - s.environments - s.joins
+
+
+def check_testable(c: Cells, df1: int) -> None:
+    """Say what is lacking where no environment checks another."""
+    if df1 == 0:
+        raise InputError(
+            f"additivity cannot be tested: {c.n.size} cells of arm and environment are no more than "
+            f"the model has parameters; two arms together in two environments would be"
+        )
+
+
+def worst_cells(c: Cells, residual: Floats, variance: Floats, worst: int, free: Floats) -> Table:
+    """Return the cells furthest from the model; those that nothing else checks (`free` = 0) are left out."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(free > 1e-9, residual / np.sqrt(variance), np.nan)
+    rows = np.argsort(-np.abs(z), kind="stable")[: min(worst, np.count_nonzero(~np.isnan(z)))]
+    return Table(
+        {
+            "arm": [c.arms[i] for i in c.arm[rows]],
+            "environment": [c.environments[j] for j in c.environment[rows]],
+            "n": c.n[rows].astype(np.int64),
+            "mean": c.mean[rows],
+            "expected": (c.mean - residual)[rows],
+            "z": z[rows],
+        }
+    )

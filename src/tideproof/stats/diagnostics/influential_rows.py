@@ -1,0 +1,68 @@
+"""Single rows that hold up a difference of two arms, found by the extreme rows of the cells, and left out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve.least_squares import residuals, solve
+
+
+class ExtremeRow(NamedTuple):
+    """The row with the lowest reward of a cell, or with the highest: the index of the cell, and which."""
+
+    cell: int
+    highest: bool
+
+    def reward(self, c: Cells) -> float:
+        """Return its reward."""
+        ends = c.high if self.highest else c.low
+        assert ends is not None
+        return float(ends[self.cell])
+
+
+def leaning_on(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
+    """Return rows without which muhat_a - muhat_b falls, `most` of them, those that matter most first.
+
+    Leaving a row out moves muhat by -P g e/(1 - h), e its residual, g = e_arm - b_j, h = 1/m_j + g'Pg its
+    leverage. In a cell all have one g and one h, so that the lowest or the highest moves most: two rows a
+    cell are tried. A row whose leaving would part the arms is passed over.
+    """
+    if c.low is None or c.high is None:
+        raise InputError(
+            "single rows need the lowest and highest reward of each cell, which aggregated rows lack"
+        )
+    c.check_one_way("leaving single rows out")
+    s = solve(c)
+    residual, variance = residuals(s, c)
+    left = 1.0 - 1.0 / c.n + variance  # 1 - h, as variance = 1/n - h
+    pull = s.P[a] - s.P[b]
+    reach = pull[c.arm] - c.by_environment(c.shares * pull[c.arm])[c.environment]  # (e_a - e_b)'Pg
+    rewards = np.stack([c.low, c.high])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.where(left > 1e-9, -reach * (rewards - c.mean + residual) / left, 0.0)
+    first = np.argsort(change, axis=None, kind="stable")[:most]
+    ends, cells = np.unravel_index(first[change.ravel()[first] < 0.0], change.shape)
+    return [ExtremeRow(cell, end == 1) for end, cell in zip(ends.tolist(), cells.tolist(), strict=True)]
+
+
+def without(c: Cells, cell: int, reward: float) -> Cells:
+    """Return the cells without a row of one of them; what is not needed to estimate arms is forgotten."""
+    if c.n[cell] == 1.0:
+        return c.select(np.delete(np.arange(c.n.size), cell))
+    n, mean, squares = c.n.copy(), c.mean.copy(), c.squares.copy()
+    off = reward - mean[cell]
+    n[cell] -= 1.0
+    mean[cell] -= off / n[cell]
+    squares[cell] = max(0.0, squares[cell] - off**2 * c.n[cell] / n[cell])
+    for end in (c.low, c.high):
+        if end is not None and abs(mean[cell] - end[cell]) <= 1e-12 * abs(off):  # zeros alone: exactly 0
+            mean[cell], squares[cell] = end[cell], 0.0
+    logs = None if c.logs is None else without(c.logs, cell, math.log(reward))
+    left = replace(c, n=n, mean=mean, squares=squares, logs=logs, units=None)
+    return replace(left, cubes=None, fourths=None, low=None, high=None)

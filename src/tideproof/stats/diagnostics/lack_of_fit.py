@@ -1,0 +1,62 @@
+"""What is checked cell by cell where variances follow means: 0/1 rewards, and tides that multiply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tideproof.checks import whole
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.best.student_inference import chi2_tail
+from tideproof.stats.cells import Cells
+from tideproof.stats.diagnostics.additivity_test import Additivity, check_testable, interactions, worst_cells
+from tideproof.stats.pairs.pair_tests import PairTests
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps
+from tideproof.stats.solve.least_squares import Solution
+
+
+def log_gaps(c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: float) -> EnvironmentGaps:
+    """Return the logarithm of the ratio of two arms, or of their odds, in each environment: x over y."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        other = 1.0 - c.mean if odds else np.ones(c.n.size)
+        value = np.log(c.mean / other)
+        relative = pairs.variance / (c.n * (c.mean * other) ** 2)
+        gap = value[x] - value[y]
+    gap[~np.isfinite(gap)] = np.nan  # no event of one of them: nothing to divide
+    total = np.where(np.isnan(gap), np.nan, relative[x] + relative[y])
+    return EnvironmentGaps(c.environment[x], gap, total, np.full(gap.size, freedom))
+
+
+def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivity:
+    """Test whether one shift, or factor, for all arms describes the data: Pearson's chi-square of the cells.
+
+    Where few events are expected in a cell its square varies more than that of a normal number: the
+    distribution is that of a chi-square with the sum's own mean and variance.
+
+    References
+    ----------
+    McCullagh (1986), The conditional distribution of goodness-of-fit statistics for discrete data.
+    """
+    df1, df2 = interactions(c, s), s.told - c.n.size
+    check_testable(c, df1)
+    fitted = pairs.scale.fitted
+    v = pairs.variance
+    used = v > 0.0
+    residual = np.where(used, c.mean - fitted, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = np.where(used, c.n * residual**2 / v, 0.0)
+        peaked = np.where(used, (1.0 - 6.0 * v) / (c.n * v), 0.0) if c.binary else np.zeros(v.size)
+    share = df1 / max(1, int(np.count_nonzero(used)))  # of each square, what the fit leaves
+    X2 = float(square.sum())
+    effective = 2.0 * df1**2 / max(2.0 * df1 + share**2 * float(peaked.sum()), 1e-9)
+    p = chi2_tail(X2 * effective / df1, effective)
+    named = worst_cells(c, residual, v / c.n * share, whole("worst", worst, 1), np.where(used, 1.0, 0.0))
+    return Additivity(X2 / df1, df1, df2, p, named)
+
+
+def without_each_environment(c: Cells, scale: Any) -> Floats:
+    """Return theta with each environment left out in turn, (J, K), to first order: theta - P (its score)."""
+    score = np.zeros((c.J, c.K))
+    score[c.environment, c.arm] = scale.sums - c.n * scale.fitted
+    return np.asarray(scale.theta - score @ scale.P)

@@ -1,0 +1,234 @@
+"""Cells that are simply wrong (a logging bug, an outage): found, and left out before anything is compared.
+
+A cell is off if it lies further from what the others expect of it than noise explains, by the scatter that
+most cells have around the model: s_c^2 = tau^2 + sigma^2/n, both from medians. Where shifts are not the same
+for all arms, tau is large and nothing is off that is not far out even so. Without such a cell nothing
+changes: the fit is that of all cells, to the last digit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve.least_squares import solve
+
+Mask = NDArray[np.bool_]
+
+CUT = 5.0  # standard errors: of honest normal cells one in 1.7 million is further off
+_QUIET = 3.5  # standard errors of the noise alone: if no cell is further from least squares, none is off
+_BEND = 1.0  # standard errors beyond which a cell pulls no harder, while the first fit is sought
+_STARTS, _ROUNDS = (
+    12,
+    20,
+)  # steps of the first fit; rounds of leaving out, which end as soon as nothing changes
+_MEDIAN = 0.45493642311957  # of a squared standard normal number
+_OF_MEDIAN = 0.5 * np.pi  # its variance over that of a mean
+_HALF = 0.5  # of the cells of an environment: with as many off, none of it is believed
+MOST = 1.0 / 3.0  # of the cells that may be off; with more nobody can say which are wrong
+
+
+class TrustedCells(NamedTuple):
+    """Which cells are believed.
+
+    Attributes
+    ----------
+    cells : (C,) whether each cell is.
+    z : (C,) how far each lies from what the others expect, in standard errors; NaN where nothing tells.
+    environments : (J,) whether an environment is left out as a whole, half of its cells or more being off.
+    torn : whether so many cells are off that none was left out.
+    """
+
+    cells: Mask
+    z: Floats
+    environments: Mask
+    torn: bool
+
+
+class RobustMeans(NamedTuple):
+    """Arms by least squares on the cells that are believed: (K,) each, and (J, K) which those are.
+
+    `mu` is up to a constant for each label of `component`.
+    """
+
+    mu: Floats
+    component: Ints
+    kept: Mask
+
+
+def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
+    """Estimate arms from (J, K) counts, means and sums of squared deviations, wrong cells left out.
+
+    What a run selects by at its end: `argmax(mu)`. Cells with n = 0 are not looked at.
+    """
+    environment, arm = np.nonzero(n > 0.0)
+    J, K = n.shape
+    at = environment, arm
+    cells = Cells(list(range(K)), list(range(J)), arm, environment, n[at], mean[at], squares[at])
+    believed = keep(cells).cells
+    s = solve(cells if believed.all() else cells.select(np.flatnonzero(believed)))
+    kept = np.zeros((J, K), bool)
+    kept[environment, arm] = believed
+    return RobustMeans(s.mu, s.component, kept)
+
+
+def keep(cells: Cells, cut: float = CUT) -> TrustedCells:
+    """Find the cells that are further off than `cut` standard errors.
+
+    A first fit in which no cell pulls harder than one standard error does (Huber's), then rounds of
+    leaving out and looking again, from the cells that are left, at all of them. O(rounds (C K + K^3)).
+
+    References
+    ----------
+    Huber (1964), Robust estimation of a location parameter; Hampel et al. (1986), Robust statistics.
+    """
+    cells.check_one_way("robust='cells'")
+    checked = cells.compares[cells.environment]
+    inside = _inside(cells)
+    if np.count_nonzero(checked) <= solve(cells).joins + np.count_nonzero(cells.compares):
+        return _all(cells, np.full(cells.n.size, np.nan), torn=False)  # nothing checks anything
+    believed, whole = np.ones(cells.n.size, bool), np.zeros(cells.J, bool)
+    z = np.full(cells.n.size, np.nan)
+    if inside > 0.0:  # is there anything to look for? Most logs end here
+        r, left = _from_the_others(cells, believed, inside / cells.n)
+        z[checked] = (r / np.sqrt(np.maximum(left, 1e-9 * inside / cells.n)))[checked]
+        if not np.any(np.abs(z) > _QUIET):
+            return _all(cells, z, torn=False)
+    believed, tau2 = _first(cells, checked, inside)
+    for _ in range(_ROUNDS):
+        before = believed
+        inside = _pooled(cells, believed, inside)
+        z, tau2 = _distances(cells, believed, checked, inside, tau2)
+        believed = ~(np.abs(z) > cut)  # NaN is believed
+        believed, whole = _whole(cells, believed)
+        believed = _connected(cells, believed, z)
+        if np.array_equal(before, believed):
+            break
+    if np.count_nonzero(~believed) > MOST * np.count_nonzero(checked):
+        return _all(cells, z, torn=True)
+    return TrustedCells(
+        believed, z, whole & (cells.by_environment((~believed).astype(float)) > 0.0), torn=False
+    )
+
+
+def _all(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
+    return TrustedCells(np.ones(cells.n.size, bool), z, np.zeros(cells.J, bool), torn)
+
+
+def _inside(cells: Cells) -> float:
+    """Return the variance of a reward inside most cells: the weighted median of theirs, median-unbiased."""
+    from scipy.special import gammaincinv
+
+    freedom = cells.n - 1.0
+    seen = freedom > 0.0
+    if not seen.any():
+        return 0.0
+    df = freedom[seen]
+    kinds, which = np.unique(df, return_inverse=True)
+    variance = cells.squares[seen] / (2.0 * gammaincinv(0.5 * kinds, 0.5))[which]
+    order = np.argsort(variance, kind="stable")
+    half = np.searchsorted(np.cumsum(df[order]), 0.5 * df.sum())
+    found = float(variance[order[half]])
+    return found if found > 0.0 else float(np.sum(cells.squares) / df.sum())
+
+
+def _pooled(cells: Cells, believed: Mask, otherwise: float) -> float:
+    """Return the variance inside the cells that are believed."""
+    freedom = float(np.sum(cells.n[believed] - 1.0))
+    return float(np.sum(cells.squares[believed])) / freedom if freedom else otherwise
+
+
+def _first(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
+    """Return the cells that a first fit believes, in which none pulls hard, and tau^2."""
+    C = cells.n.size
+    noise = inside / cells.n
+    s = solve(cells)
+    free = np.count_nonzero(checked) - s.joins - np.count_nonzero(cells.compares)
+    share = max(
+        free / np.count_nonzero(checked), 1.0 / C
+    )  # of a residual's variance that is left, on average
+    pull, tau2, ratio = np.ones(C), 0.0, np.zeros(C)
+    for step in range(_STARTS):
+        v = noise + tau2 if step and tau2 + inside > 0.0 else 1.0 / cells.n
+        weighted = cells.weighted(pull / v)
+        r = weighted.centred(weighted.centred(cells.mean) - solve(weighted).mu[cells.arm])
+        tau2 = _scatter(r[checked], share, noise[checked])
+        if not tau2 + inside > 0.0:  # most cells fit exactly: those that do not are off
+            return r**2 <= 1e-18 * float(np.max(np.abs(cells.mean))) ** 2, 0.0
+        ratio = np.abs(r) / np.sqrt(share * (noise + tau2))
+        pull = np.minimum(1.0, _BEND / np.maximum(ratio, 1e-12))
+    return ratio <= CUT, tau2
+
+
+def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
+    """Return tau^2 that makes half of r^2/(share (tau^2 + noise)) smaller than a half of honest ones are."""
+    return max(0.0, float(np.median(r**2 / (_MEDIAN * share) - noise)))
+
+
+def _distances(
+    cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
+) -> tuple[Floats, float]:
+    """Return how far each cell is from what those believed say of it, in standard errors, and tau^2."""
+    noise = inside / cells.n
+    z = np.full(cells.n.size, np.nan)
+    for _ in range(2):  # once for tau, once with it
+        v = noise + tau2
+        if not np.all(v > 0.0):
+            v = 1.0 / cells.n
+        r, left = _from_the_others(cells, believed, v)
+        good = checked & believed & (left > 1e-9 * v)
+        if not good.any():
+            return z, tau2
+        tau2 = _scatter(r[good], (left / v)[good], noise[good])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(left > 1e-9 * v, r / np.sqrt(left / v * (noise + tau2)), np.nan)
+    z[~checked] = np.nan
+    return z, tau2
+
+
+def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
+    """Return how far each cell is from mu + shift, and the variance of that, cells varying by v.
+
+    mu is of the cells that are believed, and so is the shift; in an environment without one it is the median
+    of its cells. A believed cell is one of those that expect something of it, v - h; another is not, v + h.
+    """
+    s = solve(cells.select(np.flatnonzero(believed)).weighted(1.0 / v[believed]))
+    j, arm = cells.environment, cells.arm
+    alive = cells.by_environment(believed.astype(float)) > 0.0
+    own = cells.weighted(np.where(believed | ~alive[j], 1.0 / v, 0.0))
+    high = own.centred(cells.mean)  # shifts may be large
+    r = own.centred(high - s.mu[arm])
+    for place in np.flatnonzero(~alive & cells.compares).tolist():
+        here = np.flatnonzero(j == place)
+        r[here] -= np.median(r[here])
+    shift = np.where(alive, 1.0, _OF_MEDIAN)[j] / own.totals[j]
+    spread = np.diag(s.P)[arm]
+    for rows, here, (b,) in own.blocks(own.shares):
+        row = j[here] - rows.start
+        product = b @ s.P
+        spread[here] += np.sum(product * b, axis=1)[row] - 2.0 * product[row, arm[here]]
+    return r, np.where(believed, v - shift - spread, v + shift + spread)
+
+
+def _whole(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
+    """Leave out environments of which half or more is off, as nobody knows then which half is wrong."""
+    off = cells.by_environment((~believed).astype(float))
+    whole = (off >= _HALF * cells.arms_seen) & cells.compares & (off > 0.0)
+    return believed & ~whole[cells.environment], whole
+
+
+def _connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
+    """Take back an environment of each arm that would otherwise meet no other: that of its least bad cell."""
+    if believed.all():
+        return believed
+    now, then = solve(cells), solve(cells.select(np.flatnonzero(believed)))
+    lost = np.flatnonzero((now.group > 0) & (then.group == 0))
+    for i in lost.tolist():
+        mine = np.flatnonzero((cells.arm == i) & cells.compares[cells.environment])
+        best = mine[np.argmin(np.nan_to_num(np.abs(z[mine]), nan=np.inf))]
+        believed = believed | (cells.environment == cells.environment[best])
+    return believed

@@ -1,0 +1,96 @@
+"""Do arms differ by the same in all segments? A test in which every segment has noise of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError
+from tideproof.stats.best.student_inference import f_tail
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve.laplacian import laplacian
+from tideproof.stats.solve.least_squares import Solution, solve
+from tideproof.stats.variance.welch_f import welch
+from tideproof.table import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Heterogeneity:
+    """Do arms differ by the same in all segments? The F test.
+
+    Attributes
+    ----------
+    F : weighted squares of the segments' differences around what is common to all, over its expectation.
+    df1, df2 : its degrees of freedom.
+    p : probability of so large an F if arms differ by the same everywhere.
+    segments : how many segments say something.
+    """
+
+    F: float
+    df1: int
+    df2: float
+    p: float
+    segments: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+
+class SegmentPart(NamedTuple):
+    """What a segment knows of its arms: information over its own noise."""
+
+    mu: Floats
+    W: Floats
+    rank: int
+    freedom: float
+
+
+def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
+    """Test whether arms, listed alike in all segments, differ by the same everywhere.
+
+    With muhat_s and its information W_s = L_s/sigma_s^2, and muhat the weighted mean,
+    T = sum_s (muhat_s - muhat)' W_s (muhat_s - muhat), compared as `welch` says, for each sigma_s is an
+    estimate.
+    """
+    parts = [part for cells in segments if (part := _part(cells)) is not None]
+    total = np.sum([part.W for part in parts], axis=0) if parts else np.zeros((1, 1))
+    P = np.linalg.pinv(total, rcond=1e-10, hermitian=True)
+    df1 = sum(part.rank for part in parts) - int(
+        np.linalg.matrix_rank(total, tol=1e-10 * total.max(), hermitian=True)
+    )
+    if df1 <= 0:
+        raise InputError(
+            "segments cannot be compared: that takes two segments in which the same two arms met, with a "
+            "degree of freedom each"
+        )
+    common = P @ np.sum([part.W @ part.mu for part in parts], axis=0)
+    T, mean, spread = 0.0, 0.0, 0.0
+    for mu, W, rank, freedom in parts:
+        T += float((mu - common) @ W @ (mu - common))
+        H = P @ W
+        own = rank - float(np.trace(H))
+        mean += 2.0 / freedom * (rank - 2.0 * float(np.trace(H)) + float(np.sum(H * H.T)))
+        spread += 2.0 / freedom * own**2
+    F, df2 = welch(T, df1, mean, spread)
+    return Heterogeneity(F, df1, df2, f_tail(F, df1, df2), len(parts))
+
+
+def _part(cells: Cells) -> SegmentPart | None:
+    """Return what a segment says; None without noise to weigh it by."""
+    s = solve(cells)
+    if not s.joins or s.freedom <= 0 or not s.rss > 0.0:
+        return None
+    return SegmentPart(s.mu, _information(cells, s) * (s.freedom / s.rss), s.joins, float(s.freedom))
+
+
+def _information(cells: Cells, s: Solution) -> Floats:
+    if cells.factors is None:
+        return laplacian(cells)
+    centre = np.eye(cells.K) - 1.0 / cells.K
+    return np.asarray(np.linalg.pinv(centre @ s.P @ centre, rcond=1e-10, hermitian=True))

@@ -1,0 +1,100 @@
+"""The scale of differences: r = mu_arm + s_environment + noise, by least squares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.pair_tests import Chances, MeasuredRewards, Null, PairTests, RewardLaw
+from tideproof.stats.pairs.pair_tests_batch import Grid, OfDifferences
+from tideproof.stats.solve.laplacian import sandwich
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.cell_variances import measure
+from tideproof.stats.variance.sandwich import meat
+
+
+class Additive:
+    """Least squares, as a scale on which pairs of arms are tested.
+
+    The direction of a pair is w_arm minus the mean of w over the environment's rewards, w = P(e_i - e_k):
+    so U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates: cut off at 0
+    and 1, and in `fitted` an arm with few events is drawn to the others, lest it seem without noise.
+    """
+
+    def __init__(self, cells: Cells, solution: Solution) -> None:
+        self.cells, self.solution, self.P = cells, solution, solution.P
+        self.steady = _steady(cells, solution) if cells.binary else solution.mu
+        self.fitted = self._expected(self.steady)
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the least-squares contrast."""
+        return float(self.solution.mu[i] - self.solution.mu[k])
+
+    def null(self, i: int, k: int, gap: float) -> Null:
+        """Return the contrast minus the gap; expectations have i and k moved to where the gap is true."""
+        c, s = self.cells, self.solution
+        direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
+        return Null(self.gap(i, k) - gap, direction, self._expected(apart(s.mu, i, k, gap, c.counts)))
+
+    def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
+        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        c = self.cells
+        mu = apart(self.solution.mu, i, k, gap, c.counts)
+        level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
+        return level + mu[i], level + mu[k]
+
+    def grid(self, law: RewardLaw) -> Grid | None:
+        """Return what tests many pairs at once; None of 0/1 rewards, whose means are cut off."""
+        return (
+            OfDifferences(self.cells, self.solution.mu, law.spreads)
+            if isinstance(law, MeasuredRewards)
+            else None
+        )
+
+    def _expected(self, mu: Floats) -> Floats:
+        c = self.cells
+        mean = c.mean - c.centred(c.mean - mu[c.arm])
+        return possible_rates(c, mean) if c.binary else mean
+
+
+def _steady(c: Cells, s: Solution) -> Floats:
+    """Return mu with half an event more for each arm, as if it were like the others of its group."""
+    events = c.by_environment(c.n * c.mean) / np.maximum(c.sizes, 1.0)
+    expected = c.by_arm(c.n * events[c.environment])
+    share = expected / (expected + 0.5)
+    weight = np.where(s.component[:, None] == s.component, c.counts, 0.0)
+    centre = weight @ s.mu / np.maximum(weight.sum(axis=1), 1.0)
+    return np.asarray(centre + share * (s.mu - centre))
+
+
+def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
+    """Return tests of all pairs of arms on the scale of differences, variances as they are found."""
+    scale = Additive(cells, solution)
+    law: RewardLaw
+    if cells.binary:
+        law = Chances(cells)
+    else:
+        one = np.ones(cells.n.size)
+        law = MeasuredRewards(measure(cells, scale.fitted, one, solution.freedom), None)
+    variance = law.moments(scale.fitted).variance
+    middle = meat(cells, cells.n * variance)
+    return PairTests(scale, law, sandwich(solution.P, middle, solution.short))
+
+
+def possible_rates(c: Cells, mean: Floats) -> Floats:
+    """Return means cut off at 0 (and 1), those of an environment scaled to its number of events."""
+    rate = np.clip(mean, 0.0, 1.0)
+    events, expected = c.by_environment(c.n * c.mean), c.by_environment(c.n * rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(expected > 0.0, events / expected, 0.0)
+    return np.asarray(np.minimum(rate * scale[c.environment], 1.0))
+
+
+def apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
+    """Return theta with arms i and k moved, each the less the more it weighs, until they are a gap apart."""
+    moved = theta.copy()
+    share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5
+    middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
+    moved[i], moved[k] = middle + gap, middle
+    return moved

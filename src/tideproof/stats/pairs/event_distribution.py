@@ -1,0 +1,283 @@
+"""Two arms where they met, exactly: the distribution of one arm's events given the totals of both.
+
+Given the total of the two arms in each environment, s events of the first have a probability proportional to
+c_s exp(theta s), theta the logarithm of the ratio: of odds (c hypergeometric, rewards 0 or 1) or of rates (c
+binomial, counts that are Poisson). Over environments the c are convolved, once for all theta.
+
+Exact means: allocation inside an environment does not depend on its rewards. Other arms are not looked at.
+
+References
+----------
+Mehta, Patel, Gray (1985), Computing an exact confidence interval for the common odds ratio in several 2 x 2
+contingency tables; Lancaster (1961), Significance tests in discrete distributions, for half of P(s).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.scales.odds_likelihood import events
+from tideproof.stats.scales.ratio_likelihood import sums_of
+
+_NEVER = 1e-35  # probability below which an outcome is left out; where theta is near its estimate
+
+
+class Exact(NamedTuple):
+    """Two arms compared exactly.
+
+    Attributes
+    ----------
+    estimate : the logarithm of the ratio with the highest conditional likelihood; infinite where all events
+        that could were those of one arm, NaN without a single one.
+    low, high : limits, (1 - level)/2 on either side.
+    above, below : probability of as many events or more, and of as many or fewer, if the ratio is the null.
+    p : of the null, twice the smaller of the two.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    above: float
+    below: float
+    p: float
+
+
+class _Places(NamedTuple):
+    """What can happen, (L,) each: for every environment in turn, its outcomes s from lowest to highest."""
+
+    environment: Ints
+    first: Ints
+    s: Floats
+    logarithm: Floats
+
+
+class _Distribution(NamedTuple):
+    """Probabilities of each sum s at `theta`, and the normaliser of each environment there."""
+
+    theta: float
+    s: Floats
+    chance: Floats
+    places: _Places
+    normaliser: Floats
+
+
+def exact_odds(
+    cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
+) -> Exact:
+    """Compare the odds of arms i and k in the environments where they met; `null` is a logarithm.
+
+    With `mid` half of the probability of what was observed counts (mid-p): limits and p are then right on
+    average instead of at least.
+    """
+    return _compared(conditional_odds(cells, i, k, mid), level, null)
+
+
+def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditional:
+    """Return the distribution of the ones of arm i where it met arm k; theta is the log of the odds ratio."""
+    S, _ = events(cells)
+    n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
+    T = own.sum(axis=0)
+    places = _laid_out(np.maximum(0.0, T - n[1]), np.minimum(n[0], T))
+    j, s = places.environment, places.s
+    log_c = _log_choose(n[0][j], s) + _log_choose(n[1][j], T[j] - s)
+    return Conditional(places._replace(logarithm=log_c), own, mid)
+
+
+def exact_ratio(
+    cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
+) -> Exact:
+    """Compare the rates of arms i and k where they met: exact for counts that are Poisson.
+
+    For rewards that are 0 or 1 limits are too wide, by the factor 1/sqrt(1 - rate).
+    """
+    S = sums_of(cells)
+    n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
+    if np.any(np.abs(own - np.rint(own)) > 1e-6):
+        raise InputError("exact limits of a ratio need counts; rewards do not add up to whole numbers")
+    own = np.rint(own)
+    T = own.sum(axis=0)
+    places = _laid_out(np.zeros(T.size), T)
+    j, s = places.environment, places.s
+    log_c = _log_choose(T[j], s) + s * np.log(n[0][j]) + (T[j] - s) * np.log(n[1][j])
+    return _compared(Conditional(places._replace(logarithm=log_c), own, mid), level, null)
+
+
+def _meetings(cells: Cells, values: Floats, i: int, k: int) -> Floats:
+    """Return a value of arm i and of arm k in each environment where both were seen: (2, places)."""
+    found = np.full((2, cells.J), np.nan)
+    for row, arm in enumerate((i, k)):
+        here = cells.arm == arm
+        found[row, cells.environment[here]] = values[here]
+    return found[:, ~np.isnan(found).any(axis=0)]
+
+
+def _laid_out(low: Floats, high: Floats) -> _Places:
+    length = (high - low).astype(np.int64) + 1
+    first = np.cumsum(length) - length
+    environment = np.repeat(np.arange(low.size), length)
+    s = np.arange(environment.size) - first[environment] + low[environment]
+    return _Places(environment, first, s, np.zeros(s.size))
+
+
+def _log_choose(n: Floats, s: Floats) -> Floats:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0))
+
+
+class Conditional:
+    """The distribution of one arm's events given all totals; `mid`: half of what was observed counts."""
+
+    def __init__(self, places: _Places, own: Floats, mid: bool = True) -> None:
+        self.seen = float(own[0].sum())
+        self.low = float(places.s[places.first].sum())
+        self.high = self.low + places.s.size - places.first.size
+        self._half = 0.5 if mid else 1.0
+        wanted = min(max(self.seen, self.low + 0.5), self.high - 0.5)
+        self._found = _convolved(places, wanted) if self.low < self.high else None
+
+    def estimate(self) -> float:
+        """Return the theta with the highest likelihood; NaN if only one outcome is possible."""
+        if self._found is None:
+            return math.nan
+        ends = {self.low: -math.inf, self.high: math.inf}
+        return ends[self.seen] if self.seen in ends else _estimate(self._found, self.seen)
+
+    def tails(self, theta: float) -> tuple[float, float]:
+        """Return the probabilities at `theta` of as many events or more, and of as many or fewer."""
+        return (1.0, 1.0) if self._found is None else _tails(self._found, theta, self.seen, self._half)
+
+    def lower(self, chance: float) -> float:
+        """Return the theta at which as many events or more have that probability."""
+        if self._found is None or self.seen == self.low:
+            return -math.inf
+        return _crossing(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
+
+    def upper(self, chance: float) -> float:
+        """Return the theta at which as many events or fewer have that probability."""
+        if self._found is None or self.seen == self.high:
+            return math.inf
+        return _crossing(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
+
+
+def _compared(found: Conditional, level: float, null: float) -> Exact:
+    chance = (1.0 - level) / 2.0
+    up, down = found.tails(null)
+    p = min(1.0, 2.0 * min(up, down))
+    return Exact(found.estimate(), found.lower(chance), found.upper(chance), up, down, p)
+
+
+def _normalisers(places: _Places, theta: float) -> tuple[Floats, Floats]:
+    """Return log sum_s c_s exp(theta s) of each environment, and log c_s + theta s less that."""
+    value = places.logarithm + theta * places.s
+    most = np.maximum.reduceat(value, places.first)
+    total = most + np.log(np.add.reduceat(np.exp(value - most[places.environment]), places.first))
+    return total, value - total[places.environment]
+
+
+def _convolved(places: _Places, wanted: float) -> _Distribution:
+    """Return the distribution of the sum at the theta where `wanted` is expected, by a tree of convolutions.
+
+    All terms are positive: no digit is lost, also far out.
+    """
+    theta = 0.0
+    for _ in range(100):  # Newton's, to where it suffices
+        p = np.exp(_normalisers(places, theta)[1])
+        mean = np.add.reduceat(p * places.s, places.first)
+        variance = float(np.sum(p * (places.s - mean[places.environment]) ** 2))
+        miss = wanted - float(mean.sum())
+        if abs(miss) < 0.1 * math.sqrt(variance):
+            break
+        theta += max(-1.0, min(1.0, miss / variance)) if variance > 0.0 else math.copysign(1.0, miss)
+    normaliser, logarithm = _normalisers(places, theta)
+    p = np.exp(logarithm)
+    parts = [
+        _trimmed(start, chance)
+        for start, chance in zip(places.s[places.first], np.split(p, places.first[1:]), strict=True)
+    ]
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        joined = [_trimmed(a + b, np.convolve(x, y)) for (a, x), (b, y) in pairs]
+        parts = joined + parts[len(joined) * 2 :]
+    start, chance = parts[0]
+    return _Distribution(
+        theta, np.asarray(start + np.arange(chance.size), np.float64), chance, places, normaliser
+    )
+
+
+def _trimmed(start: float, chance: Floats) -> tuple[float, Floats]:
+    """Leave out what never happens, at both ends."""
+    kept = np.flatnonzero(chance > _NEVER)
+    return float(start + kept[0]), chance[kept[0] : kept[-1] + 1]
+
+
+def _tails(found: _Distribution, theta: float, seen: float, half: float) -> tuple[float, float]:
+    """Return the probabilities at `theta` of more events and of fewer, each with `half` that of as many.
+
+    Probabilities are known near the distribution's own theta and what was seen; their normaliser at
+    another theta is known exactly. So the tail that points away from there is a sum, the other what is left.
+    """
+    change = float(np.sum(_normalisers(found.places, theta)[0] - found.normaliser))
+    apart = found.s - seen
+    upper = theta <= found.theta
+    terms = (theta - found.theta) * found.s - change
+    chance = found.chance * np.exp(np.minimum(terms, 700.0))
+    as_many = float(chance[apart == 0.0].sum())
+    tail = float(chance[apart > 0.0 if upper else apart < 0.0].sum()) + half * as_many
+    other = 1.0 - tail + (2.0 * half - 1.0) * as_many
+    tail, other = min(1.0, tail), min(1.0, max(0.0, other))
+    return (tail, other) if upper else (other, tail)
+
+
+def _estimate(found: _Distribution, seen: float) -> float:
+    """Return the theta at which as many events are expected as were seen."""
+    delta, apart = 0.0, found.s - seen
+    for _ in range(50):
+        weight = found.chance * np.exp(delta * apart)
+        weight /= weight.sum()
+        mean = float(weight @ apart)
+        step = -mean / float(weight @ (apart - mean) ** 2)
+        delta += max(-1.0, min(1.0, step))
+        if abs(step) < 1e-13 * (1.0 + abs(delta)):
+            break
+    return found.theta + delta
+
+
+def _crossing(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
+    """Return the theta where a tail that rises with sign * theta has that probability.
+
+    By false position (Illinois) on the scale of log odds, on which a tail is nearly straight.
+    """
+
+    def over(x: float) -> float:
+        p = min(max(tail(sign * x), 1e-300), 1.0 - 1e-16)
+        return math.log(p / (1.0 - p)) - math.log(chance / (1.0 - chance))
+
+    width = 0.5
+    low, high = sign * start - width, sign * start + width
+    while (at_low := over(low)) > 0.0:
+        low, width = low - width, 2.0 * width
+    while (at_high := over(high)) <= 0.0:
+        high, width = high + width, 2.0 * width
+    x, side = low, 0
+    for _ in range(100):
+        before, x = x, high - at_high * (high - low) / (at_high - at_low)
+        if abs(x - before) < 1e-13 * (1.0 + abs(x)):
+            break
+        at = over(x)
+        if at > 0.0:
+            high, at_high = x, at
+            at_low *= 0.5 if side > 0 else 1.0
+            side = 1
+        else:
+            low, at_low = x, at
+            at_high *= 0.5 if side < 0 else 1.0
+            side = -1
+    return sign * x

@@ -1,0 +1,147 @@
+"""The scale of odds, logit P(r = 1) = lambda_environment + theta_arm: pairs of arms by the score."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.difference_pairs import apart
+from tideproof.stats.pairs.pair_tests import Chances, Null, PairTests, RewardLaw
+from tideproof.stats.scales.conditional_likelihood import ConditionalFit, split
+from tideproof.stats.scales.odds_likelihood import centres, events, moments, solve_odds
+from tideproof.stats.solve.adjusted_means import Readout
+from tideproof.stats.solve.laplacian import components, inverse
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.sandwich import meat
+from tideproof.stats.variance.variance_models import Estimate, uniform
+
+_STEPS = 100  # of Newton's method; a handful is needed
+_CLOSE = 1e-10
+
+
+class OddsPairs:
+    """Odds that multiply, as a scale on which pairs of arms are tested.
+
+    What is expected of a cell is exact, given the total of its environment, however few events that has.
+    Directions come from a theta with half an event and half a non-event more for each arm: finite for
+    an arm that had only one kind. Environments where all rewards are alike say nothing.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.sums, failures = events(cells)
+        self._part, self._kept = split(cells, np.zeros(cells.K, np.int64), self.sums, failures)
+        if not self._kept.size:
+            raise InputError("scale='odds' needs an environment with both kinds of rewards; there is none")
+        self._totals = self._part.by_environment(self.sums[self._kept])
+        self.theta, self.information = self._steadied()
+        between = -self.information
+        np.fill_diagonal(between, 0.0)
+        self.component = components(between > 0.0)
+        self.P = inverse(between, self.component)
+        self.fitted = self._expected(self.theta) / cells.n
+        self._weight = cells.by_arm(cells.n * self.fitted * (1.0 - self.fitted))
+
+    @cached_property
+    def found(self) -> ConditionalFit:
+        """The maximum of the conditional likelihood, without these halves."""
+        return solve_odds(self.cells)
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the maximum of the conditional likelihood, which may be infinite."""
+        return self.found.gap(i, k)
+
+    def null(self, i: int, k: int, gap: float) -> Null:
+        """Return the conditional score of the hypothesis that the odds of i and k are exp(gap) : 1."""
+        c = self.cells
+        expected = self._expected(apart(self.theta, i, k, gap, self._weight))
+        mean = expected / c.n
+        w = (self.P[:, i] - self.P[:, k])[c.arm]
+        spread = np.maximum(c.n * mean * (1.0 - mean), 1e-300)
+        direction = c.weighted(spread).centred(w)
+        return Null(float(np.sum(w * (self.sums - expected))), direction, mean)
+
+    def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
+        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        theta = apart(self.theta, i, k, gap, self._weight)
+        level = self.levels(theta)
+        with np.errstate(over="ignore"):
+            return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
+
+    def grid(self, law: RewardLaw) -> None:
+        """Return None: what is expected of other arms moves with every pair."""
+
+    def levels(self, theta: Floats) -> Floats:
+        """Return lambda of each environment, (J,): infinite where all rewards are alike."""
+        c = self.cells
+        rate = c.by_environment(self.sums) / np.maximum(c.sizes, 1.0)
+        with np.errstate(divide="ignore"):
+            found = np.log(rate / (1.0 - rate))
+        place = np.zeros(self._part.J, np.int64)
+        place[self._part.environment] = c.environment[self._kept]
+        found[place] = centres(self._part, self._totals, theta)
+        return found
+
+    def _expected(self, theta: Floats) -> Floats:
+        expected = self.sums.copy()
+        expected[self._kept] = moments(self._part, self._totals, theta)[0]
+        return expected
+
+    def _steadied(self) -> tuple[Floats, Floats]:
+        """Return theta and the information on it, with what half an event and half a non-event tell."""
+        part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
+        for _ in range(_STEPS):
+            expected, between = moments(part, self._totals, theta)
+            half = 1.0 / (1.0 + np.exp(-theta))
+            score = part.by_arm(own - expected) + 0.5 - half
+            information = np.diag(between.sum(axis=1) + half * (1.0 - half)) - between
+            step = np.linalg.solve(information, score)
+            if float(np.abs(step).max()) < _CLOSE:
+                break
+            theta = theta + np.clip(step, -1.0, 1.0)
+        return theta, information
+
+
+def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
+    """Estimate arms and environments where odds multiply; `solution` is that of least squares.
+
+    The adjusted mean of an arm is its average chance over all environments in proportion to traffic; an
+    environment's shift is the factor of its odds, 1 where they are as in all traffic together. Variances by
+    the delta method, at the steady odds.
+    """
+    scale = OddsPairs(cells)
+    law = Chances(cells)
+    variance = law.moments(scale.fitted).variance
+    shared = cells.weighted(np.maximum(cells.n * variance, 1e-300))
+    C = scale.P @ meat(shared, cells.n * variance) @ scale.P
+    pairs = PairTests(scale, law, C)
+    traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
+
+    def chances(theta: Floats) -> Floats:
+        with np.errstate(invalid="ignore", over="ignore"):
+            chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
+        return np.where(
+            np.isinf(level)[:, None], level[:, None] > 0.0, chance
+        )  # all alike there, whoever came
+
+    p = chances(scale.theta)
+    slope = traffic[:, None] * p * (1.0 - p)
+    lean = np.diag(slope.sum(axis=0)) - slope.T @ shared.dense_shares()
+    steady = traffic @ p
+    noise = (slope**2).T @ (1.0 / np.maximum(cells.by_environment(cells.n * variance), 1e-300))
+    finite = np.isfinite(level)
+    overall = float(cells.by_arm(scale.sums).sum() / cells.n.sum())
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        shift = np.exp(level - np.log(overall / (1.0 - overall)))
+        b = shared.dense_shares()
+        spread = 1.0 / cells.by_environment(cells.n * variance) + np.sum(b @ C * b, axis=1)
+        shift_variance = np.where(finite, shift**2 * spread, np.nan)
+        shift[cells.sizes == 0.0] = np.nan
+    shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
+    mean_variance = np.sum(lean @ C * lean, axis=1) + noise
+    readout = Readout(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
+    return uniform(scale.theta, C, readout, float(solution.freedom), pairs, scale.component)

@@ -1,0 +1,236 @@
+"""Is arm i above arm k by more than a gap? Tests that survive rare events and skewed money, and their limits.
+
+On every scale the statistic is linear in the cells' sums S, U = sum g (S - n m): m is what each cell is
+expected to have if the gap is true, and g, within an environment orthogonal to its level, is the direction in
+which the gap would show, theta_i - theta_k as the whole design sees it. So shifts drop out exactly, other
+arms to first order. Variance and skewness of U are taken under the hypothesis (a score test): an arm without
+an event varies as its rival does, not as if it were certain. With two arms and 0/1 rewards a gap of 0 is
+Mantel and Haenszel's test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache, cached_property, partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.best.student_inference import pair_variances, root_between
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.event_counts import events_of
+from tideproof.stats.pairs.pair_tests_batch import (
+    AT_ONCE,
+    Batch,
+    Grid,
+    Together,
+    is_dense,
+    spread_out,
+    upper_limits,
+)
+from tideproof.stats.pairs.skewed_tails import deviate, normal_from_student
+from tideproof.stats.variance.cell_variances import Spreads
+
+_ROUNDING = 1e-12  # of a rate
+_DOUBLINGS = 30  # of a step that is a standard error to begin with
+_MANY = 100  # arms, beyond which pairs are tested together
+
+
+class Null(NamedTuple):
+    """What a scale expects if theta_i - theta_k has a given value.
+
+    Attributes
+    ----------
+    statistic : U.
+    direction : (C,) g.
+    mean : (C,) m.
+    """
+
+    statistic: float
+    direction: Floats
+    mean: Floats
+
+
+class PairScale(Protocol):
+    """A scale on which arms are compared, fitted to cells."""
+
+    cells: Cells
+    P: Floats
+
+    @property
+    def fitted(self) -> Floats:
+        """(C,) the expected mean of each cell."""
+
+    def null(self, i: int, k: int, gap: float) -> Null:
+        """Return the statistic of the hypothesis theta_i - theta_k = gap, its direction and expectations."""
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate of theta_i - theta_k; may be infinite."""
+
+    def grid(self, law: RewardLaw) -> Grid | None:
+        """Return what tests many pairs at once; None where that cannot be done."""
+
+
+class CellMoments(NamedTuple):
+    """Second and third central moments of each cell's rewards, and the degrees of freedom behind them."""
+
+    variance: Floats
+    third: Floats
+    spreads: Spreads | None
+
+
+class RewardLaw(Protocol):
+    """How single rewards vary around their mean."""
+
+    def moments(self, mean: Floats) -> CellMoments:
+        """Return the moments if the cells have these means."""
+
+
+class Chances:
+    """0/1 rewards: their mean says all. Given its total, an environment varies N/(N - 1) times as much."""
+
+    def __init__(self, cells: Cells) -> None:
+        size = cells.sizes[cells.environment]
+        self._correction = np.where(size > 1.0, size / np.maximum(size - 1.0, 1.0), 0.0)
+
+    def moments(self, mean: Floats) -> CellMoments:
+        """Return the moments of 0/1 numbers with these means."""
+        m = np.clip(mean, 0.0, 1.0)
+        variance = m * (1.0 - m)
+        variance[variance < _ROUNDING] = 0.0  # else a test would rest on rounding
+        return CellMoments(self._correction * variance, variance * (1.0 - 2.0 * m), None)
+
+
+class MeasuredRewards:
+    """Rewards of any kind, whose variance and skewness were measured."""
+
+    def __init__(self, spreads: Spreads, fitted: Floats | None) -> None:
+        self.spreads, self._fitted = spreads, fitted
+
+    def moments(self, mean: Floats) -> CellMoments:
+        """Return the measured moments; on a scale of ratios a cell expected to have more varies more."""
+        s = self.spreads
+        if self._fitted is None:
+            return CellMoments(s.variance, s.third, s)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            more = np.where(self._fitted > 0.0, mean / self._fitted, 1.0)
+        return CellMoments(s.variance * more, s.third * more**1.5, s)
+
+
+_CLOSE = 1e-6  # how near to its deviate a limit must come
+
+
+class PairTests(Pairs):
+    """Tests and limits of theta_i - theta_k; `covariance` of theta says how far limits will be."""
+
+    def __init__(self, scale: PairScale, law: RewardLaw, covariance: Floats) -> None:
+        self.scale, self.law, self.covariance = scale, law, covariance
+        self._variances = pair_variances(covariance)
+        self._events = events_of(scale.cells)
+
+    @cached_property
+    def _grid(self) -> Grid | None:
+        c = self.scale.cells
+        return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
+
+    @property
+    def quick(self) -> bool:
+        """Whether many pairs are tested together."""
+        return self._grid is not None
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(C,) variance of a single reward of each cell, at the means that are fitted."""
+        return self.law.moments(self.scale.fitted).variance
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate of theta_i - theta_k."""
+        return self.scale.gap(i, k)
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return a standard normal number if theta_i - theta_k = gap, high if it is more; NaN if unknown."""
+        null = self.scale.null(i, k, gap)
+        moments, direction = self.law.moments(null.mean), null.direction
+        weight = self.scale.cells.n * direction * direction
+        parts = weight * moments.variance
+        z = deviate(null.statistic, float(parts.sum()), float(np.dot(weight * direction, moments.third)))
+        if moments.spreads is None:
+            return z
+        freedom = moments.spreads.freedom_of(self.scale.cells, parts)
+        return normal_from_student(z, freedom) if freedom else np.nan
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return whether two arms had enough events for a test to exclude one of them."""
+        return self._events.enough(i, k)
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""
+        if math.isinf(z):
+            return np.inf
+        middle = self.gap(i, k)
+        start = middle if np.isfinite(middle) else 0.0
+        if np.isnan(middle) or middle == np.inf or np.isnan(self.deviate(i, k, start)):
+            return middle if middle == np.inf else np.nan
+        step = z * math.sqrt(max(float(self._variances[i, k]), 0.0)) or 1.0
+        low, high = start, start + step
+
+        @cache
+        def excess(gap: float) -> float:
+            return -z - self.deviate(i, k, gap)
+
+        for _ in range(_DOUBLINGS):  # upwards, until the deviate has fallen far enough
+            if excess(high) >= 0.0:
+                break
+            low, high, step = high, high + 2.0 * step, 2.0 * step
+        else:
+            return np.inf
+        for _ in range(_DOUBLINGS):  # downwards, if it had before
+            if excess(low) <= 0.0:
+                break
+            low, high, step = low - 2.0 * step, low, 2.0 * step
+        else:
+            return -np.inf
+        return root_between(low, high, excess, _CLOSE)
+
+    def deviates(self, i: Ints, k: Ints) -> Floats:
+        """Return the deviates of many pairs at a gap of 0."""
+        if self._grid is None:
+            return super().deviates(i, k)
+        return self._in_blocks(
+            i, k, lambda here, pairs: self._deviates(pairs, i[here], k[here], np.zeros(here.size))
+        )
+
+    def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
+        """Return the upper limits of many pairs."""
+        if self._grid is None:
+            return super().uppers(i, k, z)
+
+        def limits(here: Ints, pairs: Together) -> Floats:
+            at, other = i[here], k[here]
+            middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
+            step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
+            step[step == 0.0] = 1.0
+            deviate = partial(self._deviates, pairs, at, other)
+            return upper_limits(deviate, middle, step, z[here], _DOUBLINGS, _CLOSE)
+
+        return self._in_blocks(i, k, limits)
+
+    def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, Together], Floats]) -> Floats:
+        c, found = self.scale.cells, np.full(i.size, np.nan)
+        assert self._grid is not None
+        n, rows = spread_out(c, c.n), max(1, AT_ONCE // c.K)
+        for start in range(0, i.size, rows):
+            here = np.arange(start, min(start + rows, i.size))
+            batch = Batch.of(c, self.scale.P, i[here], k[here])
+            found[here] = work(here, Together(n, self._grid, batch))
+        return found
+
+    def _deviates(self, pairs: Together, i: Ints, k: Ints, gap: Floats) -> Floats:
+        """Return the deviates of pairs that are tested together; by themselves where that says nothing."""
+        z = pairs.deviates(gap)
+        for at in np.flatnonzero(np.isnan(z)).tolist():
+            z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))
+        return z

@@ -1,0 +1,304 @@
+"""The tests of `pair_tests` for very many pairs of arms at once: the same numbers, to rounding.
+
+Every cell takes part in the test of a pair (i, k). But of the gap cells of other arms know no more than a
+factor of their environment. So all they contribute are sums over arms of x_aj w_a^p, p = 0 to 3, with w the
+pair's direction and x what a cell varies by: products of matrices, made once for all gaps. What is left for
+each gap are numbers for each environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.skewed_tails import deviates, normals_from_student
+from tideproof.stats.variance.cell_variances import Spreads
+
+_CELLS = 2**24  # of arms x environments, seen or not: 128 MB
+_EMPTY = 64  # times as many as were seen, beyond which a loop over those is quicker
+_FAR = 300.0  # exp of it is still a number, and as good as infinite
+_NOTHING = 1e-300
+AT_ONCE = 2**21  # numbers in a block of pairs x arms: 16 MB
+
+
+class Batch(NamedTuple):
+    """Pairs of arms, (B,) each, and their directions w, (B, K), up to a constant."""
+
+    i: Ints
+    k: Ints
+    w: Floats
+
+    @classmethod
+    def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> Batch:
+        """Return pairs with w = P(e_i - e_k), centred: sums over other arms then lose no digits."""
+        w = P[i] - P[k]
+        return cls(i, k, w - (w @ cells.counts / cells.counts.sum())[:, None])
+
+    def of_pair(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the columns of the two arms, (B, J) each, of numbers for each cell, (J, K)."""
+        return x[:, self.i].T, x[:, self.k].T
+
+    @property
+    def own(self) -> tuple[Floats, Floats]:
+        """The directions of the two arms: (B, 1) each."""
+        rows = np.arange(self.i.size)
+        return self.w[rows, self.i][:, None], self.w[rows, self.k][:, None]
+
+
+class Varying(NamedTuple):
+    """How rewards vary if a gap is true.
+
+    Attributes
+    ----------
+    variance, third : of other arms: coefficients, (B, J), of the sums with the same places.
+    of_pair : variance and third moment of a reward of either arm of the pair: (B, J) each.
+    """
+
+    variance: list[tuple[int, Floats]]
+    third: list[tuple[int, Floats]]
+    of_pair: tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
+
+
+class TestedPairs(NamedTuple):
+    """What is tested: the statistics, (B,), the mean direction in each environment, (B, J), what varies."""
+
+    statistic: Floats
+    centre: Floats
+    varying: Varying
+
+
+class Grid(Protocol):
+    """A scale and a law of the rewards, on a grid of environments x arms."""
+
+    x: list[Floats]
+
+    @property
+    def spreads(self) -> Spreads | None:
+        """How much rewards vary, as it was measured; None of 0/1 rewards."""
+
+    def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
+        """Return what is to be tested if theta_i - theta_k = gap."""
+
+
+def is_dense(cells: Cells) -> bool:
+    """Tell whether a grid of environments x arms is small, and filled well enough."""
+    grid = cells.J * cells.K
+    return grid <= _CELLS and grid <= _EMPTY * cells.n.size
+
+
+def spread_out(cells: Cells, values: Floats) -> Floats:
+    """Return values of cells as a matrix, environments x arms."""
+    found = np.zeros((cells.J, cells.K))
+    found[cells.environment, cells.arm] = values
+    return found
+
+
+class PowerSums:
+    """Sums over the other arms of x w^p, for each x: `power[p][x]`, (B, J)."""
+
+    def __init__(self, batch: Batch, x: list[Floats]) -> None:
+        rows, others = np.arange(batch.i.size), batch.w.copy()
+        others[rows, batch.i] = others[rows, batch.k] = 0.0
+        self.power = [[each.sum(axis=1) - sum(batch.of_pair(each)) for each in x]]
+        weight = others
+        for p in (1, 2, 3):
+            self.power.append([weight @ each.T for each in x])
+            weight = weight * others if p < 3 else weight
+
+    def second(self, x: int, centre: Floats) -> Floats:
+        """Return the sums of x (w - centre)^2."""
+        p = self.power
+        return np.asarray(p[2][x] - centre * (2.0 * p[1][x] - centre * p[0][x]))
+
+    def third(self, x: int, centre: Floats) -> Floats:
+        """Return the sums of x (w - centre)^3."""
+        p = self.power
+        return np.asarray(p[3][x] - centre * (3.0 * p[2][x] - centre * (3.0 * p[1][x] - centre * p[0][x])))
+
+
+class Together:
+    """Tests of pairs of arms at any gaps."""
+
+    def __init__(self, n: Floats, grid: Grid, batch: Batch) -> None:
+        self._n, self._grid, self._batch = n, grid, batch
+        self._sums = PowerSums(batch, grid.x)
+
+    def deviates(self, gap: Floats) -> Floats:
+        """Return what `PairTests.deviate` returns for each pair and its gap: (B,)."""
+        case = self._grid.case(self._batch, self._sums, gap)
+        centre, varying = case.centre, case.varying
+        parts = sum(c * self._sums.second(x, centre) for x, c in varying.variance)
+        thirds = sum(c * self._sums.third(x, centre) for x, c in varying.third)
+        own = []
+        for n, w, (v, t) in zip(self._batch.of_pair(self._n), self._batch.own, varying.of_pair, strict=True):
+            own.append(n * v * (w - centre) ** 2)
+            parts, thirds = parts + own[-1], thirds + n * t * (w - centre) ** 3
+        parts = np.maximum(np.asarray(parts), 0.0)
+        z = deviates(case.statistic, parts.sum(axis=1), np.asarray(thirds).sum(axis=1))
+        spreads = self._grid.spreads
+        if spreads is None:
+            return z
+        return normals_from_student(z, self._freedom(spreads, centre, varying, parts, own))
+
+    def _freedom(
+        self, s: Spreads, centre: Floats, varying: Varying, parts: Floats, own: list[Floats]
+    ) -> Floats:
+        """Return what `Spreads.freedom_of` returns for each pair; 0 where nothing is known."""
+        batch, total = self._batch, parts.sum(axis=1)
+        if not s.freedom > 0.0:
+            return np.zeros(total.size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = 1.0 / s.freedom + _squares(s.environment_trust, s.environment_freedom, parts, total)
+            if np.any(s.arm_trust > 0.0):
+                w, of_arm = batch.w, np.zeros_like(batch.w)
+                for x, c in varying.variance:
+                    each = self._grid.x[x]
+                    of_arm += w * (w * (c @ each) - 2.0 * ((c * centre) @ each)) + (c * centre**2) @ each
+                rows = np.arange(batch.i.size)
+                of_arm[rows, batch.i], of_arm[rows, batch.k] = (part.sum(axis=1) for part in own)
+                error = error + _squares(s.arm_trust, s.arm_freedom, of_arm, total)
+            return np.where(total > 0.0, 1.0 / error, 0.0)
+
+
+def _squares(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
+    here = trust > 0.0
+    return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
+
+
+class OfDifferences:
+    """Least squares with measured variances, which no gap changes."""
+
+    def __init__(self, cells: Cells, mu: Floats, spreads: Spreads) -> None:
+        self.spreads, self._mu = spreads, mu
+        self._share = spread_out(cells, cells.shares)
+        self._each = spread_out(cells, spreads.variance), spread_out(cells, spreads.third)
+        self.x = [spread_out(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
+
+    def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
+        """Return what is to be tested if mu_i - mu_k = gap."""
+        i, k = batch.i, batch.k
+        centre = batch.w @ self._share.T
+        one = np.ones_like(centre)
+        (v, v_k), (t, t_k) = (batch.of_pair(each) for each in self._each)
+        return TestedPairs(
+            self._mu[i] - self._mu[k] - gap, centre, Varying([(0, one)], [(1, one)], ((v, t), (v_k, t_k)))
+        )
+
+
+class OfRatios:
+    """Rates that multiply: E r = lambda_environment exp(theta_arm), in the names of `Multiplying`.
+
+    With `spreads` variances were measured, and follow the expected mean; without, rewards are 0 or 1, whose
+    variance in an environment is corrected as `Chances` does.
+    """
+
+    def __init__(
+        self, cells: Cells, theta: Floats, weight: Floats, total: Floats, spreads: Spreads | None
+    ) -> None:
+        self.spreads, self._theta, self._weight, self._total = spreads, theta, weight, total
+        self._f = np.exp(np.clip(theta, -_FAR, _FAR))
+        self._n = spread_out(cells, cells.n)
+        self._events = cells.by_arm(cells.n * cells.mean)
+        exposure = self._n * self._f
+        self._exposed = exposure.sum(axis=1)
+        self._highest = np.where(self._n > 0.0, self._f, 0.0).max(axis=1)
+        self.x = [exposure]
+        if spreads is None:
+            self._correction = np.where(
+                cells.sizes > 1.0, cells.sizes / np.maximum(cells.sizes - 1.0, 1.0), 0.0
+            )
+            self.x += [exposure * self._f, exposure * self._f**2]
+        else:
+            self._each = spread_out(cells, spreads.variance), spread_out(cells, spreads.third)
+            self.x += [self._n * each for each in self._each]
+
+    def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
+        """Return what is to be tested if theta_i - theta_k = gap; NaN where rates would be above 1."""
+        theta, i, k = self._theta, batch.i, batch.k
+        both = self._weight[i] + self._weight[k]
+        share = np.where(both > 0.0, self._weight[i] / np.where(both > 0.0, both, 1.0), 0.5)
+        middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]
+        moved = [np.exp(np.clip(at, -_FAR, _FAR))[:, None] for at in (middle + gap, middle)]
+        n, w = batch.of_pair(self._n), batch.own
+        own = [each * f for each, f in zip(n, moved, strict=True)]
+        exposed = np.maximum(sums.power[0][0], 0.0) + own[0] + own[1]
+        known = np.maximum(exposed, _NOTHING)
+        rate = self._total / known
+        centre = (sums.power[1][0] + own[0] * w[0] + own[1] * w[1]) / known
+        statistic = batch.w @ self._events - centre @ self._total
+        if self.spreads is not None:
+            return TestedPairs(statistic, centre, self._measured(batch, rate, moved))
+        too_high = np.any(rate * self._highest > 1.0, axis=1)
+        return TestedPairs(np.where(too_high, np.nan, statistic), centre, self._chances(rate, moved))
+
+    def _chances(self, rate: Floats, moved: list[Floats]) -> Varying:
+        c = self._correction
+        variance = [(0, c * rate), (1, -c * rate**2)]
+        third = [(0, rate), (1, -3.0 * rate**2), (2, 2.0 * rate**3)]
+        pair = []
+        for f in moved:
+            m = np.clip(rate * f, 0.0, 1.0)
+            v = m * (1.0 - m)
+            pair.append((c * v, v * (1.0 - 2.0 * m)))
+        return Varying(variance, third, (pair[0], pair[1]))
+
+    def _measured(self, batch: Batch, rate: Floats, moved: list[Floats]) -> Varying:
+        fitted = self._total / np.maximum(self._exposed, _NOTHING)
+        more = np.where(fitted > 0.0, rate / np.where(fitted > 0.0, fitted, 1.0), 1.0)
+        pair = []
+        of_pair = [batch.of_pair(each) for each in self._each]
+        for arm, (at, f) in enumerate(zip((batch.i, batch.k), moved, strict=True)):
+            own = np.where(fitted > 0.0, more * f / self._f[at][:, None], 1.0)
+            pair.append((of_pair[0][arm] * own, of_pair[1][arm] * own**1.5))
+        return Varying([(1, more)], [(2, more**1.5)], (pair[0], pair[1]))
+
+
+def upper_limits(
+    deviate: Callable[[Floats], Floats], middle: Floats, step: Floats, z: Floats, doublings: int, close: float
+) -> Floats:
+    """Return what `PairTests.upper` returns, for many pairs at once: the gaps where the deviates are -z."""
+
+    def excess(gap: Floats) -> Floats:
+        return -z - deviate(gap)
+
+    low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()
+    high = low + step
+    at_low, at_high = excess(low), excess(high)
+    unknown = np.isnan(middle) | np.isnan(at_low)
+    for _ in range(doublings):  # upwards, until the deviate has fallen far enough
+        short = at_high < 0.0
+        if not short.any():
+            break
+        low, at_low = np.where(short, high, low), np.where(short, at_high, at_low)
+        step = np.where(short, 2.0 * step, step)
+        high = np.where(short, high + step, high)
+        at_high = np.where(short, excess(high), at_high)
+    endless = at_high < 0.0
+    for _ in range(doublings):  # downwards, if it had before
+        deep = at_low > 0.0
+        if not deep.any():
+            break
+        high, at_high = np.where(deep, low, high), np.where(deep, at_low, at_high)
+        step = np.where(deep, 2.0 * step, step)
+        low = np.where(deep, low - step, low)
+        at_low = np.where(deep, excess(low), at_low)
+    bottomless = at_low > 0.0
+    found = np.where(at_low >= 0.0, low, high)
+    going = (at_low < 0.0) & (at_high > 0.0) & ~unknown
+    for _ in range(60):  # as `root_between`
+        if not going.any():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.where(going, high - at_high * (high - low) / (at_high - at_low), found)
+        y = excess(x)
+        found = np.where(going, x, found)
+        going &= ~(np.abs(y) < close)
+        below, above = going & (y < 0.0), going & ~(y < 0.0)
+        low, at_low = np.where(below, x, low), np.where(below, y, np.where(above, 0.5 * at_low, at_low))
+        high, at_high = np.where(above, x, high), np.where(above, y, np.where(below, 0.5 * at_high, at_high))
+    found = np.where(bottomless, -np.inf, np.where(endless, np.inf, found))
+    return np.where(middle == np.inf, np.inf, np.where(unknown, np.nan, found))

@@ -1,0 +1,173 @@
+"""Odds that multiply: logit P(r = 1) = lambda_environment + theta_arm, given the totals of the environments.
+
+Given its total T_j the events of an environment are noncentral hypergeometric, whatever lambda_j: the
+likelihood of theta needs no estimate of it. With any lambda, p_a = 1/(1 + exp(-lambda - theta_a)) and
+z_a(t) = 1 - p_a + p_a exp(it), the probability that independent events add up to T is the integral of
+
+    W(t) = exp(-itT) prod_a z_a(t)^n_a / 2 pi    over a period;
+
+E[s_a] and E[s_a s_b] given T are averages of n_a u_a and n_a n_b u_a u_b (a != b) with weights W, u_a = p_a
+exp(it)/z_a. The sum over M equidistant t is the integral exactly if M > m_j, and up to P(s = T +- M)/P(s = T)
+otherwise, which is below 1e-15 if M exceeds 8.6 standard deviations and a dozen. With lambda such that T is
+the mean no digit is lost. So the conditional likelihood is exact to rounding, with few events and with
+many: about a dozen values of t are enough for either.
+
+Exact means: allocation inside an environment does not depend on its rewards.
+
+References
+----------
+Breslow, Day (1980), Statistical methods in cancer research I, chapter 7; Gail, Lubin, Rubinstein (1981),
+Likelihood calculations for matched case-control studies; Trefethen, Weideman (2014), The exponentially
+convergent trapezoidal rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells
+from tideproof.stats.scales.conditional_likelihood import (
+    ConditionalFit,
+    classes,
+    climb,
+    endless,
+    newton_step,
+    split,
+)
+from tideproof.stats.solve.laplacian import links
+
+_ROOM = 2**17  # complex numbers worked on at once: 2 MB
+_NOTHING = 37.0  # exp(-37) is nothing beside 1
+
+
+def solve_odds(cells: Cells) -> ConditionalFit:
+    """Maximise the likelihood given the totals of the environments; O(cells K) a step, and K^3.
+
+    >>> pairs = Cells(["A", "B"], [0, 1, 2], np.array([0, 1] * 3), np.repeat(np.arange(3), 2), np.ones(6),
+    ...               np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]), np.zeros(6))
+    >>> bool(np.isclose(np.exp(solve_odds(pairs).gap(0, 1)), 2.0))  # McNemar: 2 pairs against 1
+    True
+    """
+    S, F = events(cells)
+    component, beats = classes(cells, S, F)
+    part, kept = split(cells, component, S, F)
+    own = S[kept]
+    T = part.by_environment(own)
+
+    start = _first(part, own, T, component)
+    theta, P, expected, _ = climb(part, own, start, component, partial(moments, part, T))
+    fitted, rate = cells.mean.copy(), np.full(cells.J, np.nan)
+    fitted[kept] = expected / part.n
+    with np.errstate(divide="ignore"):
+        rate[cells.environment] = fitted / (1.0 - fitted) / np.exp(theta[cells.arm])
+    rate[cells.environment[kept]] = np.exp(centres(part, T, theta))[part.environment]
+    return ConditionalFit(endless(cells, S, F, theta), rate, fitted, P, component, beats)
+
+
+def events(cells: Cells) -> tuple[Floats, Floats]:
+    """Return how many rewards of each cell are 1 and how many 0: (C,) both."""
+    if not cells.binary:
+        raise InputError("scale='odds' needs rewards that are all 0 or 1; use scale='ratio' or 'difference'")
+    S = np.rint(cells.n * cells.mean)
+    return S, cells.n - S
+
+
+def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return the expected events of each cell, (C,), and minus their covariance off its diagonal, (K, K).
+
+    Given the totals `T` of the environments, all of them above 0 and below the environment's size. The
+    covariances of the environments are added up, each times its `weight`.
+    """
+    centre = centres(part, T, theta)
+    p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
+    deviation = np.sqrt(part.by_environment(part.n * p * (1.0 - p)))
+    period = np.minimum(part.sizes + 1.0, np.ceil(8.6 * deviation + 12.0))
+    period += 1.0 - period % 2.0  # odd: at t = pi a chance of one half would have z = 0
+    expected, between = part.n * p, np.zeros((part.K, part.K))
+    for rows, here, points in _batches(part, period, deviation):
+        place = np.searchsorted(rows, part.environment[here]), part.arm[here]
+        n, odds = np.zeros((2, rows.size, part.K))
+        n[place], odds[place] = part.n[here], p[here]
+        t = 2.0 * np.pi / period[rows, None] * np.arange(points)
+        sine, fall = np.sin(t)[:, :, None], (1.0 - np.cos(t))[:, :, None]
+        odds = odds[:, None, :]
+        rest = 1.0 - odds
+        length = (odds - rest) ** 2 + 2.0 * odds * rest * (2.0 - fall)  # |z|^2
+        size = 0.5 * np.einsum("jta,ja->jt", np.log(length), n)
+        angle = np.einsum("jta,ja->jt", np.arctan2(odds * sine, 1.0 - odds * fall), n) - t * T[rows, None]
+        W = _twice(t) * np.exp(size)
+        W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
+        real, imaginary = (W * np.cos(angle))[:, :, None], (W * np.sin(angle))[:, :, None]
+        slope = n[:, None, :] * odds * rest / length  # d = n (u - p) = slope (i sin t - (1 - 2p)(1 - cos t))
+        d, e = slope * fall * (odds - rest), slope * sine
+        Wd, We = real * d - imaginary * e, real * e + imaginary * d
+        moved = Wd.sum(axis=1)
+        expected[here] += moved[place]
+        by = np.ones(rows.size) if weight is None else weight[rows]
+        between += (by[:, None] * moved).T @ moved
+        flat = (-1, part.K)
+        Wd, We = Wd * by[:, None, None], We * by[:, None, None]
+        between -= Wd.reshape(flat).T @ d.reshape(flat) - We.reshape(flat).T @ e.reshape(flat)
+    between = np.maximum(0.5 * (between + between.T), 0.0)  # events of one total repel each other
+    np.fill_diagonal(between, 0.0)
+    return expected, between
+
+
+def _twice(t: Floats) -> Floats:
+    """Return how often each t counts: 0 once, above for -t, too, and not at all beyond pi."""
+    return np.where(t == 0.0, 1.0, np.where(t < np.pi, 2.0, 0.0))
+
+
+def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[Ints, Ints, int]]:
+    """Yield environments that need about as many t, their cells, and how many t from 0 on they need.
+
+    |W(t)| is below exp(-deviation^2 (1 - cos t)): beyond where that is nothing no t is needed.
+    """
+    reach = np.arccos(np.maximum(-1.0, 1.0 - _NOTHING / np.maximum(deviation**2, 1e-9)))
+    points = np.minimum(np.floor(period / 2.0), np.ceil(reach / (2.0 * np.pi) * period)).astype(np.int64) + 1
+    order = np.argsort(points, kind="stable")
+    by_rank = np.empty(part.J, np.int64)
+    by_rank[order] = np.arange(part.J)
+    rank = by_rank[part.environment]
+    sequence = np.argsort(rank, kind="stable")
+    start = 0
+    while start < part.J:
+        most = max(1, _ROOM // (part.K * int(points[order[start]])))
+        stop = min(start + most, part.J)
+        stop = min(stop, start + max(1, int(most * points[order[start]] / points[order[stop - 1]])))
+        first, last = np.searchsorted(rank, [start, stop], sorter=sequence)
+        yield np.sort(order[start:stop]), sequence[first:last], int(points[order[stop - 1]])
+        start = stop
+
+
+def centres(part: Cells, T: Floats, theta: Floats) -> Floats:
+    """Return lambda of each environment such that T events are expected, nearly: (J,).
+
+    A step of Newton's on the scale of the logit of the mean, where the slope is below 1; the steps are
+    never longer than twice the difference.
+    """
+    wanted = np.log(T / (part.sizes - T))
+    found = wanted - part.by_environment(part.n * theta[part.arm]) / part.sizes
+    for _ in range(100):
+        p = 1.0 / (1.0 + np.exp(-found[part.environment] - theta[part.arm]))
+        mean, variance = (part.by_environment(x) for x in (part.n * p, part.n * p * (1.0 - p)))
+        if np.all(np.abs(mean - T) < 0.01 * np.sqrt(variance) + 1e-3):
+            break
+        slope = variance * part.sizes / (mean * (part.sizes - mean))
+        found += (wanted - np.log(mean / (part.sizes - mean))) / np.maximum(slope, 0.5)
+    return found
+
+
+def _first(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
+    """Return a theta near the maximum: one step from 0, where the covariances are those of urns."""
+    m = part.sizes
+    spread = T * (m - T) / (m * (m - 1.0))
+    between = links(part.weighted(part.n * spread[part.environment]))
+    np.fill_diagonal(between, 0.0)
+    score = part.by_arm(own - (T / m)[part.environment] * part.n)
+    return newton_step(between, component, score)[0]

@@ -1,0 +1,335 @@
+"""Is this the scale on which arms differ by the same everywhere? Tukey's one degree of freedom.
+
+If the scale is right, how far an arm is above others has nothing to do with the level of the environment. If
+the tide multiplies, differences grow with the level; if it adds, logarithms of ratios shrink with it. So the
+residuals R_aj of the fit are regressed on c_a h_j: c the estimates that the other scale would make of this
+fit (not of its residuals), h_j what a small difference on that scale is here at the level of environment j
+(`OTHERWISE`). The part of c_a h_j that a change of the estimates explains is taken out; what is left has mean
+0 and a variance that follows from that inside the cells.
+
+Levels are estimates, too, and with few events they err together with the residuals. For any f of the total T
+of an environment Cov(R_a, f(T)) is, to first order, Cov(R_a, T) times the slope of f, and Cov(R_a, T) = q_a -
+share_a Q with q the variances of the cells' sums and Q their sum. That is subtracted, with a slope backwards
+from T to T less one typical reward: for Poisson counts, however few, nothing of the bias is left then, for
+E[T g(T)] = E[T] E[g(T + 1)].
+
+Where no arm was seen twice in an environment nothing is known of the noise but the residuals, and the test is
+Tukey's own, on differences and on logarithms.
+
+References
+----------
+Tukey (1949), One degree of freedom for non-additivity; Pregibon (1980), Goodness of link tests for
+generalized linear models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.stats.best.student_inference import f_tail, normal_tail
+from tideproof.stats.cells import Cells
+from tideproof.stats.scales.conditional_likelihood import split
+from tideproof.stats.scales.odds_likelihood import events, moments, solve_odds
+from tideproof.stats.scales.ratio_likelihood import sharing, solve_ratio
+from tideproof.stats.solve.laplacian import components, inverse, links, through
+from tideproof.stats.solve.least_squares import solve
+
+Scale = Literal["difference", "ratio", "odds"]
+
+# (scale, what else it might be): how a small difference of arms, the same everywhere on the other scale,
+# varies on this one with the level x of the environment
+OTHERWISE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
+    ("difference", "ratio"): lambda x: x,
+    ("difference", "odds"): lambda x: x * (1.0 - x),
+    ("ratio", "difference"): lambda x: 1.0 / x,
+    ("ratio", "odds"): lambda x: 1.0 - x,
+    ("odds", "difference"): lambda x: 1.0 / (x * (1.0 - x)),
+    ("odds", "ratio"): lambda x: 1.0 / (1.0 - x),
+}
+
+
+class WrongScale(NamedTuple):
+    """A test of one scale against another.
+
+    Attributes
+    ----------
+    z : above 0 where estimates are larger in the environments where the other scale would have them larger.
+    p : probability of so large a |z| if the scale is right; 1 where nothing could tell.
+    """
+
+    z: float
+    p: float
+
+
+class _Level(NamedTuple):
+    """The level of each environment, (J,) each, as far as it is known, and how rewards vary around a mean.
+
+    Attributes
+    ----------
+    here : mean reward, drawn towards that of all environments as much as it is uncertain.
+    less : the same with one typical reward less.
+    reward : size of a typical reward, variance over mean.
+    variance : that of a reward, given its mean.
+    """
+
+    here: Floats
+    less: Floats
+    reward: float
+    variance: Callable[[Floats], Floats]
+
+
+def wrong_scale(cells: Cells, scale: Scale, other: Scale) -> WrongScale:
+    """Test whether arms differ by the same in all environments on `scale`, against the same on `other`."""
+    if not cells.binary and not np.any(cells.squares > 0.0):  # no cell says how rewards vary
+        return _without_repeats(cells, scale) if np.all(cells.n == 1.0) else WrongScale(0.0, 1.0)
+    level = _levels(cells)
+    if not np.any(cells.compares) or np.ptp(level.here[cells.compares]) < 1e-12 * np.abs(level.here).max():
+        return WrongScale(0.0, 1.0)  # all environments alike: every scale is as good
+    test = {"difference": _of_difference, "ratio": _of_ratio, "odds": _of_odds}[scale]
+    return test(cells, level, other)
+
+
+def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
+    """Test differences, or those of logarithms, against their residuals: one reward a cell, as Tukey had it.
+
+    z is Student's t. Whatever c and h are, given the fit, the residuals along the part of c_a h_j that it
+    leaves are independent of the others: exact for normal noise that is the same everywhere.
+    """
+    if cells.factors is not None or (scale == "ratio" and not np.all(cells.mean > 0.0)):
+        return WrongScale(0.0, 1.0)
+    c = cells if scale == "difference" else replace(cells, mean=np.log(cells.mean))
+    s = solve(c)
+    without_arm = c.mean - s.mu[c.arm]
+    level = c.by_environment(without_arm) / np.maximum(c.sizes, 1.0)
+    x = c.centred(s.mu[c.arm] * (level - np.average(level, weights=c.sizes))[c.environment])
+    left = c.centred(x - (s.P @ c.by_arm(x))[c.arm])
+    square, freedom = float(np.sum(left**2)), s.freedom - 1
+    exact = s.rss <= 1e-20 * float(np.sum(c.mean**2))
+    if freedom < 1 or exact or not square > 1e-20 * float(np.sum(x**2)):
+        return WrongScale(0.0, 1.0)
+    U = float(np.sum(left * c.centred(without_arm))) / math.sqrt(square)
+    t = U / math.sqrt(max(s.rss - U**2, 1e-20 * s.rss) / freedom)
+    return WrongScale(t if scale == "difference" else -t, f_tail(t**2, 1, freedom))
+
+
+def _of_difference(cells: Cells, level: _Level, other: Scale) -> WrongScale:
+    """Weight environments by 1/variance; weights, too, depend on the level and are made up for."""
+    otherwise, j = OTHERWISE["difference", other], cells.environment
+
+    def weight(x: Floats) -> Floats:
+        return 1.0 / level.variance(x)
+
+    q = _noise(cells)
+    bias = q - cells.n * cells.by_environment(q)[j] / cells.sizes[j]
+    raw = cells.n * replace(cells, other_weight=None).centred(cells.mean)
+    f0, slope0 = _function(level, weight)
+    f1, slope1 = _function(level, lambda x: otherwise(x) * weight(x))
+    part = cells.weighted(cells.n * f0[j])
+    P = _inverse(part)
+    mu = P @ cells.by_arm(f0[j] * raw - slope0[j] * bias)
+    moved = part.centred(mu[cells.arm])
+    c = mu
+    fitted = level.here[j] + moved
+    if np.all(level.here > 0.0):
+        fitted = np.maximum(fitted, 0.1 * level.here[j])
+        c = solve_ratio(replace(cells, mean=fitted)).theta
+    c = np.where(cells.counts > 0.0, c, 0.0)
+    noise, residual = cells.n * level.variance(fitted), raw - cells.n * moved
+    return _tested(part, P, c, residual, noise, bias, (f0, slope0), (f1, slope1))
+
+
+def _of_ratio(cells: Cells, level: _Level, other: Scale) -> WrongScale:
+    """Shares of the totals: R_a and T are uncorrelated if variance over mean is the same for all arms."""
+    found = solve_ratio(cells)
+    part, kept = sharing(cells, found)
+    if not part.n.size:
+        return WrongScale(0.0, 1.0)
+    fitted = found.fitted[kept]
+    j = part.environment
+    expected = level.here[j] * fitted * part.sizes[j] / part.totals[j]  # at the level, not at the total seen
+    q = part.n * fitted * level.variance(expected) / expected
+    bias = q - part.shares * part.by_environment(q)[j]
+    ones = np.ones(cells.J), np.zeros(cells.J)
+    c = _seen_from(other, part, fitted, level, found.theta)
+    residual = part.n * (part.mean - fitted)
+    return _tested(part, found.P, c, residual, q, bias, ones, _function(level, OTHERWISE["ratio", other]))
+
+
+def _of_odds(cells: Cells, level: _Level, other: Scale) -> WrongScale:
+    """Condition on the totals: levels are given with them, nothing is to be made up for."""
+    found = solve_odds(cells)
+    S, F = events(cells)
+    part, kept = split(cells, found.component, S, F)
+    if not part.n.size:
+        return WrongScale(0.0, 1.0)
+    place = np.zeros(part.J, np.int64)
+    place[part.environment] = cells.environment[kept]
+    h = OTHERWISE["odds", other](level.here)[place]
+    there = level._replace(here=level.here[place])
+    c = _seen_from(other, part, found.fitted[kept], there, found.theta)
+    theta = np.where(np.isfinite(found.theta), found.theta, 0.0)
+    T = part.by_environment(S[kept])
+    expected, first = moments(part, T, theta, h)
+    _, second = moments(part, T, theta, h**2)
+    slope = first.sum(axis=1) * c - first @ c
+    b = found.P @ slope
+    direction = c[part.arm] * h[part.environment] - b[part.arm]
+    square = float(c @ (second.sum(axis=1) * c - second @ c))
+    of_each = part.by_environment(direction * (S[kept] - expected))
+    q = part.n * found.fitted[kept] * (1.0 - found.fitted[kept])
+    about = part.by_environment(q * part.weighted(q).centred(direction) ** 2)  # of each, nearly
+    if not about.sum() > 0.0:
+        return WrongScale(0.0, 1.0)
+    return _judged(of_each, (square - float(slope @ b)) * about / about.sum(), square)
+
+
+def _seen_from(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: Floats) -> Floats:
+    """Return the estimates that the other scale would arrive at if this one's fit were the truth: (K,).
+
+    Of the fit alone: they know nothing of its residuals.
+    """
+    if other != "difference":
+        return np.where(np.isfinite(theta), theta, 0.0)
+    weight = part.n / level.variance(level.here)[part.environment]
+    weighted = replace(part, mean=fitted).weighted(weight)
+    return _inverse(weighted) @ part.by_arm(weight * weighted.centred(fitted))
+
+
+def _inverse(part: Cells) -> Floats:
+    if (short := through(part)) is not None:
+        return short.inverse()
+    between = links(part)
+    np.fill_diagonal(between, 0.0)
+    return inverse(between, components(between > 0.0))
+
+
+def _tested(
+    part: Cells,
+    P: Floats,
+    c: Floats,
+    residual: Floats,
+    q: Floats,
+    bias: Floats,
+    base: tuple[Floats, Floats],
+    extra: tuple[Floats, Floats],
+) -> WrongScale:
+    """Add up c_a (f1 R_aj - slope1 bias_aj) less b_a (f0 R_aj - slope0 bias_aj), which adds up to 0.
+
+    b is the change of the estimates that explains most of f1 c_a; z is what it leaves of it, centred in the
+    environment: the sum has the variance of sum_aj z_aj (sum of the cell).
+    """
+    arm, j = part.arm, part.environment
+    (f0, slope0), (f1, slope1) = ((f[j], slope[j]) for f, slope in (base, extra))
+    b = P @ part.by_arm(f1 / f0 * part.weight * part.centred(c[arm]))
+    of_each = c[arm] * (f1 * residual - slope1 * bias) - b[arm] * (f0 * residual - slope0 * bias)
+    z, whole = part.centred(f1 * c[arm] - f0 * b[arm]), part.centred(f1 * c[arm])
+    by = part.by_environment
+    return _judged(by(of_each), by(q * z**2), float(np.sum(q * whole**2)))
+
+
+def _judged(of_each: Floats, variance: Floats, whole: float) -> WrongScale:
+    """Return z and p of a sum over environments; 1 where nothing but rounding is left of its variance.
+
+    Where environments differ by more than their noise (heavy tails, arms that do better here and worse there)
+    the variance is that of what each of them says, around what it says if the other scale is right: then it
+    is in proportion to its variance.
+    """
+    U, total, J = float(of_each.sum()), float(variance.sum()), int(np.count_nonzero(variance))
+    if not total > 1e-10 * whole:
+        return WrongScale(0.0, 1.0)
+    apart = float(np.sum((of_each - U / total * variance) ** 2)) * J / max(1, J - 1)
+    z = U / math.sqrt(max(total, apart))
+    return WrongScale(z, 2.0 * normal_tail(abs(z)))
+
+
+def _function(level: _Level, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    """Return f at each level, and its slope backwards per unit of the environment's total."""
+    here = f(level.here)
+    return here, (here - f(level.less)) / level.reward
+
+
+def _noise(cells: Cells) -> Floats:
+    """Return the variance of each cell's sum, as measured inside it; inside all cells for a single reward."""
+    freedom = cells.n - 1.0
+    pooled = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
+    return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
+
+
+def _levels(cells: Cells) -> _Level:
+    """Return the level of each environment and how the variance of a reward grows with it.
+
+    Levels are drawn towards their mean by the share of the noise in their variance (Efron, Morris 1973). With
+    0 or more as rewards they stay above half a reward.
+    """
+    m = np.maximum(cells.sizes, 1.0)
+    mean = cells.by_environment(cells.n * cells.mean) / m
+    overall = float(np.average(mean, weights=cells.sizes))
+    noise = float(np.sum(_noise(cells)) / np.sum(cells.n))
+    spread = float(np.sum(m * (mean - overall) ** 2)) - (cells.J - 1.0) * noise
+    between = max(0.0, spread / max(1.0, float(np.sum(m) - np.sum(m**2) / np.sum(m))))
+    kept = between / (between + noise / m) if between > 0.0 else np.zeros(cells.J)
+    reward = noise / overall if overall > 0.0 and noise > 0.0 else max(math.sqrt(noise), 1e-300)
+    here, less = (overall + kept * (x - overall) for x in (mean, mean - reward / m))
+    if np.all(cells.mean >= 0.0) and overall > 0.0:
+        low = np.minimum(0.5 * reward / m, 0.5 * overall)
+        here, less = np.maximum(here, low), np.maximum(less, 0.5 * low)
+        if cells.binary:
+            here, less = (np.minimum(x, 1.0 - low) for x in (here, less))
+    return _Level(here, less, reward, _law(cells, here))
+
+
+def _law(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
+    """Return the variance of a reward given its mean x: x (1 - x) if rewards are 0 or 1, else s x^k."""
+    if cells.binary:
+        return lambda x: np.maximum(x * (1.0 - x), 1e-12)
+    squares, freedom = cells.by_environment(cells.squares), cells.by_environment(cells.n - 1.0)
+    power = _growth(cells, level).power
+    if power == 0.0:
+        scale = float(np.sum(squares)) / max(1.0, float(np.sum(freedom)))
+        return lambda x: np.full(x.shape, max(scale, 1e-300))
+    scale = float(np.sum(squares) / np.sum(freedom * level**power))
+    return lambda x: scale * np.maximum(x, 1e-12) ** power
+
+
+class _Growth(NamedTuple):
+    """How noise grows with the level: the power k of s x^k, and how many standard errors it is above 0."""
+
+    power: float
+    z: float
+
+
+def noise_grows(cells: Cells) -> bool:
+    """Return whether rewards vary more where their level is higher, beyond chance: noise that multiplies."""
+    return _growth(cells, _levels(cells).here).z > 2.0
+
+
+def _growth(cells: Cells, level: Floats) -> _Growth:
+    """Compare the variance inside the cells of the third of environments with the lowest levels, and highest.
+
+    A logarithm of a variance with n degrees of freedom has the variance (2 + excess kurtosis)/n. Nothing is
+    known, 0, where levels may be negative or hardly differ.
+    """
+    order, third = np.argsort(level, kind="stable"), max(1, cells.J // 3)
+    ends = order[:third], order[-third:]
+    squares, freedom = cells.by_environment(cells.squares), cells.by_environment(cells.n - 1.0)
+    left = [max(1.0, float(np.sum(freedom[these]))) for these in ends]
+    inside = [float(np.sum(squares[these])) / n for these, n in zip(ends, left, strict=True)]
+    if not np.all(level > 0.0) or not min(inside) > 0.0:
+        return _Growth(0.0, 0.0)
+    low, high = (float(np.average(level[these], weights=freedom[these] + 1e-9)) for these in ends)
+    if not high > 1.1 * low:
+        return _Growth(0.0, 0.0)
+    noise = np.full(2, 2.0)
+    if cells.fourths is not None:
+        fourths = cells.by_environment(cells.fourths)
+        for end, these in enumerate(ends):
+            noise[end] += max(0.0, fourths[these].sum() / left[end] / inside[end] ** 2 - 3.0)
+    rise = math.log(inside[1] / inside[0])
+    power = float(np.clip(rise / math.log(high / low), 0.0, 3.0))
+    return _Growth(power, rise / math.sqrt(float(np.sum(noise / left))))

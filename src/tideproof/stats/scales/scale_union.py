@@ -1,0 +1,115 @@
+"""Limits of a pair of arms that allow for every scale which the data do not speak against.
+
+Where arms met in different environments, another scale makes other estimates: if the tide adds, what was 20 %
+at low tide is less at high tide. If nothing tells which is right, limits on one of them promise too much. A
+gap on another scale says how much both arms would have had in each environment; over all traffic that is a
+gap on this one. So limits reach as far as those of any scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.stats.best.comparisons_with_best import Pairs
+from tideproof.stats.cells import Cells
+from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.variance.variance_models import Estimate
+
+_AGREE = 0.2  # standard errors between two scales' estimates, of which limits need not know
+_MANY = 20_000  # cells, beyond which sums are normal and limits by their score on further scales take long
+_FAR = 50.0  # a logarithm of a ratio that is as good as infinite, and of which exp is a number
+
+
+class _Other(NamedTuple):
+    """Another scale, and the tests whose limits are taken from it."""
+
+    found: Estimate
+    pairs: Pairs
+
+
+class AnyScale(Pairs):
+    """Pairs of arms as `shown` has them, on its scale, with limits that reach as far as those of the others.
+
+    Scales whose estimates agree, to a fifth of a standard error, are one.
+    """
+
+    def __init__(self, scale: Compared, shown: Estimate, others: Sequence[Estimate]) -> None:
+        self._scale, self._shown = scale, shown
+        self._others = [_Other(found, _tests(found)) for found in others]
+        self._near: dict[tuple[int, int], list[_Other]] = {}
+
+    def gap(self, i: int, k: int) -> float:
+        """Return the estimate, on the scale that is shown."""
+        return self._shown.pairs.gap(i, k)
+
+    def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
+        """Return the deviate on the scale that is shown; of no gap, that of the scale which says least."""
+        found = self._shown.pairs.deviate(i, k, gap)
+        if gap:
+            return found
+        rest = (other.pairs.deviate(i, k) for other in self._apart(i, k))
+        return min((found, *(z for z in rest if not math.isnan(z))), key=abs)
+
+    def enough(self, i: int, k: int) -> bool:
+        """Return whether two arms had enough events for a test to exclude one of them."""
+        return self._shown.pairs.enough(i, k)
+
+    def upper(self, i: int, k: int, z: float) -> float:
+        """Return the gap that theta_i - theta_k does not exceed, whatever the scale."""
+        found = self._shown.pairs.upper(i, k, z)
+        rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
+        return max((found, *(limit for limit in rest if limit > found)))
+
+    def _apart(self, i: int, k: int) -> list[_Other]:
+        """Return the other scales on which the two arms differ noticeably by something else."""
+        pair = min(i, k), max(i, k)
+        if pair not in self._near:
+            C = self._shown.covariance
+            near = _AGREE * math.sqrt(max(0.0, float(C[i, i] + C[k, k] - 2.0 * C[i, k])))
+            own = self.gap(*pair)
+            self._near[pair] = [
+                other
+                for other in self._others
+                if not abs(self._seen(other, *pair, other.pairs.gap(*pair)) - own) <= near
+            ]
+        return self._near[pair]
+
+    def _seen(self, other: _Other, i: int, k: int, gap: float) -> float:
+        """Return a gap on another scale as one on this, over all traffic; NaN where it says nothing."""
+        if math.isnan(gap):
+            return gap
+        scale = _scale(other.found)
+        x, y = scale.met(i, k, min(max(gap, -_FAR), _FAR))
+        share = _traffic(other.found, scale.cells, i)
+        if self._scale == "difference":
+            return float(share @ (x - y))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self._scale == "ratio":
+                return float(np.log(max(share @ x, 0.0)) - np.log(max(share @ y, 0.0)))
+            inside = (x > 0.0) & (x < 1.0) & (y > 0.0) & (y < 1.0)
+            apart = np.log(x / (1.0 - x)) - np.log(y / (1.0 - y))
+        return float(np.average(apart[inside], weights=share[inside])) if share[inside].any() else math.nan
+
+
+def _scale(found: Estimate) -> Any:
+    pairs: Any = found.pairs
+    return pairs.scale
+
+
+def _tests(found: Estimate) -> Pairs:
+    """Return the tests of pairs; of very many cells those by standard error, which take no time."""
+    many = _scale(found).cells.n.size > _MANY
+    return Wald(found.mu, found.covariance, found.freedom) if many else found.pairs
+
+
+def _traffic(found: Estimate, cells: Cells, i: int) -> Floats:
+    """Return the share of each environment in the traffic of an arm's group: (J,)."""
+    here = np.zeros(cells.J)
+    here[cells.environment[found.component[cells.arm] == found.component[i]]] = 1.0
+    return np.asarray(here * cells.sizes / float(here @ cells.sizes))

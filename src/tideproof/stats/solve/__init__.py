@@ -1,0 +1,1 @@
+"""Least squares from cells to estimates: arm effects, shifts, adjusted means, covariates."""

@@ -1,0 +1,144 @@
+"""What people read: adjusted means and shifts, under common noise, and under any weights and any noise.
+
+With t_j the traffic's share of environment j among those of its group of arms, the adjusted mean of
+arm i is muhat_i + sum_j t_j shat_j and the shift of environment j is shat_j - sum_l t_l shat_l,
+shat_j = (weighted mean of j) - b_j'muhat. In g and b_j this follows `weighting`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.solve.least_squares import Solution, home
+from tideproof.stats.solve.two_factors import two_way_shifts
+
+
+class Readout(NamedTuple):
+    """What people read: (K,) adjusted means and their variances, (J,) shifts and theirs.
+
+    `steady` has the means that the variances belong to, where these are not the means themselves: an arm
+    without an event has a mean of 0, and a variance all the same.
+    """
+
+    mean: Floats
+    mean_variance: Floats
+    shift: Floats
+    shift_variance: Floats
+    steady: Floats | None = None
+
+
+class Traffic(NamedTuple):
+    """Who got how many rewards, group by group of connected arms; NaN where nothing was seen.
+
+    Attributes
+    ----------
+    share : (K,) share of each arm in the rewards of its group.
+    total, mean : (groups,) rewards of each group and their mean.
+    home : (J,) the group that each environment belongs to.
+    """
+
+    share: Floats
+    total: Floats
+    mean: Floats
+    home: Ints
+
+
+def traffic(solution: Solution, cells: Cells) -> Traffic:
+    """Return who got how many rewards."""
+    component = solution.component
+    total = sums(component, cells.counts, component.max() + 1)
+    total[total == 0.0] = np.nan
+    mean = sums(component[cells.arm], cells.n * cells.mean, total.size) / total
+    return Traffic(cells.counts / total[component], total, mean, home(solution, cells))
+
+
+def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
+    """Return the adjusted mean of each arm and its variance, environments fixed: (K,) and (K,).
+
+    The mean an arm would have had in every environment of its group in proportion to traffic,
+    muhat_i + rbar - (counts/N)'muhat; its variance is 1/N + c'Pc, c = e_i - counts/N. NaN for an arm
+    unseen.
+    """
+    component, got = solution.component, traffic(solution, cells)
+    average = _by_group(component, got)
+    variance = 1.0 / got.total[component] + quadratic(solution.P, average, component)
+    return got.mean[component] + solution.mu - (average @ solution.mu)[component], variance
+
+
+def quadratic(C: Floats, average: Floats, component: Ints) -> Floats:
+    """Return c'Cc of each arm, c = e_i minus the average of its group: (K,). `average` is (groups, K)."""
+    across = average @ C
+    own = np.sum(across * average, axis=1)
+    return np.asarray(np.diag(C) - 2.0 * across[component, np.arange(len(C))] + own[component])
+
+
+def _by_group(component: Ints, got: Traffic) -> Floats:
+    """Return the shares of the arms of each group: (groups, K)."""
+    average = np.zeros((got.total.size, component.size))
+    average[component, np.arange(component.size)] = got.share
+    return average
+
+
+def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
+    """Return the shift of each environment and its variance: (J,) and (J,).
+
+    Relative to the average over the traffic of the environment's group of arms: with
+    h = n_j/m_j - counts/N the shift is rbar_j - rbar - h'muhat, its variance 1/m_j - 1/N + h'Ph.
+    NaN for an environment without rewards.
+    """
+    if cells.factors is not None:
+        return two_way_shifts(cells)
+    got = traffic(solution, cells)
+    average = _by_group(solution.component, got)
+    above = cells.by_environment(cells.n * (cells.mean - got.mean[got.home[cells.environment]]))
+    sizes = np.where(cells.sizes == 0.0, np.nan, cells.sizes)
+    shift, variance = above / sizes, 1.0 / sizes - 1.0 / got.total[got.home]
+    for rows, _, (b,) in cells.blocks(cells.shares):
+        h = b - average[got.home[rows]]
+        shift[rows] -= h @ solution.mu
+        variance[rows] += np.sum(h @ solution.P * h, axis=1)
+    return shift, np.maximum(variance, 0.0)
+
+
+def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Floats) -> Readout:
+    """Return adjusted means, shifts and their variances.
+
+    `covariance` is that of muhat, `cells` have the weights that the solution was found with, and
+    `variance` is that of the mean of each cell. O(J K^2).
+    """
+    mu, P, component, environment = solution.mu, solution.P, solution.component, cells.environment
+    got = traffic(solution, cells)
+    empty = cells.sizes == 0.0
+    W = np.where(empty, np.nan, cells.totals)
+    t = cells.sizes / got.total[got.home]
+    b, z = cells.dense_shares(), np.zeros((cells.J, cells.K))
+    charge = cells.weight * cells.shares * variance
+    charges = cells.by_environment(charge)
+    z[environment, cells.arm] = charge
+    z -= charges[:, None] * b
+    y = charges / W
+    level = cells.by_environment(cells.weight * (cells.mean - got.mean[got.home[environment]])) / W
+
+    belongs = np.zeros((got.total.size, cells.J))
+    belongs[got.home, np.arange(cells.J)] = t
+    average = belongs @ np.where(empty, 0.0, level)
+    tb, tz, ty = belongs @ b, belongs @ z, belongs**2 @ np.where(empty, 0.0, y)
+
+    mean = got.mean[component] + average[component] + mu - (tb @ mu)[component]
+    at_arm, at_average = (tz @ P)[component, np.arange(cells.K)], np.sum(tz @ P * tb, axis=1)
+    mean_variance = ty[component] + 2.0 * (at_arm - at_average[component])
+    mean_variance += quadratic(covariance, tb, component)
+    h = b - tb[got.home]
+    shift = level - average[got.home] - h @ mu
+    shift_variance = (
+        y * (1.0 - 2.0 * t)
+        + ty[got.home]
+        - 2.0 * np.sum(h @ P * (z - tz[got.home]), axis=1)
+        + np.sum(h @ covariance * h, axis=1)
+    )
+    mean_variance[np.isnan(mean)] = np.nan  # of an arm unseen
+    return Readout(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(shift_variance, 0.0))

@@ -1,0 +1,65 @@
+"""Covariates: what was known of a row before it was shown an arm, taken out of its reward.
+
+Least squares for r = mu_arm + s_environment + slope'x + noise, from sums of squares and products inside
+cells (Frisch, Waugh and Lovell: covariates are fitted as rewards are, and residuals on residuals). What a
+row did before its arm was drawn cannot be moved by the arm, so that less noise is left and no bias comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells, Slope
+from tideproof.stats.solve.least_squares import leftover, solve
+
+
+def without_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[str]) -> Cells:
+    """Return the cells of rewards from which covariates were taken out, their means over all rows left in.
+
+    Parameters
+    ----------
+    c : cells of the reward.
+    x : (p, C) mean of each covariate in each cell.
+    products : (p + 1, p + 1, C) sums of products of deviations from the cell means, reward first.
+    names : of the covariates, for errors.
+
+    References
+    ----------
+    Deng, Xu, Kohavi, Walker (2013), Improving the sensitivity of online controlled experiments by
+    utilizing pre-experiment data; Frisch, Waugh (1933), Lovell (1963).
+    """
+    centre = (x @ c.n) / np.sum(c.n)
+    values = np.vstack([c.mean, x - centre[:, None]])
+    fits = [replace(c, mean=value, squares=np.zeros(c.n.size)) for value in values]
+    solutions = [solve(cells) for cells in fits]
+    residual = np.array([leftover(s, cells) for s, cells in zip(solutions, fits, strict=True)])
+    R = products.sum(axis=2) + (residual * c.weight) @ residual.T
+    own = np.diag(R)[1:]
+    _check_vary(own, np.diag(products.sum(axis=2))[1:] + values[1:] ** 2 @ c.n, names)
+    scale = np.sqrt(own)
+    correlation = R[1:, 1:] / np.outer(scale, scale)
+    if np.linalg.eigvalsh(correlation)[0] < 1e-9:
+        raise InputError(f"covariates repeat each other: one of {list(names)} follows from the others")
+    inverse = np.linalg.inv(correlation) / np.outer(scale, scale)
+    by = inverse @ R[1:, 0]
+    turn = np.concatenate([[1.0], -by])
+    squares = np.maximum(np.einsum("i,ijc,j->c", turn, products, turn), 0.0)
+    slope = Slope(by, np.array([s.mu for s in solutions[1:]]).T, inverse)
+    return replace(
+        c, mean=turn @ values, squares=squares, low=None, high=None, slope=slope, cubes=None, fourths=None
+    )
+
+
+def _check_vary(left: Floats, total: Floats, names: Sequence[str]) -> None:
+    """Refuse a covariate that arms and environments explain, so that it says nothing of its own."""
+    constant = np.flatnonzero(left <= 1e-12 * total)
+    if constant.size:
+        raise InputError(
+            f"covariate {names[constant[0]]!r} does not vary once arms and environments are taken out; "
+            f"leave it out"
+        )

@@ -1,0 +1,77 @@
+"""What leaving out one environment would change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.stats.cells import Cells
+from tideproof.stats.solve.least_squares import Solution, residuals
+from tideproof.table import Table
+
+_AT_ONCE = 4_000_000  # numbers in the matrices that are solved together
+_WORK = 2e10  # steps of arithmetic, to be spent on leaving environments out
+
+
+def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
+    """Return the winner and its lead without each environment; a low reward is good if `sign` is -1.
+
+    `without` has the values of the arms, `mu` with all environments, with each left out in turn: (J, K).
+    With `lifts` they are logarithms, and leads are shown as lifts.
+
+    All environments with two arms or more, the most influential first: None where leaving it out would
+    disconnect the arms.
+    """
+    mu, without = sign * mu, sign * without
+    best = int(np.argmax(mu))
+    lead, now = (x[..., best] - np.delete(x, best, axis=-1).max(axis=-1) for x in (without, mu))
+    if lifts:
+        lead, now = np.expm1(lead), np.expm1(now)
+    change = lead - now
+    winner = np.where(np.isnan(without[:, 0]), -1, without.argmax(axis=1)).tolist()  # -1: nobody can say
+    rank = np.where(np.isnan(change), -np.inf, -np.abs(change))
+    rows = np.argsort(rank, kind="stable")
+    rows = rows[c.compares[rows]]
+    return Table(
+        {
+            "environment": [c.environments[j] for j in rows.tolist()],
+            "n": c.sizes[rows].astype(np.int64),
+            "best": [None if winner[j] < 0 else c.arms[winner[j]] for j in rows.tolist()],
+            "lead": lead[rows],
+            "change": change[rows],
+        }
+    )
+
+
+def without_each(c: Cells, s: Solution) -> Floats:
+    """Return muhat with each environment left out in turn, (J, K); NaN where that disconnects arms.
+
+    Leaving environment j out takes D = diag(n_j) - n_j n_j'/m_j out of L and, with e the sum of its
+    residuals by arm, moves muhat by P(Dx - e), where (I - PD)x = -Pe on the environment's own arms.
+    O(K^2 + k^3) for an environment with k arms, instead of a fit; those with as many arms at once.
+    """
+    c.check_one_way("leaving environments out")
+    residual, _ = residuals(s, c)
+    found = np.tile(s.mu, (c.J, 1))
+    order = np.argsort(c.environment, kind="stable")
+    start = np.searchsorted(c.environment[order], np.arange(c.J))
+    for k in np.unique(c.arms_seen[c.compares]).tolist():
+        alike = np.flatnonzero(c.arms_seen == k)
+        for js in np.array_split(alike, -(-alike.size * k * c.K // _AT_ONCE)):
+            here = order[start[js][:, None] + np.arange(k)]  # the cells of each environment
+            arm, n = c.arm[here], c.weight[here]
+            e = (n * residual[here])[..., None]
+            D = n[:, :, None] * (np.eye(k) - (n / n.sum(axis=1, keepdims=True))[:, None, :])
+            block = s.P[arm[:, :, None], arm[:, None, :]]
+            system = np.eye(k) - block @ D
+            apart = np.linalg.svd(system, compute_uv=False)[:, -1] < 1e-9
+            system[apart] = np.eye(k)
+            x = np.linalg.solve(system, -block @ e)
+            moved = (s.P[:, arm].transpose(1, 0, 2) @ (D @ x - e))[..., 0]
+            found[js] += np.where(apart[:, None], np.nan, moved)
+    return found
+
+
+def can_leave_out(c: Cells) -> bool:
+    """Tell whether leaving out each environment takes seconds, not minutes."""
+    return float(np.sum(c.arms_seen.astype(np.float64) ** 3)) <= _WORK

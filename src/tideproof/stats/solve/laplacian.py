@@ -1,0 +1,153 @@
+"""The graph of the arms: who met whom, how much that tells, who is connected, and the Laplacian inverted.
+
+Profiling out the shifts leaves the Laplacian L = sum_j diag(w_j) - w_j w_j'/W_j on the arms.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.cells import Cells
+
+_MANY = 500  # arms, beyond which the way through environments is worth it
+_FEWER = 4  # times: how few environments that takes
+
+
+def links(cells: Cells) -> Floats:
+    """Return sum_j w_j w_j'/W_j: (K, K), symmetric to the last bit.
+
+    Off the diagonal that is how much direct comparisons of two arms tell, the weights of the Laplacian.
+    """
+    total = np.zeros((cells.K, cells.K))
+    for _, _, (share, weight) in cells.blocks(cells.shares, cells.weight):
+        total += share.T @ weight
+    lower = np.tril(total)
+    return lower + np.tril(total, -1).T
+
+
+def laplacian(cells: Cells) -> Floats:
+    """Return L: (K, K). To solve with it use `inverse`, which builds it without cancellation."""
+    return np.asarray(np.diag(cells.by_arm(cells.weight)) - links(cells))
+
+
+def components(linked: NDArray[np.bool_]) -> Ints:
+    """Count through the connected groups of arms, 0, 1, ... by their first arm; an arm may be alone."""
+    lowest = np.arange(len(linked))
+    while True:  # every arm takes the lowest arm it knows of, until nobody learns of a lower one
+        near = np.minimum(lowest, np.where(linked, lowest, len(linked)).min(axis=1))
+        if np.array_equal(near, lowest):
+            return np.unique(lowest, return_inverse=True)[1]
+        lowest = near[near]
+
+
+def inverse(between: Floats, component: Ints) -> Floats:
+    """Invert the Laplacian with these weights between arms, less one arm a component: that with most links.
+
+    L is diagonally dominant with zero row sums: its diagonal is the sum of its other entries, added up
+    without cancellation. P = X'X, X the inverse of a Cholesky factor, is symmetric and positive
+    semidefinite to the last bit.
+    """
+    X = _root_of_inverse(between, component)
+    return np.asarray(X.T @ X)
+
+
+def _root_of_inverse(between: Floats, component: Ints) -> Floats:
+    """Return X with X'X the inverse."""
+    degree = between.sum(axis=1)
+    reference = _references(degree, component)
+    laplacian = np.diag(degree) - between
+    laplacian[reference, :] = laplacian[:, reference] = 0.0
+    laplacian[reference, reference] = 1.0
+    X = np.linalg.solve(np.linalg.cholesky(laplacian), np.eye(len(between)))
+    X[reference, reference] = 0.0
+    return np.asarray(X)
+
+
+def _references(degree: Floats, component: Ints) -> Ints:
+    """Return the arm with most links of each component."""
+    heaviest = np.lexsort((-degree, component))
+    return np.asarray(heaviest[np.unique(component[heaviest], return_index=True)[1]])
+
+
+class Through(NamedTuple):
+    """The inverse of a Laplacian of many arms through the few environments in which they met.
+
+    Rewards of an arm that are known in all environments leave a Laplacian M on the environments, with weights
+    sum_a w_aj w_al/w_a: of size J, not K. With X'X its inverse, diag(1/w_a) + S'S, S = X (w_aj/w_a), differs
+    from the inverse of L by constants for each row and column of a component, which no contrast sees: those
+    that make the rows of the references 0 are taken. O(J K^2) instead of O(K^3).
+
+    Attributes
+    ----------
+    own : (K,) 1/w_a.
+    by : (J, K) S.
+    component : (K,) the connected group of each arm.
+    reference : (groups,) the arm of each group whose row is 0.
+    """
+
+    own: Floats
+    by: Floats
+    component: Ints
+    reference: Ints
+
+    def inverse(self) -> Floats:
+        """Return what `inverse` returns, to rounding."""
+        P = self.by.T @ self.by
+        P[np.diag_indices(self.own.size)] += self.own
+        return self._fixed(P)
+
+    def sandwich(self, middle: Floats) -> Floats:
+        """Return P middle P as `sandwich` does."""
+        left = self.own[:, None] * middle + self.by.T @ (self.by @ middle)
+        return self._fixed(left * self.own + (left @ self.by.T) @ self.by)
+
+    def solve(self, score: Floats) -> Floats:
+        """Return x with L x = score, for a `score` that adds up to 0 in each component."""
+        x = self.own * score + self.by.T @ (self.by @ score)
+        return np.asarray(x - x[self.reference][self.component])
+
+    def _fixed(self, P: Floats) -> Floats:
+        """Take off what makes the rows and columns of the references 0."""
+        level = P[self.reference[self.component], np.arange(self.own.size)]
+        level -= 0.5 * level[self.reference][self.component]
+        P -= level[:, None] + level
+        P[self.reference, :] = P[:, self.reference] = 0.0
+        if self.reference.size > 1:
+            P[self.component[:, None] != self.component] = 0.0
+        return P
+
+
+def sandwich(P: Floats, middle: Floats, short: Through | None) -> Floats:
+    """Return P middle P, for a symmetric `middle` whose rows add up to 0 in each component."""
+    return P @ middle @ P if short is None else short.sandwich(middle)
+
+
+def through(cells: Cells, component: Ints | None = None) -> Through | None:
+    """Return the way through environments; None unless arms are many and environments few."""
+    if cells.K <= _MANY or _FEWER * cells.J > cells.K:
+        return None
+    w = np.zeros((cells.J, cells.K))
+    w[cells.environment, cells.arm] = cells.weight
+    total = w.sum(axis=0)
+    own = np.where(total > 0.0, 1.0 / np.where(total > 0.0, total, 1.0), 0.0)
+    between = (w * own) @ w.T
+    between = 0.5 * (between + between.T)
+    np.fill_diagonal(between, 0.0)
+    place = components(between > 0.0)
+    if component is None:
+        component = _of_arms(cells, place)
+    degree = cells.by_arm(cells.weight * (1.0 - cells.shares))
+    by = _root_of_inverse(between, place) @ (w * own)
+    return Through(own, by, component, _references(degree, component))
+
+
+def _of_arms(cells: Cells, place: Ints) -> Ints:
+    """Count through the groups of arms as `components` does, from those of their environments."""
+    label = cells.J + np.arange(cells.K)  # an arm unseen is alone
+    label[cells.arm] = place[cells.environment]
+    _, first, group = np.unique(label, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[group])

@@ -1,0 +1,167 @@
+"""Environments that are sums of two factors: r = mu_arm + s_first + t_second + noise, by least squares.
+
+As a cow that gives more milk and a month in which all give more. The factor with more levels is profiled
+out, as shifts are in `solve`; what is left has the size of the arms plus the other factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.errors import NotComparable
+from tideproof.stats.cells import Cells, sums
+from tideproof.text import listed_groups
+
+_BLOCK = 2**20  # numbers in a dense block of levels x columns: 8 MB
+_RANK = 1e-10  # eigenvalues below this share of the largest are 0
+
+
+class TwoWay(NamedTuple):
+    """Least squares with the larger factor profiled out; columns are arms, then levels of the smaller one.
+
+    Attributes
+    ----------
+    large, small : (C,) the level of each cell in the two factors.
+    levels : how many levels the larger factor has.
+    weight : (levels,) rewards of each of its levels.
+    inverse : (K + L, K + L) generalised inverse of the normal equations, the covariance over sigma^2.
+    theta : (K + L,) effects of arms and of levels of the smaller factor, up to constants.
+    residual : (C,) mean minus what the model expects.
+    rank : parameters that the data determine, those of the larger factor included.
+    """
+
+    large: Ints
+    small: Ints
+    levels: int
+    weight: Floats
+    inverse: Floats
+    theta: Floats
+    residual: Floats
+    rank: int
+
+
+def two_way(c: Cells) -> TwoWay:
+    """Solve. O(C + levels (K + L)^2 + (K + L)^3), L the levels of the smaller factor.
+
+    Raises
+    ------
+    NotComparable
+        If the data do not determine the differences of all arms.
+    """
+    assert c.factors is not None
+    first, second = (_numbered(factor[c.environment]) for factor in c.factors)
+    large, small = (first, second) if first.max() >= second.max() else (second, first)
+    levels = int(large.max()) + 1
+    weight = sums(large, c.weight, levels)
+    inverse, rank, component = _inverse(_normal(c, large, small, levels), c.K)
+    if component.any():
+        groups = [[c.arms[i] for i in np.flatnonzero(component == g)] for g in range(component.max() + 1)]
+        raise NotComparable(f"two factors leave arms that cannot be compared: {listed_groups(groups)}")
+    columns = c.K + int(small.max()) + 1
+    theta, residual = np.zeros(columns), _within(c.mean, c.weight, large, weight)
+    for _ in range(2):  # once to solve, once more to refine
+        right = sums(c.arm, c.weight * residual, columns) + sums(c.K + small, c.weight * residual, columns)
+        theta += inverse @ right
+        expected = theta[c.arm] + theta[c.K + small]
+        residual = _within(_within(c.mean, c.weight, large, weight) - expected, c.weight, large, weight)
+    return TwoWay(large, small, levels, weight, inverse, theta, residual, levels + rank)
+
+
+def residual_variance(c: Cells, found: TwoWay) -> Floats:
+    """Return the variance of each cell's residual over sigma^2, 1/w - 1/W - g'Ag: (C,).
+
+    g of a cell is its row of the design minus the mean row of its level of the larger factor, A the
+    generalised inverse.
+    """
+    variance = 1.0 / c.weight - 1.0 / found.weight[found.large]
+    for cells, row, rows in _level_rows(c, found):
+        g = -rows[row]
+        g[np.arange(cells.size), c.arm[cells]] += 1.0
+        g[np.arange(cells.size), c.K + found.small[cells]] += 1.0
+        variance[cells] -= np.sum(g @ found.inverse * g, axis=1)
+    return np.maximum(variance, 0.0)
+
+
+def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
+    """Return the shift of each environment, the sum of its two effects, and its variance over sigma^2.
+
+    Relative to the average over all rewards: with e the column of its level of the smaller factor, zbar
+    the mean row of its level of the larger and q the arms' shares of all rewards, h = e - zbar + q; the
+    shift is the mean of that level minus the mean of all plus h'theta, its variance 1/W - 1/N + h'Ah.
+    """
+    found = two_way(c)
+    total = float(np.sum(c.weight))
+    centre = float(np.sum(c.weight * c.mean)) / total
+    level = sums(found.large, c.weight * (c.mean - centre), found.levels) / found.weight
+    share = np.zeros(found.theta.size)
+    share[: c.K] = c.by_arm(c.weight) / total
+    shift, variance = np.full(c.J, np.nan), np.full(c.J, np.nan)
+    for cells, row, rows in _level_rows(c, found):
+        h = share - rows[row]
+        h[np.arange(cells.size), c.K + found.small[cells]] += 1.0
+        j, at = c.environment[cells], found.large[cells]
+        shift[j] = level[at] + h @ found.theta
+        variance[j] = 1.0 / found.weight[at] - 1.0 / total + np.sum(h @ found.inverse * h, axis=1)
+    return shift, np.maximum(variance, 0.0)
+
+
+def _numbered(level: Ints) -> Ints:
+    """Number the levels that occur 0, 1, ...; cells may have lost some."""
+    return np.asarray(np.unique(level, return_inverse=True)[1])
+
+
+def _within(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
+    """Subtract from each value the weighted mean over its level."""
+    return np.asarray(values - (sums(level, weight * values, total.size) / total)[level])
+
+
+def _blocks(
+    c: Cells, large: Ints, small: Ints, levels: int, columns: int
+) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield cells, their row, and the weight of each column in each level, block by block of levels."""
+    order = np.argsort(large, kind="stable")
+    step = max(1, _BLOCK // columns)
+    for start in range(0, levels, step):
+        first, last = np.searchsorted(large, [start, start + step], sorter=order)
+        cells = order[first:last]
+        row = large[cells] - start
+        rows = np.zeros((min(step, levels - start), columns))
+        np.add.at(rows, (row, c.arm[cells]), c.weight[cells])
+        np.add.at(rows, (row, c.K + small[cells]), c.weight[cells])
+        yield cells, row, rows
+
+
+def _level_rows(c: Cells, found: TwoWay) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield cells, their row, and the mean row of each level of the larger factor, block by block."""
+    for cells, row, rows in _blocks(c, found.large, found.small, found.levels, found.theta.size):
+        yield cells, row, rows / rows[:, : c.K].sum(axis=1)[:, None]
+
+
+def _normal(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
+    """Return the normal equations of arms and the smaller factor, the larger one profiled out."""
+    columns = c.K + int(small.max()) + 1
+    total = np.zeros((columns, columns))
+    np.add.at(total, (c.arm, c.K + small), c.weight)
+    total += total.T
+    total += np.diag(sums(c.arm, c.weight, columns) + sums(c.K + small, c.weight, columns))
+    for _, _, rows in _blocks(c, large, small, levels, columns):
+        total -= (rows / rows[:, : c.K].sum(axis=1)[:, None]).T @ rows
+    return total
+
+
+def _inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
+    """Return a generalised inverse of A, its rank, and the group of each of the first K columns.
+
+    Two arms are in one group if nothing that the data cannot see tells them apart: if their rows of the
+    null space are equal.
+    """
+    value, axes = np.linalg.eigh(A)
+    seen = value > _RANK * max(float(value[-1]), 0.0)
+    X = axes[:, seen] / np.sqrt(value[seen])
+    unseen = axes[:K, ~seen]
+    alike = np.all(np.abs(unseen[:, None] - unseen) < 1e-6, axis=2)
+    return X @ X.T, int(np.count_nonzero(seen)), np.unique(alike.argmax(axis=1), return_inverse=True)[1]

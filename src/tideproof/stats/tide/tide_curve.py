@@ -1,0 +1,158 @@
+"""The tide as a curve with jumps: what all rewards, before and after, say of each moment.
+
+Once arms are taken out the rewards of a moment show the tide alone, y = tide + noise. The tide's law is the
+same backwards. So what is known of it at a moment is what a filter knows that came from the past, and what
+one knows that came from the future, put together: on the paths of both, with a jump between the two moments
+or without. How likely a jump was there the paths say some rows later, those of both filters.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.kernels.fit.tide_likelihood import AFTER_PAUSE, PAUSED, PathRecord, TimedRows
+from tideproof.kernels.fit.tide_paths import TINY
+from tideproof.stats.cells import sums
+from tideproof.stats.tide.tide_law import FEW, Law, Weighed, empty_kept, follow, program_for
+
+LIKELY = 0.1  # laws less likely than this are left out of the curve
+NAMED = 0.5  # a jump is named from this probability on
+NEAR = 10  # moments on either side of the likeliest where the same jump may have been
+_BLOCK = 2**14  # moments at once
+
+
+class TideCurve(NamedTuple):
+    """The tide at each moment, (T,) each.
+
+    Attributes
+    ----------
+    time, n : the moment and its rewards.
+    level, variance : of the tide, arms given.
+    chance, jump : how likely it jumped just before this moment, and by how much if so.
+    first : index of the first row of the moment.
+    """
+
+    time: Floats
+    n: Floats
+    level: Floats
+    variance: Floats
+    chance: Floats
+    jump: Floats
+    first: Ints
+
+
+class Change(NamedTuple):
+    """A jump of the tide: around which moment, how likely, by how much."""
+
+    place: int
+    chance: float
+    jump: float
+
+
+def curve(rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[Weighed]) -> TideCurve:
+    """Smooth the tide, averaged over the likelier laws; `mu` are the arms, `noise` its variance."""
+    new = np.ones(time.size, bool)
+    new[1:] = np.diff(time) != 0.0
+    first, of = np.flatnonzero(new), np.cumsum(new) - 1
+    T = first.size
+    n = sums(of, rows.n, T)
+    above = rows.mean - mu[rows.arm]
+    level = sums(of, rows.n * above, T) / n
+    squares = sums(of, rows.squares + rows.n * (above - level[of]) ** 2, T)
+    flat = TimedRows(np.zeros(T, np.int64), n, level, squares, rows.move[first])
+    likely = [each for each in found if each.weight >= LIKELY * found[0].weight][: 4 if T <= FEW else 1]
+    total = sum(each.weight for each in likely)
+    parts = [_smooth(flat, each.law, noise) for each in likely]
+    share = np.array([each.weight / total for each in likely])
+    mean, spread, chance, jump = (np.array([part[i] for part in parts]) for i in range(4))
+    middle = share @ mean
+    variance = share @ (spread + (mean - middle) ** 2)
+    jumped = share @ chance
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by = np.where(jumped > 0.0, share @ (chance * jump) / jumped, 0.0)
+    return TideCurve(time[first], n, middle, variance, jumped, by, first)
+
+
+def _smooth(flat: TimedRows, law: Law, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return level, variance, chance of a jump before each moment, and its size, under one law."""
+    T, noise = flat.arm.size, max(noise, TINY)
+    F, heard = (12, 6) if T <= FEW else (4, 1)
+    program = program_for(T)
+    past, future = empty_kept(T, F), empty_kept(T, F)
+    move = np.concatenate([flat.move[:1], flat.move[:0:-1]])  # that between two moments, seen from behind
+    n, mean, squares = (x[::-1].copy() for x in (flat.n, flat.mean, flat.squares))
+    back = TimedRows(flat.arm, n, mean, squares, move)
+    with ThreadPoolExecutor(2) as pool:
+        list(
+            pool.map(
+                lambda each: follow(program, each[0], 1, law, F, each[1]), ((flat, past), (back, future))
+            )
+        )
+    past, future = _likeliest(past, heard), _likeliest(future, heard)
+    chance = 0.5 * (past.jumped + np.append(0.0, future.jumped[:0:-1]))
+    level, variance, jump = np.zeros(T), np.zeros(T), np.zeros(T)
+    last = past.weight[-1]
+    level[-1] = last @ past.level[-1]
+    variance[-1] = last @ (noise * past.variance[-1] + (past.level[-1] - level[-1]) ** 2)
+    for start in range(0, T - 1, _BLOCK):
+        t = np.arange(start, min(start + _BLOCK, T - 1))
+        w, m, v = (part[t][:, :, None] for part in past[:3])
+        u, x, s = (part[T - 2 - t][:, None, :] for part in future[:3])  # of the moment after
+        s, both = np.where(u > 0.0, s, 1.0), w * u  # a path that nobody follows
+        paused = (flat.move[t + 1] == PAUSED) & (law.chance > 0.0)
+        h = np.where(paused, max(law.chance, AFTER_PAUSE), law.chance)[:, None, None]
+        ways = [(1.0 - h, v + s + law.drift), (h, v + s + law.drift + law.size)]
+        far = [0.5 * (m - x) ** 2 / (noise * whole) for _, whole in ways]
+        least = np.where(both > 0.0, far[1], np.inf).min(axis=(1, 2), keepdims=True)
+        weight, before, inside, sizes = [], [], [], []
+        for (prior, whole), off in zip(ways, far, strict=True):
+            weight.append(prior * both * np.exp(np.minimum(least - off, 0.0)) / np.sqrt(whole))
+            before.append((m * (whole - v) + x * v) / whole)
+            inside.append(noise * v * (whole - v) / whole)
+            sizes.append((m * s + x * (whole - s)) / whole - before[-1])
+        total = sum(part.sum(axis=(1, 2)) for part in weight)
+        level[t] = sum((a * b).sum(axis=(1, 2)) for a, b in zip(weight, before, strict=True)) / total
+        apart = [b - level[t][:, None, None] for b in before]
+        variance[t] = sum(
+            (a * (i + o**2)).sum(axis=(1, 2)) for a, i, o in zip(weight, inside, apart, strict=True)
+        )
+        variance[t] /= total
+        jumped = weight[1].sum(axis=(1, 2))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            by = (weight[1] * sizes[1]).sum(axis=(1, 2)) / jumped
+        jump[t + 1] = np.where(jumped > 0.0, by, 0.0)
+    return level, variance, chance, jump
+
+
+def _likeliest(kept: PathRecord, count: int) -> PathRecord:
+    """Return the likeliest paths of each moment, weights adding up to 1."""
+    if count == 1:
+        best = kept.weight.argmax(axis=1)[:, None]
+    else:
+        best = np.argpartition(-kept.weight, count - 1, axis=1)[:, :count]
+    weight, level, variance = (np.take_along_axis(part, best, axis=1) for part in kept[:3])
+    return PathRecord(weight / weight.sum(axis=1, keepdims=True), level, variance, kept.jumped, kept.story)
+
+
+def changes(found: TideCurve) -> list[Change]:
+    """Return the jumps that are likelier than not, in the order of time.
+
+    One jump may have been at several neighbouring moments: around the likeliest of them probabilities are
+    added up, the nearest first, until they make one jump.
+    """
+    left = found.chance.copy()
+    order = np.flatnonzero(left >= NAMED / (2 * NEAR + 1))
+    named = []
+    for t in order[np.argsort(-left[order], kind="stable")].tolist():
+        near = np.arange(max(t - NEAR, 0), min(t + NEAR + 1, left.size))
+        near = near[np.argsort(np.abs(near - t), kind="stable")]
+        before = np.cumsum(left[near]) - left[near]
+        taken = np.clip(1.0 - before, 0.0, left[near])
+        if (chance := float(taken.sum())) >= NAMED:
+            named.append(Change(t, chance, float(taken @ found.jump[near]) / chance))
+            left[near] -= taken
+    return sorted(named)

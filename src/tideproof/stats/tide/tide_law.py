@@ -1,0 +1,214 @@
+"""What the tide of a log is like: laws of drift and jumps, weighed by how likely they make the rewards.
+
+A law is the variance of a step between two moments, the chance of a jump, and its variance, all variances in
+those of the noise. Laws of a wide grid are tried on a part of the log, the best is refined, and those worth
+keeping are tried on all of it. Estimates are then averaged over laws: limits allow for not knowing the law.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.core.kernel_linker import Kernel
+from tideproof.errors import MissingExtra
+from tideproof.kernels.fit.tide_likelihood import LAG, PathRecord, TimedRows, follow_log
+from tideproof.kernels.fit.tide_paths import AGES, Paths
+
+DRIFTS = (0.0, 3e-4, 3e-3, 0.02, 0.1, 0.4)
+CHANCES = (0.004, 0.02, 0.08, 0.3)
+SIZES = (8.0, 66.0, 500.0)
+CALM = 1.0 / 3.0  # how likely a tide without jumps is, before anything is seen
+
+STRETCHES = 5  # in which rows of a long log are studied
+WORTH = 1e-3  # a law that is less likely than this, compared with the best, is dropped
+WORTH_THE_COMPILER = 150  # rows
+FEW = 20_000  # rows, up to which many laws and paths are followed to the end
+MOST_INTERPRETED = 5_000  # rows
+
+
+class Effort(NamedTuple):
+    """How much is tried: the grid on so many rows, so many laws on all of them, on so many paths."""
+
+    studied: int
+    laws: int
+    paths: int
+
+
+USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 3), Effort(400, 4, 4)
+
+
+class Law(NamedTuple):
+    """How the tide moves between two rows: variance of its step, chance and variance of a jump."""
+
+    drift: float
+    chance: float
+    size: float
+
+    @property
+    def prior(self) -> float:
+        """How likely it is before anything is seen."""
+        if self.chance == 0.0:
+            return CALM / len(DRIFTS)
+        return (1.0 - CALM) / (len(DRIFTS) * len(CHANCES) * len(SIZES))
+
+
+class LawFit(NamedTuple):
+    """A log under one law.
+
+    Attributes
+    ----------
+    evidence : logarithm of the density of its rewards.
+    level : (K,) of each arm at the end, tide included.
+    covariance : (K, K) of the levels, noise unknown allowed for; up to the tide's own part.
+    noise : variance of the noise.
+    """
+
+    evidence: float
+    level: Floats
+    covariance: Floats
+    noise: float
+
+
+class Weighed(NamedTuple):
+    """A law, how likely it is given all rewards, and what it says of them."""
+
+    law: Law
+    weight: float
+    found: LawFit
+
+
+def laws() -> list[Law]:
+    """Return the grid."""
+    calm = [Law(drift, 0.0, SIZES[0]) for drift in DRIFTS]
+    return calm + [Law(*each) for each in product(DRIFTS, CHANCES, SIZES)]
+
+
+def weighed_laws(rows: TimedRows, arms: int) -> list[Weighed]:
+    """Return the laws worth keeping, the likeliest first, weights adding up to 1."""
+    size = rows.arm.size
+    program = program_for(size)
+    effort = USUAL if size <= FEW else LONG
+    if program is follow_log and size > INTERPRETED.studied:
+        effort = INTERPRETED
+    parts = _parts(rows, effort.studied)
+
+    def tried(some: Iterable[Law]) -> dict[Law, float]:
+        return {
+            law: math.log(law.prior) + sum(follow(program, part, arms, law, 3).evidence for part in parts)
+            for law in some
+        }
+
+    known = tried(laws())
+    for _ in range(2):
+        best = max(known, key=lambda law: known[law])
+        known |= tried(law for law in _near(best) if law not in known)
+    kept = _best(known, effort.laws)
+    with ThreadPoolExecutor(2) as pool:  # compiled programs run side by side
+        both = pool.map(lambda law: follow(program, rows, arms, law, effort.paths), kept)
+        found = dict(zip(kept, both, strict=True))
+    total = {law: math.log(law.prior) + found[law].evidence for law in kept}
+    most = max(total.values())
+    weight = {law: math.exp(total[law] - most) for law in kept if total[law] - most > math.log(WORTH)}
+    whole = sum(weight.values())
+    ordered = sorted(weight, key=lambda law: -weight[law])
+    return [Weighed(law, weight[law] / whole, found[law]) for law in ordered]
+
+
+def _best(known: dict[Law, float], most: int) -> list[Law]:
+    ordered = sorted(known, key=lambda law: -known[law])
+    return [law for law in ordered[:most] if known[law] - known[ordered[0]] > math.log(WORTH)]
+
+
+def _near(law: Law) -> list[Law]:
+    """Return laws between this one and its neighbours in the grid."""
+    near = [law._replace(drift=law.drift * factor) for factor in (0.4, 2.5) if law.drift]
+    if law.chance:
+        near += [law._replace(chance=min(law.chance * factor, 0.6)) for factor in (0.5, 2.0)]
+        near += [law._replace(size=law.size * factor) for factor in (0.4, 2.5)]
+    return near
+
+
+def _parts(rows: TimedRows, studied: int) -> list[TimedRows]:
+    """Return the rows on which the grid is tried."""
+    total = rows.arm.size
+    if total <= studied:
+        return [rows]
+    length = studied // STRETCHES
+    starts = np.linspace(0, total - length, STRETCHES).astype(int).tolist()
+    return [_part(rows, slice(start, start + length)) for start in starts]
+
+
+def _part(rows: TimedRows, where: slice) -> TimedRows:
+    return TimedRows(rows.arm[where], rows.n[where], rows.mean[where], rows.squares[where], rows.move[where])
+
+
+def follow(
+    program: Kernel, rows: TimedRows, arms: int, law: Law, count: int, kept: PathRecord | None = None
+) -> LawFit:
+    """Follow a log under one law on so many paths."""
+    paths = _empty(arms, count)
+    met = np.zeros(arms, np.int64)
+    keep = kept or empty_kept(0, 0)
+    evidence = float(program(paths, rows, law.drift, law.chance, law.size, met, keep))
+    freedom = float(rows.n.sum()) - int(met.sum())
+    noise = paths.rss / freedom if freedom else np.full(count, np.nan)
+    weight = paths.weight
+    anchor = paths.level[:, [int(rows.arm[-1])]]
+    apart = paths.level - anchor  # levels may be far from 0
+    mean = weight @ apart
+    gap = apart - mean
+    inside = np.einsum("f,fij->ij", weight * noise, paths.C)
+    covariance = inside + np.einsum("f,fi,fj->ij", weight, gap, gap)
+    return LawFit(evidence, mean + float(weight @ anchor[:, 0]), covariance, float(weight @ noise))
+
+
+def empty_kept(rows: int, count: int) -> PathRecord:
+    """Return room for what so many paths know after so many rows."""
+    per_row = [np.zeros((rows, count)) for _ in range(3)]
+    return PathRecord(
+        per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0))
+    )
+
+
+def _empty(arms: int, count: int) -> Paths:
+    sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
+    shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
+    return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
+
+
+def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
+    """Return levels, their covariance and the noise variance, laws unknown: up to one level for all."""
+    weight = np.array([each.weight for each in found])
+    levels = np.array([each.found.level - each.found.level[0] for each in found])
+    mean = weight @ levels
+    gap = levels - mean
+    covariance = sum(each.weight * each.found.covariance for each in found)
+    noise = float(sum(each.weight * each.found.noise for each in found))
+    return mean, np.asarray(covariance + np.einsum("g,gi,gj->ij", weight, gap, gap)), noise
+
+
+def program_for(rows: int) -> Kernel:
+    """Return the program that follows so many rows: compiled, or interpreted where that is quicker."""
+    if rows < WORTH_THE_COMPILER:
+        return follow_log
+    try:
+        return _compiled()
+    except MissingExtra:
+        return follow_log
+
+
+@cache
+def _compiled() -> Kernel:
+    from tideproof.core.cpu_target import cpu
+    from tideproof.core.kernel_linker import link
+    from tideproof.core.program_cache import keep
+
+    return keep(link(follow_log, cpu, {}), follow_log, cpu, {})

@@ -1,0 +1,200 @@
+"""A log whose tide nobody labelled: arms adjusted for it, the curve of the tide, and where it jumped.
+
+Pieces of time with about the same traffic stand where environments do, so that a fit of such a log has the
+tables of any other.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.kernels.fit.tide_likelihood import PAUSED, SAME, USUAL, TimedRows
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.solve.adjusted_means import Readout, quadratic
+from tideproof.stats.tide.tide_curve import Change, TideCurve, changes, curve
+from tideproof.stats.tide.tide_law import Law, averaged, weighed_laws
+from tideproof.stats.variance.variance_models import CellNoise, Estimate, uniform
+
+PIECES = 40  # of time, in which arms are compared
+EACH = 3  # rewards of each arm in such a piece, about
+POINTS = 240  # of the curve
+LONG = 20.0  # times the mean time between two moments: a pause
+
+
+class Points(NamedTuple):
+    """The tide in pieces, (J,) each, relative to its average over traffic.
+
+    Attributes
+    ----------
+    piece : (T,) the piece that each moment of the curve belongs to.
+    start : index of the first moment of each.
+    n : rewards.
+    shift, variance : the average tide, and its variance.
+    """
+
+    piece: Ints
+    start: Ints
+    n: Floats
+    shift: Floats
+    variance: Floats
+
+    def where(self, moment: int) -> float:
+        """Return where in the pieces the start of a moment lies: 2.5 is in the middle of the third."""
+        ends = np.append(self.start, self.piece.size)
+        at = int(self.piece[moment])
+        return at + float((moment - ends[at]) / (ends[at + 1] - ends[at]))
+
+
+class TideFit(NamedTuple):
+    """What is known of a hidden tide and of the arms.
+
+    Attributes
+    ----------
+    cells : rewards by arm and piece of time.
+    still : the same, the tide taken out.
+    found : arms, the tide piece by piece, and how well they are known.
+    law : the likeliest law of the tide.
+    likely : its probability.
+    sigma : standard deviation of the noise.
+    freedom : degrees of freedom of the noise.
+    changes : jumps that are likelier than not.
+    curve : the tide at each moment.
+    points : the tide in pieces fine enough to be drawn.
+    """
+
+    cells: Cells
+    still: Cells
+    found: Estimate
+    law: Law
+    likely: float
+    sigma: float
+    freedom: int
+    changes: list[Change]
+    curve: TideCurve
+    points: Points
+
+    def noise(self) -> CellNoise:
+        """Return how well the mean of each cell is known, the tide given."""
+        size = self.cells.n.size
+        known, nu = self.sigma**2 / self.cells.n, np.full(size, float(self.freedom))
+        return CellNoise(known, nu, np.zeros(size, np.int64))
+
+
+def follow_tide(
+    arms: list[Any], arm: Ints, time: Floats, n: Floats, mean: Floats, squares: Floats, clock: bool
+) -> TideFit:
+    """Follow the tide of rows in the order of time; `clock`: moments are seconds since 1970."""
+    K, centre = len(arms), float(np.average(mean, weights=n))
+    rows = TimedRows(arm, n, mean - centre, squares, moves(time))
+    laws = weighed_laws(rows, K)
+    mu, C, noise = averaged(laws)
+    freedom = round(float(n.sum())) - K
+    tide = curve(rows, time, mu, noise, laws)
+    share = sums(arm, n, K) / n.sum()
+    gauge = float(np.average(mean, weights=n)) - centre - float(share @ mu)  # the average tide
+    coarse = max(1, min(PIECES, int(n.sum() / (EACH * K))))
+    parts, points = (_pieces(rows, tide, count, C, noise, share, gauge) for count in (coarse, POINTS))
+    average = quadratic(C, share[None, :], np.zeros(K, np.int64))
+    mean_variance = np.maximum(noise / n.sum() + average, 0.0)
+    readout = Readout(centre + gauge + mu, mean_variance, parts.shift, parts.variance)
+    moment = np.searchsorted(tide.first, np.arange(arm.size), side="right") - 1
+    of, labels = parts.piece[moment], moment_labels(tide.time[parts.start], clock)
+    still = rows.mean - (tide.level - gauge)[moment]
+    component = np.zeros(K, np.int64)
+    pairs = Wald(mu, C, np.full((K, K), float(freedom)))
+    return TideFit(
+        cells=_cells(arms, labels, arm, of, n, mean, squares),
+        still=_cells(arms, labels, arm, of, n, still + centre, squares),
+        found=uniform(mu, C, readout, float(freedom), pairs, component),
+        law=laws[0].law,
+        likely=laws[0].weight,
+        sigma=float(np.sqrt(noise)),
+        freedom=freedom,
+        changes=changes(tide),
+        curve=tide,
+        points=points,
+    )
+
+
+def moves(time: Floats) -> Ints:
+    """Return whether the tide may have moved before each row: see `TimedRows`.
+
+    >>> moves(np.array([0.0, 1.0, 1.0, 2.0])).tolist()
+    [1, 1, 0, 1]
+    """
+    gaps = np.diff(time, prepend=time[0])
+    found = np.where(gaps > 0.0, USUAL, SAME)
+    between = gaps[gaps > 0.0]
+    if between.size:
+        found = np.where(gaps > LONG * between.mean(), PAUSED, found)
+    found[0] = USUAL
+    return found.astype(np.int64)
+
+
+def _pieces(
+    rows: TimedRows, tide: TideCurve, count: int, C: Floats, noise: float, share: Floats, gauge: float
+) -> Points:
+    """Cut time into pieces of about the same traffic, or moments where there are no more of them.
+
+    A piece's level rests on about noise/variance rewards around it; what is not known of the arms among
+    those, compared with the `share` of each in all, moves it.
+    """
+    if count >= tide.n.size:
+        start = piece = np.arange(tide.n.size)
+    else:
+        before = np.floor(count * (np.cumsum(tide.n) - tide.n) / tide.n.sum())
+        _, start, piece = np.unique(before, return_index=True, return_inverse=True)
+    N, J = float(rows.n.sum()), start.size
+    size = sums(piece, tide.n, J)
+    shift = sums(piece, tide.n * tide.level, J) / size - gauge
+    variance = sums(piece, tide.n * tide.variance, J) / size
+    told = np.zeros((rows.arm.size + 1, share.size))  # rewards of each arm before each row
+    told[np.arange(1, rows.arm.size + 1), rows.arm] = rows.n
+    np.cumsum(told, axis=0, out=told)
+    total = told.sum(axis=1)
+    row = np.append(tide.first[start], rows.arm.size)
+    middle = 0.5 * (total[row[:-1]] + total[row[1:]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = 0.5 * np.nan_to_num(noise / variance, nan=N, posinf=N)
+    low = np.minimum(np.searchsorted(total, middle - reach), row[:-1])
+    high = np.maximum(np.searchsorted(total, middle + reach, side="right") - 1, row[1:])
+    around = told[high] - told[low]
+    h = around / around.sum(axis=1, keepdims=True) - share
+    variance = np.maximum(variance + np.sum(h @ C * h, axis=1), 0.0)
+    return Points(piece, start, size, shift, variance)
+
+
+def _cells(
+    arms: list[Any], labels: list[Any], arm: Ints, of: Ints, n: Floats, mean: Floats, squares: Floats
+) -> Cells:
+    pair, cell = np.unique(of * len(arms) + arm, return_inverse=True)
+    size = sums(cell, n, pair.size)
+    centre = sums(cell, n * mean, pair.size) / size
+    inside = sums(cell, squares + n * (mean - centre[cell]) ** 2, pair.size)
+    return Cells(arms, labels, pair % len(arms), pair // len(arms), size, centre, inside)
+
+
+def moment_labels(time: Floats, clock: bool, span: float | None = None) -> list[Any]:
+    """Return moments as people write them, with as many digits as tell them apart, or as a log so long needs.
+
+    >>> moment_labels(np.array([1714744800.0, 1714748400.0]), True)
+    ['2024-05-03 14:00', '2024-05-03 15:00']
+    >>> moment_labels(np.array([1714744800.25]), True, span=7200.0)
+    ['2024-05-03 14:00:00']
+    >>> moment_labels(np.array([3.0, 17.5]), False)
+    [3, 17.5]
+    """
+    if not clock:
+        return [int(x) if x == int(x) else float(x) for x in time.tolist()]
+    near = float(np.diff(time).min(initial=np.inf)) if span is None else span / 1440.0
+    digits = "minutes" if near >= 60.0 else "seconds" if near >= 1.0 else "microseconds"
+    start = dt.datetime(1970, 1, 1)
+    moments = [start + dt.timedelta(seconds=x) for x in time.tolist()]
+    if span is None and all(moment.time() == dt.time() for moment in moments):
+        return [moment.date().isoformat() for moment in moments]
+    return [moment.isoformat(" ", digits) for moment in moments]

@@ -1,0 +1,1 @@
+"""How noisy rewards are: variance models, sandwich and cluster covariances, interaction variances."""

@@ -1,0 +1,116 @@
+"""Units that come back: rewards of one visitor are not independent, whatever environments they fall into."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.errors import InputError
+from tideproof.stats.cells import Cells, Units, sums
+from tideproof.stats.solve.least_squares import Solution, leftover
+from tideproof.text import listed
+
+_BLOCK = 2**20  # numbers in a dense block of units x arms: 8 MB
+
+
+class ByUnit(NamedTuple):
+    """How well arms are known if rewards of one unit may depend on each other in any way.
+
+    Attributes
+    ----------
+    covariance : (K, K) of muhat.
+    freedom : (K,) degrees of freedom of each arm, units minus 1 in its group of connected arms.
+    """
+
+    covariance: Floats
+    freedom: Floats
+
+
+def by_unit(c: Cells, s: Solution) -> ByUnit:
+    """Return the sandwich with one score a unit: P (sum_u z_u z_u') P.
+
+    z_u adds up reward minus expected reward times g = e_arm - b_j over the unit's rewards, b_j the shares
+    of the arms in the environment. Small-sample factors U/(U - 1) and (N - 1)/(N - parameters) with U - 1
+    degrees of freedom, for each group of connected arms; environments with a single arm count for
+    nothing, and shifts do not count as parameters where every environment belongs to one unit. Where every
+    unit belongs to one environment, as classes to schools, shifts and arms are taken out of units: the factor
+    is U/(U - parameters), with as many degrees of freedom as are left.
+
+    References
+    ----------
+    Liang, Zeger (1986), Longitudinal data analysis using generalized linear models; Cameron, Miller
+    (2015), A practitioner's guide to cluster-robust inference.
+    """
+    if c.units is None:
+        raise InputError("variance='by-unit' needs to know the units: unit= (--unit) names their column")
+    c.check_one_way("variance='by-unit'")
+    u = c.units
+    used = np.flatnonzero(c.compares[c.environment[u.cell]])
+    group = s.component[c.arm[u.cell[used]]]
+    groups = int(s.component.max()) + 1
+    units = _distinct(group, u.unit[used], groups)
+    N = sums(group, u.n[used], groups)
+    arms = np.bincount(s.component, minlength=groups)
+    environment = c.environment[u.cell[used]]
+    environments = _distinct(group, environment, groups)
+    few = np.flatnonzero((arms > 1) & (units < 2.0))
+    if few.size:
+        names = listed(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
+        raise InputError(f"variance='by-unit' needs at least two units; {names} have {units[few[0]]:.0f}")
+    met = _count(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])  # pairs of both
+    nested = met == _count(environment)
+    parameters = arms if nested else arms + environments - 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an arm alone, which is compared with nothing
+        factor = units / (units - 1.0) * (N - 1.0) / (N - parameters)
+    freedom = units - 1.0
+    if met == _count(u.unit[used]) and not nested:
+        freedom = units - arms - environments + 1.0
+        spent = np.flatnonzero((arms > 1) & (freedom < 1.0))
+        if spent.size:
+            names = listed(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
+            raise InputError(
+                f"variance='by-unit' needs more units than arms and environments; {names} have "
+                f"{units[spent[0]]:.0f} in {environments[spent[0]]:.0f} environments"
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = units / freedom
+    factor[arms < 2] = 0.0
+    C = factor[s.component] * (s.P @ _scores(c, s, u, used) @ s.P)
+    return ByUnit(C, np.where(s.group > 0, freedom[s.component], float(s.freedom)))
+
+
+def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
+    """Return sum_u z_u z_u', a block of units at a time: (K, K)."""
+    expected = c.mean - leftover(s, c)
+    rest = u.n * (u.mean - expected[u.cell])
+    used = used[np.argsort(u.unit[used], kind="stable")]
+    number = np.cumsum(np.diff(u.unit[used], prepend=-1) > 0) - 1
+    b = c.dense_shares()
+    total = np.zeros((c.K, c.K))
+    step = max(1, _BLOCK // c.K)
+    start = 0
+    while start < used.size:
+        stop = int(np.searchsorted(number, number[min(start + step, used.size) - 1], side="right"))
+        here, row = used[start:stop], number[start:stop] - number[start]
+        cell = u.cell[here]
+        g = -rest[here, None] * b[c.environment[cell]]
+        g[np.arange(here.size), c.arm[cell]] += rest[here]
+        first = np.flatnonzero(np.diff(row, prepend=-1))
+        z = np.add.reduceat(g, first, axis=0)
+        total += z.T @ z
+        start = stop
+    return total
+
+
+def _distinct(group: Ints, label: Ints, groups: int) -> Floats:
+    """Count the distinct labels in each group: (groups,)."""
+    ordered = np.sort(label * groups + group)  # quicker than np.unique, which hashes
+    found = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))] % groups
+    return sums(found, np.ones(found.size), groups)
+
+
+def _count(label: Ints) -> int:
+    """Count the distinct labels."""
+    return int(np.count_nonzero(np.diff(np.sort(label), prepend=-1)))

@@ -1,0 +1,105 @@
+"""Do rewards vary alike everywhere? An analysis of variance of log variances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.errors import InputError
+from tideproof.stats.best.student_inference import f_tail
+from tideproof.stats.cells import Cells, sums
+from tideproof.stats.solve.least_squares import solve
+from tideproof.stats.variance.variance_models import variance_inside
+from tideproof.table import Table, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Do rewards vary alike everywhere? F tests on the logarithms of the variances inside cells.
+
+    Attributes
+    ----------
+    F_arm, df_arm, p_arm : test that all arms vary alike, environments allowed for.
+    F_environment, df_environment, p_environment : test that all environments do, arms allowed for.
+    df : degrees of freedom of the noise of both.
+    arms, environments : tables with the standard deviation inside the cells of each, and its degrees
+        of freedom.
+    """
+
+    F_arm: float
+    df_arm: int
+    p_arm: float
+    F_environment: float
+    df_environment: int
+    p_environment: float
+    df: int
+    arms: Table
+    environments: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+
+def unequal_variances(c: Cells) -> Spread:
+    """Test whether all arms, and all environments, vary alike.
+
+    ln s^2 of each cell, its bias under normal noise taken out, is fitted by an arm and an environment
+    effect with weights 1/trigamma(df/2). What is left over measures how far the tails of the noise
+    spread the variances, so that heavy tails do not count as unequal variances.
+
+    References
+    ----------
+    Bartlett, Kendall (1946), The statistical analysis of variance-heterogeneity and the logarithmic
+    transformation; Layard (1973), Robust large-sample tests for homogeneity of variances.
+    """
+    logs = _log_variances(c)
+    s, w, y = solve(logs), logs.weight, logs.mean
+    df = w.size - s.environments - s.joins
+    df_arm, df_environment = s.joins, s.environments - np.unique(logs.arm).size + s.joins
+    if df <= 0 or not s.rss > 0.0:  # with df > 0 there are two arms and two environments to compare
+        raise InputError(
+            "unequal variances cannot be tested: that takes two arms seen three times each in each of "
+            "two environments"
+        )
+    noise = s.rss / df
+    F_arm = (_around(logs.environment, w, y, c.J) - s.rss) / df_arm / noise
+    F_environment = (_around(logs.arm, w, y, c.K) - s.rss) / df_environment / noise
+    return Spread(
+        F_arm=F_arm,
+        df_arm=df_arm,
+        p_arm=f_tail(F_arm, df_arm, df),
+        F_environment=F_environment,
+        df_environment=df_environment,
+        p_environment=f_tail(F_environment, df_environment, df),
+        df=df,
+        arms=_table("arm", c, c.arm, c.arms),
+        environments=_table("environment", c, c.environment, c.environments),
+    )
+
+
+def _log_variances(c: Cells) -> Cells:
+    """Return cells whose mean is ln s^2 without its bias, weighted by its variance under normal noise."""
+    from scipy.special import polygamma, psi
+
+    used = np.flatnonzero((c.n >= 3.0) & (c.squares > 0.0))
+    half = 0.5 * (c.n[used] - 1.0)
+    y = np.log(c.squares[used] / (2.0 * half)) - (psi(half) - np.log(half))
+    one, none = np.ones(used.size), np.zeros(used.size)
+    made = Cells(c.arms, c.environments, c.arm[used], c.environment[used], one, y, none)
+    return made.weighted(1.0 / np.asarray(polygamma(1, half)))
+
+
+def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
+    """Return the weighted sum of squares of y around the mean of each label."""
+    centre = sums(label, w * y, labels)[label] / sums(label, w, labels)[label]
+    return float(np.sum(w * (y - centre) ** 2))
+
+
+def _table(name: str, c: Cells, of: Ints, labels: list[object]) -> Table:
+    variance, freedom = variance_inside(c, of, len(labels))
+    return Table({name: labels, "sd": np.sqrt(variance), "freedom": freedom.astype(np.int64)})

@@ -1,0 +1,122 @@
+"""Standard errors that allow for estimated variances: Kenward and Roger's, for cells that vary independently.
+
+The variance of a cell's mean is v_c = sum_i theta_i D_ic, its weight w = 1/v. g of a cell is e_arm - b_j as
+in `weighting`, so that hat values are h_cd = [same environment]/W_j + g_c'Pg_d and nothing of size C x C is
+built. With a_i = w^2 D_i all that follows hangs on
+
+    S_i = sum_c a_i g g'      and      X_ij = sum_environments (sum_c a_i g)(sum_c a_j g)'/W.
+
+References
+----------
+Kenward, Roger (1997), Small sample inference for fixed effects from restricted maximum likelihood.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats
+from tideproof.stats.best.student_inference import pair_variances
+from tideproof.stats.cells import Cells, members
+from tideproof.stats.solve.least_squares import Solution
+from tideproof.stats.variance.sandwich import Pools, deviations, meat
+
+
+class DerivativeSums(NamedTuple):
+    """S (p, K, K) and X (p, p, K, K) as above, and D (p, C)."""
+
+    D: Floats
+    S: Floats
+    X: Floats
+
+
+class Spent(NamedTuple):
+    """What estimated variances cost.
+
+    Attributes
+    ----------
+    extra : (K, K) to be added to P.
+    doubt : (K, K) the variance of the variance of each contrast, as it is estimated, over 2.
+    """
+
+    extra: Floats
+    doubt: Floats
+
+    def __add__(self, other: Spent) -> Spent:  # type: ignore[override]
+        return Spent(self.extra + other.extra, self.doubt + other.doubt)
+
+
+def sums_of(cells: Cells, D: Floats) -> DerivativeSums:
+    """Add up S and X. O(p C K + p^2 J K^2)."""
+    a = cells.weight**2 * D
+    p, K = len(D), cells.K
+    S = np.array([meat(cells, row) for row in a])
+    X = np.zeros((p, p, K, K))
+    for rows, _, dense in cells.blocks(cells.shares, *a):
+        b, W = dense[0], cells.totals[rows, None]
+        G = [block - block.sum(axis=1, keepdims=True) * b for block in dense[1:]]
+        for i in range(p):
+            for j in range(i + 1):
+                X[i, j] += (G[i] / np.where(W > 0.0, W, 1.0)).T @ G[j]
+                if j < i:
+                    X[j, i] = X[i, j].T
+    return DerivativeSums(D, S, X)
+
+
+def information(cells: Cells, solution: Solution, residual_variance: Floats, sums: DerivativeSums) -> Floats:
+    """Return the expected information of restricted likelihood on theta, of the cells' means: (p, p).
+
+    Half of tr(Q D_i Q D_j), Q = W - WHW the projection onto residuals.
+    """
+    w, P, (D, S, X) = cells.weight, solution.P, sums
+    own = (D * (w**2 * (2.0 * w * residual_variance - 1.0))) @ D.T  # w^2 - 2 w^3 h, h = 1/w - variance
+    at = np.zeros((len(D), cells.J))
+    for i, row in enumerate(D):
+        at[i] = cells.by_environment(w**2 * row)
+    at /= np.where(cells.totals > 0.0, cells.totals, 1.0)
+    PS = P @ S
+    return np.asarray(
+        0.5 * (own + at @ at.T + 2.0 * np.einsum("kl,ijlk->ij", P, X) + np.einsum("ikl,jlk->ij", PS, PS))
+    )
+
+
+def spent(cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Floats) -> Spent:
+    """Return the cost of theta being estimated with that covariance, (p, p).
+
+    2 sum_ij Cov_ij P (sum_c w^3 D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of each
+    contrast, s_i its entry of P S_i P.
+    """
+    P, (D, S, X) = solution.P, sums
+    direct = meat(cells, cells.weight**3 * np.einsum("ic,ij,jc->c", D, covariance, D))
+    through = np.einsum("ij,ijkl->kl", covariance, X)
+    through += np.einsum("ij,ikl,lm,jmn->kn", covariance, S, P, S, optimize=True)
+    s = np.array([pair_variances(P @ each @ P) for each in S])
+    doubt = 0.5 * np.einsum("ij,ikl,jkl->kl", covariance, s, s)
+    return Spent(2.0 * P @ (direct - 0.5 * (through + through.T)) @ P, doubt)
+
+
+def spent_by_pools(cells: Cells, solution: Solution, pools: Pools) -> Spent:
+    """Return the cost of the pools' variances, each estimated on its own: theta the variance of a reward."""
+    P, b, n = solution.P, cells.dense_shares(), cells.n
+    extra, doubt = np.zeros_like(P), np.zeros_like(P)
+    for p, here in members(pools.of):
+        w, g = cells.weight[here], deviations(cells, b, here)
+        share = w * pools.variance[p] / n[here]  # of the noise in the cell's variance
+        X = g @ P  # a row is Pg
+        twice, once = (X.T * (w * share**2)) @ X, (X.T * (w * share)) @ X
+        R = (X.T * (w * share)) @ g
+        places, place = np.unique(cells.environment[here], return_inverse=True)
+        together = np.zeros((places.size, cells.K))
+        np.add.at(together, place, (w * share)[:, None] * X)
+        both = R @ P @ R.T + (together.T / cells.totals[places]) @ together
+        extra += 4.0 * (twice - both) / pools.freedom[p]
+        doubt += pair_variances(once) ** 2 / pools.freedom[p]
+    return Spent(extra, doubt)
+
+
+def freedom_of(P: Floats, doubt: Floats) -> Floats:
+    """Return Satterthwaite's degrees of freedom of each contrast, 1 at least: (K, K)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(doubt > 0.0, np.maximum(pair_variances(P) ** 2 / doubt, 1.0), np.inf)

@@ -1,0 +1,126 @@
+"""Unequal noise: covariances of the fixed-effects estimator when rewards do not vary alike.
+
+Vectorised NumPy over cells, as in `solve`. A cell has a weight w, in the common model its count; g of
+a cell is e_arm - b_j with b_j = w_j/W_j, the shares of the arms in its environment, so that
+Cov(muhat, mean the model expects in the cell) = P g.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideproof.core.array_layout import Floats, Ints
+from tideproof.stats.best.student_inference import pair_variances
+from tideproof.stats.cells import Cells, members
+from tideproof.stats.solve.least_squares import Solution, residuals, solve
+
+
+class Pools(NamedTuple):
+    """Cells pooled because their rewards vary alike: those of one arm, or those of one environment.
+
+    Attributes
+    ----------
+    of : (C,) the pool of each cell, an index.
+    variance, freedom : (pools,) the variance of a reward in each pool, and its degrees of freedom.
+    """
+
+    of: Ints
+    variance: Floats
+    freedom: Floats
+
+
+class Weighted(NamedTuple):
+    """Weighted least squares with weights from estimated variances.
+
+    Attributes
+    ----------
+    cells : with the weights, count over variance.
+    solution : muhat and P for these weights.
+    covariance : (K, K) of muhat, the weights being estimates.
+    freedom : (K, K) degrees of freedom of each contrast.
+    """
+
+    cells: Cells
+    solution: Solution
+    covariance: Floats
+    freedom: Floats
+
+
+def meat(cells: Cells, q: Floats) -> Floats:
+    """Return sum over cells of q g g', the middle of a sandwich: (K, K)."""
+    cells.check_one_way("this model of the noise")
+    total = np.diag(cells.by_arm(q))
+    charges = cells.by_environment(q)
+    for rows, _, (charge, b) in cells.blocks(q, cells.shares):
+        cross = charge.T @ b
+        total += (b * charges[rows, None]).T @ b - cross - cross.T
+    return total
+
+
+def hc3(solution: Solution, cells: Cells) -> Floats:
+    """Return sum of (residual/(1 - leverage))^2 over the observations of each cell: (C,).
+
+    All of a cell share one leverage, h = 1/m_j + g'Pg, and their squared residuals add up to
+    squares + n (mean residual)^2. NaN where h = 1: nothing checks the cell.
+
+    References
+    ----------
+    MacKinnon, White (1985), Some heteroskedasticity-consistent covariance matrix estimators.
+    """
+    residual, variance = residuals(solution, cells)
+    left = 1.0 - 1.0 / cells.n + variance  # variance = 1/n - h
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(left > 1e-9, (cells.squares + cells.n * residual**2) / left**2, np.nan)
+
+
+def scores(solution: Solution, cells: Cells) -> Floats:
+    """Return sum_j u_j u_j', u_j the residuals of an environment summed by arm: (K, K)."""
+    cells.check_one_way("this model of the noise")
+    residual, _ = residuals(solution, cells)
+    total = np.zeros((cells.K, cells.K))
+    for _, _, (u,) in cells.blocks(cells.n * residual):
+        total += u.T @ u
+    return total
+
+
+def weighted(cells: Cells, pools: Pools) -> Weighted:
+    """Solve with weights n/variance, the variance being that of the cell's pool.
+
+    Of the pools, each with an independent estimate on `freedom` degrees of freedom, M_p is the
+    information. The covariance is P + 4 sum_p (PM_pP - PM_pPM_pP)/freedom_p, half of it because
+    the weights are estimates, half because P is one; a contrast c has the degrees of freedom
+    (c'Pc)^2 / sum_p (c'PM_pPc)^2/freedom_p.
+
+    References
+    ----------
+    Kenward, Roger (1997), Small sample inference for fixed effects from restricted maximum
+    likelihood; for one mean, Meier (1953), Variance of a weighted mean.
+    """
+    cells = cells.weighted(cells.n / pools.variance[pools.of])
+    solution = solve(cells)
+    P = solution.P
+    extra, spent = np.zeros_like(P), np.zeros_like(P)
+    b = cells.dense_shares()
+    for p, here in members(pools.of):
+        w, g = cells.weight[here], deviations(cells, b, here)
+        X = g @ P  # a row is Pg
+        T = (X.T * w) @ X  # PM_pP
+        R = (X.T * w) @ g
+        places, place = np.unique(cells.environment[here], return_inverse=True)
+        together = np.zeros((places.size, cells.K))
+        np.add.at(together, place, w[:, None] * X)  # 0 where the pool is a whole environment
+        both = R @ P @ R.T + (together.T / cells.totals[places]) @ together
+        extra += 4.0 * (T - both) / pools.freedom[p]
+        spent += pair_variances(T) ** 2 / pools.freedom[p]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        nu = np.where(spent > 0.0, pair_variances(P) ** 2 / spent, np.inf)
+    return Weighted(cells, solution, P + extra, nu)
+
+
+def deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
+    """Return g = e_arm - b_j of some cells, `b` the dense shares: (those cells, K)."""
+    g = -b[cells.environment[here]]
+    g[np.arange(here.size), cells.arm[here]] += 1.0
+    return g

@@ -1,0 +1,58 @@
+"""How long environments last.
+
+A new kind is a class here, and a branch in `kernels.world.environment` by which it is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideproof.checks import finite, whole
+from tideproof.kernels.simulate import world_draws as kernel
+from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
+
+
+class Length(WorldPart):
+    """Lengths of environments, in steps."""
+
+
+@dataclass(frozen=True)
+class Geometric(Length):
+    """Environments that end with the same probability after each step, from `minimum` steps on."""
+
+    mean: float
+    minimum: int = 1
+
+    def __post_init__(self) -> None:
+        minimum = whole("minimum", self.minimum, 1)
+        set_fields(self, mean=finite("mean length", self.mean, minimum), minimum=minimum)
+
+    def _numbers(self) -> dict[str, Any]:
+        """Return what the kernel needs.
+
+        The length is minimum + floor(ln u / ln q) with q the probability to go on. Its mean is
+        minimum + q/(1 - q), so ln q = -ln(1 + 1/(mean - minimum)).
+        """
+        more = self.mean - self.minimum
+        log_q = -math.log1p(1.0 / more) if more > 0.0 else -math.inf
+        return {"length": kernel.GEOMETRIC, "length_a": float(self.minimum), "length_b": log_q}
+
+
+@dataclass(frozen=True)
+class Lengths(Length):
+    """Environments of exactly these lengths, one after the other; the list starts over at its end."""
+
+    values: Sequence[int]
+
+    def __post_init__(self) -> None:
+        set_fields(
+            self, values=tuple(whole("a length", value, 1) for value in as_tuple("lengths", self.values))
+        )
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"length": kernel.LISTED, "lengths": np.array(self.values, np.int64)}

@@ -1,0 +1,66 @@
+"""The worlds of the paper, by configuration and scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tideproof.checks import finite, whole
+from tideproof.errors import InputError, UnknownName
+from tideproof.worlds.shift_processes import NoShift, Shift, Uniform
+from tideproof.worlds.world import Lasting, World
+
+SCENARIOS: dict[str, Callable[[int], tuple[Lasting, Shift]]] = {
+    "worst-case": lambda arms: ((2, 2), Uniform(0.0, 20.0)),
+    "cannot-sample-all-arms": lambda arms: ((2, arms - 1), Uniform(0.0, 20.0)),
+    "sample-1-to-10": lambda arms: ((arms, 10 * arms), Uniform(0.0, 20.0)),
+    "general": lambda arms: ((2, 10 * arms), Uniform(0.0, 20.0)),
+    "stationary": lambda arms: (None, NoShift()),
+}
+
+
+def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float = 1.0) -> World:
+    """Return the world of monotone decreasing means: each arm is `delta` better than the one before.
+
+    Parameters
+    ----------
+    arms
+        Their number; the last is the best.
+    scenario
+        How long environments last, for K arms: `"worst-case"` 2 steps, `"cannot-sample-all-arms"`
+        2 to K - 1, `"sample-1-to-10"` K to 10 K, `"general"` 2 to 10 K; shifts are uniform between
+        0 and 20. `"stationary"` is one environment for ever, without a shift.
+    delta
+        The gap between neighbours.
+    sigma
+        Standard deviation of the noise.
+
+    Examples
+    --------
+    >>> mdm(5).means, mdm(5).lengths
+    ((0.0, 0.5, 1.0, 1.5, 2.0), (2, 50))
+    """
+    means = [finite("delta", delta, 0.0) * arm for arm in range(whole("arms", arms, 2))]
+    return _scenario(means, scenario, sigma)
+
+
+def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float = 1.0) -> World:
+    """Return the slippage world: all arms are equal but the last, which is `delta` better.
+
+    Parameters are those of `mdm`.
+
+    Examples
+    --------
+    >>> slippage(5, "worst-case").means
+    (0.0, 0.0, 0.0, 0.0, 0.5)
+    """
+    means = [0.0] * (whole("arms", arms, 2) - 1) + [finite("delta", delta, 0.0)]
+    return _scenario(means, scenario, sigma)
+
+
+def _scenario(means: list[float], scenario: str, sigma: float) -> World:
+    if scenario not in SCENARIOS:
+        raise UnknownName.among("scenario", scenario, SCENARIOS)
+    if scenario == "cannot-sample-all-arms" and len(means) < 3:
+        raise InputError(f"scenario {scenario!r} needs at least 3 arms, not {len(means)}")
+    lengths, shifts = SCENARIOS[scenario](len(means))
+    return World(means, sigma, lengths, shifts)

@@ -1,0 +1,53 @@
+"""Rewards that are not mean plus noise: conversions, counts and money.
+
+Their law follows from their mean, which a shift adds to or multiplies. A new kind is a class or a line of
+`PLAIN` here, and a branch in `kernels.world.drawn` by which it is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tideproof.checks import finite
+from tideproof.errors import InputError
+from tideproof.kernels.simulate import world_draws as kernel
+from tideproof.worlds.world_part import WorldPart, set_fields
+
+Kind = Literal["normal", "conversions", "counts", "money"]
+
+
+class Rewards(WorldPart):
+    """A law of rewards with a mean of at least 0."""
+
+
+@dataclass(frozen=True)
+class Money(Rewards):
+    """Amounts with a long tail: nothing with probability `zeros`, else lognormal.
+
+    The mean is that of all rewards, zeros included. `variation` is the standard deviation of the amounts
+    above 0, divided by their mean.
+    """
+
+    variation: float = 1.0
+    zeros: float = 0.0
+
+    def __post_init__(self) -> None:
+        set_fields(
+            self, variation=finite("variation", self.variation, 0.0), zeros=finite("zeros", self.zeros, 0.0)
+        )
+        if self.zeros >= 1.0:
+            raise InputError(f"zeros, the share of rewards of 0, must be below 1, not {self.zeros:g}")
+
+    def _numbers(self) -> dict[str, Any]:
+        log_sd = math.sqrt(math.log1p(self.variation**2))
+        return {"rewards": kernel.MONEY, "most": math.inf, "log_sd": log_sd, "zeros": self.zeros}
+
+
+# What the kernel needs of those without parameters. Larger counts are as good as normal, and slow to draw.
+PLAIN: dict[str, dict[str, Any]] = {
+    "normal": {"rewards": kernel.NOISY, "most": math.inf},
+    "conversions": {"rewards": kernel.CONVERSIONS, "most": 1.0},
+    "counts": {"rewards": kernel.COUNTS, "most": 500.0},
+}

@@ -1,0 +1,85 @@
+"""The sentence, against numbers written out: the lead with its interval, in the units of the scale."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tideproof.analysis import Fit
+
+A, B, C = [1.0, 2.0, 3.0, 2.0], [6.0, 8.0, 7.0, 7.5], [2.0, 1.0, 2.5, 0.5]
+
+
+def means(level=0.95, direction="maximize", shift=0.0):
+    """One environment and common noise: differences of means with the pooled variance."""
+    rewards = np.array(A + B + C) + shift
+    arm = np.repeat(list("ABC"), 4)
+    return Fit.from_arrays(arm, [1] * 12, rewards, level=level, direction=direction, variance="common")
+
+
+def limits(x, y, level):
+    pooled = sum(np.var(each, ddof=1) for each in (A, B, C)) / 3.0
+    reach = stats.t.ppf(0.5 + level / 2, 9) * np.sqrt(pooled / 2.0)
+    gap = np.mean(x) - np.mean(y)
+    return gap, gap - reach, gap + reach
+
+
+def test_a_winner_has_its_interval_and_its_lift():
+    gap, low, high = limits(B, A, 0.8)
+    assert means(level=0.8).verdict == (
+        f"B is best (80 %): {gap:+.1f} over A, the runner-up ({low:+.1f} to {high:+.1f}; "
+        f"lift {100 * gap / 2:+.0f} %); best with probability > 0.999 (arms taken as exchangeable)"
+    )
+
+
+def test_below_is_said_where_less_is_better():
+    gap, low, high = limits(C, A, 0.95)
+    said = means(direction="minimize").verdict
+    assert said.startswith(f"C leads: {-gap:.2f} below A, the runner-up ({low:+.1f} to {high:+.1f}; change ")
+    assert "but A cannot be excluded (95 %); best with probability 0." in said
+
+
+def test_no_lift_where_rewards_are_below_nothing():
+    assert "lift" not in means(shift=-5.0).verdict
+    assert "lift" not in Fit.from_arrays(list("AABB"), [1] * 4, [0.0, 0.0, 1.0, 2.0]).verdict
+
+
+def clicks(*counts, scale="auto", direction="maximize"):
+    """So many 1s and 0s of each arm, in one environment."""
+    arm, reward = [], []
+    for name, (ones, zeros) in zip("ABC", counts, strict=False):
+        arm += [name] * (ones + zeros)
+        reward += [1.0] * ones + [0.0] * zeros
+    return Fit.from_arrays(arm, [1] * len(arm), reward, scale=scale, direction=direction)
+
+
+def test_lifts_of_rates_are_in_percent():
+    fit = clicks((100, 900), (150, 850), scale="ratio")
+    found = fit.contrast("B", "A")
+    assert found.estimate == pytest.approx(0.5)
+    expected = f"B is best (95 %): +50 % over A, the runner-up ({100 * found.low:+.0f} % to {100 * found.high:+.0f} %)"
+    assert fit.verdict.startswith(expected)
+    odds = clicks((100, 900), (150, 850), scale="odds")
+    assert odds.verdict.startswith(
+        f"B is best (95 %): odds {100 * odds.contrast('B', 'A').estimate:+.0f} % over A"
+    )
+    points = clicks((100, 900), (150, 850), scale="difference").verdict
+    assert points.startswith("B is best (95 %): +5.0 points over A, the runner-up (+")
+    assert "points; lift +50 %)" in points
+
+
+def test_too_few_events_are_counted():
+    assert clicks((1, 199), (5, 195)).verdict == (
+        "too few events to name a best arm: 5 of 200 rewards of B and 1 of 200 rewards of A are 1; "
+        "10 together are needed"
+    )
+    assert clicks((199, 1), (195, 5)).verdict == (
+        "too few events to name a best arm: 1 of 200 rewards of A and 5 of 200 rewards of B are 0; "
+        "10 together are needed"
+    )
+    assert "too few" not in clicks((5, 195), (5, 195)).verdict
+
+
+def test_a_runner_up_without_an_event_is_not_divided_by():
+    said = clicks((0, 400), (30, 370), scale="ratio").verdict
+    assert said.startswith("B is best (95 %): A, the runner-up, had no event (+")
+    assert " or more)" in said

@@ -1,0 +1,144 @@
+"""Floors and caps: the shares they promise hold at every pull, whatever the policy wants."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.share_bounds import Bounds, checked_bounds
+
+ARMS = ["A", "B", "C", "D"]
+
+
+def experiment(**options):
+    return tp.Experiment(ARMS, **{"budget": 400, "policy": "linlucb", "seed": 3, **options})
+
+
+def refolded(run):
+    return Experiment._folded(run.events())
+
+
+def counts(pulls):
+    return [sum(pull.arm == arm for pull in pulls) for arm in ARMS]
+
+
+def drive(run, steps, means=(0.0, 0.0, 0.0, 3.0), each=8):
+    random = np.random.default_rng(4)
+    pulls = []
+    for step in range(steps):
+        pulls.append(run.ask(environment=step // each))
+        run.tell(pulls[-1], means[ARMS.index(pulls[-1].arm)] + random.standard_normal())
+    return pulls
+
+
+def test_the_rule_by_hand():
+    """Floor 1/4 of the first arm, cap 1/2 of the third, a policy that only wants the third."""
+    play = Bounds({0: 0.25}, {2: 0.5}).rule([0, 0, 0], [0, 1, 2])
+    # pull 1: arm 0 lacks 0.25. 2 and 3: the cap is 1 of 2, 2 of 3. 4: the cap of 4 pulls is 2: the
+    # least-played other. 5: arm 0 lacks 0.25 of 1.25. Then the same again.
+    assert [play(2) for _ in range(9)] == [0, 2, 2, 1, 0, 2, 2, 1, 0]
+
+
+def test_who_lacks_most_of_its_floor_is_first():
+    play = Bounds({0: 0.1, 1: 0.5, 2: 0.4}, {}).rule([0, 0, 0], [0, 1, 2])
+    assert [play(0) for _ in range(5)] == [1, 2, 1, 2, 0]  # lacks: .5, .8 of 2, .5 of 3, .6 of 4, .5 (first)
+
+
+def test_whole_pulls_are_not_mistaken_for_a_little_more():
+    play = Bounds({0: 0.1}, {}).rule([3, 26], [0, 1])  # 0.1 * 30 is 3.0000000000000004 in some orders
+    assert play(1) == 1
+    play = Bounds({}, {0: 0.07}).rule([7, 92], [0, 1])  # 0.07 * 100 is 7.000000000000001
+    assert play(0) == 1
+
+
+def test_a_control_arm_has_its_share_at_every_pull():
+    plain = counts(drive(experiment(), 300))
+    pulls = drive(experiment(floors={"A": 0.4}), 300)
+    assert plain[0] < 100  # the policy alone would play it rarely
+    for n in range(1, 301):
+        assert sum(pull.arm == "A" for pull in pulls[:n]) >= 0.4 * n - 1e-9
+    assert counts(pulls)[0] == 120  # and not more than it must
+
+
+def test_an_arm_never_has_more_than_its_cap():
+    plain = counts(drive(experiment(policy="ucb1-normal"), 200, each=200))
+    pulls = drive(experiment(policy="ucb1-normal", caps={"D": 0.2}), 200, each=200)
+    assert plain[3] > 60  # the policy alone would play it more often
+    for n in range(1, 201):
+        assert sum(pull.arm == "D" for pull in pulls[:n]) <= math.ceil(0.2 * n - 1e-9)
+    assert counts(pulls)[3] == 40
+
+
+def test_floors_equal_to_caps_are_a_fixed_plan():
+    shares = dict(zip(ARMS, (0.1, 0.2, 0.3, 0.4), strict=True))
+    run = experiment(floors=shares, caps=shares)
+    assert counts(run.ask(n=100, environment=0)) == [10, 20, 30, 40]
+
+
+def test_lost_pulls_do_not_count():
+    run = experiment(floors={"A": 0.5})
+    pulls = run.ask(n=10, environment=0)
+    run.cancel_many([pull for pull in pulls if pull.arm == "A"])
+    assert [pull.arm for pull in run.ask(n=6, environment=0)] == ["A"] * 6  # 5 of others: A is behind
+    run.ask(n=20, environment=0)
+    book = run._state.book
+    kept = [p.arm for p, status in zip(book.pulls, book.status, strict=True) if status != "cancelled"]
+    assert book.asked == [kept.count(arm) for arm in ARMS]
+
+
+def test_they_outlive_arms_that_come_and_go(tmp_path):
+    run = experiment(floors={"A": 0.25, "B": 0.25}, caps={"D": 0.25})
+    run.ask(n=40, environment=0)
+    run.retire_arm("B")
+    run.add_arm("E")
+    pulls = run.ask(n=60, environment=1)
+    everything = [*run._state.book.pulls]
+    assert "B" not in {pull.arm for pull in pulls}
+    assert sum(pull.arm == "A" for pull in everything) >= 25
+    assert sum(pull.arm == "D" for pull in everything) <= 25
+    run.save(tmp_path / "run.json")
+    for again in (tp.Experiment.load(tmp_path / "run.json"), refolded(run)):
+        assert again._state.numbers.buffers() == run._state.numbers.buffers()
+        assert again._state.book.asked == run._state.book.asked
+        same = again.ask(n=30, environment=2)
+        assert [p.arm for p in same] == [p.arm for p in refolded(run).ask(n=30, environment=2)]
+
+
+def test_a_policy_that_stops_is_not_kept_going():
+    run = tp.Experiment(["A", "B"], policy="reduce:successive-rejects", budget=20, floors={"A": 0.9})
+    pulls = run.ask(n=20, environment=0)
+    assert sum(pull.arm == "A" for pull in pulls) == 18
+    with pytest.raises(tp.Finished):
+        run.ask()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"floors": {"Z": 0.1}}, "unknown arm 'Z'"),
+        ({"caps": {"Z": 0.1}}, "unknown arm 'Z'"),
+        ({"floors": {"A": -0.1}}, "floors of 'A' must be a finite number of at least 0, not -0.1"),
+        ({"floors": {"A": 20}}, "floors of 'A' must be a share from 0 to 1, not 20"),
+        ({"caps": {"A": float("nan")}}, "caps of 'A' must be a finite number of at least 0, not nan"),
+        ({"floors": {"A": 0.6, "B": 0.6}}, "floors must add up to at most 1, not 1.2"),
+        ({"floors": {"A": 0.6}, "caps": {"A": 0.5}}, "the floor of 'A', 0.6, is above its cap, 0.5"),
+        ({"caps": dict.fromkeys(ARMS, 0.2)}, "caps of the arms that are played must add up to at least 1"),
+        ({"floors": 0.2}, "floors must be shares by arm, such as {'A': 0.2}, not 0.2"),
+    ],
+)
+def test_bad_bounds(options, words):
+    with pytest.raises(tp.TideproofError, match=words.replace("{", r"\{")):
+        experiment(**options)
+
+
+def test_an_arm_is_not_retired_if_caps_forbid_the_others():
+    run = experiment(caps={"A": 0.3, "B": 0.3, "C": 0.3})
+    with pytest.raises(tp.InputError, match="caps of the arms that are played"):
+        run.retire_arm("D")
+    assert len(run.events()) == 1
+
+
+def test_bounds_without_any_are_none():
+    assert not checked_bounds(None, {}, ARMS)

@@ -1,0 +1,423 @@
+"""A test that changes while it runs: arms, budget, rewards, pauses; each an event that folds again."""
+
+import numpy as np
+import pytest
+
+import oracles
+import tideproof as tp
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.experiment import Experiment
+
+ARMS = ["A", "B", "C"]
+MEANS = {"A": 0.0, "B": 1.0, "C": 2.0, "D": 3.0}
+POLICIES = ["contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:ucb1-normal", "ocba"]
+
+
+def experiment(**options):
+    return tp.Experiment(ARMS, **{"budget": 300, "seed": 3, **options})
+
+
+def drive(run, steps, seed=0, each=6, first=0):
+    random = np.random.default_rng(seed)
+    for step in range(steps):
+        pull = run.ask(environment=first + step // each)
+        run.tell(pull, MEANS[pull.arm] + step // each + random.standard_normal())
+    return run
+
+
+def same(one, other):
+    assert one._state.numbers.buffers() == other._state.numbers.buffers()
+    mine, its = vars(one._state.book), vars(other._state.book)
+    assert {k: v for k, v in mine.items() if k != "session"} == {
+        k: v for k, v in its.items() if k != "session"
+    }
+
+
+def folds_again(run, tmp_path):
+    run.save(tmp_path / "run.json")
+    for again in (Experiment._folded(run.events()), tp.Experiment.load(tmp_path / "run.json")):
+        same(run, again)
+
+
+def dense(run):
+    """Least squares by numpy of every told reward in the history: of each arm, less the first that has any."""
+    rows = [row for row in run.history().to_dicts() if row["status"] in ("told", "defaulted")]
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    labels = list(dict.fromkeys(row["environment"] for row in rows))
+    found = oracles.dense(
+        np.array([arms.index(row["arm"]) for row in rows]),
+        np.array([labels.index(row["environment"]) for row in rows]),
+        np.array([row["reward"] for row in rows]),
+        len(arms),
+        len(labels),
+    )
+    return {arm: found.beta[i] - found.beta[0] for i, arm in enumerate(arms)}
+
+
+def goes_by(run):
+    """Return the fit of the policy, or least squares if it reads none; high rewards are good."""
+    numbers = run._state.numbers
+    return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.solved()
+
+
+def check_estimates(run):
+    """What the policy goes by, and the fit, are least squares of the history."""
+    expected = dense(run)
+    first = next(iter(expected))
+    found, names = goes_by(run), [run.arms[a] for a in run._state.numbers.active]
+    together = next(group for group in run.fit().groups if first in group)
+    for arm, value in expected.items():
+        if arm != first and arm in together:
+            assert run.fit().contrast(arm, first).estimate == pytest.approx(value, abs=1e-9)
+            if not run._state.book.retired:
+                gap = found.mu[names.index(arm)] - found.mu[names.index(first)]
+                assert gap == pytest.approx(value, abs=1e-8)
+
+
+# ------------------------------------------------------------------- arms
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_arm_is_added(policy, tmp_path):
+    run = drive(experiment(policy=policy), 60)
+    out = run.ask(n=5, environment=9)
+    run.add_arm("D", by="me")
+    assert run.arms == (*ARMS, "D")
+    assert [event.by for event in run.events() if isinstance(event, e.ArmAdded)] == ["me"]
+    run.tell_many(out, [MEANS[pull.arm] for pull in out])
+    drive(run, 120, seed=1, first=20)
+    assert "D" in run.history()["arm"]
+    check_estimates(run)
+    if policy not in ("reduce:ucb1-normal", "ocba"):  # which take the tide for the arm
+        assert run.recommend().arm == "D"  # by 1, with noise 1 and about thirty rewards of each
+    folds_again(run, tmp_path)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_arm_is_retired(policy, tmp_path):
+    run = drive(experiment(policy=policy), 60)
+    out = run.ask(n=6, environment=9)
+    run.retire_arm("C")
+    run.retire_arm("C")  # harmless
+    assert len([event for event in run.events() if isinstance(event, e.ArmRetired)]) == 1
+    run.tell_many(out, [MEANS[pull.arm] for pull in out])  # those of C may still come
+    before = len(run.history()["arm"])
+    drive(run, 60, seed=1, first=20)
+    assert "C" not in run.history()["arm"][before:]
+    assert run.recommend().arm == "B"
+    check_estimates(run)
+    folds_again(run, tmp_path)
+
+
+def test_a_retired_arm_does_not_move_the_others_apart():
+    """With two arms left, what the policy goes by is least squares of these two alone."""
+    run = drive(experiment(), 60)
+    run.retire_arm("C")
+    rows = [row for row in run.history().to_dicts() if row["arm"] != "C"]
+    alone = tp.Fit.from_arrays(*([row[name] for row in rows] for name in ("arm", "environment", "reward")))
+    found = goes_by(run)
+    assert found.mu[1] - found.mu[0] == pytest.approx(alone.contrast("B", "A").estimate, abs=1e-9)
+    assert float(found.rss[0]) == pytest.approx(alone.sigma**2 * alone.freedom, rel=1e-9)
+
+
+def test_arms_that_cannot_come_or_go():
+    run = tp.Experiment(["A", "B"], budget=50)
+    for arm, words in (("A", "more than once: A"), (3, "must be a string, not 3")):
+        with pytest.raises(tp.InputError, match=words):
+            run.add_arm(arm)
+    with pytest.raises(tp.UnknownName, match="unknown arm 'Z'"):
+        run.retire_arm("Z")
+    with pytest.raises(tp.InputError, match="at least two arms: 'A' cannot be retired"):
+        run.retire_arm("A")
+    assert len(run.events()) == 1
+
+
+# ------------------------------------------------------------------- rewards
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_corrected_reward_is_as_if_told_at_first(policy, tmp_path):
+    run = drive(experiment(policy=policy), 60)
+    before = run.history().to_dicts()
+    for number, reward in ((0, 9.0), (17, -4.0), (17, 2.5), (59, 0.0)):
+        run.correct(before[number]["pull"], reward)
+    after = run.history().to_dicts()
+    assert [after[i]["reward"] for i in (0, 17, 59)] == [9.0, 2.5, 0.0]
+    changed = [i for i in range(60) if before[i]["reward"] != after[i]["reward"]]
+    assert changed == [0, 17, 59]
+    check_estimates(run)
+    rows = run.fit()
+    whole = tp.Fit.from_arrays(*([row[name] for row in after] for name in ("arm", "environment", "reward")))
+    assert rows.sigma == pytest.approx(whole.sigma, rel=1e-9)  # squares inside cells, too
+    assert run._state.numbers.solved().rss == pytest.approx(whole.sigma**2 * whole.freedom, rel=1e-9)
+    folds_again(run, tmp_path)
+
+
+def test_what_cannot_be_corrected():
+    run = drive(experiment(limits=(-100, 100)), 12)
+    pull, told = run.ask(), run.history()["pull"][0]
+    size = len(run.events())
+    with pytest.raises(tp.InputError, match="is out; only a told reward can be corrected"):
+        run.correct(pull, 1.0)
+    with pytest.raises(tp.InputError, match="between -100 and 100, not 1e"):
+        run.correct(told, 1e200)
+    with pytest.raises(tp.UnknownName, match="unknown pull 'x'"):
+        run.correct("x", 1.0)
+    run.correct(told, run.history()["reward"][0])  # as it is
+    assert len(run.events()) == size
+
+
+@pytest.mark.parametrize("reward", [1e200, -1e101, float("inf"), float("nan"), "1", None])
+def test_an_outlier_is_refused_and_poisons_nothing(reward):
+    run = drive(experiment(), 24)
+    pull, before = run.ask(), run._state.numbers.buffers()
+    for tell in (
+        lambda: run.tell(pull, reward),
+        lambda: run.tell_summary(arm="A", environment=1, n=1, mean=reward),
+        lambda: run.correct(run.history()["pull"][0], reward),
+    ):
+        with pytest.raises(tp.InputError, match=r"(reward|mean) must be"):
+            tell()
+    assert run._state.numbers.buffers() == before
+    assert run.recommend().arm is not None
+
+
+def test_pulls_are_cancelled_all_or_none():
+    run = experiment()
+    pulls = run.ask(n=9, environment=1)
+    run.tell(pulls[4], 1.0)
+    with pytest.raises(tp.InputError, match="is told already"):
+        run.cancel_many(pulls[:5])
+    assert run.pulls_out() == [*pulls[:4], *pulls[5:]]
+    run.cancel_many([pulls[8], pulls[0].id, pulls[8]])
+    run.cancel_many([pulls[0]])  # harmless
+    assert run.pulls_out() == [*pulls[1:4], *pulls[5:8]]
+    assert run.remaining == 300 - 7
+    assert [event.pulls for event in run.events() if isinstance(event, e.Cancelled)] == [(8, 0)]
+    with pytest.raises(tp.InputError, match="is cancelled; it cannot be told any more"):
+        run.tell(pulls[0], 1.0)
+
+
+# ------------------------------------------------------------------- budget and pauses
+
+
+def test_another_budget_is_another_horizon(tmp_path):
+    run, long = experiment(budget=60), experiment(budget=200)
+    run.extend(200, by="boss")
+    assert (run.budget, run.remaining) == (200, 200)
+    assert run._state.numbers.params == long._state.numbers.params
+    drive(run, 200)
+    drive(long, 200)
+    assert run.history()["arm"] == long.history()["arm"]  # as if it had been so from the first
+    assert run.done
+    run.extend(None)
+    assert (run.budget, run.remaining, run.done) == (None, None, False)
+    with pytest.raises(tp.InputError, match="budget must be a whole number of at least 200, not 199"):
+        run.extend(199)
+    folds_again(run, tmp_path)
+
+
+def test_extending_to_what_it_is_changes_nothing():
+    run = experiment()
+    run.extend(300)
+    assert len(run.events()) == 1
+
+
+def test_paused_resumed_and_stopped(tmp_path):
+    run = experiment()
+    pull = run.ask(environment=1)
+    run.pause("a release", by="ops")
+    run.pause()
+    with pytest.raises(tp.Finished, match="the experiment is paused"):
+        run.ask()
+    assert not run.done
+    run.tell(pull, 1.0)  # rewards may come
+    run.resume()
+    run.resume()
+    late = run.ask()
+    run.stop("enough")
+    run.stop()
+    with pytest.raises(tp.Finished, match="the experiment is stopped"):
+        run.ask()
+    run.resume()
+    assert run.done
+    run.tell(late, 2.0)
+    run.note("the shop was closed on Monday", by="ann")
+    kinds = [type(event).__name__ for event in run.events()]
+    assert kinds == ["Created", "Asked", "Paused", "Told", "Resumed", "Asked", "Stopped", "Told", "Noted"]
+    assert run.events()[2][1:] == ("ops", "a release")
+    assert run.events()[-1][1:] == ("ann", "the shop was closed on Monday")
+    folds_again(run, tmp_path)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_where_each_arm_was_asked_last_is_remembered(n):
+    """One by one, or in batches; and when the events are read again."""
+    run = tp.Experiment(["A", "B", "C", "D"], budget=100, seed=3)
+    for step in range(12 // n):
+        run.ask(environment=f"d{step}", n=n)
+    last = {pull.arm: pull.environment for pull in run.pulls_out()}
+    assert len(last) == 4
+    assert len(set(last.values())) > 1
+    for numbers in (run._state.numbers, Experiment._folded(run.events())._state.numbers):
+        assert {
+            arm: numbers.places.labels[row] for arm, row in zip("ABCD", numbers._where, strict=True)
+        } == last
+
+
+@pytest.mark.parametrize("call", ["note", "pause", "stop"])
+def test_what_python_does_not_write_is_no_note(call):
+    run = tp.Experiment(["A", "B"])
+    with pytest.raises(
+        tp.InputError, match="must be something to write down, not a number of more than 4300"
+    ):
+        getattr(run, call)(10**5000)
+    assert [type(event).__name__ for event in run.events()] == ["Created"]
+    run.note(12)
+    assert run.events()[-1].text == "12"
+
+
+# ------------------------------------------------------------------- who looks, and who is interrupted
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_looking_does_not_show_in_any_later_bit(policy):
+    """The same course of asks, tells and cancels, with somebody who looks after each and without."""
+    looked, not_looked = experiment(policy=policy), experiment(policy=policy)
+    for run in (looked, not_looked):
+        random, out = np.random.default_rng(12), []
+        for _ in range(120):
+            match random.integers(0, 3):
+                case 0:
+                    label = int(random.integers(0, 5))
+                    out += run.ask(n=int(random.integers(1, 4)), environment=label)
+                case 1 if out:
+                    run.tell(out.pop(int(random.integers(0, len(out)))), float(random.normal()))
+                case 2 if out:
+                    run.cancel(out.pop(int(random.integers(0, len(out)))))
+            if run is looked and len(run.events()) > 5:
+                run.shares(environment=1, n=3)
+                run._next_arm(7)
+                run.recommend()
+                run._state.numbers.buffers()
+    assert looked.history()["arm"] == not_looked.history()["arm"]
+    assert looked._state.numbers.buffers() == not_looked._state.numbers.buffers()
+    same(looked, Experiment._folded(looked.events()))
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols"])
+def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkeypatch):
+    run = drive(experiment(policy=policy), 20)
+    out = run.ask(n=3, environment=50)
+    run.cancel(out[0])
+    out = run.ask(n=3, environment=51)
+    if told:
+        run.tell(out[0], 3.0)
+    expect = type(run._state.numbers).expect
+
+    def interrupted(*args):
+        expect(*args)
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        monkeypatch.setattr(type(run._state.numbers), "expect", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.ask(environment=52)
+        monkeypatch.undo()
+    same(run, Experiment._folded(run.events()))
+    run.ask(n=5, environment=51)
+    same(run, Experiment._folded(run.events()))
+
+
+def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
+    """The sums over environments took in a reward that was then taken back."""
+    monkeypatch.setattr("tideproof.experiment.state.told_rewards.REFACTOR", 8)
+    run = drive(experiment(), 31)
+    pulls = run.ask(n=20, environment=40)
+    rewards = np.random.default_rng(7).normal(size=20)
+    reckon = type(run._state)._reckon
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    for count in (1, 20):  # one fresh solve, and two or three
+        monkeypatch.setattr(type(run._state), "_reckon", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.tell_many(pulls[:count], rewards[:count])
+        monkeypatch.setattr(type(run._state), "_reckon", reckon)
+        same(run, Experiment._folded(run.events()))
+    run.tell_many(pulls[1:], rewards[1:])
+    same(run, Experiment._folded(run.events()))
+    check_estimates(run)
+
+
+# ------------------------------------------------------------------- everything at once
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_course_of_events_folds_again(seed, tmp_path):
+    """Random courses: the state is that of the events, the fit that of the history, counts those of pulls."""
+    random, now = np.random.default_rng(seed), [0.0]
+    policy = POLICIES[seed]
+    options = {"lease": 6.0, "default": 0.5} if seed % 2 else {"lease": 9.0}
+    run = experiment(policy=policy, budget=None if policy == "contrast" else 5000, floors={"A": 0.3},
+                     caps={"B": 0.5}, clock=lambda: now[0], **options)  # fmt: skip
+    units = 0
+    for _ in range(250):
+        now[0] += float(random.integers(0, 2))
+        out, label = run.pulls_out(), int(random.integers(0, 4))
+        match random.integers(0, 12):
+            case 0 | 1:
+                run.ask(n=int(random.integers(1, 5)), environment=label)
+            case 2 | 3 | 4:
+                units += 1
+                run.ask(unit=int(random.integers(0, units)), environment=label)
+            case 5 | 6 | 7 if out:
+                chosen = [out[i] for i in random.integers(0, len(out), 2)]
+                new = dict.fromkeys(chosen)
+                run.tell_many(new, random.normal(size=len(new)))
+            case 8 if out:
+                run.cancel(out[0])
+            case 9:
+                pulls = run.history()["pull"]
+                known = [n for n in run._state.book.of_units if run._state.book.status[n] != "cancelled"]
+                if known:
+                    run.tell(pulls[known[-1]], float(random.normal()), key=str(random.random()))
+            case 10:
+                run.shares(environment=label, n=int(random.integers(1, 9)))
+            case 11 if random.random() < 0.2:
+                run.add_arm("D") if len(run.arms) == 3 else run.forget_units()
+    book, rows = run._state.book, run.history().to_dicts()
+    lost = [row["status"] in ("cancelled", "expired") for row in rows]
+    assert book.lost == sum(lost)
+    kept = [row["arm"] for row, gone in zip(rows, lost, strict=True) if not gone]
+    assert book.asked == [kept.count(arm) for arm in run.arms]
+    assert list(book.out) == [i for i, row in enumerate(rows) if row["status"] == "out"]
+    check_estimates(run)
+    run.save(tmp_path / "run.json")
+    for again in (
+        Experiment._folded(run.events(), clock=lambda: now[0]),
+        tp.Experiment.load(tmp_path / "run.json", clock=lambda: now[0]),
+    ):
+        same(run, again)
+
+
+def variances(P):
+    """Return the variance of each contrast, whatever the gauge of P."""
+    return P.diagonal() + P.diagonal()[:, None] - 2.0 * P
+
+
+def test_pulls_cancelled_one_after_another_leave_no_place_behind():
+    """The design ahead is that of the pulls told and still out, by a dense pseudoinverse."""
+    run = tp.Experiment(["A", "B", "C"], budget=200, seed=4)
+    for i, pull in enumerate(run.ask(n=12, environment="told")):
+        run.tell(pull, i % 5)
+    for pull in run.ask(n=9, environment="out")[:4]:
+        run.cancel(pull)
+        numbers = run._state.numbers
+        numbers.look_ahead()
+        counts = (numbers.places.rows.n + numbers.places.rows.out)[:2]
+        laplacian = sum(np.diag(n) - np.outer(n, n) / n.sum() for n in counts)
+        kept = variances(numbers.ahead.view.data.fit.P)
+        assert kept == pytest.approx(variances(np.linalg.pinv(laplacian)), rel=1e-9, abs=1e-12)

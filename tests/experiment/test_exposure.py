@@ -1,0 +1,162 @@
+"""A unit's pull counts once the unit has seen it."""
+
+import random
+
+import pytest
+
+import tideproof as tp
+from faults import interrupted_at
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.snapshots.experiment_file import refold
+
+HOUR = 3600.0
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def begun(clock, **options):
+    given = {"budget": 100, "rewards": "conversions", "lease": 24 * HOUR, "reserve": HOUR} | options
+    return tp.Experiment(["A", "B"], clock=clock, **given)
+
+
+def test_who_saw_it_counts_and_who_did_not_is_taken_back():
+    clock = Clock()
+    run = begun(clock)
+    seen, unseen = (run.ask(unit=name, environment="monday") for name in ("ann", "bob"))
+    assert run.reservations == 2
+    run.expose(seen)
+    run.expose([seen.id])  # harmless
+    assert run.reservations == 1
+    clock.now = HOUR
+    assert run.pulls_out() == [seen]
+    assert run.remaining == 99
+    assert run.pull_of("bob") is None
+    with pytest.raises(tp.InputError, match="taken back"):
+        run.expose(unseen)
+    again = run.ask(unit="bob", environment="monday")
+    assert again.arm == unseen.arm
+    assert again.id != unseen.id
+    clock.now = 24 * HOUR
+    assert run.history()["status"] == ["defaulted", "cancelled", "cancelled"]
+    assert [type(event) for event in run.events()].count(e.Exposed) == 1
+
+
+def test_what_nobody_saw_brings_nothing():
+    clock = Clock()
+    run = begun(clock)
+    pull = run.ask(unit="ann", environment="monday")
+    with pytest.raises(tp.InputError, match="reserved"):
+        run.tell(pull, 1)
+    run.expose(pull)
+    run.tell(pull, 1)
+    clock.now = 25 * HOUR
+    assert run.history()["reward"] == [1.0]
+    assert run.pull_of("ann") == pull
+    assert run.pull_of("cid") is None
+
+
+def test_without_a_reserve_everybody_counts():
+    run = tp.Experiment(["A", "B"], budget=10)
+    pull = run.ask(unit="ann")
+    run.expose(pull)
+    run.tell(pull, 2.0)
+    assert run.reservations == 0
+    assert not any(isinstance(event, e.Exposed) for event in run.events())
+
+
+def test_pulls_that_no_unit_got_need_no_exposure():
+    run = begun(Clock())
+    pull = run.ask(environment="monday")
+    run.tell(pull, 1)
+    assert run.reservations == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lease": None}, "needs a lease"),
+        ({"reserve": 0}, "above 0"),
+        ({"reserve": 25 * HOUR}, "at most the lease"),
+        ({"reserve": "soon"}, "reserve must be"),
+    ],
+)
+def test_a_reserve_that_is_none(options, message):
+    with pytest.raises(tp.InputError, match=message):
+        begun(Clock(), **options)
+
+
+def test_an_event_that_does_not_fit():
+    run = begun(Clock())
+    run.ask(unit="ann")
+    with pytest.raises(tp.InputError, match="does not fit"):
+        refold([*run.events(), e.Exposed(1.0, None, (7,))], None)
+    with pytest.raises(tp.InputError, match="does not fit"):
+        refold([*run.events(), e.Exposed(1.0, None, (0,)), e.Exposed(1.0, None, (0,))], None)
+    with pytest.raises(tp.InputError, match="does not fit"):
+        refold([*run.events(), e.Added(1.0, None, (0,), (1.0,), (None,))], None)
+
+
+def test_saved_and_stored_it_goes_on_the_same(tmp_path):
+    """Random exposures and hours: memory, a saved file and a database agree, also by a snapshot."""
+    clocks = Clock(), Clock()
+    kept = tp.Experiment.open(
+        f"sqlite:///{tmp_path}/a.db",
+        "p",
+        ["A", "B"],
+        clock=clocks[0],
+        budget=5000,
+        lease=24 * HOUR,
+        reserve=HOUR,
+    )
+    rng = random.Random(3)
+    pulls = []
+    for step in range(200):
+        clocks[0].now += 300.0
+        pulls.append(kept.ask(unit=step, environment=step // 50))
+        if rng.random() < 0.5:
+            kept.expose(pulls[-1 - rng.randrange(min(3, len(pulls)))])
+    other = tp.Experiment.open(f"sqlite:///{tmp_path}/a.db", "p", clock=clocks[0])
+    kept.save(tmp_path / "a.json")
+    loaded = tp.Experiment.load(tmp_path / "a.json", clock=clocks[0])
+    assert kept.pulls_out() == other.pulls_out() == loaded.pulls_out()
+    assert (
+        list(kept._state.book.reserved)
+        == list(other._state.book.reserved)
+        == list(loaded._state.book.reserved)
+    )
+    assert kept.reservations > 0
+    assert len(kept.pulls_out()) < 200
+    kept.close(), other.close()
+
+
+def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
+    line, outcomes = 0, set()
+    while True:
+        line += 1
+        run = begun(Clock())
+        pulls = [run.ask(unit=name) for name in "abc"]
+        if not interrupted_at(line, lambda run=run, pulls=pulls: run.expose(pulls[:2])):
+            break
+        outcomes.add(run.reservations)
+        again = refold(run.events(), None)
+        assert list(run._state.book.reserved) == list(again.book.reserved)
+    assert line > 20
+    assert outcomes <= {1, 3}
+    assert 3 in outcomes
+
+
+def test_an_exposure_that_is_interrupted_is_undone():
+    run = begun(Clock())
+    pulls = [run.ask(unit=name) for name in "abc"]
+    state = run._state
+    state.mark(e.Exposed(0.0, None, (0, 2)))
+    state.book.reserved.pop(2), state.book.reserved.pop(0)
+    state.go_back()
+    assert list(state.book.reserved) == [0, 1, 2]
+    run.expose(pulls)
+    assert run.reservations == 0

@@ -1,0 +1,110 @@
+"""Interrupted anywhere, an experiment is as before the call or as after it, never between.
+
+`make faults` tries 2,000 signals, and every tenth line of every call; `make test` a hundred signals, in a
+process of their own: inside the counting of lines a signal would keep its lock for ever.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from faults import CALLS, POLICIES, Interrupt, busy, check_whole, count, interrupted_at, is_product_code
+from tideproof.experiment.state import told_rewards as module
+
+faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make faults")
+
+
+@pytest.fixture(autouse=True)
+def solves_often(monkeypatch):
+    """Let every fifth reward bring a fresh solve, which is interrupted too."""
+    monkeypatch.setattr(module, "REFACTOR", 5)
+
+
+@pytest.fixture
+def late_alarms():
+    """Let a signal that another thread caught late be heard by somebody who does nothing."""
+    old = signal.signal(signal.SIGALRM, lambda *_: None)
+    yield
+    time.sleep(0.05)
+    signal.signal(signal.SIGALRM, old)
+
+
+def interrupted_by_signal(call, seconds, times):
+    """Make a call that signals interrupt after so many seconds and, if `times` says, soon again; did they?"""
+    left, heard = times, False
+
+    def handler(_, frame):
+        nonlocal left, heard
+        while frame is not None and not is_product_code(frame.f_code):
+            frame = frame.f_back
+        if frame is not None and left > 0:  # not in the lines of this test
+            left, heard = left - 1, True
+            raise Interrupt
+
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        with contextlib.suppress(Interrupt):
+            signal.setitimer(signal.ITIMER_REAL, seconds, 5e-5)
+            call()
+    finally:
+        left = 0
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
+    return heard
+
+
+@pytest.mark.skipif("TIDEPROOF_FAULTS" in os.environ, reason="make faults tries more of them")
+def test_a_hundred_signals():
+    """The test below, where nobody counts lines."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
+    options = ["-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", "-k", "random_points"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, __file__],
+        env=environment | {"TIDEPROOF_FAULTS": "100"}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+@faults
+@pytest.mark.usefixtures("late_alarms")
+def test_signals_at_random_points_of_every_method():
+    """So many that came before the call had ended; those that came too late are not counted."""
+    random = np.random.default_rng(18)
+    names, heard, trial = list(CALLS), 0, 0
+    while heard < count(100):
+        policy, name = POLICIES[trial % len(POLICIES)], names[trial % len(names)]
+        run, other = busy(policy), busy(policy)
+        if random.random() < 0.5:
+            _ = run.done, other.done  # looks ahead, or has everything to do yet
+        before, start = run.events(), time.perf_counter()
+        CALLS[name](other)
+        took = time.perf_counter() - start
+        call = CALLS[name]
+        seconds, times = random.uniform(2e-6, took), int(random.integers(1, 4))
+        heard += interrupted_by_signal(lambda c=call, r=run: c(r), seconds, times)
+        check_whole(run, before, name)
+        trial += 1
+        assert trial < 20 * count(100)
+
+
+@faults
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interruption_before_any_line(name):
+    """A seventh or so of the lines, another part for each policy."""
+    random = np.random.default_rng(len(name))
+    for policy in POLICIES:
+        line = int(random.integers(1, 30))
+        while True:
+            run = busy(policy)
+            before = run.events()
+            if not interrupted_at(line, lambda r=run: CALLS[name](r)):
+                break
+            check_whole(run, before, name)
+            line += int(random.integers(1, line + 60))

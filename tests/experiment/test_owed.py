@@ -1,0 +1,135 @@
+"""What a repeated ask owes until somebody looks is, once paid, what would have been done at once."""
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.snapshots.experiment_file import chosen
+from tideproof.experiment.snapshots.snapshot import _copy
+from tideproof.experiment.state.experiment_state import State
+from tideproof.experiment.state.pending_pulls import Ahead
+
+ARMS = ["A", "B", "C", "D"]
+
+
+def played(steps=300, seed=5, **options):
+    """Return the events of a run in which asks, rewards and what takes places away come in any order."""
+    run = tp.Experiment(ARMS, budget=5000, seed=3, **options)
+    random, waiting = np.random.default_rng(seed), []
+    for step in range(steps):
+        for _ in range(int(random.integers(0, 3))):
+            waiting += run.ask(n=int(random.integers(1, 4)), environment=int(random.integers(3)) + step // 40)
+        for _ in range(int(random.integers(0, 5))):
+            if waiting:
+                run.tell(waiting.pop(int(random.integers(len(waiting)))), int(random.integers(2)))
+        if step % 41 == 40 and waiting:
+            run.cancel(waiting.pop())
+        if step % 67 == 66:
+            run.tell_summary(arm="B", environment="sums", n=3, successes=1)
+        if step % 83 == 82:  # nothing is out
+            run.tell_many(waiting, [1.0] * len(waiting))
+            waiting.clear()
+        if step == 200:
+            run.retire_arm("A")
+    return run.events()
+
+
+def copy_of(state):
+    """Return its numbers as a snapshot keeps them: whoever looks at that leaves no trace in the state."""
+    book, numbers = state.book, state._fresh()
+    params = state.params(len(book.active), book.horizon)
+    numbers.refill(len(book.arms), book.active, params, _copy(state.numbers.contents()))
+    return numbers
+
+
+def folded(happened, looks, waits=True, monkeypatch=None):
+    """Return what the numbers are at some events and at the end."""
+    if not waits:
+        monkeypatch.setattr(Ahead, "_can_wait", lambda self: False)
+    state, found = State(happened[0], chosen(happened[0].policy, None)), []
+    for number, event in enumerate(happened[1:]):
+        state.events.append(event)
+        state.fold()
+        if number in looks:
+            found.append(copy_of(state).buffers())
+    return found, state.numbers.buffers()
+
+
+KINDS = [
+    {},
+    {"policy": "linlucb"},
+    {"policy": "top-two-thompson"},
+    {"policy": "ucb1-normal"},
+    {"policy": "reduce:lucb"},
+    {"rewards": "conversions"},
+    {"confidence": 0.95},
+]
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_paid_late_is_paid_in_full(options, monkeypatch):
+    happened = played(**options)
+    looks = {*np.flatnonzero(np.random.default_rng(1).random(len(happened)) < 0.1).tolist()}
+    late, at_once = folded(happened, looks), folded(happened, looks, False, monkeypatch)
+    assert len(late[0]) > 30
+    assert late == at_once
+
+
+@pytest.mark.parametrize("rewards", ["normal", "conversions", "counts", "money"])
+def test_paid_at_any_event_of_the_beginning(rewards, monkeypatch):
+    """Where the scale of ratios begins, too: before, there is none, and the fit is that of differences."""
+    happened = played(steps=25, rewards=rewards)
+    late = [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
+    monkeypatch.setattr(Ahead, "_can_wait", lambda self: False)
+    assert late == [folded(happened[:end], ())[1] for end in range(1, len(happened) + 1)]
+
+
+@pytest.mark.parametrize("scale", ["ratio", "odds"])
+def test_a_loaded_run_on_another_scale_goes_on_as_it_would_have(scale, tmp_path):
+    run = tp.Experiment(["A", "B", "C"], budget=60, seed=1, rewards="conversions", scale=scale)
+    pulls = run.ask(n=8, environment="d")
+    run.tell_many(pulls[:6], [1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
+    run.ask(environment="d")
+    run.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    asked = [[each.ask(environment="d").arm for _ in range(5)] for each in (run, again)]
+    assert asked[0] == asked[1]
+
+
+def test_most_of_what_is_owed_is_never_paid(monkeypatch):
+    """With pulls out all the time, a look at each ask would be a look at each of 200."""
+    run = tp.Experiment(ARMS, budget=5000)
+    run.ask(n=20, environment="first")
+    for number in range(200):
+        run.tell(run.ask(environment=number // 10), number % 2)
+    done, plain = [], Ahead._lay_rest
+    monkeypatch.setattr(Ahead, "_lay_rest", lambda self: (done.append(1), plain(self))[1])
+    again = Experiment._folded(run.events())
+    assert len(done) < 30  # the beginning, and all at once after 4096 rewards
+    assert again._numbers.buffers() == run._numbers.buffers()
+
+
+def test_an_interrupted_payment_is_made_again(monkeypatch, tmp_path):
+    run = tp.Experiment(ARMS, budget=5000)
+    waiting = run.ask(n=40, environment="first")
+    for number, pull in enumerate(waiting[:30]):
+        run.tell(pull, number % 3)
+    run.ask(environment="second")
+    again = Experiment._folded(run.events())
+    assert again._numbers._owed is not None
+    plain = Ahead._notice
+
+    def interrupted(self):
+        plain(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ahead, "_notice", interrupted)
+    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot._LONG", 1)
+    for look in (lambda: again._next_arm("second"), lambda: again.save(tmp_path / "run.json")):
+        with pytest.raises(KeyboardInterrupt):
+            look()
+        assert again._numbers._owed is not None
+    monkeypatch.undo()
+    assert again._next_arm("second") == run._next_arm("second")
+    assert again._numbers.buffers() == run._numbers.buffers()

@@ -1,0 +1,226 @@
+"""Threads, forks, copies and crashes: who is where, and whose pull is whose."""
+
+import os
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from faults import CALLS, POLICIES, busy, check_whole
+from runs import drive, experiment, shown
+from tideproof.experiment.experiment import Experiment
+
+# ---------------------------------------------------------------------------------------- threads
+
+
+def test_a_thread_without_a_label_stays_where_it_was_itself():
+    run = experiment(policy="round-robin")
+    met, labels = threading.Barrier(2), {}
+
+    def work(day):
+        run.ask(environment=day)
+        met.wait()  # both have asked somewhere
+        labels[day] = [run.ask().environment for _ in range(5)]
+
+    threads = [threading.Thread(target=work, args=(day,)) for day in ("mon", "tue")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert labels == {"mon": ["mon"] * 5, "tue": ["tue"] * 5}
+    assert run.ask().environment in ("mon", "tue")  # a thread that was nowhere yet: where the last one was
+
+
+# ------------------------------------------------------------------------------------------ forks
+
+
+def in_a_child(work):
+    """Return what `work` returns in a forked child, as text; '' if that does not end within 20 s."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, str(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    found, ended = [], threading.Event()
+
+    def wait():
+        with os.fdopen(reader, "rb") as pipe:
+            found.append(pipe.read().decode())
+        ended.set()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    if not ended.wait(20.0):
+        os.kill(child, 9)
+    os.waitpid(child, 0)
+    thread.join()
+    return found[0]
+
+
+def refusals(run):
+    """Return how many of the calls say that the experiment is another process's, and what did not."""
+    others = []
+    for name, call in CALLS.items():
+        try:
+            call(run)
+        except tp.InputError as error:
+            if "made in another process" in str(error):
+                continue
+        except Exception as error:
+            others.append(f"{name}: {error!r}")
+            continue
+        others.append(name)
+    return others
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_is_told_so_whatever_it_calls():
+    run = busy("linlucb")
+    assert in_a_child(lambda: refusals(run)) == "[]"
+    assert in_a_child(lambda: (repr(run), run.arms)) == str((repr(run), run.arms))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_another_thread_is_inside_does_not_hang():
+    run, inside, leave = busy("linlucb"), threading.Event(), threading.Event()
+
+    def hold():
+        with run._lock:
+            inside.set()
+            leave.wait(60.0)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait()
+    try:
+        assert in_a_child(lambda: refusals(run)) == "[]"
+    finally:
+        leave.set()
+        thread.join()
+    run.ask(environment=1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_may_load_what_its_parent_saved(tmp_path):
+    run = busy("linlucb")
+    run.save(tmp_path / "run.json")
+    there = in_a_child(lambda: tp.Experiment.load(tmp_path / "run.json").ask(environment=1).arm)
+    assert there == run.ask(environment=1).arm
+
+
+# ----------------------------------------------------------------------------------------- copies
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "reduce:ucb1-normal"])
+def test_a_pickled_copy_goes_on_with_ids_of_its_own(policy):
+    run = busy(policy)
+    copy = pickle.loads(pickle.dumps(run))
+    assert (copy.events(), copy._numbers.buffers()) == (run.events(), run._numbers.buffers())
+    for step in range(20):
+        if run.done:
+            break
+        mine, theirs = run.ask(environment=step // 3), copy.ask(environment=step // 3)
+        assert shown([mine]) == shown([theirs])
+        assert mine.id != theirs.id
+        with pytest.raises(tp.UnknownName, match="unknown pull"):
+            copy.tell(mine, 1.0)
+        run.tell(mine, float(step % 3))
+        copy.tell(theirs, float(step % 3))
+    assert copy._numbers.buffers() == run._numbers.buffers()
+
+
+def test_a_copy_of_a_copy_has_other_ids_again():
+    run = busy("linlucb")
+    ids = {pickle.loads(pickle.dumps(run)).ask().id for _ in range(20)}
+    assert len(ids) == 20
+
+
+# ---------------------------------------------------------------------------------------- crashes
+
+
+def test_pulls_of_a_session_that_was_lost_are_unknown(tmp_path):
+    """Asked after the last save, then the process died: their rewards are nobody's."""
+    run = drive(experiment(), 20)
+    known = run.ask(n=2, environment="kept")
+    run.save(tmp_path / "run.json")
+    lost = run.ask(n=9, environment="lost")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    own = again.ask(n=9, environment="other")
+    before = again.events()
+    for pull in lost:
+        for given in (pull, pull.id):
+            with pytest.raises(tp.UnknownName, match="unknown pull"):
+                again.tell(given, 1.0)
+            with pytest.raises(tp.UnknownName, match="unknown pull"):
+                again.cancel(given)
+    assert again.events() == before
+    again.tell_many(known, [1.0, 2.0])
+    again.tell_many(own, [1.0] * 9)
+    assert not {pull.id for pull in lost} & {pull.id for pull in own}
+
+
+# ----------------------------------------------------------- errors in the middle of everything
+
+
+class Broken(Exception):
+    """What a kernel raises."""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_error_at_any_call_of_any_kernel(policy):
+    """Kernels are what runs longest: each call of each is where one may fail, by Ctrl-C or a bug."""
+    random = np.random.default_rng(5)
+    for name, call in CALLS.items():
+        at = 1
+        while at:
+            run = busy(policy)
+            before, program, left = run.events(), run._numbers.program, at
+
+            def counted(kernel):
+                def broken(*args):
+                    nonlocal left
+                    left -= 1
+                    if left == 0:
+                        raise Broken
+                    return kernel(*args)
+
+                return broken
+
+            kernels = {
+                field: counted(kernel) for field, kernel in program._asdict().items() if callable(kernel)
+            }
+            run._numbers.program = program._replace(**kernels)
+            try:
+                call(run)
+                at = 0
+            except Broken:
+                at += int(random.integers(1, 2 * at + 1))
+            run._numbers.program = program
+            check_whole(run, before, name)
+
+
+def test_a_full_disk_leaves_the_file_and_the_experiment(tmp_path, monkeypatch):
+    run = busy("linlucb")
+    run.save(tmp_path / "run.json")
+    before, old = run.events(), (tmp_path / "run.json").read_bytes()
+    run.note("more")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.write_text", full)
+        with pytest.raises(tp.InputError, match="No space left on device"):
+            run.save(tmp_path / "run.json")
+    assert (tmp_path / "run.json").read_bytes() == old
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+    assert run.events()[:-1] == before
+    assert Experiment._folded(run.events())._numbers.buffers() == run._numbers.buffers()

@@ -1,0 +1,191 @@
+"""What an experiment says it would select: numbers against the fit and closed forms, and its one sentence."""
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from runs import ARMS, experiment
+
+
+def told(rewards, **options):
+    """Return an experiment told rewards of (arm, environment)."""
+    run = experiment(**options)
+    for (arm, environment), values in rewards.items():
+        for value in values:
+            run.tell_summary(arm=arm, environment=environment, n=1, mean=value)
+    return run
+
+
+# One environment: the difference of two means, and its standard error with the pooled variance.
+REWARDS = {("A", "mon"): [1.0, 2.0, 3.0], ("B", "mon"): [4.0, 6.0, 8.0], ("C", "mon"): [0.0, 1.0, -1.0]}
+POOLED = (2.0 + 8.0 + 2.0) / 6.0
+SE = (POOLED * (1 / 3 + 1 / 3)) ** 0.5
+T = 2.4469118511449692  # 0.975 quantile of Student's t with 6 degrees of freedom
+
+
+def test_margin_and_interval_are_those_of_two_means():
+    found = told(REWARDS, policy="round-robin+ols").recommend()
+    assert (found.arm, found.runner_up) == ("B", "A")
+    assert found.margin == pytest.approx(4.0)
+    assert found.low == pytest.approx(4.0 - T * SE)
+    assert found.high == pytest.approx(4.0 + T * SE)
+    assert 0.9 < found.p_best < 1.0
+    assert [sorted(group) for group in found.groups] == [ARMS]
+    assert not found.adaptive
+
+
+def test_when_minimising_a_margin_is_what_is_saved():
+    found = told(REWARDS, policy="round-robin+ols", direction="minimize").recommend()
+    assert (found.arm, found.runner_up) == ("C", "A")
+    assert found.margin == pytest.approx(2.0)
+    assert found.low == pytest.approx(2.0 - T * SE, rel=1e-5)
+    assert found.high == pytest.approx(2.0 + T * SE, rel=1e-5)
+
+
+def test_without_a_degree_of_freedom_there_is_a_margin_and_no_interval():
+    found = told({("A", 1): [1.0], ("B", 1): [3.5], ("C", 1): [2.0]}, direction="minimize").recommend()
+    assert (found.arm, found.runner_up) == ("A", "C")
+    assert found.margin == pytest.approx(1.0)
+    assert (found.low, found.high) == (None, None)
+
+
+@pytest.mark.parametrize("rewards", ["normal", "conversions", "counts"])
+def test_0_1_rewards_without_a_degree_of_freedom_have_no_probability(rewards):
+    run = tp.Experiment(["A", "B"], budget=60, seed=1, tide="labels", rewards=rewards)
+    for pull, reward in zip(run.ask(n=2, environment="x"), (0.0, 1.0), strict=True):
+        run.tell(pull, reward)
+    found = run.recommend()
+    assert (found.arm, found.p_best, found.to_dict()["p_best"]) == ("B", None, None)
+    assert "probability" not in str(found)
+
+
+@pytest.mark.parametrize("policy", ["contrast", "by-arm:contrast", "by-arm:auto:contrast", "robust:contrast"])
+def test_the_largest_rewards_have_the_limits_of_small_ones(policy):
+    found = []
+    for unit in (1.0, 1e50):
+        run, random = experiment(policy=policy, budget=90), np.random.default_rng(4)
+        for step in range(90):
+            pull = run.ask(environment=step // 9)
+            run.tell(pull, unit * float(np.clip(random.normal(), -1.0, 1.0)))
+        found.append(run.recommend())
+    small, large = found
+    assert large.arm == small.arm
+    assert (large.low, large.high) == pytest.approx((1e50 * small.low, 1e50 * small.high), rel=1e-6)
+    assert large.p_best == pytest.approx(small.p_best, rel=1e-6)
+
+
+def test_while_arms_have_not_met_none_is_selected():
+    found = told({("B", 1): [1.0, 2.0]}).recommend()
+    assert (found.arm, found.runner_up, found.margin, found.low, found.p_best) == (None,) * 5
+    assert found.told == 2
+    assert found.groups == (("A",), ("B",), ("C",))
+
+
+def test_rewards_that_do_not_vary_have_a_margin_and_no_probability():
+    found = told({("A", 1): [1.0] * 3, ("B", 1): [3.0] * 3, ("C", 1): [2.0] * 3}).recommend()
+    assert (found.arm, found.runner_up) == ("B", "C")
+    assert found.margin == pytest.approx(1.0)
+    assert found.low is found.high is found.p_best is None
+    assert "do not vary" in str(found)
+
+
+@pytest.mark.parametrize("height", [1e6, 1e12])
+def test_rewards_that_do_not_vary_are_known_as_such_under_shifts_far_larger_than_the_arms(height):
+    """And noise of a thousand times their rounding is noise, in `recommend` as in `fit`."""
+    places = [(arm, day) for day in range(4) for arm in ARMS for _ in range(2)]
+    levels = {place: height * (1.0 + place[1] / 7.0) + 0.1 * ARMS.index(place[0]) for place in places}
+    for step, exact in ((0.0, True), (1e3 * np.spacing(height), False)):
+        run = experiment()
+        for i, (arm, day) in enumerate(places):
+            run.tell_summary(arm=arm, environment=day, n=1, mean=levels[arm, day] + step * (i % 2))
+        assert run.fit().exact == exact
+        assert (run.recommend().p_best is None) == exact
+
+
+def test_before_anything_is_told_all_arms_are_alone():
+    found = experiment().recommend()
+    assert found.arm is found.runner_up is found.margin is found.low is found.high is found.p_best is None
+    assert found.groups == (("A",), ("B",), ("C",))
+    assert found.adaptive
+    assert not experiment(policy="round-robin").recommend().adaptive
+
+
+ONE, TWO = (("A", "B"),), (("A", "B"), ("C",))
+
+
+def test_a_rule_that_is_surer_than_the_interval_is_said_to_be():
+    found = {"adaptive": True, "confidence": 0.95, "anytime": True, "promise": "proven"}
+    for sure, low, said in (
+        (
+            True,
+            -0.5,
+            "select A, sure at 95 % (proven): +1.0 against B "
+            "(95 % interval at all looks -0.5 to +2.0; the rule is sharper)",
+        ),
+        (
+            True,
+            0.5,
+            "select A, sure at 95 % (proven): +1.0 against B (95 % interval at all looks +0.5 to +2.0)",
+        ),
+        (
+            False,
+            -0.5,
+            "select A, not yet sure at 95 %: +1.0 against B (95 % interval at all looks -0.5 to +2.0)",
+        ),
+    ):
+        assert str(tp.Recommendation("A", "B", 1.0, low, 2.0, 9, ONE, sure=sure, **found)) == said
+
+
+@pytest.mark.parametrize(
+    ("found", "chance", "sentence"),
+    [
+        (("A", "B", 1.23456, 0.5, 2.0, 9, ONE), 0.98765,
+         "select A: +1.2 against B (95 % interval +0.5 to +2.0), best with probability 0.988 "
+         "(arms taken as exchangeable)"),
+        (("A", "B", -0.25, -1.0, 0.5, 9, ONE), 0.25,
+         "select A: -0.25 against B (95 % interval -1.0 to +0.5), best with probability 0.250 "
+         "(arms taken as exchangeable)"),
+        (("A", "B", 1.0, None, None, 9, ONE), None, "select A: +1 against B"),
+        (("A", "B", 1.0, 0.0, 2.0, 9, ONE), None, "select A: +1.0 against B (95 % interval +0.0 to +2.0)"),
+        (("A", "B", 1.0, None, None, 9, ONE), 0.5,
+         "select A: +1 against B, best with probability 0.500 (arms taken as exchangeable)"),
+        ((None, None, None, None, None, 9, TWO), None,
+         "no arm can be selected: not comparable yet: A, B | C"),
+        ((None, None, None, None, None, 0, TWO), None, "nothing told yet"),
+    ],
+)  # fmt: skip
+def test_one_sentence(found, chance, sentence):
+    assert str(tp.Recommendation(*found, adaptive=True, chance=lambda: chance)) == sentence
+    said = tp.Recommendation(*found, adaptive=True, remarks=("look twice",), chance=lambda: chance)
+    assert str(said) == f"{sentence}; look twice"
+
+
+def test_where_low_rewards_are_good_it_says_how_far_below_the_runner_up():
+    run = tp.Experiment(["A", "B"], budget=40, direction="minimize", seed=1)
+    pulls = run.ask(n=40, environment="mon")
+    run.tell_many(pulls, [(1.0 if p.arm == "A" else 3.0) + i % 3 for i, p in enumerate(pulls)])
+    found = run.recommend()
+    assert (found.arm, found.direction, found.to_dict()["direction"]) == ("A", "minimize", "minimize")
+    assert found.margin > 0.0
+    assert str(found).startswith(f"select A: {found.margin:.1f} below B (95 % interval {found.low:.1f} to")
+
+
+def test_the_probability_is_computed_once_and_only_if_it_is_read():
+    calls = []
+    found = tp.Recommendation(
+        "A", "B", 1.0, 0.0, 2.0, 9, ONE, adaptive=True, chance=lambda: calls.append(1) or 0.5
+    )
+    assert calls == []
+    assert (found.p_best, found.p_best, found.to_dict()["p_best"]) == (0.5, 0.5, 0.5)
+    assert calls == [1]
+
+
+def test_a_refused_ask_computes_neither_interval_nor_probability(monkeypatch):
+    run = tp.Experiment(["A", "B", "C"], budget=9)
+    for i, pull in enumerate(run.ask(environment=1, n=9)):
+        run.tell(pull, i * 0.1)
+    monkeypatch.setattr(
+        "tideproof.experiment.queries.Fit", lambda *_, **__: pytest.fail("nobody asked for it")
+    )
+    with pytest.raises(tp.Finished, match=r"0 of 9 left; select \w$"):
+        run.ask()

@@ -1,0 +1,210 @@
+"""What users get wrong is said, and nothing is said of an ordinary run."""
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.experiment.usage_warnings import UsageWatch
+
+MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
+
+
+def experiment(**options):
+    return tp.Experiment(list(MEANS), **{"budget": 400, "seed": 3, **options})
+
+
+def play(run, steps, label=lambda step: step // 10, reward=None):
+    """Ask and tell that many times; rewards are those of a normal world with shifts."""
+    random = np.random.default_rng(5)
+    for step in range(steps):
+        pull = run.ask(environment=label(step))
+        value = MEANS[pull.arm] + 3.0 * (step // 10) + random.standard_normal()
+        run.tell(pull, value if reward is None else reward(step, value))
+    return run
+
+
+def said(run, words):
+    """Return the remarks with these words, which the sentence of the recommendation has too."""
+    found = run.recommend()
+    chosen = [remark for remark in found.remarks if words in remark]
+    assert all(remark in str(found) and remark in found.to_dict()["remarks"] for remark in chosen)
+    return chosen
+
+
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "lucb"])
+def test_nothing_is_said_of_an_ordinary_run(policy):
+    run = play(experiment(policy=policy), 300)
+    assert run.recommend().remarks == ()
+    run.tell_summary(arm="A", environment=3, n=40, mean=9.0, variance=1.0)
+    assert run.recommend().remarks == ()
+
+
+def test_forgotten_labels():
+    run = experiment(tide="labels")
+    for step in range(101):
+        run.tell(run.ask(), step % 7)
+        if step == 99:
+            assert said(run, "labels") == []
+    [remark] = said(run, "labels")
+    assert remark.startswith("all 101 pulls are in one environment, 1: were labels forgotten?")
+    run.ask(environment="tuesday")
+    assert said(run, "labels") == []
+
+
+@pytest.mark.parametrize("options", [{"confidence": 0.95}, {"rewards": "conversions"}])
+def test_forgotten_labels_where_no_hidden_tide_is_followed(options):
+    run = experiment(budget=1000, **options)
+    for step in range(101):
+        run.tell(run.ask(), step % 7 % 2)
+    [remark] = said(run, "labels")
+    assert remark.startswith("all 101 pulls are in one environment, 1: were labels forgotten?")
+
+
+def test_one_named_environment_is_remarked_on_only_after_a_day():
+    now = [1e9]
+    run = play(experiment(clock=lambda: now[0]), 150, label=lambda step: "shop")
+    assert said(run, "labels") == []
+    now[0] += 4 * 86_400
+    run.ask()
+    [remark] = said(run, "labels")
+    assert remark.startswith("all 151 pulls, asked for over 4 days, are in one environment, 'shop'")
+
+
+def test_a_label_for_each_pull():
+    run = play(experiment(), 19, label=lambda step: f"visit {step}")
+    assert said(run, "environments for") == []
+    run = play(experiment(), 20, label=lambda step: f"visit {step}")
+    assert said(run, "environments for")[0].startswith(
+        "20 environments for 20 rewards: with a label for each"
+    )
+    assert run.recommend().arm is None
+    assert said(play(experiment(), 40, label=lambda step: step // 2), "environments for") == []
+
+
+@pytest.mark.parametrize("labels", [[1, "1"], ["1", 1], [2, "-7", "1", 1], ["1", 1, "2", 2]])
+def test_labels_that_look_alike(labels):
+    run = experiment()
+    run.ask(environment="01")
+    run.ask(environment="mon")
+    for label in labels[:-1]:
+        run.ask(environment=label)
+    if len(labels) < 4:
+        assert said(run, "both used") == []
+    run.ask(environment=labels[-1])
+    assert said(run, "both used") == ["the labels 1 and '1' are both used: they are two environments"]
+
+
+def test_labels_of_summaries_count_too():
+    run = experiment()
+    run.ask(environment=12)
+    run.tell_summary(arm="A", environment="12", n=1, mean=0.0)
+    assert said(run, "both used") == ["the labels 12 and '12' are both used: they are two environments"]
+
+
+def test_arms_that_never_met():
+    run = experiment(policy="round-robin+ols")
+    for arm, label in {"A": "mon", "B": "tue", "C": "tue"}.items():
+        run.tell_summary(arm=arm, environment=label, n=9, mean=1.0, variance=1.0)
+    assert said(run, "never met") == []
+    run.tell_summary(arm="A", environment="mon", n=3, mean=1.0, variance=1.0)
+    [remark] = said(run, "never met")
+    assert "B and A never met" in remark
+    assert run.recommend().arm is None
+    run.tell_summary(arm="B", environment="mon", n=3, mean=1.0, variance=1.0)
+    assert said(run, "never met") == []
+    assert run.recommend().arm is not None
+
+
+def test_only_conversions():
+    run = experiment(budget=1000)
+    pulls = [run.ask(environment=step // 100) for step in range(500)]
+    run.tell_many(pulls[:60:3], [1.0] * 20)
+    [remark] = said(run, "is only success told")
+    assert remark.endswith("Experiment(..., lease=seconds, default=0)")
+    assert remark.startswith("480 pulls are out and every told reward is 1")
+    run.tell(pulls[1], 0.0)
+    assert said(run, "only success") == []
+
+
+def test_few_pulls_out_are_no_conversions_forgotten():
+    run = experiment(budget=1000)
+    pulls = [run.ask(environment=step // 100) for step in range(500)]
+    run.tell_many(pulls[:126], [1.0] * 126)
+    assert said(run, "only success") == []  # 374 out, fewer than three for each told
+
+
+def test_a_reward_far_outside_the_others():
+    run = play(experiment(), 100, reward=lambda step, value: 1e6 if step == 50 else value)
+    [remark] = said(run, "outside")
+    assert remark.startswith("a reward of 1e+06 lies far outside all others")
+    both = play(experiment(), 100, reward=lambda step, value: {3: -1e7, 4: 1e6, 9: 2e6}.get(step, value))
+    assert said(both, "outside")[0].startswith("a reward of -1e+07")
+    assert said(play(experiment(), 100, reward=lambda step, value: step % 2 * 1e9), "outside") == []
+
+
+def test_a_reward_is_far_outside_from_ten_widths_on():
+    inside = [float(x) for x in range(41)]  # the fourth from either end: 3 and 37, a width of 34
+    for far, expected in ((37 + 340.0, None), (37 + 340.5, 377.5), (3 - 340.5, -337.5)):
+        watch = UsageWatch()
+        watch._rewards([*inside[:-1], far] if far > 0 else [far, *inside[1:]])
+        watch_width = -watch.highs[-1] - watch.lows[-1]
+        assert watch_width == 34.0
+        assert watch.outside == expected
+
+
+def test_summaries_in_other_units_than_the_budget():
+    run = experiment(budget=10)
+    for step in range(3):
+        pull = run.ask(environment=0)
+        run.tell_summary(arm=pull.arm, environment=0, n=7 + (step == 2), mean=1.0 + step, variance=1.0)
+        if step == 1:
+            assert said(run, "summaries") == []
+    assert said(run, "summaries") == []  # 19 beyond the 3 settled, not more than twice the budget
+    run.tell_summary(arm="A", environment=0, n=2, mean=1.0, variance=1.0)
+    assert said(run, "summaries")[0].startswith(
+        "summaries brought 21 rewards beyond the 3 pulls they settled, with a budget of 10:"
+    )
+
+
+def test_many_looks_at_growing_data():
+    run = experiment()
+    play(run, 30)
+    for _ in range(20):
+        assert said(run, "look ") == []  # nothing was told in between
+    for look in range(2, 6):
+        pull = run.ask(environment=0)
+        run.tell(pull, MEANS[pull.arm])
+        assert len(said(run, "this is look")) == (look == 5)
+    assert said(run, "look")[0].startswith("this is look 5 at growing data")
+
+
+def test_who_is_refused_does_not_look():
+    run = experiment(budget=3)
+    for _ in range(3):
+        run.tell(run.ask(environment=0), 1.0)
+        for _ in range(5):
+            with pytest.raises(tp.Finished):
+                run.ask(n=4)
+    assert said(run, "look") == []
+
+
+def test_what_was_noticed_is_noticed_again_once_loaded(tmp_path):
+    run = play(experiment(), 150, label=lambda step: str(step // 75) if step % 2 else step // 75,
+               reward=lambda step, value: 1e9 if step == 7 else value)  # fmt: skip
+    run.save(tmp_path / "run.json")
+    before = run.recommend().remarks
+    assert len(before) == 2
+    assert tp.Experiment.load(tmp_path / "run.json").recommend().remarks == before
+
+
+def test_a_look_reads_only_what_is_new():
+    run, watch = play(experiment(), 50), UsageWatch()
+    run._watch = watch
+    run.recommend()
+    assert watch._read == len(run.events())
+    taken = []
+    watch._take = taken.append
+    run.tell(run.ask(environment=7), 1.0)
+    run.recommend()
+    run.recommend()
+    assert taken == run.events()[-2:]

@@ -1,0 +1,104 @@
+"""The shares of the next batch: what asking would give, without asking."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.experiment.experiment import Experiment
+
+ARMS = ["A", "B", "C"]
+POLICIES = ["contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:ucb1-normal", "ser3"]
+
+
+def experiment(**options):
+    run = tp.Experiment(ARMS, **{"budget": 2000, "seed": 5, **options})
+    random = np.random.default_rng(1)
+    for step in range(60):
+        pull = run.ask(environment=step // 6)
+        if step % 7:
+            run.tell(pull, {"A": 0.0, "B": 1.0, "C": 1.5}[pull.arm] + random.standard_normal())
+    return run
+
+
+def asked(run, **where):
+    arms = [pull.arm for pull in run.ask(**where)]
+    return {arm: arms.count(arm) / len(arms) for arm in run.arms}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("options", [{}, {"floors": {"A": 0.3}, "caps": {"C": 0.4}}], ids=["free", "bound"])
+def test_they_are_those_of_the_arms_that_ask_returns(policy, options):
+    run = experiment(policy=policy, **options)
+    for label, n in ((9, 1), (9, 40), ("new", 60), ("new", 200)):
+        found = run.shares(environment=label, n=n)
+        assert found == asked(run, environment=label, n=n)
+        assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_looking_changes_nothing():
+    run, other = experiment(), experiment()
+    for n in (1, 100, 1000):
+        run.shares(environment="new", n=n)
+    assert len(run.events()) == len(other.events())
+    assert run._state.numbers.buffers() == other._state.numbers.buffers()
+    assert Experiment._folded(run.events())._state.numbers.buffers() == run._state.numbers.buffers()
+    arms = [p.arm for p in run.ask(n=50, environment="new")]
+    assert arms == [p.arm for p in other.ask(n=50, environment="new")]
+
+
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols"])
+def test_a_large_batch_is_decided_in_steps(policy):
+    run = experiment(policy=policy)
+    found = run.shares(environment="new", n=1500)
+    exact = asked(run, environment="new", n=1500)
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
+    for arm in ARMS:  # a step is 7.5 pulls of 1,500
+        assert found[arm] == pytest.approx(exact[arm], abs=0.03)
+
+
+def test_a_large_batch_honours_floors_and_caps():
+    found = experiment(floors={"A": 0.5}, caps={"C": 0.1}).shares(environment="new", n=1001)
+    run = experiment(floors={"A": 0.5}, caps={"C": 0.1})
+    book = run._state.book
+    total = sum(book.asked) + 1001
+    assert found["A"] * 1001 + book.asked[0] >= 0.5 * total - 1e-6
+    assert found["C"] * 1001 + book.asked[2] <= 0.1 * total + 1
+
+
+def test_by_default_a_hundred_or_what_is_left():
+    run = tp.Experiment(ARMS, budget=104, policy="round-robin")
+    assert run.shares(environment=0)["A"] == 0.34
+    run.ask(n=100, environment=0)
+    assert run.shares() == {"A": 0.25, "B": 0.5, "C": 0.25}  # pulls 100 to 103 of A B C A ...
+
+
+def test_a_retired_arm_has_none():
+    run = experiment()
+    run.retire_arm("B")
+    assert run.shares(environment=9)["B"] == 0.0
+
+
+def test_where_nothing_can_be_asked():
+    run = tp.Experiment(ARMS, budget=5)
+    with pytest.raises(tp.Finished, match=r"asked for 6 pulls, 5 of 5 left"):
+        run.shares(n=6)
+    with pytest.raises(tp.InputError, match="n must be a whole number of at least 1, not 0"):
+        run.shares(n=0)
+    with pytest.raises(tp.InputError, match="label"):
+        run.shares(environment=1.5)
+    run.pause()
+    with pytest.raises(tp.Finished, match="paused"):
+        run.shares()
+
+
+def test_others_may_ask_meanwhile():
+    run = experiment()
+    trial, n, play = run._trial("new", 100)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run.ask(environment="new").arm))
+    thread.start()
+    thread.join()
+    assert found
+    assert trial.shares(n, play).sum() == pytest.approx(1.0, abs=1e-12)

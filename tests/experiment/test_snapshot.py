@@ -1,0 +1,157 @@
+"""A snapshot is what folding gives, byte by byte, and is not used where it might not be."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from runs import ARMS, MEANS
+from tideproof.experiment.events.event_validation import check
+from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.snapshots import snapshot as module
+from tideproof.experiment.state.experiment_state import State
+from tideproof.experiment.state.pulls_book import Book
+
+
+def busy(policy="contrast", steps=260, seed=2):
+    """Return an experiment with pulls in every state, told late and in any order."""
+    run = tp.Experiment(ARMS, budget=2000, policy=policy, seed=1)
+    random = np.random.default_rng(seed)
+    waiting = []
+    for step in range(steps):
+        waiting += run.ask(n=int(random.integers(1, 3)), environment=step // 9)
+        while len(waiting) > 12:
+            pull = waiting.pop(int(random.integers(len(waiting))))
+            run.tell(pull, MEANS.get(pull.arm, 0.5) + random.standard_normal())
+        if step % 31 == 0:
+            run.cancel(waiting.pop())
+            run.tell_summary(arm="B", environment="sums", n=3, mean=1.0, variance=0.5)
+        if step == 90:
+            run.add_arm("D")
+        if step == 150:
+            run.retire_arm("A")
+            run.extend(2500)
+    return run
+
+
+def folded_events(monkeypatch):
+    """Count the events that are folded one by one."""
+    seen = []
+    plain = State._apply
+    monkeypatch.setattr(State, "_apply", lambda self, event: (seen.append(event), plain(self, event))[1])
+    return seen
+
+
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "ucb1-normal", "reduce:lucb"])
+def test_a_snapshot_is_what_folding_gives(policy, tmp_path, monkeypatch):
+    run = busy(policy)
+    run.save(tmp_path / "run.json")
+    seen = folded_events(monkeypatch)
+    again = Experiment.load(tmp_path / "run.json")
+    assert not seen, "no event was folded"
+    fresh = Experiment._folded(run.events())
+    assert seen
+    for other in (again, fresh):
+        assert other.events() == run.events()
+        assert other._numbers.buffers() == run._numbers.buffers()
+        assert other.history() == run.history()
+        assert repr(other) == repr(run)
+    arms = [[p.arm for p in one.ask(n=30, environment="next")] for one in (run, again, fresh)]
+    assert arms[0] == arms[1] == arms[2]
+    for one in (run, again, fresh):
+        for i, pull in enumerate(one.pulls_out()):
+            one.tell(pull, float(i % 7))
+    assert again._numbers.buffers() == run._numbers.buffers() == fresh._numbers.buffers()
+
+
+def test_other_code_folds_anew(tmp_path, monkeypatch):
+    run = busy()
+    run.save(tmp_path / "run.json")
+    saved = json.loads((tmp_path / "run.json").read_text())
+    assert saved["snapshot"]["mark"]
+    seen = folded_events(monkeypatch)
+    monkeypatch.setattr(module, "_mark", lambda *spec: "another")
+    again = Experiment.load(tmp_path / "run.json")
+    assert len(seen) == len(run.events()) - 1
+    assert again._numbers.buffers() == run._numbers.buffers()
+
+
+@pytest.mark.parametrize("damage", [{}, [], {"mark": "x"}, "numbers", 3])
+def test_a_snapshot_that_is_none_is_not_used(damage, tmp_path):
+    run = busy(steps=230)
+    state = Experiment._folded(run.events())._state
+    state.begin()
+    assert not module.fill(state, damage, check)
+    state.fold()
+    assert state.numbers.buffers() == run._numbers.buffers()
+
+
+def test_numbers_that_do_not_fit_are_not_used(tmp_path):
+    run = busy(steps=230)
+    good = module.packed(run.policy, module.copied(run._state))
+    for change in (lambda n: n.pop(), lambda n: n[0].update(shape=[3]), lambda n: n[3][0].append(1)):
+        bad = json.loads(json.dumps(good))
+        change(bad["numbers"])
+        state = Experiment._folded(run.events())._state
+        state.begin()
+        if not module.fill(state, bad, check):
+            state.fold()
+            assert state.numbers.buffers() == run._numbers.buffers()
+
+
+def test_a_short_experiment_has_none(tmp_path):
+    run = tp.Experiment(ARMS)
+    run.ask(n=20)
+    run.save(tmp_path / "run.json")
+    assert json.loads((tmp_path / "run.json").read_text())["snapshot"] is None
+
+
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson"])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
+    """One solve and the slots from the cells, against a step for each cell: the same but for rounding."""
+    run = tp.Experiment([*ARMS, "D"], budget=900, policy=policy, direction=direction)
+    random = np.random.default_rng(4)
+    for step in range(120):
+        pull = run.ask(environment=step // 5)
+        run.tell(pull, MEANS.get(pull.arm, 0.5) + 100.0 * (step // 5) + random.standard_normal())
+    run.retire_arm("B")
+    numbers = run._numbers
+    at_once = [np.array(array) for array in numbers.places.rows[2:]]
+    fit = numbers.memory.view.data.fit
+    found = [np.array(part) for part in (fit.P, fit.mu, fit.rss, fit.told, fit.environments, fit.joins)]
+    pulls, first = numbers.memory.view.data.pulls.copy(), fit.first.copy()
+    numbers.places.reseat(4, 3)
+    numbers._begin(3)
+    numbers._retell_cells()
+    fit = numbers.memory.view.data.fit
+    P, gaps = found[0], np.subtract.outer(found[1], found[1])
+    spread = np.add.outer(P.diagonal(), P.diagonal()) - 2 * P
+    assert spread == pytest.approx(np.add.outer(fit.P.diagonal(), fit.P.diagonal()) - 2 * fit.P, abs=1e-12)
+    assert gaps == pytest.approx(np.subtract.outer(fit.mu, fit.mu), abs=1e-9)
+    assert found[2] == pytest.approx(fit.rss, rel=1e-9)
+    assert [int(part[0]) for part in found[3:]] == [fit.told[0], fit.environments[0], fit.joins[0]]
+    assert pulls.tolist() == numbers.memory.view.data.pulls.tolist()
+    assert first.tolist() == fit.first.tolist()
+    for old, row in zip(at_once[3], range(24), strict=False):  # slots of told rewards
+        slot = numbers.places.slot(row).memory
+        assert old[: 3 + 3] == pytest.approx(slot.floats[: 3 + 3], rel=1e-12)  # counts, size, each, mean
+
+
+def test_loading_does_not_look_for_pulls_where_none_is_out(tmp_path, monkeypatch):
+    run = tp.Experiment(["A", "B"], seed=1)
+    pulls = run.ask(environment="out", n=50)
+    for i in range(250):
+        run.tell_summary(arm="A", environment=i, n=2, mean=1.0, variance=1.0)
+    run.tell_summary(arm=pulls[0].arm, environment="out", n=2, mean=1.0, variance=1.0)
+    run.cancel(run.pulls_out()[0])
+    run.save(tmp_path / "run.json")
+    looked: list[int] = []
+    oldest_out = Book.oldest_out
+    monkeypatch.setattr(
+        Book, "oldest_out", lambda book, *given: looked.append(given[-1]) or oldest_out(book, *given)
+    )
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert again.pulls_out() == run.pulls_out()
+    assert looked == [0] * 250 + [2]

@@ -1,0 +1,397 @@
+"""Live runs that stop when they are sure: the lab's stops, an event, what is said and what is refused."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from naive import check_refold, check_same
+from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.stopping import proof_checkpoints as then_module
+from tideproof.kernels.simulate.replication_loop import SAMPLES
+from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
+
+MEANS = {"A": 0.0, "B": 0.8, "C": 0.2}
+
+
+def sure(**options):
+    return tp.Experiment(["A", "B", "C"], **{"budget": 2000, "confidence": 0.95, "seed": 3, **options})
+
+
+def play(run, most=2000, seed=1, means=MEANS):
+    """Play on until it is done, and return how many pulls that took."""
+    random = np.random.default_rng(seed)
+    for step in range(most):
+        if run.done:
+            return step
+        pull = run.ask(environment=step // 7)
+        run.tell(pull, means[pull.arm] + step // 7 % 5 + random.standard_normal())
+    return most
+
+
+@pytest.mark.parametrize("rule", ["calibrated", "proven"])
+@pytest.mark.parametrize("name", ["contrast", "linlucb", "round-robin+ols", "reduce:lucb"])
+def test_it_stops_where_the_lab_does(name, rule):
+    world, budget = tp.World([0.0, 0.9, 0.2, 0.1], lengths=(2, 12), shifts=tp.Uniform(0.0, 20.0)), 1500
+    spec = tp.policy(name, confidence=0.95, rule=rule)
+    trace = empty_trace(budget, 4)
+    score, _ = run_loop(spec.program().replicate, spec, world, [budget], 5, 0, 1, trace)
+    steps = int(score.counts[0, SAMPLES])
+    assert 20 < steps < budget
+    run = tp.Experiment(list("0123"), budget=budget, policy=spec, seed=5)
+    for step in range(steps):
+        assert not run.done, f"the lab went on after {step} steps"
+        pull = run.ask(environment=int(trace.environment[step]))
+        assert pull.arm == str(trace.arm[step])
+        run.tell(pull, float(trace.reward[step]))
+    assert run.done
+    assert isinstance(run.events()[-1], e.Sure)
+
+
+def test_what_is_said():
+    run = sure(rule="proven", budget=None)
+    assert str(run.recommend()) == "nothing told yet"
+    play(run, 20)
+    found = run.recommend()
+    assert (found.confidence, found.rule, found.sure) == (0.95, "proven", False)
+    assert str(found).startswith("select B, not yet sure at 95 %: +")
+    play(run)
+    found = run.recommend()
+    assert found.sure
+    assert found.arm == "B"
+    assert found.to_dict()["sure"]
+    assert str(found).startswith("select B, sure at 95 % (proven, however often one looks): +")
+    with pytest.raises(Finished, match=r"nothing left to ask: select B, sure at 95 % \(proven"):
+        run.ask()
+    with pytest.raises(Finished, match="nothing left to ask"):
+        run.shares()
+    with pytest.raises(Finished, match="nothing left to ask"):
+        run.ask(unit="visitor 1")
+    calibrated = sure()
+    assert play(calibrated) < 2000
+    assert "(calibrated for a look whenever something is told, up to 2,000 pulls)" in str(
+        calibrated.recommend()
+    )
+
+
+def test_who_looks_with_a_rule_is_not_warned():
+    for options, warned in (({}, False), ({"confidence": None}, True)):
+        run = sure(**options)
+        for _ in range(8):
+            play(run, 4)
+            run.recommend()
+        found = run.recommend()
+        assert any("look 8 at growing data" in remark for remark in found.remarks) == warned
+        assert any("confidence=0.95" in remark for remark in found.remarks) == warned
+
+
+@pytest.mark.parametrize("rule", ["calibrated", "proven"])
+@pytest.mark.parametrize("break_off", [3, 30, 60])
+def test_saved_replayed_and_pickled_it_stops_at_the_same_pull(tmp_path, rule, break_off):
+    whole = sure(rule=rule)
+    steps = play(whole)
+    assert steps < 2000
+    run = sure(rule=rule)
+    play(run, break_off)
+    run.save(tmp_path / "run.json")
+    for again in (
+        tp.Experiment.load(tmp_path / "run.json"),
+        pickle.loads(pickle.dumps(run)),
+        check_refold(run),
+    ):
+        random = np.random.default_rng(1)
+        random.standard_normal(break_off)
+        for step in range(break_off, steps + 1):
+            if again.done:
+                break
+            pull = again.ask(environment=step // 7)
+            again.tell(pull, MEANS[pull.arm] + step // 7 % 5 + random.standard_normal())
+        assert step == steps
+        if rule == "proven":
+            assert again._numbers.then.proof.floats.tobytes() == whole._numbers.then.proof.floats.tobytes()
+    whole.save(tmp_path / "done.json")
+    done = tp.Experiment.load(tmp_path / "done.json")
+    assert done.done
+    assert done.recommend() == whole.recommend()
+    assert done.events() == whole.events()
+    check_same(whole, done)
+
+
+def test_moments_are_in_snapshots(tmp_path):
+    run = sure(rule="proven", confidence=0.9999)
+    play(run, 150)  # more than 200 events
+    run.save(tmp_path / "run.json")
+    assert json.loads((tmp_path / "run.json").read_text())["snapshot"] is not None
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert again._numbers.then.contents()[0] == run._numbers.then.contents()[0]
+    assert again._numbers.then.proof.floats.tobytes() == run._numbers.then.proof.floats.tobytes()
+    check_refold(again)
+
+
+def test_an_experiment_without_a_rule_is_written_as_before(tmp_path):
+    run = sure(confidence=None, tide="labels")
+    assert set(run.events()[0].options) == {"limits"}
+    assert run._numbers.then is None
+
+
+def test_looking_changes_no_bits():
+    seen, unseen = sure(rule="proven"), sure(rule="proven")
+    random = np.random.default_rng(0)
+    for step in range(60):
+        for run in (seen, unseen):
+            run.ask(environment=step // 7)
+        reward = random.standard_normal()
+        for run in (seen, unseen):
+            run.tell(run.pulls_out()[0], reward)
+        assert not seen.done
+        seen.recommend()
+    assert seen._numbers.buffers() == unseen._numbers.buffers()
+    assert seen._numbers.then.proof.floats.tobytes() == unseen._numbers.then.proof.floats.tobytes()
+
+
+def test_the_policy_goes_on_without_a_horizon_and_the_budget_is_a_cap():
+    run, open_ended = sure(budget=40, confidence=0.9999), tp.Experiment(["A", "B", "C"], seed=3)
+    play(run, 41)
+    play(open_ended, 40)
+    assert run.done
+    assert not run.recommend().sure
+    assert run.history()["arm"] == open_ended.history()["arm"]
+
+
+@pytest.mark.parametrize("rule", ["calibrated", "proven"])
+def test_what_is_changed_afterwards(rule):
+    run = sure(rule=rule)
+    play(run)
+    run.retire_arm("A")
+    assert run.done  # the best of three is the best of two
+    first = run.events()[1]
+    assert isinstance(first, e.Asked)
+    run.correct(run.history()["pull"][0], 0.25)
+    assert run._state.book.sure is None
+    run.add_arm("D")
+    assert not run.done
+    assert run.recommend().arm is None  # it met no other
+    assert play(run, means=MEANS | {"D": 3.0}) < 2000
+    assert run.recommend().arm == "D"
+    run.retire_arm("D") if len(run._state.book.active) > 2 else None
+    check_refold(run)
+
+
+def test_the_next_look_decides_anew_after_a_correction_that_moves_no_estimate(tmp_path):
+    """A reward alone in its environment only fixes the shift there."""
+    run = sure()
+    lone = run.ask(environment="alone")
+    run.tell(lone, 1.0)
+    play(run)
+    for reward in (2.0, 2.5):
+        run.correct(lone, reward)
+        assert run._state.book.sure is None
+        assert run.done
+    run.save(tmp_path / "run.json")
+    assert tp.Experiment.load(tmp_path / "run.json").done
+
+
+def test_a_rival_that_is_retired_makes_a_look_due():
+    run = sure()
+    play(run, 20)
+    assert not run.done
+    assert not run._looks.due(run._state)
+    run.retire_arm("A")
+    assert run._looks.due(run._state)
+
+
+def test_a_retired_arm_stays_beside_the_others():
+    """Moments from before count on; evidence against it is not asked for."""
+    run = sure(rule="proven", confidence=0.999)
+    play(run, 60)
+    then = run._numbers.then
+    moments = int(then.proof.view.moments[0])
+    assert moments > 1
+    run.retire_arm("C")
+    assert run._numbers.then.arms == (0, 1, 2)
+    steps = play(run, seed=5)
+    assert steps < 2000
+    assert run.recommend().arm == "B"
+    fresh = sure(rule="proven", confidence=0.999)
+    fresh.retire_arm("C")  # nothing had passed
+    assert fresh._numbers.then.arms == (0, 1)
+    run.retire_arm("C")
+
+
+def test_all_moments_pass_once(monkeypatch):
+    monkeypatch.setattr(then_module, "MOMENTS", 3)
+    run, made = sure(rule="proven", confidence=0.9999), []
+    summed = run._numbers.sums_of
+    monkeypatch.setattr(run._numbers, "sums_of", lambda arms: made.append(arms) or summed(arms))
+    play(run, 60, means=dict.fromkeys(MEANS, 0.0))
+    assert run._numbers.then.proof.view.moments[0] == 3
+    assert len(made) == 3
+
+
+def test_a_correction_begins_the_proof_anew():
+    run = sure(rule="proven", confidence=0.999)
+    play(run, 60)
+    assert run._numbers.then.proof.view.moments[0] > 1
+    run.correct(run.history()["pull"][0], 0.5)
+    assert run._numbers.then.proof.view.moments[0] == 1
+    assert run._numbers.then.proof.view.next[0] == 120.0
+
+
+def test_low_rewards_may_be_good():
+    run = sure(direction="minimize", rule="proven")
+    play(run, means={"A": 0.0, "B": -0.8, "C": -0.2})
+    assert run.recommend().arm == "B"
+    assert run.recommend().sure
+
+
+def test_without_a_budget_the_proven_rule_comes_after_the_cap(monkeypatch):
+    from tideproof.experiment.stopping import stop_rule as module
+
+    monkeypatch.setattr(module, "CAP", 30)
+    run = sure(budget=None, confidence=0.99)
+    play(run, 30)
+    assert run.recommend().rule == "calibrated"
+    assert not run.done
+    play(run)
+    assert run.recommend().rule == "proven"
+    assert run.recommend().sure
+    extended = sure(budget=30, confidence=0.99)
+    play(extended, 31)
+    extended.extend(100)
+    assert play(extended, 200) == 70  # calibrated for thirty pulls, and never sure beyond
+    assert not extended.recommend().sure
+
+
+def test_a_policy_that_has_the_rule_already():
+    run = tp.Experiment(["A", "B"], policy=tp.policy("linlucb", confidence=0.9, rule="proven", n0=3))
+    assert run.policy.label == "linlucb(n0=3)"
+    assert run.events()[0].options["confidence"] == 0.9
+    assert run.events()[0].options["rule"] == "proven"
+    assert tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", label="mine")).policy.label == "mine"
+    with pytest.raises(InputError, match="give them once"):
+        tp.Experiment(["A", "B"], policy="sure:contrast", confidence=0.99)
+    for option in ("confidence", "rule"):
+        with pytest.raises(InputError, match=f"^(unknown )?{option} "):
+            tp.Experiment(["A", "B"], policy="sure:contrast", **{option: np.array([1, 2])})
+    with pytest.raises(InputError, match="a bound is for the lab"):
+        tp.Experiment(["A", "B"], policy=tp.policy("sure:contrast", bound=7.0))
+
+
+@pytest.mark.parametrize("rewards", ["conversions", "money"])
+def test_equal_arms_that_are_looked_at_daily(rewards):
+    """Of 60 runs more than 12 stop in one of 10,000 cases if 5 % do; two such tests."""
+    stopped = 0
+    for seed in range(60):
+        run = tp.Experiment(["A", "B"], budget=280_000, rewards=rewards, confidence=0.95, seed=seed)
+        random = np.random.default_rng(seed)
+        for day in range(14):
+            for arm in run.arms:
+                if rewards == "conversions":
+                    told: dict[str, float] = {
+                        "successes": int(random.binomial(10_000, 0.03 + 0.01 * (day % 3)))
+                    }
+                else:
+                    paid = np.exp(1.3 * random.standard_normal(2_000)) * (1 + day % 3)
+                    told = {"mean": float(paid.mean()), "variance": float(paid.var(ddof=1))}
+                n = 10_000 if rewards == "conversions" else 2_000
+                run.tell_summary(arm=arm, environment=day, n=n, **told)
+            if run.done:
+                break
+        stopped += run.done
+    assert stopped <= 12
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("scale", ["auto", "odds", "difference"])
+def test_a_better_rate_is_found(direction, scale):
+    run = tp.Experiment(
+        ["A", "B", "C"], rewards="conversions", confidence=0.95, scale=scale, direction=direction, budget=600
+    )
+    random, step = np.random.default_rng(2), 0
+    while not run.done:
+        pull = run.ask(environment=step // 50)
+        run.tell(pull, float(random.random() < {"A": 0.2, "B": 0.8, "C": 0.5}[pull.arm]))
+        step += 1
+    assert step < 600
+    assert run.recommend().sure
+    assert run.recommend().arm == ("B" if direction == "maximize" else "A")
+    assert run.fit().lead(run.fit().best) > 2.8
+    check_refold(run)
+
+
+def test_a_handful_of_events_makes_nobody_sure():
+    run = tp.Experiment(["A", "B"], rewards="conversions", confidence=0.95)
+    for arm, successes in (("A", 0), ("B", 9)):
+        run.tell_summary(arm=arm, environment="monday", n=9, successes=successes)
+    assert run.fit().lead("B") == 0.0
+    assert not run.done
+
+
+def test_a_summary_is_one_look():
+    daily, single = (tp.Experiment(["A", "B"], budget=20_000, confidence=0.95) for _ in range(2))
+    for run, n in ((daily, 1_000), (single, 1)):
+        for arm in run.arms:
+            run.tell_summary(arm=arm, environment=1, n=n, mean=0.0, variance=1.0 if n > 1 else None)
+    assert daily._rule._looks(daily._state) == 20
+    assert single._rule._looks(single._state) == 20_000
+    pulls = single.ask(n=400, environment=2)
+    assert single._rule._looks(single._state) == 20_000
+    for arm in single.arms:
+        own = [pull for pull in pulls if pull.arm == arm]
+        single.tell_summary(arm=arm, environment=2, n=100 * len(own), mean=0.0, variance=1.0)
+    looks = 20_000 * (40_002 / 400) * 4 / 40_002  # a pull stands for a hundred rewards
+    assert single._rule._looks(single._state) == pytest.approx(looks, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"confidence": 0.5}, InputError, "confidence must be above 0.5 and below 1"),
+        ({"confidence": 95}, InputError, "confidence must be above 0.5"),
+        ({"confidence": 1.0}, InputError, "confidence must be above 0.5"),
+        ({"rule": "certain"}, UnknownName, "unknown rule 'certain'"),
+        ({"rule": "proven", "confidence": None}, InputError, "rule='proven' needs a confidence"),
+        ({"policy": "lucb"}, InputError, "lucb does not know of shifts"),
+        ({"policy": "ser3"}, InputError, "ser3"),
+        ({"policy": "round-robin+raw"}, UnknownName, "unknown selection"),
+        ({"budget": 4}, BudgetTooSmall, "a budget of 4 is too small to be sure of one of 3 arms: at least 6"),
+        (
+            {"rule": "proven", "rewards": "conversions"},
+            InputError,
+            "nothing is proven for conversions; use rule",
+        ),
+    ],
+)
+def test_what_is_refused(options, error, said):
+    with pytest.raises(error, match=said):
+        sure(**options)
+
+
+def test_a_file_that_says_more_than_happened(tmp_path):
+    run = sure()
+    play(run)
+    happened = run.events()
+    for wrong in (
+        [*happened, happened[-1]],
+        [*happened[:-1], happened[-1]._replace(arm=7)],
+        [*happened[:-1], happened[-1]._replace(confidence=0.99)],
+        [*happened[:-1], happened[-1]._replace(rule="certain")],
+        [happened[0]._replace(options={"limits": None}), *happened[1:]],
+        [happened[0]._replace(options={"limits": None, "rule": "proven"}), *happened[1:]],
+    ):
+        with pytest.raises(InputError):
+            tp.Experiment._folded(wrong)
+
+
+def test_the_promise_says_what_it_rests_on_for_other_rewards():
+    run = sure(rewards="conversions")
+    for day in range(3):
+        for arm, successes in zip("ABC", (10, 60, 11), strict=True):
+            run.tell_summary(arm=arm, environment=day, n=200, successes=successes)
+    found = run.recommend()
+    assert found.sure
+    assert "up to 2,000 pulls, as far as fit() is right about such rewards)" in str(found)
+    assert found.anytime

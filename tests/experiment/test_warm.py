@@ -1,0 +1,133 @@
+"""Warm starts: rewards from before count in everything but the budget."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+import tideproof as tp
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.experiment import Experiment
+
+ARMS = ["A", "B", "C"]
+MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
+NAMES = {"arm": "arm", "environment": "day", "reward": "y"}
+
+
+def log(rows=60, days=5):
+    random = np.random.default_rng(8)
+    arms = [ARMS[i] for i in random.integers(0, 3, rows)]
+    day = [f"d{i}" for i in random.integers(0, days, rows)]
+    return {"arm": arms, "day": day, "y": [MEANS[a] + float(random.standard_normal()) for a in arms]}
+
+
+def drive(run, steps):
+    random = np.random.default_rng(9)
+    for step in range(steps):
+        pull = run.ask(environment=f"d{step // 10}")  # d0 to d4 are those of the log
+        run.tell(pull, MEANS[pull.arm] + random.standard_normal())
+
+
+def test_a_log_and_its_fit_are_the_same_start():
+    first, second = (tp.Experiment(ARMS, budget=100, seed=1) for _ in range(2))
+    first.warm_start(log(), **NAMES)
+    second.warm_start(tp.fit(log(), **NAMES), by="me")
+    assert first.events()[1].cells == second.events()[1].cells
+    assert second.events()[1].by == "me"
+    assert first._state.numbers.buffers() == second._state.numbers.buffers()
+    expected = {row["arm"]: row for row in tp.fit(log(), **NAMES, variance="common").arms.to_dicts()}
+    for row in first.fit(variance="common").arms.to_dicts():
+        other = expected[row.pop("arm")]
+        assert row == pytest.approx({name: other[name] for name in row}, rel=1e-6, abs=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["contrast", "linlucb", "top-two-thompson", "round-robin+ols"])
+def test_it_is_as_if_log_and_run_were_one_log(policy, tmp_path):
+    run = tp.Experiment(ARMS, budget=100, policy=policy, seed=1)
+    run.warm_start(log(), **NAMES)
+    drive(run, 70)
+    told = [row for row in run.history().to_dicts() if row["status"] == "told"]
+    whole = {
+        "arm": log()["arm"] + [row["arm"] for row in told],
+        "day": log()["day"] + [row["environment"] for row in told],
+        "y": log()["y"] + [row["reward"] for row in told],
+    }
+    expected = tp.fit(whole, **NAMES)
+    found = run.fit()
+    for a, b in (("B", "A"), ("C", "A")):
+        assert found.contrast(a, b).estimate == pytest.approx(expected.contrast(a, b).estimate, rel=1e-9)
+        assert found.contrast(a, b).se == pytest.approx(expected.contrast(a, b).se, rel=1e-9)
+    assert len(found.cells.environments) == 7  # the days that both have are the same
+    run.save(tmp_path / "run.json")
+    again = tp.Experiment.load(tmp_path / "run.json")
+    assert again._state.numbers.buffers() == run._state.numbers.buffers()
+    assert again.ask(environment="new").arm == Experiment._folded(run.events()).ask(environment="new").arm
+
+
+def test_it_does_not_eat_the_budget_nor_the_horizon():
+    run = tp.Experiment(ARMS, budget=100, seed=1)
+    run.warm_start(log(600), **NAMES)
+    assert run.remaining == 100
+    assert run._state.book.horizon == 700  # as the policy counts: 600 of them are played
+    assert run._state.numbers.params == run.policy.params(3, 700)
+    drive(run, 100)
+    assert run._state.book.horizon == 700
+    assert run.done
+    assert sum(run._state.book.asked) == 100
+
+
+def test_it_may_come_in_the_middle_and_with_pulls_out():
+    run = tp.Experiment(ARMS, budget=100, seed=1)
+    drive(run, 20)
+    pulls = run.ask(n=10, environment="d9")
+    run.warm_start(log(), **NAMES)
+    run.tell_many(pulls, [MEANS[p.arm] for p in pulls])
+    assert run.fit().cells.n.sum() == 90
+    again = Experiment._folded(run.events())
+    assert again._state.numbers.buffers() == run._state.numbers.buffers()
+
+
+def test_an_aggregated_log_and_dates():
+    run = tp.Experiment(["A", "B"])
+    days = [datetime.date(2026, 11, 16)] * 2
+    run.warm_start(
+        {"arm": ["A", "B"], "day": days, "y": [1.0, 2.0], "n": [10, 20], "sd": [2.0, 3.0]},
+        **NAMES,
+        n="n",
+        sd="sd",
+    )
+    (event,) = [event for event in run.events() if isinstance(event, e.Warmed)]
+    assert event.cells == ((0, "2026-11-16", 10, 1.0, 36.0), (1, "2026-11-16", 20, 2.0, 171.0))
+
+
+NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        ({"arm": ["A", "Z"], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "unknown arm 'Z'"),
+        (log(), {"arm": "arm"}, "a log needs the names of its columns: environment=, reward="),
+        (tp.fit(log(), **NAMES), {"arm": "arm"}, "a Fit has no columns to name: arm="),
+        ({"arm": ["A", "B"], "day": [1.5, 2.5], "y": [1.0, 2.0]}, NAMES, "label must be a string"),
+        ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 1e150]}, NAMES, "mean must be between"),
+        ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 11.0]}, NAMES, "mean must be between -5 and 10"),
+        (42, NAMES, "42|int"),
+        *(
+            (log(), {**NAMES, "environment": no}, "environment must be the name of a column|say which rows")
+            for no in NO_NAMES
+        ),
+        *((log(), {**NAMES, "arm": no}, "arm must be the name of a column, not") for no in NO_NAMES),
+        *((log(), {**NAMES, "n": no, "sd": "y"}, "n must be the name of a column, not") for no in NO_NAMES),
+        (log(), {**NAMES, "varience": "y"}, "^unknown option 'varience' of tp.fit; did you mean 'variance'"),
+        (log(), {**NAMES, "m": None}, "^unknown option 'm' of tp.fit; known: 'arm', 'environment', 'reward'"),
+        ({"arm": ["A", 10**5000], "day": [1, 1], "y": [1.0, 2.0]}, NAMES, "number of more than 4300 digits"),
+    ],
+)
+def test_bad_starts(data, options, words):
+    run = tp.Experiment(ARMS, limits=(-5, 10))
+    before = run._state.numbers.buffers()
+    with pytest.raises(tp.TideproofError, match=words):
+        run.warm_start(data, **options)
+    assert len(run.events()) == 1
+    assert run._state.numbers.buffers() == before
