@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +29,7 @@ import trial
 from mutations import Mutant
 
 ALLOWED = 0.05
-LEAST = 3  # mutants of every file that has any
+LEAST = 8  # mutants of every package
 
 
 def main() -> int:
@@ -80,7 +79,7 @@ def _options() -> argparse.Namespace:
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(prog="python tools/mutants", description=__doc__.split("\n")[0])
     parser.add_argument("--files", nargs="+", default=[], help="only these, e.g. stats/* solve.py")
-    parser.add_argument("--count", type=int, default=400, help="how many mutants (0: all)")
+    parser.add_argument("--count", type=int, default=600, help="number of mutants (0: all)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="ID", help="only these, as --list names them"
@@ -108,18 +107,19 @@ def _mutants(root: Path, files: list[str], seed: int) -> list[Mutant]:
 
 
 def _chosen(everyone: dict[str, list[Mutant]], options: argparse.Namespace) -> Iterator[Mutant]:
-    """Sample: every file in proportion to what can be changed in it, none left out."""
-    everything = [m for found in everyone.values() for m in found]
+    """Sample every package in proportion to its number of mutants, with at least `LEAST` of each."""
     if options.only:
-        yield from (m for m in everything if m.id in options.only)
+        yield from (m for found in everyone.values() for m in found if m.id in options.only)
         return
     if options.files:
-        everything = [m for m in everything if _matches(m.file, options.files)]
-    counts = Counter(m.file for m in everything)
-    share = 1.0 if not options.count else min(1.0, options.count / max(1, len(everything)))
-    for file, count in sorted(counts.items()):
-        of_file = sorted((m for m in everything if m.file == file), key=lambda m: m.rank)
-        yield from sorted(of_file[: max(LEAST, round(share * count))], key=lambda m: m.number)
+        everyone = {
+            name: [m for m in found if _matches(m.file, options.files)] for name, found in everyone.items()
+        }
+    total = sum(map(len, everyone.values()))
+    share = min(1.0, options.count / max(1, total)) if options.count else 1.0
+    for found in everyone.values():
+        sample = sorted(found, key=lambda m: m.rank)[: max(LEAST, round(share * len(found)))]
+        yield from sorted(sample, key=lambda m: (m.file, m.number))
 
 
 def _matches(file: str, patterns: Iterable[str]) -> bool:
