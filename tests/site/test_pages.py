@@ -210,3 +210,14 @@ def test_no_paragraph_turns_into_a_quotation():
                 if line.startswith(">") and before.strip() and not before.startswith(">")
             ]
     assert torn == []
+
+
+# -- glossary
+
+
+def test_the_glossary_has_at_most_thirty_terms_and_the_start_page_leads_there():
+    text = (pages.DOCS / "glossary.md").read_text()
+    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", text, re.MULTILINE)
+    assert 20 <= len(terms) <= 30
+    assert len(set(terms)) == len(terms)
+    assert "(glossary.md)" in (pages.DOCS / "index.md").read_text()

@@ -24,6 +24,7 @@ FIRST = (
     "operations",
     "plugins",
     "research",
+    "glossary",
 )  # of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
