@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tideproof as tp
-from tideproof.files import read_text, replace_text, replacing
+from tideproof.files import read_text, replace_atomically, write_text_atomically
 from tideproof.lab.study import Study
 from tideproof.research.paper.oracle_yardstick import FRACTION, best_plan
 from tideproof.research.paper.output_rounding import rounded
@@ -113,7 +113,7 @@ def digits(x: float) -> str:
 def put(page: Path, table: str) -> None:
     """Put the table between the two marks of the page."""
     before, rest = read_text(page).split(BEGIN)
-    replace_text(page, f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    write_text_atomically(page, f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
 
 
 def report() -> Iterator[str]:
@@ -126,7 +126,7 @@ def main(replications: int, page: Path | None) -> None:
     print(markdown(found))
     if page is not None:
         put(page, markdown(found))
-        with replacing(page.with_name(f"{page.stem}-table.csv")) as path:
+        with replace_atomically(page.with_name(f"{page.stem}-table.csv")) as path:
             rounded(Table({column: [row[column] for row in found] for column in found[0]})).to_csv(path)
 
 

@@ -22,7 +22,7 @@ from lab import table
 from tideproof.draw.matplotlib_figure import save_for_print
 from tideproof.draw.panel_grid import Facet, draw_facets
 from tideproof.draw.policy_curves import PolicyCurve
-from tideproof.files import replacing
+from tideproof.files import replace_atomically
 from tideproof.research.paper.panels import in_words
 from tideproof.table import Table
 
@@ -139,9 +139,9 @@ def main(replications: int, folder: Path, names: Collection[str]) -> None:
         found.append(row)
         print(f"{time.perf_counter() - start:6.1f} s", *row.values(), flush=True)
     found.sort(key=place)
-    with replacing(folder / "tails.csv") as path:
+    with replace_atomically(folder / "tails.csv") as path:
         Table({column: [row[column] for row in found] for column in COLUMNS}).to_csv(path)
-    with replacing(folder / "tails.pdf") as pdf, replacing(folder / "tails.png") as png:
+    with replace_atomically(folder / "tails.pdf") as pdf, replace_atomically(folder / "tails.png") as png:
         save_for_print(draw(found), pdf, png)
 
 

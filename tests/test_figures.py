@@ -20,29 +20,29 @@ from tideproof.text import PERCENT, PLAIN, POINTS
     ],
 )
 def test_decimals_show_two_digits_of_the_interval(low, high, digits):
-    assert PLAIN.digits(low, high) == digits
+    assert PLAIN.interval_decimals(low, high) == digits
 
 
 def test_percent_is_a_hundred_times_as_much():
-    assert PERCENT.digits(0.0, 0.0099) == PLAIN.digits(0.0, 0.99)
-    assert PERCENT.within(0.01234, 0.01, 0.02) == "1.2 %"
+    assert PERCENT.interval_decimals(0.0, 0.0099) == PLAIN.interval_decimals(0.0, 0.99)
+    assert PERCENT.format_estimate(0.01234, 0.01, 0.02) == "1.2 %"
 
 
 def test_what_rounds_to_nothing_keeps_its_sign_only_where_signs_are_shown():
-    assert PLAIN.number(-0.001, 2) == "0.00"
-    assert PLAIN.number(-0.001, 2, "+") == "-0.00"  # below 0, as its interval may be
-    assert PLAIN.number(0.001, 2, "+") == PLAIN.number(-0.0, 2, "+") == "+0.00"
-    assert PLAIN.rough(-0.0, "+") == "+0"
-    assert PLAIN.rough(-0.5, "+") == "-0.5"
+    assert PLAIN.format_number(-0.001, 2) == "0.00"
+    assert PLAIN.format_number(-0.001, 2, "+") == "-0.00"  # below 0, as its interval may be
+    assert PLAIN.format_number(0.001, 2, "+") == PLAIN.format_number(-0.0, 2, "+") == "+0.00"
+    assert PLAIN.format_rough(-0.0, "+") == "+0"
+    assert PLAIN.format_rough(-0.5, "+") == "-0.5"
 
 
 def test_a_unit_behind_each_or_behind_all():
-    assert PERCENT.interval(-0.01, 0.02, "+") == "-1.0 % to +2.0 %"
-    assert POINTS.interval(-0.01, 0.02, "+") == "-1.0 to +2.0 points"
-    assert POINTS.interval(0.01, None) == "1 points or more"
-    assert PERCENT.interval(-math.inf, 0.02) == "2 % or less"
+    assert PERCENT.format_interval(-0.01, 0.02, "+") == "-1.0 % to +2.0 %"
+    assert POINTS.format_interval(-0.01, 0.02, "+") == "-1.0 to +2.0 points"
+    assert POINTS.format_interval(0.01, None) == "1 points or more"
+    assert PERCENT.format_interval(-math.inf, 0.02) == "2 % or less"
 
 
 def test_thousands_stand_apart():
-    assert PLAIN.within(12345.6, 12000.0, 13000.0) == "12,346"
-    assert PLAIN.rough(-123456.7) == "-123,457"
+    assert PLAIN.format_estimate(12345.6, 12000.0, 13000.0) == "12,346"
+    assert PLAIN.format_rough(-123456.7) == "-123,457"

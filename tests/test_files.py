@@ -3,13 +3,13 @@
 import pytest
 
 from tideproof.errors import InputError, MissingFile
-from tideproof.files import replace_text, replacing
+from tideproof.files import replace_atomically, write_text_atomically
 
 
 def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "x.txt"
     for text in ("one\n", "two\n"):
-        replace_text(path, text)
+        write_text_atomically(path, text)
         assert path.read_text() == text
     assert [each.name for each in tmp_path.iterdir()] == ["x.txt"]
 
@@ -20,7 +20,7 @@ def test_what_goes_wrong_while_writing_leaves_the_old_file(tmp_path, problem):
     path.write_text("old")
 
     def half_done():
-        with replacing(path) as beside:
+        with replace_atomically(path) as beside:
             beside.write_text("half")
             raise problem
 
@@ -31,18 +31,21 @@ def test_what_goes_wrong_while_writing_leaves_the_old_file(tmp_path, problem):
 
 def test_a_system_that_refuses_is_quoted(tmp_path):
     path = tmp_path / "x.txt"
-    with pytest.raises(InputError, match=r"^cannot write '.*x.txt': No space left$"), replacing(path):
+    with (
+        pytest.raises(InputError, match=r"^cannot write '.*x.txt': No space left$"),
+        replace_atomically(path),
+    ):
         raise OSError(28, "No space left")
-    with pytest.raises(InputError, match=r"^cannot write '.*x.txt': no reason$"), replacing(path):
+    with pytest.raises(InputError, match=r"^cannot write '.*x.txt': no reason$"), replace_atomically(path):
         raise OSError("no reason")
     with (
         pytest.raises(InputError, match=r"^cannot write '.*x.txt': No such file or directory$"),
-        replacing(path),
+        replace_atomically(path),
     ):
         pass  # nothing was written
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_said_in_words_stays_as_it_is(tmp_path):
-    with pytest.raises(MissingFile, match=r"^there is no log$"), replacing(tmp_path / "x.txt"):
+    with pytest.raises(MissingFile, match=r"^there is no log$"), replace_atomically(tmp_path / "x.txt"):
         raise MissingFile("there is no log")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tideproof.progress import is_watched, progress_bar
+from tideproof.progress import is_stderr_interactive, progress_bar
 
 ERASE_LINE = "\x1b[2K"
 
@@ -17,7 +17,7 @@ def terminal(monkeypatch):
 
 
 def test_a_bar_says_what_is_done_and_goes(terminal, capsys):
-    assert is_watched()
+    assert is_stderr_interactive()
     with progress_bar("simulating", 200, "replications", first="compiling") as show:
         show(50)
     said = capsys.readouterr()
@@ -44,7 +44,7 @@ def test_a_bar_without_a_unit_shows_a_percentage_and_what_is_being_done_now(term
 def test_nobody_looks(capsys, monkeypatch):
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    assert not is_watched()
+    assert not is_stderr_interactive()
     with progress_bar("simulating", 10) as show:
         show(10)
     assert capsys.readouterr() == ("", "")

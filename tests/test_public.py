@@ -200,7 +200,7 @@ def test_alone_it_shows_what_one_can_do(monkeypatch, capsys):
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_who_looks_is_told_what_to_do_next(watched, monkeypatch, capsys):
-    monkeypatch.setattr(cli, "is_watched", lambda: watched)
+    monkeypatch.setattr(cli, "is_stderr_interactive", lambda: watched)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys, "argv", ["tideproof", "policies"])
     with pytest.raises(SystemExit):

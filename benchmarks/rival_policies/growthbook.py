@@ -41,11 +41,11 @@ from tideproof.plugin import (
     Selection,
     below,
     contend,
-    finite,
     kernel,
     normal,
+    require_finite,
+    require_whole_number,
     uniform,
-    whole,
 )
 
 
@@ -103,9 +103,13 @@ def configure(
 
     With `zero=False`, which is not GrowthBook's, means are over the periods that had the arm alone.
     """
-    if not 0.0 <= finite("least", least) < 0.5:
+    if not 0.0 <= require_finite("least", least) < 0.5:
         raise InputError(f"least must be a weight from 0 to .5, not {least!r}")
-    numbers = whole("every", every, 0), whole("enough", enough, 2), whole("draws", draws, 1)
+    numbers = (
+        require_whole_number("every", every, 0),
+        require_whole_number("enough", enough, 2),
+        require_whole_number("draws", draws, 1),
+    )
     return Params(*numbers, least, int(zero))
 
 

@@ -28,7 +28,7 @@ from tideproof.plugin import (
     contend,
     kernel,
     normal,
-    whole,
+    require_whole_number,
 )
 
 
@@ -57,7 +57,7 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int | None, selection: str, *, every: int = 0, enough: int = 100) -> Params:
     """Set how often the shares change, and the visitors of each arm, on average, before they do."""
-    return Params(whole("every", every, 0), whole("enough", enough, 2))
+    return Params(require_whole_number("every", every, 0), require_whole_number("enough", enough, 2))
 
 
 @kernel

@@ -25,14 +25,14 @@ from tideproof.plugin import (
     Policy,
     Start,
     argmax,
-    finite,
     kernel,
     least_pulled,
+    require_finite,
+    require_whole_number,
     start_arm,
     start_tell,
     started,
     uniform,
-    whole,
 )
 
 
@@ -46,7 +46,7 @@ class State(NamedTuple):
 
 
 def configure(arms, horizon, selection, *, n0=2, epsilon=0.5):
-    return Params(whole("n0", n0, 1), finite("epsilon", epsilon, 0.0))
+    return Params(require_whole_number("n0", n0, 1), require_finite("epsilon", epsilon, 0.0))
 
 
 # %% [markdown]

@@ -7,34 +7,34 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from tideproof.errors import InputError, shown
-from tideproof.text import listed
+from tideproof.errors import InputError, describe_value
+from tideproof.text import join_names
 
 Direction = Literal["maximize", "minimize"]  # of rewards: is a high one good, or a low one?
 
-MOST = 2**53  # of what is counted: beyond it, not every whole number is a float
+LARGEST_EXACT_INTEGER = 2**53  # of what is counted: beyond it, not every whole number is a float
 
 
-def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+def require_whole_number(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int between `low` and `high`.
 
-    >>> whole("n0", 1, 2)
+    >>> require_whole_number("n0", 1, 2)
     Traceback (most recent call last):
     tideproof.errors.InputError: n0 must be a whole number of at least 2, not 1
     """
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     too_large = is_whole and high is not None and value > high
     if not is_whole or value < low or too_large:
-        open_end = high is None or (high == MOST and not too_large)
+        open_end = high is None or (high == LARGEST_EXACT_INTEGER and not too_large)
         limit = f"of at least {low}" if open_end else f"from {low} to {high}"
-        raise InputError(f"{name} must be a whole number {limit}, not {shown(value)}")
+        raise InputError(f"{name} must be a whole number {limit}, not {describe_value(value)}")
     return int(value)
 
 
-def finite(name: str, value: Any, low: float | None = None) -> float:
+def require_finite(name: str, value: Any, low: float | None = None) -> float:
     """Return `value` as a finite float, at least `low` if that is given.
 
-    >>> finite("reward", float("nan"))
+    >>> require_finite("reward", float("nan"))
     Traceback (most recent call last):
     tideproof.errors.InputError: reward must be a finite number, not nan
     """
@@ -44,14 +44,14 @@ def finite(name: str, value: Any, low: float | None = None) -> float:
         number = math.nan
     if not math.isfinite(number) or (low is not None and number < low):
         limit = "" if low is None else f" of at least {low:g}"
-        raise InputError(f"{name} must be a finite number{limit}, not {shown(value)}")
+        raise InputError(f"{name} must be a finite number{limit}, not {describe_value(value)}")
     return number
 
 
-def several(name: str, values: Any) -> list[Any]:
+def require_list(name: str, values: Any) -> list[Any]:
     """Return the values as a list.
 
-    >>> several("rewards", 3)
+    >>> require_list("rewards", 3)
     Traceback (most recent call last):
     tideproof.errors.InputError: rewards must be several values, such as a list, not 3
     """
@@ -62,25 +62,27 @@ def several(name: str, values: Any) -> list[Any]:
     return list(found)
 
 
-def level(value: Any) -> float:
+def require_level(value: Any) -> float:
     """Return a level of confidence, strictly between 0 and 1.
 
-    >>> level(95)
+    >>> require_level(95)
     Traceback (most recent call last):
     tideproof.errors.InputError: level must be between 0 and 1, such as 0.95, not 95
     """
-    if not 0.0 < finite("level", value) < 1.0:
+    if not 0.0 < require_finite("level", value) < 1.0:
         raise InputError(f"level must be between 0 and 1, such as 0.95, not {value!r}")
     return float(value)
 
 
-def direction(value: Any) -> Direction:
+def require_direction(value: Any) -> Direction:
     """Return which rewards are good.
 
-    >>> direction("up")
+    >>> require_direction("up")
     Traceback (most recent call last):
     tideproof.errors.InputError: direction must be 'maximize' or 'minimize', not 'up'
     """
     if not isinstance(value, str) or value not in get_args(Direction):
-        raise InputError(f"direction must be {listed(map(repr, get_args(Direction)), 'or')}, not {value!r}")
+        raise InputError(
+            f"direction must be {join_names(map(repr, get_args(Direction)), 'or')}, not {value!r}"
+        )
     return cast(Direction, value)

@@ -18,8 +18,8 @@ from tideproof._version import __version__
 from tideproof.commands.command_definition import Command
 from tideproof.commands.command_list import GROUPS
 from tideproof.errors import TideproofError
-from tideproof.progress import is_watched
-from tideproof.text import printable
+from tideproof.progress import is_stderr_interactive
+from tideproof.text import escape_control_characters
 
 BEGIN = (
     "Begin with [bold]tideproof demo[/bold], or with [bold]tideproof analyze your_log.csv[/bold]. "
@@ -59,7 +59,7 @@ def _with_hint(command: Command) -> Callable[..., None]:
     @wraps(command.run)
     def run(*args: Any, **given: Any) -> None:
         command.run(*args, **given)
-        if command.then and not given.get("as_json") and sys.stdout.isatty() and is_watched():
+        if command.then and not given.get("as_json") and sys.stdout.isatty() and is_stderr_interactive():
             typer.secho(f"next: {command.then}", dim=True, err=True)
 
     return run
@@ -93,7 +93,7 @@ def _lower(text: str) -> str:
 
 
 def _refuse(said: str) -> None:
-    typer.secho(printable(f"tideproof: {said}"), fg="red", err=True)
+    typer.secho(escape_control_characters(f"tideproof: {said}"), fg="red", err=True)
     sys.exit(2)
 
 

@@ -36,13 +36,13 @@ __all__ = [
 ]
 
 
-TOO_LONG = 10**4300  # the first number that Python does not write
+FIRST_UNPRINTABLE_INTEGER = 10**4300  # the first number that Python does not write
 
 
-def shown(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return a value as errors show it; one that Python does not write is described.
 
-    >>> shown(10**5000)
+    >>> describe_value(10**5000)
     'a number of more than 4300 digits'
     """
     try:
@@ -66,14 +66,16 @@ class UnknownName(InputError, KeyError):
         return str(self.args[0])  # KeyError would show the quoted repr
 
     @classmethod
-    def among(cls, what: str, name: object, known: Iterable[object], where: str = "") -> UnknownName:
+    def with_suggestion(
+        cls, what: str, name: object, known: Iterable[object], where: str = ""
+    ) -> UnknownName:
         """Build the error for `name`, which is not among the `known` names.
 
-        >>> str(UnknownName.among("arm", "Bb", ["A", "B"], "in this study"))
+        >>> str(UnknownName.with_suggestion("arm", "Bb", ["A", "B"], "in this study"))
         "unknown arm 'Bb' in this study; did you mean 'B'? known: 'A', 'B'"
         """
         names = list(known)
-        said = shown(name)
+        said = describe_value(name)
         text = name if isinstance(name, str) else said
         near = difflib.get_close_matches(text, [str(n) for n in names], n=1)
         hint = f" did you mean {near[0]!r}?" if near else ""
@@ -114,6 +116,6 @@ class MissingExtra(TideproofError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 
     @classmethod
-    def of(cls, module: str, extra: str, purpose: str) -> MissingExtra:
+    def for_module(cls, module: str, extra: str, purpose: str) -> MissingExtra:
         """Build the error for a missing `module`, wanted for `purpose` and brought by `extra`."""
         return cls(f"{purpose} needs {module}: pip install 'tideproof[{extra}]'")

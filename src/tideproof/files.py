@@ -12,33 +12,33 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tideproof.errors import InputError, MissingExtra, MissingFile, shown
+from tideproof.errors import InputError, MissingExtra, MissingFile, describe_value
 
-FORMATS = (".png", ".svg", ".pdf")  # of pictures
+PICTURE_FORMATS = (".png", ".svg", ".pdf")  # of pictures
 
 # what has a store open in this process, and the file's device and number
 _holders: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
 
 
-def checked_path(path: Any) -> str:
+def require_path(path: Any) -> str:
     """Return a path as text, or say what a path is."""
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or "\0" in text:
-        raise InputError(f"a path must be a string or a pathlib.Path, not {shown(path)}")
+        raise InputError(f"a path must be a string or a pathlib.Path, not {describe_value(path)}")
     return text
 
 
-def hold(owner: Any, path: str) -> None:
+def mark_store_open(owner: Any, path: str) -> None:
     """Note that `owner` has a store open, until it says otherwise or is gone."""
     _holders[owner] = _number(path)
 
 
-def let_go(owner: Any) -> None:
+def mark_store_closed(owner: Any) -> None:
     """Note that it was closed."""
     _holders.pop(owner, None)
 
 
-def is_held(path: str) -> bool:
+def is_store_open(path: str) -> bool:
     """Tell whether this process has the store at a path open.
 
     Whoever opens it otherwise and closes it again drops all locks that the process has on it.
@@ -56,7 +56,7 @@ def _number(path: str) -> tuple[int, int]:
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return what stands in the file."""
-    name = checked_path(path)
+    name = require_path(path)
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -65,11 +65,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"cannot read {name!r}: {error.strerror}") from None
 
 
-def check_folder(path: str | os.PathLike[str] | None) -> None:
+def check_writable(path: str | os.PathLike[str] | None) -> None:
     """Refuse a file that cannot be written where it should lie, before time is spent on what to write."""
     if path is None:
         return
-    name = checked_path(path)
+    name = require_path(path)
     folder = str(Path(path).parent)
     try:
         os.stat(path)
@@ -93,19 +93,19 @@ def _read_only(path: str | os.PathLike[str]) -> bool:
     return not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK)
 
 
-def check_picture(path: str | os.PathLike[str] | None) -> None:
+def check_picture_path(path: str | os.PathLike[str] | None) -> None:
     """Refuse a picture that cannot be drawn or saved, before time is spent on its numbers."""
     if find_spec("matplotlib") is None:
-        raise MissingExtra.of("matplotlib", "plot", "a plot")
-    if path is not None and Path(path).suffix.lower() not in FORMATS:
-        raise InputError(f"a picture must end in {', '.join(FORMATS)}; {os.fspath(path)!r} does not")
-    check_folder(path)
+        raise MissingExtra.for_module("matplotlib", "plot", "a plot")
+    if path is not None and Path(path).suffix.lower() not in PICTURE_FORMATS:
+        raise InputError(f"a picture must end in {', '.join(PICTURE_FORMATS)}; {os.fspath(path)!r} does not")
+    check_writable(path)
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+def explain_write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Say in words why a file cannot be written."""
-    check_folder(path)
+    check_writable(path)
     try:
         yield
     except OSError as error:
@@ -114,18 +114,18 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InputError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
 
 
-def replace_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path` in one step: beside it first, then renamed over it."""
-    with replacing(path) as beside:
+    with replace_atomically(path) as beside:
         beside.write_text(text, encoding="utf-8", newline="")
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
-    target = Path(os.path.realpath(checked_path(path)))  # what a link points to, not the link
+    target = Path(os.path.realpath(require_path(path)))  # what a link points to, not the link
     beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
-    with writing(path):
+    with explain_write_errors(path):
         try:
             if target.exists():  # who could not read the old file cannot read the new one
                 beside.touch(stat.S_IMODE(target.stat().st_mode))

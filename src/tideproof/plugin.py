@@ -62,7 +62,7 @@ time. Kernels that go through `at`, `add_at`, `entry`, `diagonal`, `fetch` and `
 and `P[i, k]` are fast there too; others are right, but slower.
 """
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_access import add_at, at, diagonal, entry, fetch, fetched, root_of_ratio
 from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK, Scratch
 from tideproof.core.kernel_linker import hole, kernel
@@ -151,8 +151,8 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "FloatK",
     "FloatKK",
     "Scratch",
-    "whole",
-    "finite",
+    "require_whole_number",
+    "require_finite",
     "InputError",
     "KernelError",
     # what kernels receive

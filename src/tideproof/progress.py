@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import Protocol
 
-PATIENCE = 2.0  # seconds of what may be over soon, before a bar is shown
+SECONDS_BEFORE_BAR = 2.0  # seconds of what may be over soon, before a bar is shown
 
 
-class Show(Protocol):
+class ProgressCallback(Protocol):
     """What a bar gives to those who work."""
 
     def __call__(self, done: float, doing: str | None = None, /) -> None:
         """Say how much is done in all and, if that changes, what is being done."""
 
 
-def is_watched() -> bool:
+def is_stderr_interactive() -> bool:
     """Tell whether somebody may look at stderr: it is a terminal or a notebook."""
     from rich.console import Console
 
@@ -28,7 +28,7 @@ def is_watched() -> bool:
 @contextmanager
 def progress_bar(
     doing: str, total: float, unit: str = "", first: str | None = None, after: float = 0.0
-) -> Iterator[Show]:
+) -> Iterator[ProgressCallback]:
     """Show a bar and the time left, if somebody looks.
 
     Parameters
@@ -65,7 +65,7 @@ def progress_bar(
         *columns,
         console=Console(stderr=True),
         transient=True,
-        disable=not is_watched(),
+        disable=not is_stderr_interactive(),
         speed_estimate_period=300,  # parts of one run may be of very different speed
     )
     task = bar.add_task(doing if first is None else first, total=total)

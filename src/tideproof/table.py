@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import Any
 
 from tideproof.errors import InputError, MissingExtra, UnknownName
-from tideproof.files import writing
-from tideproof.text import decimals, probability
+from tideproof.files import explain_write_errors
+from tideproof.text import count_decimals, format_probability
 
 _LONG = 20  # rows shown before the middle is left out
 _PROBABILITIES = ("p_best", "to_come", "probability")  # columns that have no certainties
@@ -64,7 +64,7 @@ class Table:
 
     def __getitem__(self, column: str) -> list[Any]:
         if column not in self.columns:  # a list of names is no name, nor can it be looked up
-            raise UnknownName.among("column", column, self._data)
+            raise UnknownName.with_suggestion("column", column, self._data)
         return list(self._data[column])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -92,7 +92,7 @@ class Table:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file: numbers in full, missing values empty."""
-        with writing(path), open(path, "w", encoding="utf-8", newline="") as file:
+        with explain_write_errors(path), open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(self._data)
             writer.writerows(zip(*self._data.values(), strict=True))
@@ -132,7 +132,7 @@ class Table:
     def _texts(self, name: str) -> list[str]:
         rows, values = self._shown(), self._data[name]
         if name in _PROBABILITIES:
-            values = [v if v is None else probability(v) for v in values]
+            values = [v if v is None else format_probability(v) for v in values]
         digits = _digits([values[row] for row in rows if row is not None and _is_number(values[row])])
         return [_GAP if row is None else _text(values[row], digits) for row in rows]
 
@@ -174,8 +174,8 @@ def _digits(numbers: list[float]) -> int | None:
     if not 1e-4 <= largest < 1e10:
         return None
     spread = max(finite) - min(finite)
-    for_spread = decimals(spread, 2) if spread > 1e-8 * largest else 0  # less is rounding
-    return max(decimals(largest, 4), for_spread)
+    for_spread = count_decimals(spread, 2) if spread > 1e-8 * largest else 0  # less is rounding
+    return max(count_decimals(largest, 4), for_spread)
 
 
 def _text(value: Any, digits: int | None) -> str:
@@ -193,28 +193,28 @@ def _optional(module: str) -> Any:
         raise MissingExtra(f"to_{module}() needs {module}: pip install {module}") from None
 
 
-def as_html(said: str, *tables: Table) -> str:
+def render_notebook_html(said: str, *tables: Table) -> str:
     """Return lines of words and tables below them, for a notebook.
 
-    >>> as_html("A < B")
+    >>> render_notebook_html("A < B")
     '<p>A &lt; B</p>'
     """
     words = "".join(f"<p>{html.escape(line)}</p>" for line in said.splitlines())
     return words + "".join(table._repr_html_() for table in tables)
 
 
-def plain(value: Any) -> Any:
+def to_json_values(value: Any) -> Any:
     """Return a result in plain values, for JSON: a dataclass as a dict, a table as a list of rows.
 
     A tuple is a list, and a number without end, which JSON does not have, is None.
 
-    >>> plain((1, Table({"arm": ["A"], "n": [2]})))
+    >>> to_json_values((1, Table({"arm": ["A"], "n": [2]})))
     [1, [{'arm': 'A', 'n': 2}]]
     """
     if isinstance(value, Table):
-        return [{name: plain(item) for name, item in row.items()} for row in value]
+        return [{name: to_json_values(item) for name, item in row.items()} for row in value]
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: to_json_values(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+    return [to_json_values(item) for item in value] if isinstance(value, (list, tuple)) else value

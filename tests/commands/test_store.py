@@ -183,6 +183,6 @@ def test_other_names_and_numbers(url):
 
 def test_what_takes_long_shows_a_bar(url, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_BAR", 0.0)
     for arguments, said in ((("fsck", url), "checking"), (("backup", url, tmp_path / "b.db"), "copying")):
         assert said in run(*arguments).stderr

@@ -93,7 +93,7 @@ def test_a_batch_is_interpreted_where_nothing_can_be_compiled(monkeypatch):
     monkeypatch.setattr(compiled_asks, "_ready", {})
 
     def no_compiler(*_):
-        raise tp.MissingExtra.of("numba", "lab", "compiled simulation")
+        raise tp.MissingExtra.for_module("numba", "lab", "compiled simulation")
 
     monkeypatch.setattr(compiled_asks, "_linked", no_compiler)
     monkeypatch.setattr(compiled_asks, "WORTH_THE_COMPILER", 300)

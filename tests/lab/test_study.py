@@ -16,7 +16,7 @@ from scipy import stats
 import tideproof as tp
 from simulations import BUDGETS, POLICIES, WORLD, same
 from tideproof.draw.policy_curves import floor_of
-from tideproof.files import check_picture
+from tideproof.files import check_picture_path
 from tideproof.lab.budget_curves import curves
 
 FORMAT_1 = (
@@ -292,7 +292,7 @@ def test_zeros_on_a_log_scale_are_hollow_and_on_the_edge(study, tmp_path):
 
 def test_pictures_that_cannot_be_made(monkeypatch):
     with pytest.raises(tp.InputError, match=r"must end in .png, .svg, .pdf; 'a.docx' does not"):
-        check_picture("a.docx")
+        check_picture_path("a.docx")
     monkeypatch.setattr("tideproof.files.find_spec", lambda name: None)
     with pytest.raises(tp.MissingExtra, match=r"pip install 'tideproof\[plot\]'"):
-        check_picture(None)
+        check_picture_path(None)

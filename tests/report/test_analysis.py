@@ -14,7 +14,7 @@ from tideproof.report.side_notes import Beside, beside
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.scale_choice import choose_scale
 from tideproof.table import Table
-from tideproof.text import rounded
+from tideproof.text import format_rounded
 
 BELOW = ALARM * (1 - 1e-9)
 
@@ -306,7 +306,7 @@ def test_a_scale_that_only_fits_better_is_not_said_to_fit_and_a_huge_order_is_bl
     share = f"{100 * reward[at] / reward[arm == 'B'].sum():.0f} %"
     assert said == (
         f"Factors are not the same for all arms (test of additivity, p = 0.001). One reward, "
-        f"{rounded(reward[at])} of B in 3, is {share} of all that B had: look at it first."
+        f"{format_rounded(reward[at])} of B in 3, is {share} of all that B had: look at it first."
     )
 
 

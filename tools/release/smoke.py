@@ -52,7 +52,7 @@ def bare(folder: Path) -> None:
 def plot(folder: Path) -> None:
     """Draw with matplotlib."""
     picture = folder / "demo.png"
-    importlib.import_module("tideproof.files").check_picture(picture)
+    importlib.import_module("tideproof.files").check_picture_path(picture)
     command("demo", "--pace", "0", "--picture", str(picture))
     assert picture.read_bytes().startswith(b"\x89PNG")
 

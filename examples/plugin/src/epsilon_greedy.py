@@ -20,14 +20,14 @@ from tideproof.plugin import (
     Policy,
     Start,
     argmax,
-    finite,
     kernel,
     least_pulled,
+    require_finite,
+    require_whole_number,
     start_arm,
     start_tell,
     started,
     uniform,
-    whole,
 )
 
 
@@ -46,9 +46,9 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, epsilon: float = 0.5) -> Params:
     """Set the pulls of each arm at the start, and the chance of another arm than the leader."""
-    if finite("epsilon", epsilon, 0.0) > 1.0:
+    if require_finite("epsilon", epsilon, 0.0) > 1.0:
         raise InputError(f"epsilon must be a probability, not {epsilon!r}")
-    return Params(whole("n0", n0, 1), float(epsilon))
+    return Params(require_whole_number("n0", n0, 1), float(epsilon))
 
 
 @kernel

@@ -12,7 +12,7 @@ from tideproof.analysis.scales import OnScale
 from tideproof.stats.best.adaptive_allowance import p_value, reach
 from tideproof.stats.best.comparisons_with_best import Pairs
 from tideproof.stats.scales.scale_choice import Compared
-from tideproof.table import plain
+from tideproof.table import to_json_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Contrast:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 

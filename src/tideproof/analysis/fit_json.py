@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideproof.table import plain
+from tideproof.table import to_json_values
 
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
@@ -24,7 +24,7 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "direction": fit.direction,
         "variance": fit.variance,
         "prior": fit.prior,
-        "interaction": plain(fit.interaction),
+        "interaction": to_json_values(fit.interaction),
         "left_out": None if fit.left_out is None else fit.left_out.to_dict(),
         "sigma": fit.sigma,
         "freedom": fit.freedom,
@@ -33,8 +33,8 @@ def in_plain(fit: Fit) -> dict[str, Any]:
         "uninformative": fit.uninformative,
         "dropped": fit.cells.dropped,
         "tide": "labels" if how is None else how.to_dict(),
-        "arms": plain(fit.arms),
-        "comparisons": plain(fit.comparisons),
-        "averages": plain(fit.averages),
-        "shifts": plain(fit.shifts),
+        "arms": to_json_values(fit.arms),
+        "comparisons": to_json_values(fit.comparisons),
+        "averages": to_json_values(fit.averages),
+        "shifts": to_json_values(fit.shifts),
     }

@@ -46,7 +46,7 @@ from tideproof.stats.solve.naive_means import period_mean, raw_mean
 from tideproof.stats.variance.cell_variances import is_exact
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.stats.variance.variance_models import Estimate, Variance, sigma2
-from tideproof.table import Table, as_html
+from tideproof.table import Table, render_notebook_html
 
 
 class Fit:
@@ -114,9 +114,9 @@ class Fit:
         cells = cells if self.left_out is None else self.left_out.cells
         self.anytime = anytime
         self.cells = cells
-        self.direction = checks.direction(direction)
+        self.direction = checks.require_direction(direction)
         self.adaptive = adaptive
-        self.level = checks.level(level)
+        self.level = checks.require_level(level)
         self.prior = checked_prior(prior)
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._on: OnScale
@@ -383,7 +383,7 @@ class Fit:
             raise InputError(f"a contrast needs two different arms, not {a!r} twice")
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
-        asked = i, k, None if level is None else checks.level(level), picked
+        asked = i, k, None if level is None else checks.require_level(level), picked
         if asked not in self._contrasts:  # a report asks for the same one again and again
             always, found = self._ever(self.scale), self._widest
             self._contrasts[asked] = contrast(
@@ -486,11 +486,11 @@ class Fit:
         return summary(self)
 
     def _repr_html_(self) -> str:
-        return as_html(self.verdict, self.arms)
+        return render_notebook_html(self.verdict, self.arms)
 
     def _position(self, arm: Any) -> int:
         if arm not in self.cells.arms:
-            raise UnknownName.among("arm", arm, self.cells.arms)
+            raise UnknownName.with_suggestion("arm", arm, self.cells.arms)
         return self.cells.arms.index(arm)
 
     def _check_comparable(self) -> None:

@@ -15,7 +15,7 @@ from tideproof.stats.pairs.wald_pairs import Wald
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.interaction_reml import Mixed
 from tideproof.stats.variance.variance_models import Estimate
-from tideproof.table import Table, plain
+from tideproof.table import Table, to_json_values
 
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
@@ -58,7 +58,7 @@ class Interacting:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 

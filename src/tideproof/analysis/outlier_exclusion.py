@@ -13,7 +13,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, TrustedCells, keep
 from tideproof.stats.scales.log_rewards import logs_of
 from tideproof.stats.scales.scale_choice import Choice
-from tideproof.table import Table, plain
+from tideproof.table import Table, to_json_values
 
 Robust = Literal["cells"]
 
@@ -41,7 +41,7 @@ class ExcludedCells:
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
         return {
-            "cells": plain(self.table),
+            "cells": to_json_values(self.table),
             "environments": list(self.environments),
             "looked_at": self.looked,
             "torn": self.torn,

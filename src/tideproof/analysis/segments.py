@@ -14,15 +14,15 @@ from tideproof.analysis.log_options import LogOptions, noise_of, open_log
 from tideproof.analysis.scale_selection import ScaleChoice, logs_wanted, scale_for, variance_for
 from tideproof.analysis.verdict_text import ever
 from tideproof.checks import Direction
-from tideproof.checks import level as checked_level
+from tideproof.checks import require_level as checked_level
 from tideproof.data.cell_reader import CellReading, read
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
 from tideproof.stats.scales.scale_choice import Choice, Compared
 from tideproof.stats.variance.variance_models import Variance
-from tideproof.table import Table, as_html, plain
-from tideproof.text import counted, listed
+from tideproof.table import Table, render_notebook_html, to_json_values
+from tideproof.text import format_count, join_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +89,13 @@ class Segments:
         """One sentence: who wins where, and whether arms differ by the same everywhere."""
         sure = f"{100 * self.level:g} %, all segments at once{ever(self.pooled.anytime)}"
         winners = self.winners
-        said = "; ".join(f"{arm} in {listed(where)}" for arm, where in winners.items())
+        said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
         if len(winners) > 1:
             who = f"the winner differs ({sure}): {said}"
         elif not winners:
-            who = f"in none of {counted(len(self.fits), 'segment')} is one arm best ({sure})"
+            who = f"in none of {format_count(len(self.fits), 'segment')} is one arm best ({sure})"
         elif len(next(iter(winners.values()))) == len(self.fits):
-            who = f"{next(iter(winners))} is best in all {counted(len(self.fits), 'segment')} ({sure})"
+            who = f"{next(iter(winners))} is best in all {format_count(len(self.fits), 'segment')} ({sure})"
         else:
             who = f"best ({sure}): {said}; elsewhere it is open"
         return f"{who}{self._alike}"
@@ -118,7 +118,7 @@ class Segments:
             "level": self.level,
             "segments": self.table.to_dicts(),
             "left_out": [{"segment": label, "why": why} for label, why in self.left_out.items()],
-            "heterogeneity": None if self.heterogeneity is None else plain(self.heterogeneity),
+            "heterogeneity": None if self.heterogeneity is None else to_json_values(self.heterogeneity),
             "pooled": self.pooled.verdict,
         }
 
@@ -126,7 +126,9 @@ class Segments:
         return "\n".join([self.verdict, repr(self.table), *self._missing()])
 
     def _repr_html_(self) -> str:
-        return as_html(self.verdict, self.table) + as_html("\n".join(self._missing()))
+        return render_notebook_html(self.verdict, self.table) + render_notebook_html(
+            "\n".join(self._missing())
+        )
 
     def _missing(self) -> list[str]:
         return [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]

@@ -14,8 +14,8 @@ from tideproof.checks import Direction
 from tideproof.data.cell_reader import read
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.variance.variance_models import Variance
-from tideproof.table import Table, as_html
-from tideproof.text import rounded
+from tideproof.table import Table, render_notebook_html
+from tideproof.text import format_rounded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ class Metrics:
         return "\n".join([*self._said(), repr(self.table)])
 
     def _repr_html_(self) -> str:
-        return as_html("\n".join(self._said()), self.table)
+        return render_notebook_html("\n".join(self._said()), self.table)
 
     def _said(self) -> list[str]:
         return [self.deciding.verdict, *filter(None, [self.verdict])]
@@ -153,7 +153,7 @@ def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
         raise InputError(f"rewards must be different columns, that which decides first, not {rewards!r}")
     for name in low:
         if name not in rewards:
-            raise UnknownName.among("metric", name, rewards)
+            raise UnknownName.with_suggestion("metric", name, rewards)
 
 
 def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
@@ -188,4 +188,5 @@ def _said(row: dict[str, Any]) -> str:
         return "not comparable"
     if row["low"] is None:
         return f"{row['reading']} ({row['estimate']:+.3g})"
-    return f"{row['reading']} ({row['estimate']:+.3g}, from {rounded(row['low'])} to {rounded(row['high'])})"
+    interval = f"from {format_rounded(row['low'])} to {format_rounded(row['high'])}"
+    return f"{row['reading']} ({row['estimate']:+.3g}, {interval})"

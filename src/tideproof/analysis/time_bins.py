@@ -14,7 +14,7 @@ from tideproof.data.sources.array_columns import cells_from_arrays
 from tideproof.data.time_ordered_rows import Timed
 from tideproof.stats.cells import Cells
 from tideproof.stats.tide.unlabelled_tide import moment_labels
-from tideproof.text import counted
+from tideproof.text import format_count
 
 EACH = 25  # rewards of each arm in a bin, about
 MOST = 40  # bins
@@ -42,7 +42,8 @@ class TimeBins(NamedTuple):
         label = f"--environment 'day({self.column})'" if self.clock else "--environment with a column of days"
         return (
             f"Single rewards of this kind (mostly equal, or skewed) cannot show the tide: rows were put into "
-            f"{counted(self.bins, 'bin')} of time ({self.column}, about {self.each:,} rewards each), which "
+            f"{format_count(self.bins, 'bin')} of time ({self.column}, about {self.each:,} rewards each), "
+            "which "
             f"stand for environments; what the tide does inside a bin counts as noise. If you know when it "
             f"turns, say so: {label}."
         )

@@ -21,7 +21,7 @@ from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.stats.tide.unlabelled_tide import TideFit, follow_tide, moment_labels
 from tideproof.table import Table
-from tideproof.text import listed, probability, rounded
+from tideproof.text import format_probability, format_rounded, join_names
 
 MOST = 2_000_000  # rows that are followed one by one, compiled
 
@@ -112,7 +112,7 @@ class TideEstimate:
         """Return a sentence on each of the changes."""
         return [
             f"Around {row['time']} the tide jumped by {_signed(row['jump'])} (probability "
-            f"{probability(row['probability'])})."
+            f"{format_probability(row['probability'])})."
             for row in self.changes
         ]
 
@@ -138,7 +138,8 @@ class TideEstimate:
         unit = " s" if self._clock else ""
         compiled = "" if _compiles() else " pip install 'tideproof[lab]' follows more rows one by one."
         return (
-            f"There are too many rows to follow one by one: they are in bins of {rounded(self.bin)}{unit}. "
+            f"There are too many rows to follow one by one: they are in bins of "
+            f"{format_rounded(self.bin)}{unit}. "
             f"Inside a bin the tide counts as still: what it moves there is taken for noise, which makes "
             f"limits wider, and a jump is located no better.{compiled}"
         )
@@ -193,7 +194,7 @@ def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[st
     if given:
         raise InputError(
             f"a tide that is followed by time needs rows of arm, time and reward, nothing else: leave out "
-            f"{listed(given)}, or give the environment"
+            f"{join_names(given)}, or give the environment"
         )
 
 
@@ -212,4 +213,4 @@ def _followed(rows: Timed) -> TideFit:
 
 
 def _signed(x: float) -> str:
-    return f"{'+' if x >= 0.0 else ''}{rounded(x)}"
+    return f"{'+' if x >= 0.0 else ''}{format_rounded(x)}"

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from tideproof.analysis.number_formats import of_gaps
 from tideproof.stats.best.p_best import SAID
 from tideproof.stats.pairs.event_counts import HANDFUL, RARER, events_of
-from tideproof.text import PERCENT, counted, listed, listed_groups, named, probability, rounded
+from tideproof.text import (
+    PERCENT,
+    format_count,
+    format_probability,
+    format_rounded,
+    join_groups,
+    join_names,
+    quote_if_needed,
+)
 
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
@@ -21,7 +29,7 @@ def verdict(fit: Fit) -> str:
     decision = fit.decision
     if decision.doubt == "groups":
         return f"no best arm: {strangers(fit)}"
-    best = named(decision.best)
+    best = quote_if_needed(decision.best)
     leads = f"{best} leads: {lead(fit)}"
     if decision.doubt == "no freedom":
         return f"{leads}; no degree of freedom is left to say how sure that is"
@@ -30,11 +38,13 @@ def verdict(fit: Fit) -> str:
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_few(fit)}"
     sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[decision.best]
-    p_best = "" if chance is None else f"; best with probability {probability(chance)} ({SAID[fit.prior]})"
+    p_best = (
+        "" if chance is None else f"; best with probability {format_probability(chance)} ({SAID[fit.prior]})"
+    )
     if decision.doubt is None:
         return f"{best} is best ({sure}): {lead(fit)}{p_best}"
-    others = [named(arm) for arm in decision.candidates if arm != decision.best]
-    return f"{leads}, but {listed(others)} cannot be excluded ({sure}){p_best}"
+    others = [quote_if_needed(arm) for arm in decision.candidates if arm != decision.best]
+    return f"{leads}, but {join_names(others)} cannot be excluded ({sure}){p_best}"
 
 
 def lead(fit: Fit) -> str:
@@ -45,17 +55,17 @@ def lead(fit: Fit) -> str:
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)
-    second = named(second)
+    second = quote_if_needed(second)
     low, high = (None, None) if fit.exact else (found.low, found.high)
     if math.isinf(found.estimate):
         said = f"{second}, the runner-up, had no event"
     elif fit.direction == "maximize":
-        said = f"{figures.lead(found.estimate, low, high, '+')} over {second}, the runner-up"
+        said = f"{figures.format_lead(found.estimate, low, high, '+')} over {second}, the runner-up"
     else:
-        said = f"{figures.lead(-found.estimate, low, high)} below {second}, the runner-up"
+        said = f"{figures.format_lead(-found.estimate, low, high)} below {second}, the runner-up"
     if fit.scale == "odds":
         said = f"odds {said}"
-    beside = [figures.interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
+    beside = [figures.format_interval(low, high, "+"), _lift(fit, found.estimate, low, high)]
     return f"{said} ({'; '.join(filter(None, beside))})" if any(beside) else said
 
 
@@ -69,12 +79,12 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
     rival = means[fit.decision.runner_up]
     low, high = (None if x is None else x / rival for x in (low, high))
     change = "lift" if fit.direction == "maximize" else "change"
-    return f"{change} {PERCENT.within(gap / rival, low, high, '+')}"
+    return f"{change} {PERCENT.format_estimate(gap / rival, low, high, '+')}"
 
 
 def _few(fit: Fit) -> str:
     """Say how many events the leader and the candidate with the fewest had, and how many are needed."""
-    events, arms = events_of(fit.cells), [named(arm) for arm in fit.cells.arms]
+    events, arms = events_of(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
@@ -103,20 +113,20 @@ def ever(anytime: bool) -> str:
 def strangers(fit: Fit) -> str:
     """Say which arms never met, and which pulls would change that."""
     return (
-        f"{len(fit.groups)} groups of arms share no environment: {listed_groups(fit.groups)}; "
-        f"pull {listed(fit.bridge)} in one environment"
+        f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "
+        f"pull {join_names(fit.bridge)} in one environment"
     )
 
 
 def summary(fit: Fit) -> str:
     """Describe a fit: the verdict, the arms, the noise, and what else one should know."""
-    rewards = counted(int(fit.cells.n.sum()), "reward")
-    where = f"in {counted(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
+    rewards = format_count(int(fit.cells.n.sum()), "reward")
+    where = f"in {format_count(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
     if fit.tide is not None:
         where = f"({fit.tide.said})"
     noise = "no degree of freedom"
     if fit.sigma is not None:
-        noise = f"sigma {rounded(fit.sigma)} on {counted(fit.freedom, 'degree')} of freedom"
+        noise = f"sigma {format_rounded(fit.sigma)} on {format_count(fit.freedom, 'degree')} of freedom"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
     if fit.lifts:
         lines.append(f"scale: {fit.scale}")

@@ -47,7 +47,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     """
     arms = fit.cells.arms
     if control not in arms:
-        raise UnknownName.among("control", control, arms)
+        raise UnknownName.with_suggestion("control", control, arms)
     if len(arms) < 2:
         raise InputError(f"a control needs another arm to be compared with; there is only {control!r}")
     others = [arm for arm in arms if arm != control]

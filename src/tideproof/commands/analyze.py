@@ -14,9 +14,9 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.number_options import number_option
 from tideproof.errors import InputError
-from tideproof.progress import is_watched, progress_bar
+from tideproof.progress import is_stderr_interactive, progress_bar
 from tideproof.store.store_urls import public
-from tideproof.text import counted, printable
+from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,13 +166,13 @@ def analyze_command(
     from tideproof.data.column_spec import Request
     from tideproof.data.dataset import of_source
     from tideproof.data.sources.source_dispatch import open_source
-    from tideproof.files import check_folder, replace_text
+    from tideproof.files import check_writable, write_text_atomically
     from tideproof.report.analysis_report import analyse, as_dict
     from tideproof.report.html_report import html_report
     from tideproof.report.side_notes import Beside, beside
     from tideproof.stats.best.p_best import checked_prior
 
-    check_folder(html)
+    check_writable(html)
     console, messages = Console(), Console(stderr=True)
     if no_environment and environment is not None:
         raise InputError("--environment and --no-environment exclude each other")
@@ -219,7 +219,7 @@ def analyze_command(
         )
         if found.guessed:
             said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
-            messages.print(printable(said), style="dim", highlight=False, markup=False)
+            messages.print(escape_control_characters(said), style="dim", highlight=False, markup=False)
         missing: Missing = "drop" if drop_missing else "refuse"
         point: Any = decimal
         request = Request.of(
@@ -251,7 +251,11 @@ def analyze_command(
             }
             check_hidden(scale=scale, variance=noise, anytime=anytime, others=asked_for)
             request = replace(request, environment=str(time), parts=(str(time),))
-        with progress_bar("reading", 100.0) if progress and is_watched() else nullcontext() as report:
+        with (
+            progress_bar("reading", 100.0)
+            if progress and is_stderr_interactive()
+            else nullcontext() as report
+        ):
             tide, bins = None, None
             if hidden:
                 cells, tide, bins = unlabelled(of_source(source).timed(request, most_rows()), wish.logs)
@@ -281,7 +285,7 @@ def analyze_command(
         )
 
     lower = minimize or found.reward in low
-    with _busy(messages, f"comparing {counted(len(data.cells.arms), 'arm')}", progress):
+    with _busy(messages, f"comparing {format_count(len(data.cells.arms), 'arm')}", progress):
         fit = fitted(data.cells, lower, inside)
         analysis = analyse(fit)
     fits = {name: fitted(each.cells, name in low) for name, each in guards.items()}
@@ -312,7 +316,7 @@ def analyze_command(
         show(console, analysis)
     if html is not None:
         with _busy(messages, "writing the report", progress):
-            replace_text(html, html_report(analysis, public(place), columns))
+            write_text_atomically(html, html_report(analysis, public(place), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
     if code := CODES[analysis.standing]:
         raise typer.Exit(code)
@@ -328,7 +332,7 @@ COMMAND = Command(
 
 def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager[Any]:
     """Say what is being done for as long as it takes, if somebody looks."""
-    return messages.status(doing) if wanted and is_watched() else nullcontext()
+    return messages.status(doing) if wanted and is_stderr_interactive() else nullcontext()
 
 
 def _inside(rows: Dataset, request: Request, wish: Wish, cells: Cells, time: str | None) -> Inside | None:
@@ -348,18 +352,20 @@ def show(console: Console, analysis: Analysis) -> None:
     from tideproof.report.control_report import sentence
 
     colour = {"winner": "bold green", "open": "bold yellow", "not_comparable": "bold red"}[analysis.standing]
-    console.print(Text(printable(f"{analysis.verdict}."), style=colour))
+    console.print(Text(escape_control_characters(f"{analysis.verdict}."), style=colour))
     if analysis.against is not None:
-        console.print(Text(printable(sentence(analysis.fit, analysis.against))))
+        console.print(Text(escape_control_characters(sentence(analysis.fit, analysis.against))))
     console.print()
     for table in _arms(analysis, console.width):
         console.print(table)
     for answer in analysis.answers:
-        console.print(Text(printable(answer)))
+        console.print(Text(escape_control_characters(answer)))
     for warning in analysis.warnings:
-        console.print(Text("Careful: ", style="bold red") + Text(printable(warning), style="not bold"))
+        console.print(
+            Text("Careful: ", style="bold red") + Text(escape_control_characters(warning), style="not bold")
+        )
     for note in analysis.notes:
-        console.print(Text(printable(note), style="dim"))
+        console.print(Text(escape_control_characters(note), style="dim"))
 
 
 def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable]:
@@ -370,7 +376,7 @@ def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable
     from tideproof.report.terminal_tables import tables
 
     first, *others = (
-        column._replace(cells=[printable(cell) for cell in column.cells[:most]])
+        column._replace(cells=[escape_control_characters(cell) for cell in column.cells[:most]])
         for column in arm_columns(analysis)
     )
     more = len(analysis.arms) - most

@@ -62,4 +62,4 @@ def named_arm(text: str, arms: Sequence[Any]) -> Any:
     for arm in arms:
         if str(arm) == text:
             return arm
-    raise UnknownName.among("arm", text, arms)
+    raise UnknownName.with_suggestion("arm", text, arms)

@@ -8,7 +8,7 @@ import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
-from tideproof.text import counted
+from tideproof.text import format_count
 
 
 def backup_command(
@@ -27,15 +27,15 @@ def backup_command(
 
     tideproof backup sqlite:///shop.db postgresql://user@host/shop
     """
-    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.store_backup import backup
     from tideproof.store.store_urls import public
 
-    with progress_bar("copying", 1.0, after=PATIENCE) as show_progress:
+    with progress_bar("copying", 1.0, after=SECONDS_BEFORE_BAR) as show_progress:
         found = backup(url, target, show_progress)
     events = sum(each.events for each in found.experiments)
-    names = counted(len(found.experiments), "experiment")
-    typer.echo(f"{public(target)}: {names}, {counted(events, 'event')}, checked")
+    names = format_count(len(found.experiments), "experiment")
+    typer.echo(f"{public(target)}: {names}, {format_count(events, 'event')}, checked")
 
 
 COMMAND = Command(

@@ -13,8 +13,8 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.number_options import read_budgets, whole_option
 from tideproof.errors import InputError
-from tideproof.files import check_picture
-from tideproof.text import counted
+from tideproof.files import check_picture_path
+from tideproof.text import format_count
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -113,7 +113,7 @@ def calibrate_command(
     found = find_part(part)
     _refuse_others(part, named, ("runs", *found.options))
     if plot is not None:
-        check_picture(plot)
+        check_picture_path(plot)
     named.pop("plot", None)
     _play_part(part, found, PartOptions(**{"runs": found.runs} | named), only, out, plot, progress)
 
@@ -166,12 +166,12 @@ def _play_part(
     progress: bool,
 ) -> None:
     """Play another part, sum it up, say which promises were broken, and write all rows."""
-    from tideproof.checks import whole
+    from tideproof.checks import require_whole_number
     from tideproof.research.trust.ledger_part import broken
 
     for option in ("runs", "workers", "worlds", "replications"):
         if getattr(asked, option) is not None:
-            whole(option, getattr(asked, option), 0 if option == "worlds" else 1)
+            require_whole_number(option, getattr(asked, option), 0 if option == "worlds" else 1)
     rows = _rows(part, asked, only, _make(out), name, progress)
     found = part.table(rows)
     failed = broken(found)
@@ -181,7 +181,7 @@ def _play_part(
         said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
         typer.echo(f"broken: {said}")
     what = "broken" if asked.promised else "not promised of this, and not so"
-    typer.echo(f"{part.promise}: {what} in {len(failed)} of {counted(len(found), 'row')}")
+    typer.echo(f"{part.promise}: {what} in {len(failed)} of {format_count(len(found), 'row')}")
     if plot is not None and part.draw is not None:
         part.draw(rows, plot)
     for path in (None if out is None else out / f"{name}.csv", plot):

@@ -30,14 +30,14 @@ def demo_command(
     """
     from rich.console import Console
 
-    from tideproof.checks import finite
+    from tideproof.checks import require_finite
     from tideproof.demos.labelled_prices import picture_info, run_demo
     from tideproof.draw.demo_picture import draw_demo
-    from tideproof.files import check_picture
+    from tideproof.files import check_picture_path
 
-    finite("pace", pace, 0.0)
+    require_finite("pace", pace, 0.0)
     picture = Path("hidden.png" if hidden else "demo.png") if picture is None else picture
-    check_picture(picture)
+    check_picture_path(picture)
     console = Console()
     if hidden:
         from tideproof.demos.unlabelled_prices import run_hidden_demo

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideproof.commands.command_definition import Command
-from tideproof.text import counted, printable
+from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
     """
     from rich.console import Console
 
-    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.report.store_listing import overview
     from tideproof.store.store_urls import place_of
 
@@ -35,7 +35,7 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
     try:
         found = place.listed()
         rows = []
-        with progress_bar("reading", len(found), "experiments", after=PATIENCE) as show_progress:
+        with progress_bar("reading", len(found), "experiments", after=SECONDS_BEFORE_BAR) as show_progress:
             for done, each in enumerate(found):
                 show_progress(done, f"reading {each.name}")
                 rows.append(overview(place, each))
@@ -68,11 +68,11 @@ def show(console: Console, rows: list[dict[str, Any]]) -> None:
     columns = [
         Column("arms", [f"{len(row['arms'])}" for row in rows]),
         *(Column(name, numbers(name)) for name in ("pulls", "out", "told", "budget")),
-        Column("verdict", [printable(row["verdict"]) for row in rows], left=True),
+        Column("verdict", [escape_control_characters(row["verdict"]) for row in rows], left=True),
         Column("last event", [age(time.time() - row["last"]) for row in rows]),
     ]
-    names = Column("name", [printable(row["name"]) for row in rows], left=True)
+    names = Column("name", [escape_control_characters(row["name"]) for row in rows], left=True)
     for table in tables(names, columns, console.width, space=2, **PLAIN):
         console.print(table)
     said = "verdict: the arm it would select now (probability that it is the best); last event: how long ago"
-    console.print(f"{counted(len(rows), 'experiment')}; {said}", style="dim", highlight=False)
+    console.print(f"{format_count(len(rows), 'experiment')}; {said}", style="dim", highlight=False)

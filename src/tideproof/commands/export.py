@@ -10,7 +10,7 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
 from tideproof.commands.show import Name
-from tideproof.text import counted
+from tideproof.text import format_count
 
 File = Annotated[Path, typer.Argument(metavar="FILE.json", help="As Experiment.save writes it.")]
 
@@ -22,12 +22,12 @@ def export_command(url: Url, name: Name, file: File) -> None:
 
     tideproof export sqlite:///shop.db prices prices.json
     """
-    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.export_import import export
 
-    with progress_bar(f"reading {name}", 1, after=PATIENCE):
+    with progress_bar(f"reading {name}", 1, after=SECONDS_BEFORE_BAR):
         events = export(url, name, file)
-    typer.echo(f"{file}: {counted(events, 'event')}")
+    typer.echo(f"{file}: {format_count(events, 'event')}")
 
 
 COMMAND = Command(

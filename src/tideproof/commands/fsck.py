@@ -9,7 +9,7 @@ import typer
 
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import AsJson, Url
-from tideproof.text import counted, printable
+from tideproof.text import escape_control_characters, format_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,19 +30,19 @@ def fsck_command(
     """
     from rich.console import Console
 
-    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.store_check import fsck
     from tideproof.store.store_urls import place_of
-    from tideproof.table import plain
+    from tideproof.table import to_json_values
 
     place = place_of(url, read_only=True)
     try:
-        with progress_bar("checking", 1.0, after=PATIENCE) as show_progress:
+        with progress_bar("checking", 1.0, after=SECONDS_BEFORE_BAR) as show_progress:
             found = fsck(place, name, show_progress)
     finally:
         place.close()
     if as_json:
-        typer.echo(json.dumps(plain(found)))
+        typer.echo(json.dumps(to_json_values(found)))
     else:
         show(Console(), found)
     if found.all_faults:
@@ -70,12 +70,12 @@ def show(console: Console, found: StoreFindings) -> None:
             Column("of other code", [f"{row.others:,}" for row in rows]),
             Column("faults", [f"{len(row.faults):,}" for row in rows]),
         ]
-        names = Column("experiment", [printable(row.name) for row in rows], left=True)
+        names = Column("experiment", [escape_control_characters(row.name) for row in rows], left=True)
         for table in tables(names, columns, console.width, space=2, **PLAIN):
             console.print(table)
         console.print()
     faults = found.all_faults
     for fault in faults:
-        console.print(Text(printable(fault), style="red"))
-    said = f"{counted(len(faults), 'fault')}: a backup may help" if faults else "nothing is wrong"
+        console.print(Text(escape_control_characters(fault), style="red"))
+    said = f"{format_count(len(faults), 'fault')}: a backup may help" if faults else "nothing is wrong"
     console.print(Text(said, style="bold red" if faults else "bold green"))

@@ -8,7 +8,7 @@ from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import Url
 from tideproof.commands.export import File
 from tideproof.commands.show import Name
-from tideproof.text import counted
+from tideproof.text import format_count
 
 
 def import_command(file: File, url: Url, name: Name) -> None:
@@ -19,12 +19,12 @@ def import_command(file: File, url: Url, name: Name) -> None:
 
     tideproof import prices.json sqlite:///shop.db prices
     """
-    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.store.export_import import take_in
 
-    with progress_bar(f"reading {file}", 1, after=PATIENCE):
+    with progress_bar(f"reading {file}", 1, after=SECONDS_BEFORE_BAR):
         events = take_in(file, url, name)
-    typer.echo(f"{name}: {counted(events, 'event')}")
+    typer.echo(f"{name}: {format_count(events, 'event')}")
 
 
 COMMAND = Command("import", import_command, then="tideproof show URL NAME")

@@ -11,8 +11,8 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.number_options import number_option, whole_option
 from tideproof.errors import InputError
-from tideproof.files import check_folder, check_picture
-from tideproof.text import printable
+from tideproof.files import check_picture_path, check_writable
+from tideproof.text import escape_control_characters
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,9 +71,9 @@ def plan_command(
 
     from tideproof.plans.planner import plan
 
-    check_folder(csv)
+    check_writable(csv)
     if plot is not None:
-        check_picture(plot)
+        check_picture_path(plot)
     if log is None and any(each is not None for each in (arm, environment, reward, table)):
         raise InputError("--arm, --environment, --reward and --table are for a log: they need --from FILE")
     pilot = None if log is None else _pilot(log, arm, environment, reward, table)
@@ -110,7 +110,7 @@ def show(console: Console, found: Plan) -> None:
     """Print the sentence and the table."""
     from rich.text import Text
 
-    console.print(Text(printable(found.sentence)))
+    console.print(Text(escape_control_characters(found.sentence)))
     console.print(Text(found.power))
     console.print()
     for table in _ways(found, console.width):
@@ -152,6 +152,8 @@ def _pilot(
         found = guess(source.types, arm, environment, reward, taken=taken)
         if found.guessed:
             said = f"columns: {found} (guessed: {', '.join(found.guessed)}; options choose others)"
-            Console(stderr=True).print(printable(said), style="dim", highlight=False, markup=False)
+            Console(stderr=True).print(
+                escape_control_characters(said), style="dim", highlight=False, markup=False
+            )
         data = read(of_source(source), Request.of(*found[:3]), Wish(), None)
     return pilot_of_cells(data.cells)

@@ -11,7 +11,7 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.experiments import AsJson, Url
 from tideproof.commands.number_options import whole_option
-from tideproof.text import PERCENT, PLAIN, Figures, counted, printable
+from tideproof.text import PERCENT, PLAIN, NumberFormat, escape_control_characters, format_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,16 +38,16 @@ def show_command(
     """
     from rich.console import Console
 
-    from tideproof.checks import whole
-    from tideproof.progress import PATIENCE, progress_bar
+    from tideproof.checks import require_whole_number
+    from tideproof.progress import SECONDS_BEFORE_BAR, progress_bar
     from tideproof.report.store_listing import page
     from tideproof.store.read_only_view import known, seen
     from tideproof.store.store_urls import place_of
 
-    wanted = whole("--events", events, 0)
+    wanted = require_whole_number("--events", events, 0)
     place = place_of(url, read_only=True)
     try:
-        with progress_bar(f"reading {name}", 2, "steps", after=PATIENCE) as show_progress:
+        with progress_bar(f"reading {name}", 2, "steps", after=SECONDS_BEFORE_BAR) as show_progress:
             run = seen(known(place, name))
             show_progress(1)
             found = page(run, name, wanted)
@@ -71,12 +71,13 @@ def show(console: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
     budget = "no budget" if found["budget"] is None else f"budget {found['budget']:,}"
-    facts = [found["policy"], budget, counted(found["pulls"], "pull"), f"{found['told']:,} told"]
+    facts = [found["policy"], budget, format_count(found["pulls"], "pull"), f"{found['told']:,} told"]
     facts += [f"{len(found['out']):,} out", f"{found['lost']:,} lost", found["standing"]]
     console.print(
-        Text(printable(found["name"]), style="bold"), Text(printable(", ".join(facts)), style="dim")
+        Text(escape_control_characters(found["name"]), style="bold"),
+        Text(escape_control_characters(", ".join(facts)), style="dim"),
     )
-    console.print(Text(printable(found["sentence"])))
+    console.print(Text(escape_control_characters(found["sentence"])))
     _print(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
     if found["out"]:
         _print(console, _out_columns(found["out"][:OLDEST]))
@@ -84,7 +85,7 @@ def show(console: Console, found: dict[str, Any]) -> None:
             console.print(f"the oldest {OLDEST} of {len(found['out']):,}", style="dim", highlight=False)
     if found["last_events"]:
         _print_events(console, found["last_events"])
-        said = f"{counted(found['events'], 'event')} in all, times in UTC"
+        said = f"{format_count(found['events'], 'event')} in all, times in UTC"
         console.print(said, style="dim", highlight=False)
 
 
@@ -111,26 +112,30 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
     table.add_column("what", overflow="fold")
     for event in events:
         said = event["said"] + (f" (by {event['by']})" if event["by"] else "")
-        table.add_row(f"{event['number']:,}", time_of(event["at"]), Text(printable(said)))
+        table.add_row(f"{event['number']:,}", time_of(event["at"]), Text(escape_control_characters(said)))
     console.print()
     console.print(table)
 
 
-def _arm_columns(rows: list[dict[str, Any]], means: Figures) -> list[Any]:
+def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
     from tideproof.report.terminal_tables import Column
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        return lambda row: _MISSING if row[name] is None else means.within(row[name], row["low"], row["high"])
+        return lambda row: (
+            _MISSING if row[name] is None else means.format_estimate(row[name], row["low"], row["high"])
+        )
 
     return [
         column(
-            "arm", lambda row: printable(row["arm"]) + (" (retired)" if row["retired"] else ""), left=True
+            "arm",
+            lambda row: escape_control_characters(row["arm"]) + (" (retired)" if row["retired"] else ""),
+            left=True,
         ),
         column("adjusted mean", mean("mean")),
-        column("95 % interval", lambda row: means.interval(row["low"], row["high"]) or _MISSING),
+        column("95 % interval", lambda row: means.format_interval(row["low"], row["high"]) or _MISSING),
         column("raw mean", mean("raw_mean")),
         *(Column(name, [f"{row[name]:,}" for row in rows]) for name in ("rewards", "pulls", "out")),
     ]
@@ -142,7 +147,9 @@ def _out_columns(out: list[dict[str, Any]]) -> list[Any]:
 
     return [
         Column("pull out", [pull["id"] for pull in out], left=True),
-        Column("arm", [printable(pull["arm"]) for pull in out], left=True),
-        Column("environment", [printable(str(pull["environment"])) for pull in out], left=True),
+        Column("arm", [escape_control_characters(pull["arm"]) for pull in out], left=True),
+        Column(
+            "environment", [escape_control_characters(str(pull["environment"])) for pull in out], left=True
+        ),
         Column("for", [age(pull["age"]) for pull in out]),
     ]

@@ -12,8 +12,8 @@ import typer
 from tideproof.commands.command_definition import Command
 from tideproof.commands.number_options import number_option, read_budgets, whole_option
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import check_folder, check_picture
-from tideproof.text import counted, decimals
+from tideproof.files import check_picture_path, check_writable
+from tideproof.text import count_decimals, format_count
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -99,9 +99,9 @@ def simulate_command(
 
     names = [name.strip() for listed in policies for name in listed.split(",")]
     for path in (csv, save):
-        check_folder(path)
+        check_writable(path)
     if plot is not None:
-        check_picture(plot)
+        check_picture_path(plot)
     if worlds != "even" and not suite:
         raise InputError("--worlds belongs to --suite")
     if suite:
@@ -121,7 +121,7 @@ def simulate_command(
         return
     made = {"mdm": mdm, "slippage": slippage}
     if configuration not in made:
-        raise UnknownName.among("configuration", configuration, made)
+        raise UnknownName.with_suggestion("configuration", configuration, made)
     world = made[configuration](arms, scenario, delta, sigma)
     checkpoints = read_budgets(budgets)
 
@@ -187,7 +187,7 @@ def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
         Column(f"{budget:,}", column)
         for budget, column in zip(study.budgets, zip(*cells, strict=True), strict=True)
     ]
-    title = f"PICS ± standard error\n{world}, {counted(study.replications, 'replication')}"
+    title = f"PICS ± standard error\n{world}, {format_count(study.replications, 'replication')}"
     return tables(Column("policy", study.policies, left=True), columns, width, title)
 
 
@@ -198,8 +198,8 @@ def _cell(pics: float, error: float, high: float) -> str:
     ('0.01489 ± 0.00038', '< 0.000037', '1')
     """
     if pics == 0.0:
-        return f"< {high:.{decimals(high, 2)}f}"
+        return f"< {high:.{count_decimals(high, 2)}f}"
     if not error > 0.0:
         return f"{pics:g}"
-    digits = decimals(error, 2)
+    digits = count_decimals(error, 2)
     return f"{pics:.{digits}f} ± {error:.{digits}f}"

@@ -19,7 +19,7 @@ def cpu(f: Kernel, entry: bool) -> Kernel:
     try:
         import numba
     except ImportError:
-        raise MissingExtra.of("numba", "lab", "compiled simulation") from None
+        raise MissingExtra.for_module("numba", "lab", "compiled simulation") from None
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     if not entry:
         from tideproof.core.inline_compiler import Inlined

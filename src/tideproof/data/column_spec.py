@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from tideproof.data.time_periods import Period, check_zone, period_of
-from tideproof.errors import InputError, UnknownName, shown
-from tideproof.text import listed
+from tideproof.errors import InputError, UnknownName, describe_value
+from tideproof.text import join_names
 
 Missing = Literal["refuse", "drop"]
 Decimal = Literal[".", ","]
@@ -85,7 +85,7 @@ class Request:
             if column is not None and (not isinstance(column, str) or not column):
                 pairs = what == "environment" and isinstance(column, list | tuple) and bool(column)
                 how = f"; for pairs write {':'.join(map(str, column))!r}" if pairs else ""
-                raise InputError(f"{what} must be the name of a column, not {shown(column)}{how}")
+                raise InputError(f"{what} must be the name of a column, not {describe_value(column)}{how}")
         if decimal is not None and decimal not in get_args(Decimal):
             raise InputError(f"decimal must be '.' or ',', not {decimal!r}")
         if wide is None:
@@ -143,7 +143,7 @@ class Request:
         resolved = replace(self, parts=tuple(self._part(part, columns) for part in (*parts, *self.extra)))
         for name in resolved.names:
             if name not in columns:
-                raise UnknownName.among("column", name, columns)
+                raise UnknownName.with_suggestion("column", name, columns)
         if len(set(resolved.names)) < len(resolved.names):
             raise InputError(f"{self.environment!r} needs a column of its own")
         return resolved
@@ -217,7 +217,7 @@ def _check_long(
             raise InputError("successes need n, the column of how many were tried")
         given = {"reward": reward, "sample_variance": variance, "sd": sd}
         if more := [name for name, value in given.items() if value is not None]:
-            raise InputError(f"successes and n say all there is: leave out {listed(more)}")
+            raise InputError(f"successes and n say all there is: leave out {join_names(more)}")
         return
     if reward is None:
         raise InputError("say which column holds the rewards (reward), or successes and n")
@@ -235,7 +235,7 @@ def _check_wide(wide: Sequence[str], others: dict[str, str | None]) -> None:
     if isinstance(wide, str) or len(wide) < 2 or not all(isinstance(name, str) for name in wide):
         raise InputError(f"wide must be two columns or more, one an arm, such as ['A', 'B'], not {wide!r}")
     if given := [name for name, value in others.items() if value is not None]:
-        raise InputError(f"in a wide table each column is an arm: leave out {listed(given)}")
+        raise InputError(f"in a wide table each column is an arm: leave out {join_names(given)}")
 
 
 def _check_different(names: tuple[str, ...]) -> None:

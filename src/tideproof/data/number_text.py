@@ -16,7 +16,7 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
-from tideproof.text import counted
+from tideproof.text import format_count
 
 Style = Literal["point", "comma", "thousands", "truth"]
 
@@ -95,7 +95,7 @@ def no_numbers(name: str, count: int, places: list[str], of: str = "") -> InputE
     """Build the error for text that is no number: how often, and where first."""
     first = ", ".join(places) + (", …" if count > len(places) else "")
     return InputError(
-        f"column {name!r} must be numeric; it holds text in {counted(count, 'row')} ({first}{of})"
+        f"column {name!r} must be numeric; it holds text in {format_count(count, 'row')} ({first}{of})"
     )
 
 

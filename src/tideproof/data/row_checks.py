@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tideproof.errors import InputError, shown
-from tideproof.text import counted
+from tideproof.errors import InputError, describe_value
+from tideproof.text import format_count
 
 MOST_ARMS = 5_000  # the covariance of so many fills 200 MB
 MOST_CELLS = 2**23  # so many groups, or aggregated rows, are fetched from an engine
@@ -33,7 +33,7 @@ def check_missing(names: Sequence[str], counts: Sequence[int], rows: int) -> Non
     lacking = [f"{count} in {name!r}" for name, count in zip(names, counts, strict=True) if count]
     if lacking:
         raise InputError(
-            f"missing values are not allowed; of {counted(rows, 'row')} there are {', '.join(lacking)}; "
+            f"missing values are not allowed; of {format_count(rows, 'row')} there are {', '.join(lacking)}; "
             f"missing='drop' (--drop-missing) leaves such rows out"
         )
 
@@ -49,7 +49,9 @@ def check_arms(arms: Sequence[Any]) -> None:
     if not arms:
         raise InputError("no row is complete; a fit needs at least two arms")
     if len(arms) < 2:
-        raise InputError(f"a comparison needs at least two arms; the only one here is {shown(arms[0])}")
+        raise InputError(
+            f"a comparison needs at least two arms; the only one here is {describe_value(arms[0])}"
+        )
     if len(arms) > MOST_ARMS:
         raise too_many_arms(f"{len(arms):,}", arms[:3])
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideproof.data.number_text import ABSENT
-from tideproof.text import listed
+from tideproof.text import join_names
 
 
 def remarks(what: str, labels: Sequence[Any]) -> list[str]:
@@ -25,7 +25,7 @@ def remarks(what: str, labels: Sequence[Any]) -> list[str]:
     for label in labels:
         alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
     found = [
-        f"{what.capitalize()}s {listed(map(repr, group))} differ in spaces or capitals only; they are "
+        f"{what.capitalize()}s {join_names(map(repr, group))} differ in spaces or capitals only; they are "
         f"counted as {_NUMBERS.get(len(group), len(group))}."
         for group in alike.values()
         if len(group) > 1

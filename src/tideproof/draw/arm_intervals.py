@@ -42,5 +42,5 @@ def draw_arms(arms: Sequence[ArmInfo], axis: Axis) -> str:
 
 
 def _said(arm: ArmInfo, axis: Axis) -> str:
-    raw = axis.figures.within(arm.raw_mean, *(arm.limits or (None, None)))
+    raw = axis.figures.format_estimate(arm.raw_mean, *(arm.limits or (None, None)))
     return f"{arm.name}: raw {raw}, adjusted {axis.said(arm.mean, arm.limits)}"

@@ -32,7 +32,7 @@ def draw_lead(leads: Sequence[LeadInfo], axis: Axis) -> str:
         elements.append(element("polyline", points=places, class_=class_))
         if len(leads) <= _MOST:
             for i, value in known:
-                note = hint(f"after {leads[i].environment}, {said}: {axis.figures.rough(value, '+')}")
+                note = hint(f"after {leads[i].environment}, {said}: {axis.figures.format_rough(value, '+')}")
                 kind = "dot" if class_ == "tide" else "dot raw-dot"
                 elements.append(element("circle", note, cx=x(i), cy=y(value), r=2.6, class_=kind))
     return drawing(elements, BOTTOM + BELOW, "the lead by raw and by adjusted means, as data came in")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tideproof.draw.colour_palette import INK, PAPER
 from tideproof.errors import MissingExtra
-from tideproof.files import check_picture
+from tideproof.files import check_picture_path
 
 if TYPE_CHECKING:
     from matplotlib import figure as drawn
@@ -89,7 +89,7 @@ def styled(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtra.of("matplotlib", "plot", "drawing") from None
+        raise MissingExtra.for_module("matplotlib", "plot", "drawing") from None
     return matplotlib.rc_context(style)
 
 
@@ -122,7 +122,7 @@ def _shown() -> Any:
 
         def save(self, path: str | os.PathLike[str]) -> None:
             """Write it as png, svg or pdf."""
-            check_picture(path)
+            check_picture_path(path)
             self.savefig(path, dpi=160)
 
         def _repr_png_(self) -> bytes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tideproof.draw.colour_palette import FAINT
 from tideproof.draw.line_styles import numbered
 from tideproof.draw.matplotlib_figure import in_house_style, plain_numbers, save, subplots
-from tideproof.files import check_picture
+from tideproof.files import check_picture_path
 
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 def draw_plan(lines: Sequence[Line], error: float, title: str, path: str | os.PathLike[str] | None) -> Figure:
     """Draw what was played with 95 % limits, a curve through it, the error allowed, and where it is kept."""
-    check_picture(path)
+    check_picture_path(path)
     figure = _drawn(lines, error, title)
     if path is not None:
         save(figure, Path(path))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tideproof.draw.colour_palette import NOTE, PAPER
 from tideproof.draw.line_styles import Style, numbered
 from tideproof.draw.matplotlib_figure import blank
-from tideproof.files import check_picture
+from tideproof.files import check_picture_path
 
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
@@ -40,7 +40,7 @@ def draw_study(
     curves: list[PolicyCurve], of: Measure, replications: int, log: bool, path: str | os.PathLike[str] | None
 ) -> Figure:
     """Draw the curves of a study in the caller's style; zeros lie hollow on the edge of a log scale."""
-    check_picture(path)
+    check_picture_path(path)
     figure = blank((7.0, 4.5))
     axes = figure.add_subplot()
     floor = floor_of(curves) if log else -np.inf

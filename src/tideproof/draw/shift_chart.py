@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tideproof.draw.svg_axes import BELOW, BOTTOM, TOP, Axis, over_environments
 from tideproof.draw.svg_elements import Limits, drawing, element, hint, points
-from tideproof.text import counted
+from tideproof.text import format_count
 
 _MOST = 120  # dots
 
@@ -54,4 +54,4 @@ def draw_tide(
 
 
 def _said(each: ShiftInfo, axis: Axis) -> str:
-    return f"{each.environment}: {counted(each.n, 'reward')}, {axis.said(each.shift, each.limits, '+')}"
+    return f"{each.environment}: {format_count(each.n, 'reward')}, {axis.said(each.shift, each.limits, '+')}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tideproof.draw.svg_elements import WIDTH, Limits, line, short, text
-from tideproof.text import PLAIN, Figures
+from tideproof.text import PLAIN, NumberFormat
 
 Place = Callable[[float], float]
 
@@ -42,7 +42,7 @@ class Axis(NamedTuple):
     """
 
     name: str = ""
-    figures: Figures = PLAIN
+    figures: NumberFormat = PLAIN
     low: float = -math.inf
     high: float = math.inf
     lifts: bool = False
@@ -50,9 +50,9 @@ class Axis(NamedTuple):
     def said(self, x: float, limits: Limits, sign: str = "") -> str:
         """Return a value, and its interval if there is one."""
         if limits is None:
-            return self.figures.rough(x, sign)
-        number = self.figures.within(x, limits[0], limits[1], sign)
-        return f"{number}, interval {self.figures.interval(limits[0], limits[1], sign)}"
+            return self.figures.format_rough(x, sign)
+        number = self.figures.format_estimate(x, limits[0], limits[1], sign)
+        return f"{number}, interval {self.figures.format_interval(limits[0], limits[1], sign)}"
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
         """Return the ends of an axis that has some room around all values, but none where nothing can be.
@@ -88,7 +88,7 @@ class Axis(NamedTuple):
         """
         if self.lifts and 1.0 + high > _WIDE * (1.0 + low):
             inside = [factor - 1.0 for factor in _FACTORS if low <= factor - 1.0 <= high]
-            return [(x, self.figures.number(x, 0)) for x in inside]
+            return [(x, self.figures.format_number(x, 0)) for x in inside]
         factor = self.figures.factor
         at = ticks(factor * low, factor * high, count)
         return [(x / factor, said + self.figures.each) for x, said in zip(at, labels(at), strict=True)]

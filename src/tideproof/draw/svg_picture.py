@@ -14,7 +14,7 @@ from typing import Protocol
 from tideproof.draw.colour_palette import DARK, LIGHT, css
 from tideproof.draw.svg_elements import WIDTH, element
 from tideproof.errors import InputError
-from tideproof.files import check_folder, checked_path, replace_text
+from tideproof.files import check_writable, require_path, write_text_atomically
 
 _FORMATS = (".svg", ".html")
 _EDGE = 10.0  # around everything
@@ -69,12 +69,12 @@ class Picture:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file that needs nothing else: `.svg`, or `.html`."""
-        suffix = Path(checked_path(path)).suffix.lower()
+        suffix = Path(require_path(path)).suffix.lower()
         if suffix not in _FORMATS:
             raise InputError(f"a picture must end in {' or '.join(_FORMATS)}; {os.fspath(path)!r} does not")
-        check_folder(path)
+        check_writable(path)
         page = f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(self.said)}</title>\n'
-        replace_text(path, self.svg if suffix == ".svg" else page + self._repr_html_())
+        write_text_atomically(path, self.svg if suffix == ".svg" else page + self._repr_html_())
 
     @property
     def svg(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, overload
 
-from tideproof.checks import MOST, several, whole
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_number
 from tideproof.errors import Finished, InputError
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import changing, locked
@@ -13,7 +13,7 @@ from tideproof.experiment.pull import CANCELLED, EXPIRED, OUT, Label, Pull, new_
 from tideproof.experiment.queries import Reading
 from tideproof.experiment.tide_options import date_in, label_of
 from tideproof.experiment.unit_assignments import arm_at, batch_size, checked_unit, hashed, new_salt, point
-from tideproof.text import counted
+from tideproof.text import format_count
 
 
 class Asking(Reading):
@@ -73,7 +73,7 @@ class Asking(Reading):
 
     @changing
     def _ask(self, environment: Label | None, n: int | None, by: str | None) -> Pull | list[Pull]:
-        wanted = 1 if n is None else whole("n", n, 1, MOST)
+        wanted = 1 if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         label = self._place(environment)
         book = self._state.book
         self._check_open(wanted)
@@ -159,7 +159,7 @@ class Asking(Reading):
         remaining = self._state.book.remaining
         if n is None:
             n = 100 if remaining is None else max(1, min(100, remaining))
-        count = whole("n", n, 1, MOST)
+        count = require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         self._check_open(count)
         asked = len(self._state.book.pulls)
         return self._state.look(lambda: self._numbers.trial(label, asked)), count, self._state.play()
@@ -174,7 +174,7 @@ class Asking(Reading):
             raise Finished(f"the experiment is {'stopped' if book.stopped else 'paused'}; {self._selected()}")
         if book.remaining is not None and wanted > book.remaining:
             raise Finished(
-                f"asked for {counted(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
+                f"asked for {format_count(wanted, 'pull')}, {book.remaining:,} of {book.budget:,} left; "
                 f"{self._selected()}"
             )
 
@@ -205,7 +205,7 @@ class Asking(Reading):
         Several are noted all or, if one was taken back, none.
         """
         book = self._state.book
-        given = [pulls] if isinstance(pulls, (Pull, str)) else several("pulls", pulls)
+        given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)
         numbers = dict.fromkeys(self._known(pull) for pull in given)
         for number in numbers:
             if book.status[number] == CANCELLED:
@@ -222,7 +222,7 @@ class Asking(Reading):
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
         """Take back several pulls: all of them or, if one is not out, none."""
         book = self._state.book
-        numbers = dict.fromkeys(self._known(pull) for pull in several("pulls", pulls))
+        numbers = dict.fromkeys(self._known(pull) for pull in require_list("pulls", pulls))
         for number in numbers:
             if book.status[number] not in (OUT, CANCELLED, EXPIRED):
                 raise InputError(

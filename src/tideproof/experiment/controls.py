@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tideproof.checks import MOST, several, whole
-from tideproof.errors import InputError, shown
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_list, require_whole_number
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import Handle, changing
 
@@ -42,7 +42,7 @@ class Steering(Handle):
         book = self._state.book
         asked = len(book.pulls) - book.lost
         if budget is not None:
-            budget = whole("budget", budget, max(asked, 1), MOST)
+            budget = require_whole_number("budget", budget, max(asked, 1), LARGEST_EXACT_INTEGER)
         if budget != book.budget:
             self._state.params(len(book.active), budget)
             self._state.add(e.Extended(self._now(), by, budget))
@@ -86,15 +86,15 @@ def _text(name: str, value: object) -> str:
     try:
         return str(value)
     except ValueError:
-        raise InputError(f"{name} must be something to write down, not {shown(value)}") from None
+        raise InputError(f"{name} must be something to write down, not {describe_value(value)}") from None
 
 
 def checked_arms(arms: Iterable[str]) -> tuple[str, ...]:
     """Return the names of arms, or say what is wrong with them."""
-    names = (arms,) if isinstance(arms, str) else tuple(several("arms", arms))
+    names = (arms,) if isinstance(arms, str) else tuple(require_list("arms", arms))
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"an arm's name must be a string, not {shown(name)}")
+            raise InputError(f"an arm's name must be a string, not {describe_value(name)}")
     if len(names) < 2:
         raise InputError(f"an experiment needs at least two arms, not {len(names)}: {list(names)}")
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
 from tideproof import checks
-from tideproof.checks import MOST, Direction, whole
+from tideproof.checks import LARGEST_EXACT_INTEGER, Direction, require_whole_number
 from tideproof.errors import InputError
 from tideproof.experiment.asks import Asking
 from tideproof.experiment.controls import Steering, checked_arms
@@ -31,7 +31,7 @@ from tideproof.experiment.tells import Telling, checked_limits, within
 from tideproof.experiment.tide_options import Tide, checked_tide, checked_zone
 from tideproof.policies.policy_registry import Chosen
 from tideproof.stats.scales.scale_test import Scale
-from tideproof.table import as_html
+from tideproof.table import render_notebook_html
 
 
 class ExperimentOptions(TypedDict, total=False):
@@ -141,7 +141,7 @@ class Experiment(Asking, Telling, Steering):
     ) -> None:
         names = checked_arms(arms)
         spec, promise, tide = parted(policy, tide, confidence, rule)
-        budget = None if budget is None else whole("budget", budget, 1, MOST)
+        budget = None if budget is None else require_whole_number("budget", budget, 1, LARGEST_EXACT_INTEGER)
         kind = checked_rewards(rewards)
         compared = checked_scale(scale, kind, spec)
         if compared != "difference":
@@ -168,8 +168,8 @@ class Experiment(Asking, Telling, Steering):
             names,
             budget,
             experiment_file.described(spec),
-            whole("seed", seed, 0, 2**64 - 1),
-            checks.direction(direction),
+            require_whole_number("seed", seed, 0, 2**64 - 1),
+            checks.require_direction(direction),
             options,
             new_session(),
         )
@@ -248,7 +248,7 @@ class Experiment(Asking, Telling, Steering):
     def _repr_html_(self) -> str:
         found, _ = self._judged()
         tables = [self.fit().arms] if found.told else []
-        return as_html(f"{repr(self)[1:-1]}\n{found}", *tables)
+        return render_notebook_html(f"{repr(self)[1:-1]}\n{found}", *tables)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, from which `load` goes on exactly here.

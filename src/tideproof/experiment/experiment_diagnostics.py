@@ -13,8 +13,8 @@ from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.stats.scales.scale_choice import Compared
 from tideproof.stats.variance.equal_variance_test import Spread
-from tideproof.table import plain
-from tideproof.text import counted, rounded
+from tideproof.table import to_json_values
+from tideproof.text import format_count, format_rounded
 
 Test = TypeVar("Test")
 
@@ -57,9 +57,9 @@ class Diagnostics:
     def __repr__(self) -> str:
         waiting = f"{self.out:,} out, {self.lost:,} lost"
         if self.oldest_out is not None:
-            waiting += f", the oldest out for {rounded(self.oldest_out)} s"
-        told = f"{counted(self.told, 'reward')} told in {counted(self.environments, 'environment')}"
-        lines = [f"{counted(self.asked, 'pull')} asked for: {waiting}", told, *self._tests()]
+            waiting += f", the oldest out for {format_rounded(self.oldest_out)} s"
+        told = f"{format_count(self.told, 'reward')} told in {format_count(self.environments, 'environment')}"
+        lines = [f"{format_count(self.asked, 'pull')} asked for: {waiting}", told, *self._tests()]
         return "\n".join([*lines, *(f"Careful: {remark}" for remark in self.remarks)])
 
     def _tests(self) -> Iterable[str]:
@@ -77,7 +77,7 @@ class Diagnostics:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError
 from tideproof.experiment.state.pulls_book import Book
 
@@ -60,12 +60,12 @@ def checked_lease(lease: Any, default: float | None, reserve: Any = None) -> dic
         if reserve is not None:
             raise InputError(f"reserve={reserve!r} is for rewards with a window: it needs a lease in seconds")
         return {}
-    seconds = finite("lease", lease, 0.0)
+    seconds = require_finite("lease", lease, 0.0)
     if seconds == 0.0:
         raise InputError(f"lease must be a number of seconds above 0, not {lease!r}")
     found = {"lease": seconds} if default is None else {"lease": seconds, "default": default}
     if reserve is not None:
-        found["reserve"] = finite("reserve", reserve, 0.0)
+        found["reserve"] = require_finite("reserve", reserve, 0.0)
         if not 0.0 < found["reserve"] <= seconds:
             raise InputError(
                 f"reserve must be seconds above 0 and at most the lease, {seconds:g}, not {reserve!r}"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
-from tideproof.checks import Direction, finite
-from tideproof.errors import TOO_LONG, InputError, UnknownName, shown
+from tideproof.checks import Direction, require_finite
+from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.leases import lease_of
 from tideproof.experiment.pull import Label, Pull
@@ -80,7 +80,7 @@ def now(clock: Callable[[], float]) -> float:
     """Return what a clock says."""
     if not callable(clock):
         raise InputError(f"clock must be a function that returns seconds, such as time.time, not {clock!r}")
-    return finite("clock", clock())
+    return require_finite("clock", clock())
 
 
 class Handle:
@@ -169,12 +169,12 @@ class Handle:
     def _known(self, pull: Pull | str) -> int:
         book = self._state.book
         id = pull.id if isinstance(pull, Pull) else pull
-        if isinstance(id, int) and not isinstance(id, bool) and id < TOO_LONG:
+        if isinstance(id, int) and not isinstance(id, bool) and id < FIRST_UNPRINTABLE_INTEGER:
             id = str(id)  # of a file that an older version saved
         number = book.number.get(id) if isinstance(id, str) else None
         if number is None or (isinstance(pull, Pull) and pull != book.pulls[number]):
             raise UnknownName(
-                f"unknown pull {shown(pull)}; this experiment has asked for {len(book.pulls)}, "
+                f"unknown pull {describe_value(pull)}; this experiment has asked for {len(book.pulls)}, "
                 f"and takes the pull or its id"
             )
         return number

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.errors import TOO_LONG, InputError, shown
+from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, describe_value
 
 Label = str | int
 
@@ -52,6 +52,6 @@ def checked_label(label: Any) -> Label:
         return int(label)
     if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int)):
         raise InputError(f"an environment's label must be a string, a whole number or a date, not {label!r}")
-    if isinstance(label, int) and abs(label) >= TOO_LONG:
-        raise InputError(f"an environment's label must not be {shown(label)}: no file could hold it")
+    if isinstance(label, int) and abs(label) >= FIRST_UNPRINTABLE_INTEGER:
+        raise InputError(f"an environment's label must not be {describe_value(label)}: no file could hold it")
     return str(label) if isinstance(label, np.str_) else label

@@ -27,7 +27,7 @@ from tideproof.experiment.stopping.anytime_intervals import always_apart
 from tideproof.experiment.tide_options import fitting
 from tideproof.experiment.unit_assignments import checked_unit, hashed
 from tideproof.experiment.usage_warnings import Facts, facts
-from tideproof.files import check_folder, checked_path, replace_text
+from tideproof.files import check_writable, require_path, write_text_atomically
 from tideproof.stats.best.p_best import Prior, checked_prior
 from tideproof.stats.cells import Cells, members
 from tideproof.stats.variance.variance_models import Variance
@@ -110,7 +110,7 @@ class Reading(Handle):
         if self._follows:
             if (variance, scale, anytime) != ("auto", None, False):
                 raise InputError(f"variance, scale and anytime need labels: tide={self.tide!r} takes a level")
-            return self._followed(checks.level(level))
+            return self._followed(checks.require_level(level))
         return self._fitted(self._cells(range(len(self.arms)))(), variance, scale, level, anytime=anytime)
 
     def _fitted(
@@ -277,11 +277,11 @@ class Reading(Handle):
         """Write an HTML report of `fit(...)`, as `tideproof analyze --html` does of a log."""
         from tideproof.report.experiment_report import live_report
 
-        check_folder(checked_path(path))
+        check_writable(require_path(path))
         fit = self.fit(variance=variance, scale=scale, level=level)
         if not isinstance(fit, Fit):
             raise InputError(f"a report needs labels: with tide={self.tide!r}, recommend() and fit() say all")
-        replace_text(path, live_report(fit, self.diagnostics(), self.policy.label))
+        write_text_atomically(path, live_report(fit, self.diagnostics(), self.policy.label))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Draw who is ahead, the arms, the tide and who got which share; save it if a path is given.

@@ -10,12 +10,12 @@ from typing import Any
 from tideproof.checks import Direction
 from tideproof.stats.best.p_best import SAID, Prior
 from tideproof.stats.scales.scale_choice import Compared
-from tideproof.table import as_html
-from tideproof.text import PERCENT, PLAIN, Figures, listed_groups, probability
+from tideproof.table import render_notebook_html
+from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, join_groups
 
 _HIDDEN = "no labels were given: the tide is followed by the rewards alone"
 _NAMED = 3  # cells that were left out
-_ODDS = Figures(100.0, " %", " in odds")
+_ODDS = NumberFormat(100.0, " %", " in odds")
 _FIGURES = {"difference": PLAIN, "ratio": PERCENT, "log": PERCENT, "odds": _ODDS}
 COARSE = (
     "single rewards of this kind (0/1, mostly equal, or skewed) cannot show a tide that is followed row by "
@@ -112,7 +112,7 @@ class Recommendation:
         return "; ".join([self._finding(), *hidden, *self._unbelieved(), *self.remarks])
 
     def _repr_html_(self) -> str:
-        return as_html(str(self))
+        return render_notebook_html(str(self))
 
     def _finding(self) -> str:
         if not self.told:
@@ -120,18 +120,18 @@ class Recommendation:
         if self.arm is None and len(self.groups) == 1:
             return "no arm can be selected"
         if self.arm is None:
-            return f"no arm can be selected: not comparable yet: {listed_groups(self.groups)}"
+            return f"no arm can be selected: not comparable yet: {join_groups(self.groups)}"
         text = f"select {self.arm}{self._sureness()}"
         figures, sign = _FIGURES[self.scale], "+" if self.direction == "maximize" else ""
         if self.margin is not None:
-            lead = figures.lead(self.margin, self.low, self.high, sign)
+            lead = figures.format_lead(self.margin, self.low, self.high, sign)
             text += f": {lead} {'against' if sign else 'below'} {self.runner_up}"
         if self.low is not None and self.high is not None:
-            between = figures.interval(self.low, self.high, sign)
+            between = figures.format_interval(self.low, self.high, sign)
             sharper = "; the rule is sharper" if self.sure and self.low <= 0.0 else ""
             text += f" (95 % interval{' at all looks' if self.anytime else ''} {between}{sharper})"
         if self.p_best is not None:
-            text += f", best with probability {probability(self.p_best)} ({SAID[self.prior]})"
+            text += f", best with probability {format_probability(self.p_best)} ({SAID[self.prior]})"
         return text
 
     def _unbelieved(self) -> list[str]:

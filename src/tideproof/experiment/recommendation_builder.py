@@ -9,7 +9,7 @@ from tideproof.analysis.arm_contrast import known
 from tideproof.analysis.fit_result import Fit
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.state.hidden_tide_fit import TideFit
-from tideproof.text import listed_groups
+from tideproof.text import join_groups
 
 
 def judge(
@@ -23,7 +23,7 @@ def judge(
     if isinstance(fit, Fit):
         found = replace(found, left_out=_left_out(fit))
         if len(fit.groups) > 1:  # the policy saw more than the fit believes
-            apart = f"of what is believed, {listed_groups(fit.groups)} cannot be compared: no margin yet"
+            apart = f"of what is believed, {join_groups(fit.groups)} cannot be compared: no margin yet"
             return replace(found, remarks=(apart,))
     arm, rival = found.arm, fit.rival(found.arm)
     gap = fit.contrast(arm, rival, picked=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError, UnknownName
 
 _ROUNDING = 1e-9  # of a pull: 0.1 * 30 may be a little more than 3
@@ -86,8 +86,8 @@ def _by_number(name: str, given: Any, arms: Sequence[str]) -> dict[int, float]:
     shares = {}
     for arm, value in given.items():
         if arm not in arms:
-            raise UnknownName.among("arm", arm, arms)
-        share = finite(f"{name} of {arm!r}", value, 0.0)
+            raise UnknownName.with_suggestion("arm", arm, arms)
+        share = require_finite(f"{name} of {arm!r}", value, 0.0)
         if share > 1.0:
             raise InputError(f"{name} of {arm!r} must be a share from 0 to 1, not {value!r}")
         shares[arms.index(arm)] = share

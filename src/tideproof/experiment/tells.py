@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import MOST, finite, several, whole
-from tideproof.errors import ConflictingReward, InputError, shown
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_list, require_whole_number
+from tideproof.errors import ConflictingReward, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.locking import Handle, changing
 from tideproof.experiment.pull import Label, Pull, checked_label
@@ -17,7 +17,7 @@ from tideproof.experiment.state.pulls_book import Summary
 from tideproof.experiment.tell_checks import as_event, new_rewards
 from tideproof.experiment.tide_options import check_labelled
 from tideproof.experiment.warm_start import cells_before
-from tideproof.text import listed
+from tideproof.text import join_names
 
 LARGEST = 1e50  # a reward; limits need its sixth power
 WIDEST = 1e100  # a variance
@@ -45,10 +45,12 @@ class Telling(Handle):
     ) -> None:
         """Tell the rewards of several pulls: all of them or, if one is not allowed, none."""
         book = self._state.book
-        numbers = [self._known(pull) for pull in several("pulls", pulls)]
-        values = [self._reward("reward", reward) for reward in several("rewards", rewards)]
+        numbers = [self._known(pull) for pull in require_list("pulls", pulls)]
+        values = [self._reward("reward", reward) for reward in require_list("rewards", rewards)]
         names = (
-            [None] * len(numbers) if keys is None else [_checked_key(key) for key in several("keys", keys)]
+            [None] * len(numbers)
+            if keys is None
+            else [_checked_key(key) for key in require_list("keys", keys)]
         )
         new = new_rewards(book, numbers, values, names)
         if new:
@@ -103,7 +105,7 @@ class Telling(Handle):
         check_labelled(book, "a summary")
         number = book.arm_number(arm)
         label = checked_label(environment)
-        n = whole("n", n, 1, MOST)
+        n = require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         mean, spread = self._summed(n, mean, variance, successes, total)
         key = _checked_key(key)
         if key in book.keyed:
@@ -121,7 +123,8 @@ class Telling(Handle):
         kind = self._state.created.options.get("rewards", "normal")
         if len(several) > 1 or (variance is not None and mean is None and several):
             raise InputError(
-                f"a summary has {listed(given, 'or')}, one of them: only a mean needs a variance beside it"
+                f"a summary has {join_names(given, 'or')}, one of them: only a mean needs a variance "
+                "beside it"
             )
         if successes is not None:
             share = _successes(successes, n) / n
@@ -131,7 +134,7 @@ class Telling(Handle):
                 raise InputError(
                     f"total={total!r} is for rewards='counts', not {kind!r}: give mean and variance"
                 )
-            mean = self._mean("mean", whole("total", total, 0) / n)
+            mean = self._mean("mean", require_whole_number("total", total, 0) / n)
             return mean, mean if n > 1 else 0.0
         if mean is None:
             raise InputError("mean must be a finite number, not None, unless successes or a total are given")
@@ -140,7 +143,7 @@ class Telling(Handle):
         mean = self._mean("mean", mean)
         if variance is None and n > 1:
             raise InputError(f"a summary of {n} rewards needs their variance (divisor n - 1)")
-        known_spread = 0.0 if variance is None else finite("variance", variance, 0.0)
+        known_spread = 0.0 if variance is None else require_finite("variance", variance, 0.0)
         spread = 0.0 if n == 1 else known_spread
         if spread > WIDEST:
             raise InputError(f"variance must be at most {WIDEST:g}, not {variance!r}")
@@ -188,10 +191,10 @@ class Telling(Handle):
 def _successes(successes: Any, n: int) -> int:
     if isinstance(successes, (int, np.integer)) and successes > n:
         raise InputError(
-            f"successes must be at most n={n}, not {shown(successes)}; events of which one pull can bring "
-            f"several are counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
+            f"successes must be at most n={n}, not {describe_value(successes)}; events of which one pull "
+            f"can bring several are counts: Experiment(..., rewards='counts') and tell_summary(total=...)"
         )
-    return whole("successes", successes, 0, n)
+    return require_whole_number("successes", successes, 0, n)
 
 
 # What rewards of a kind can be: in words, the least and the largest, whether all are whole numbers
@@ -208,7 +211,7 @@ def within(options: Mapping[str, Any], name: str, value: Any, mean: bool = False
 
     A mean of rewards has the same bounds, but need not be a whole number.
     """
-    reward = finite(name, value)
+    reward = require_finite(name, value)
     kind = options.get("rewards", "normal")
     allowed, least, most, only_whole = _KINDS[kind]
     if not least <= reward <= most or (only_whole and not mean and not reward.is_integer()):
@@ -224,7 +227,7 @@ def checked_limits(limits: Any, largest: float = LARGEST) -> tuple[float, float]
     """Return the lowest and highest reward that can be."""
     if limits is None:
         return None
-    given = [finite("limits", value) for value in several("limits", limits)]
+    given = [require_finite("limits", value) for value in require_list("limits", limits)]
     low, high = given if len(given) == 2 else (0.0, 0.0)
     if not low < high:
         raise InputError(f"limits must be the lowest and the highest reward that can be, not {limits!r}")
@@ -235,5 +238,5 @@ def checked_limits(limits: Any, largest: float = LARGEST) -> tuple[float, float]
 
 def _checked_key(key: Any) -> Any:
     if key is not None and not isinstance(key, str):
-        raise InputError(f"a key must be a string, not {shown(key)}")
+        raise InputError(f"a key must be a string, not {describe_value(key)}")
     return key

@@ -7,12 +7,12 @@ from typing import Any, Literal, cast
 from zoneinfo import ZoneInfo
 
 from tideproof.data.time_periods import check_zone
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Label, checked_label
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import FOLLOWED, INTERACTIONS, NOISES, ROBUST, UNEVEN
-from tideproof.text import listed
+from tideproof.text import join_names
 
 Tide = Literal["auto", "labels", "hidden", "both"]
 TIDES: tuple[Tide, ...] = ("auto", "labels", "hidden", "both")
@@ -22,7 +22,7 @@ NOWHERE = 1  # the label of pulls where there are none
 def checked_name(tide: Any) -> Tide:
     """Return which tide an experiment is given, or say what it can be."""
     if not isinstance(tide, str) or tide not in TIDES:
-        raise InputError(f"tide must be {listed(map(repr, TIDES), 'or')}, not {shown(tide)}")
+        raise InputError(f"tide must be {join_names(map(repr, TIDES), 'or')}, not {describe_value(tide)}")
     return cast(Tide, str(tide))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.errors import TOO_LONG, InputError, shown
+from tideproof.errors import FIRST_UNPRINTABLE_INTEGER, InputError, describe_value
 
 MOST = 100  # units that share one look ahead
 
@@ -25,10 +25,14 @@ def new_salt() -> str:
 
 def checked_unit(unit: Any) -> str:
     """Return a unit's name; a whole number is its digits."""
-    if isinstance(unit, (int, np.integer)) and not isinstance(unit, bool) and abs(int(unit)) < TOO_LONG:
+    if (
+        isinstance(unit, (int, np.integer))
+        and not isinstance(unit, bool)
+        and abs(int(unit)) < FIRST_UNPRINTABLE_INTEGER
+    ):
         return str(int(unit))
     if not isinstance(unit, str) or not unit:
-        raise InputError(f"a unit must be a string or a whole number, not {shown(unit)}")
+        raise InputError(f"a unit must be a string or a whole number, not {describe_value(unit)}")
     return str(unit)
 
 

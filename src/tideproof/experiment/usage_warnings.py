@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.experiment_state import State
-from tideproof.text import counted, rounded
+from tideproof.text import format_count, format_rounded
 
 Groups = Sequence[Sequence[str]]
 
@@ -219,7 +219,8 @@ def _labels(watch: UsageWatch, facts: Facts) -> Iterable[str]:
         )
     if facts.told >= 20 and facts.environments > 0.8 * facts.told:
         yield (
-            f"{facts.environments:,} environments for {counted(facts.told, 'reward')}: with a label for each "
+            f"{facts.environments:,} environments for {format_count(facts.told, 'reward')}: with a label "
+            "for each "
             f"pull nothing can be compared; an environment is a stretch of time that several pulls share"
         )
     if watch.twins:
@@ -239,13 +240,14 @@ def _meetings(facts: Facts, groups: Groups) -> Iterable[str]:
 def _rewards(watch: UsageWatch, facts: Facts) -> Iterable[str]:
     if len(watch.values) == 1 and facts.settled >= 20 and facts.out >= max(MANY, 3 * facts.settled):
         yield (
-            f"{facts.out:,} pulls are out and every told reward is {rounded(*watch.values)}: is only success "
+            f"{facts.out:,} pulls are out and every told reward is {format_rounded(*watch.values)}: is "
+            "only success "
             f"told? Tell 0 for the others, or begin with Experiment(..., lease=seconds, default=0)"
         )
     if facts.late:
         yield (
-            f"what was told of {counted(facts.late, 'pull')} after the lease was over does not count: is it "
-            f"too short? correct(pull, reward) takes in what happened in time"
+            f"what was told of {format_count(facts.late, 'pull')} after the lease was over does not count: "
+            f"is it too short? correct(pull, reward) takes in what happened in time"
         )
     if watch.outside is not None:
         yield (
@@ -254,7 +256,8 @@ def _rewards(watch: UsageWatch, facts: Facts) -> Iterable[str]:
         )
     if facts.budget is not None and facts.surplus > 2 * facts.budget:
         yield (
-            f"summaries brought {facts.surplus:,} rewards beyond the {counted(facts.settled, 'pull')} they "
+            f"summaries brought {facts.surplus:,} rewards beyond the {format_count(facts.settled, 'pull')} "
+            "they "
             f"settled, with a budget of {facts.budget:,}: the budget counts pulls, so a pull is taken to "
             f"stand for that many rewards; if rewards were meant, extend(budget)"
         )

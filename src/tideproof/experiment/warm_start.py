@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tideproof.analysis import Fit, fit
-from tideproof.checks import MOST, finite
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.pull import Label, checked_label
 from tideproof.stats.cells import Cells
@@ -29,15 +29,21 @@ def cells_before(
     options = [*inspect.signature(fit).parameters][1:]
     for name in columns:
         if name not in options:
-            raise UnknownName.among("option", name, options, "of tp.fit")
+            raise UnknownName.with_suggestion("option", name, options, "of tp.fit")
     found = _cells(data, {name: value for name, value in columns.items() if value is not None})
     for arm in found.arms:
         if arm not in arms:
-            raise UnknownName.among("arm", arm, arms)
+            raise UnknownName.with_suggestion("arm", arm, arms)
     numbers = [arms.index(arm) for arm in found.arms]
     labels = [checked_label(label) for label in found.environments]
     return tuple(
-        (numbers[a], labels[j], _count(n), reward("mean", mean), finite("squared deviations", squares, 0.0))
+        (
+            numbers[a],
+            labels[j],
+            _count(n),
+            reward("mean", mean),
+            require_finite("squared deviations", squares, 0.0),
+        )
         for a, j, n, mean, squares in zip(
             found.arm.tolist(),
             found.environment.tolist(),
@@ -61,6 +67,8 @@ def _cells(data: Any, columns: dict[str, Any]) -> Cells:
 
 
 def _count(n: float) -> int:
-    if n > MOST or n != round(n):
-        raise InputError(f"a cell must have a whole number of rewards, at most {MOST}, not {n!r}")
+    if n > LARGEST_EXACT_INTEGER or n != round(n):
+        raise InputError(
+            f"a cell must have a whole number of rewards, at most {LARGEST_EXACT_INTEGER}, not {n!r}"
+        )
     return round(n)

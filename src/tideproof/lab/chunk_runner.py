@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tideproof._version import __version__
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.errors import InputError
 from tideproof.lab.engines import Engine, find_engine
 from tideproof.lab.keyboard_interrupts import awaited, ctrl_c_waits
@@ -40,7 +40,7 @@ def run_plan(
 
     `watch` is entered once it begins, and gives what to call with the replications done.
     """
-    replications = whole("replications", replications, 1)
+    replications = require_whole_number("replications", replications, 1)
     if executor is not None and not hasattr(executor, "submit"):
         raise InputError(f"executor must be a concurrent.futures.Executor, not {executor!r}")
     chosen = find_engine(engine, executor)

@@ -66,7 +66,7 @@ def dask(address: str, patience: float = 10.0) -> Iterator[Executor]:
     try:
         import distributed
     except ImportError:
-        raise MissingExtra.of("distributed", "dask", "a Dask cluster") from None
+        raise MissingExtra.for_module("distributed", "dask", "a Dask cluster") from None
     try:
         client: Any = distributed.Client(address, timeout=patience)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.kernels.simulate.replication_loop import SAMPLES, UNIDENTIFIED
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 from tideproof.policies.policy_registry import Chosen, as_policy
-from tideproof.table import Table, as_html
+from tideproof.table import Table, render_notebook_html
 from tideproof.worlds import World, as_world
 
 
@@ -54,7 +54,7 @@ class Replay:
         return f"Replay of {len(self.arm)} steps, selected arm {self.selected}{doubt}\n{self.table()!r}"
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self).splitlines()[0], self.table())
+        return render_notebook_html(repr(self).splitlines()[0], self.table())
 
 
 def replay(world: World, policy: Chosen, seed: int = 0, replication: int = 0, budget: int = 500) -> Replay:
@@ -81,8 +81,11 @@ def replay(world: World, policy: Chosen, seed: int = 0, replication: int = 0, bu
     """
     spec = as_policy(policy)
     arms = as_world(world).arms
-    budget = whole("budget", budget, 1)
-    seed, replication = whole("seed", seed, 0, 2**64 - 1), whole("replication", replication, 0, 2**64 - 1)
+    budget = require_whole_number("budget", budget, 1)
+    seed, replication = (
+        require_whole_number("seed", seed, 0, 2**64 - 1),
+        require_whole_number("replication", replication, 0, 2**64 - 1),
+    )
     trace = empty_trace(budget, arms)
     score, _ = run_loop(spec.program().replicate, spec, world, [budget], seed, replication, 1, trace)
     steps = score.counts[0, SAMPLES]

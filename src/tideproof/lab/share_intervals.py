@@ -29,7 +29,7 @@ def quantile(level: float) -> float:
     """Return z with P(|Z| < z) = level for a standard normal Z."""
     from scipy.special import ndtri
 
-    return float(ndtri(0.5 + 0.5 * checks.level(level)))
+    return float(ndtri(0.5 + 0.5 * checks.require_level(level)))
 
 
 def binomial(events: Ints, n: int, level: float) -> Interval:
@@ -43,7 +43,7 @@ def binomial(events: Ints, n: int, level: float) -> Interval:
     """
     from scipy.special import betaincinv
 
-    tail = 0.5 - 0.5 * checks.level(level)
+    tail = 0.5 - 0.5 * checks.require_level(level)
     none, all_ = events == 0, events == n
     low = np.where(none, 0.0, betaincinv(np.maximum(events, 1), n - events + 1, tail))
     high = np.where(all_, 1.0, betaincinv(events + 1, np.maximum(n - events, 1), 1.0 - tail))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.errors import InputError
 from tideproof.policies.policy_registry import Address, address, as_policies, found_at, policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.text import listed
+from tideproof.text import join_names
 from tideproof.worlds import World, as_world
 
 
@@ -107,15 +107,17 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()
     kept = _checkpoints(keep, "keep")
     for budget in kept:
         if budget not in points:
-            raise InputError(f"keep must name budgets of the study, not {budget}; it has {listed(points)}")
-    return SimulationPlan(world, specs, points, whole("seed", seed, 0, 2**64 - 1), kept)
+            raise InputError(
+                f"keep must name budgets of the study, not {budget}; it has {join_names(points)}"
+            )
+    return SimulationPlan(world, specs, points, require_whole_number("seed", seed, 0, 2**64 - 1), kept)
 
 
 def _checkpoints(budgets: Any, argument: str) -> tuple[int, ...]:
     several = isinstance(budgets, Iterable) and getattr(budgets, "ndim", 1) > 0  # an array may be one number
     given = tuple(budgets) if several else (budgets,)
     what = "a budget" if argument == "budgets" else f"a budget in {argument}"
-    points = tuple(whole(what, budget, 1) for budget in given)
+    points = tuple(require_whole_number(what, budget, 1) for budget in given)
     for before, after in pairwise(points):
         if after <= before:
             raise InputError(

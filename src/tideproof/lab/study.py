@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import read_text, replace_text
+from tideproof.files import read_text, write_text_atomically
 from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.share_intervals import Interval, PairedRatio, binomial, paired, paired_ratio, quantile
-from tideproof.table import Table, as_html
-from tideproof.text import listed
+from tideproof.table import Table, render_notebook_html
+from tideproof.text import join_names
 from tideproof.worlds import World
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Study:
         environments as far as its world has them.
         """
         if budget not in self.keep:
-            there = f"kept are {listed(self.keep)}" if self.keep else "none were kept"
+            there = f"kept are {join_names(self.keep)}" if self.keep else "none were kept"
             raise InputError(f"no selections at budget {budget}: {there}; simulate(..., keep=...) keeps them")
         arms: NDArray[np.int16] = self.tally.selected[self._index(label), self.keep.index(budget)]
         return arms.copy()
@@ -241,7 +241,7 @@ class Study:
             "keep": self.keep,
             "selected": _packed(self.tally.selected),
         }
-        replace_text(path, json.dumps(plain, default=_number) + "\n")
+        write_text_atomically(path, json.dumps(plain, default=_number) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
@@ -268,8 +268,8 @@ class Study:
     def _from_dict(cls, plain: dict[str, Any]) -> Study:
         world = World.from_dict(plain["world"])
         recipes = tuple(Recipe(**recipe) for recipe in plain["policies"])
-        budgets = tuple(whole("a budget", budget, 1) for budget in plain["budgets"])
-        replications = whole("replications", plain["replications"], 1)
+        budgets = tuple(require_whole_number("a budget", budget, 1) for budget in plain["budgets"])
+        replications = require_whole_number("replications", plain["replications"], 1)
         shapes = ReplicationSums.shapes(len(recipes), len(budgets), world.arms)
         tally: dict[str, Any] = {"stops": np.zeros(shapes["stops"], np.int64)}  # there since format 4
         for written, sums in plain["tally"].items():
@@ -306,11 +306,11 @@ class Study:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self).splitlines()[0], self.table())
+        return render_notebook_html(repr(self).splitlines()[0], self.table())
 
     def _index(self, label: str) -> int:
         if label not in self.policies:
-            raise UnknownName.among("policy", label, self.policies, "in this study")
+            raise UnknownName.with_suggestion("policy", label, self.policies, "in this study")
         return self.policies.index(label)
 
     def _costs(self, of: Measure) -> Floats:
@@ -341,7 +341,7 @@ class Study:
 
 def _check(of: str, *known: str) -> None:
     if of not in known:
-        raise UnknownName.among("measure", of, known)
+        raise UnknownName.with_suggestion("measure", of, known)
 
 
 def _stderr(spread: Floats, n: int) -> Floats:

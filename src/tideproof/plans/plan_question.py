@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.errors import InputError
 from tideproof.policies.policy_registry import policy
 from tideproof.policies.policy_spec import PolicySpec
@@ -110,8 +110,8 @@ def ask(
     """Return the question, or say what is wrong with it."""
     if arms is None:
         raise InputError("arms is missing: how many there are, at least 2")
-    arms = whole("arms", arms, 2)
-    error = finite("error", error)
+    arms = require_whole_number("arms", arms, 2)
+    error = require_finite("error", error)
     if not 0.0 < error < 0.5:
         raise InputError(f"error must be above 0 and below 0.5, such as 0.05, not {error:g}")
     if (rate is not None or lift is not None) and (gap is not None or sigma is not None):
@@ -131,7 +131,7 @@ def ask(
         raise InputError(
             f"{lacking} is missing: conversions need both, such as a rate of 0.03 and a lift of 0.1"
         )
-    rate = finite("rate", rate)
+    rate = require_finite("rate", rate)
     if not 0.0 < rate < 1.0:
         raise InputError(f"rate must be above 0 and below 1, such as 0.03, not {rate:g}")
     lift = _positive("lift", lift, "no number of pulls tells equal arms apart")
@@ -150,7 +150,7 @@ def ask(
 
 
 def _positive(name: str, value: Any, why: str) -> float:
-    number = finite(name, value)
+    number = require_finite(name, value)
     if number <= 0.0:
         raise InputError(f"{name} must be above 0, not {number:g}: {why}")
     return number
@@ -166,5 +166,5 @@ def _lengths(given: Any) -> Lasting:
         if max(given.values) < 2:
             raise InputError("every environment has a single pull: nothing can be compared there")
         return given
-    length = whole("per_environment", given, 2)
+    length = require_whole_number("per_environment", given, 2)
     return length, length

@@ -15,8 +15,8 @@ from tideproof.plans.even_split import POWER
 from tideproof.plans.plan_question import Question
 from tideproof.plans.plan_simulation import Budget
 from tideproof.plans.stopping_time import StoppingTime
-from tideproof.table import Table, as_html
-from tideproof.text import counted
+from tideproof.table import Table, render_notebook_html
+from tideproof.text import format_count
 
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
@@ -67,7 +67,10 @@ class Plan:
         """The answer."""
         late = self.sure.ninety
         last = f"{late:,} in nine of ten" if late else f"more than {self.sure.cap:,} in one of ten"
-        error, lasting = 100.0 * self.question.error, counted(self.environments(self.budget), "environment")
+        error, lasting = (
+            100.0 * self.question.error,
+            format_count(self.environments(self.budget), "environment"),
+        )
         return (
             f"{self.asked}: {self.budget:,} pulls ({lasting}) let contrast select a wrong one in at most "
             f"{error:g} % of runs; an even split needs {self.even_split:,}; a run that stops when "
@@ -82,10 +85,10 @@ class Plan:
         or multiplies, `analyze` by itself would have the winner win on both scales, which takes more.
         """
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
-        lasting = counted(self.environments(self.named), "environment")
+        lasting = format_count(self.environments(self.named), "environment")
         return (
             f"For {analyze} to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
-            f"{counted(self.named, 'pull')} ({lasting}), by a formula."
+            f"{format_count(self.named, 'pull')} ({lasting}), by a formula."
         )
 
     @property
@@ -142,7 +145,7 @@ class Plan:
         return f"{self.sentence}\n{self.power}\n{self.table!r}"
 
     def _repr_html_(self) -> str:
-        return as_html(f"{self.sentence} {self.power}", self.table)
+        return render_notebook_html(f"{self.sentence} {self.power}", self.table)
 
 
 def curve_table(block: int, played: dict[str, list[Count]]) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.lab.share_intervals import binomial
 from tideproof.lab.simulation import simulate
 from tideproof.lab.study import Study
@@ -45,7 +45,7 @@ class Lab:
 
     def __init__(self, question: Question, block: int, seed: int) -> None:
         self.question, self.block = question, block
-        self._seed = whole("seed", seed, 0) * 1000
+        self._seed = require_whole_number("seed", seed, 0) * 1000
 
     def simulated(self, world: World, spec: PolicySpec, budgets: Any, runs: int) -> Study:
         """Return a study; Ctrl-C ends the whole plan."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.errors import MissingExtra
 from tideproof.plans.even_split import even_budget, named_budget
 from tideproof.plans.pilot_study import Pilot, pilot_of
@@ -18,7 +18,7 @@ from tideproof.plans.plan_simulation import Lab, rounded_up
 from tideproof.plans.stopping_time import MOST_PROVEN, StoppingTime, stop_when_sure, usual_runs
 from tideproof.policies.policy_registry import policy
 from tideproof.progress import progress_bar
-from tideproof.text import counted
+from tideproof.text import format_count
 
 _STEPS = 1500  # that an even split may take: more pulls are played in blocks
 _PROOF_STEPS = 30  # for each arm, the same for proofs: they take five times as long, and each step is dear
@@ -45,7 +45,7 @@ def _played(question: Question, replications: int | None, seed: int, show: Calla
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
-            f"an even split needs about {counted(guess, 'pull')}, by a formula; what contrast needs is "
+            f"an even split needs about {format_count(guess, 'pull')}, by a formula; what contrast needs is "
             "simulated, which needs numba: pip install 'tideproof[lab]'"
         )
     block = max(1, round(guess / _STEPS))
@@ -146,8 +146,8 @@ def plan(
         elif gap is not None and sigma is None:
             sigma = pilot.checked_sigma()
     if replications is not None:
-        whole("replications", replications, _FEWEST_ASKED)
-    whole("seed", seed, 0, 2**53)
+        require_whole_number("replications", replications, _FEWEST_ASKED)
+    require_whole_number("seed", seed, 0, 2**53)
     question = ask(arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error)
     if question.rates is None:
         ahead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:.4g})"

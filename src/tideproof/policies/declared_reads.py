@@ -10,7 +10,7 @@ from typing import Any
 from tideproof.core.function_references import place, references
 from tideproof.core.kernel_linker import is_kernel
 from tideproof.errors import InputError, KernelError, UnknownName
-from tideproof.text import listed
+from tideproof.text import join_names
 
 WORDS = ("means", "moments", "fit", "sums", "reward", "cells", "period", "control")
 
@@ -43,7 +43,7 @@ def known_words(what: str, reads: Iterable[str]) -> frozenset[str]:
         )
     for word in reads:
         if word not in WORDS:
-            raise UnknownName.among("statistic", word, WORDS, f"in `reads` of {what}")
+            raise UnknownName.with_suggestion("statistic", word, WORDS, f"in `reads` of {what}")
     return frozenset(reads)
 
 
@@ -67,7 +67,7 @@ def undeclared(
     f: types.FunctionType | types.CodeType, line: int, read: str, words: tuple[str, ...], whose: str
 ) -> KernelError:
     """Build the error for a kernel that reads what nobody made ready for it."""
-    either = listed(map(repr, words), "or")
+    either = join_names(map(repr, words), "or")
     return KernelError(
         f"kernel {place(f, line)} reads {read}, which stays empty unless it is declared: "
         f"add {either} to `reads` of {whose}"

@@ -145,7 +145,9 @@ class Policy:
         for rule in self.selections:
             if name is None or rule.name == name:
                 return rule
-        raise UnknownName.among("selection", name, [s.name for s in self.selections], f"for {self.name}")
+        raise UnknownName.with_suggestion(
+            "selection", name, [s.name for s in self.selections], f"for {self.name}"
+        )
 
     def options(self) -> dict[str, Any]:
         """Return the options of the policy and their defaults."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.checks import finite
-from tideproof.errors import InputError, UnknownName, shown
+from tideproof.checks import require_finite
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.policies.policy_definition import PREFIX, Policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.reduce_to_mab import reduced
@@ -72,7 +72,7 @@ def _load(name: str) -> Policy:
         return made_by(_load(inner), what)
     entries = _entries()
     if name not in entries:
-        raise UnknownName.among("policy", name, policy_names())
+        raise UnknownName.with_suggestion("policy", name, policy_names())
     try:
         found = entries[name].load()
     except Exception as error:  # whatever a stranger's file raises
@@ -122,7 +122,7 @@ def policy(
     """
     for what, given in (("label", label), ("selection", selection)):
         if given is not None and not isinstance(given, str):
-            raise InputError(f"{what} must be text, not {shown(given)}")
+            raise InputError(f"{what} must be text, not {describe_value(given)}")
     if isinstance(name, Policy):
         found, full = name, name.name
     elif isinstance(name, PolicySpec):
@@ -152,7 +152,7 @@ def policy(
     known = found.options()
     for option in options:
         if option not in known:
-            raise UnknownName.among("option", option, known, f"of {full}")
+            raise UnknownName.with_suggestion("option", option, known, f"of {full}")
     options = {k: _plain(k, v) for k, v in options.items()}
     rule = found.selection(selection)
     found.configure(3, 1_000_000, rule.name, **options)  # refuse a bad option here, not later
@@ -167,7 +167,7 @@ def _plain(option: str, value: Any) -> Any:
     """Return the value of an option, a number as files have it."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         return value.item()
-    return finite(option, value) if isinstance(value, (Decimal, Fraction)) else value
+    return require_finite(option, value) if isinstance(value, (Decimal, Fraction)) else value
 
 
 def _said(option: str, value: Any) -> str:
@@ -175,7 +175,7 @@ def _said(option: str, value: Any) -> str:
     try:
         return f"{option}={value}"
     except ValueError:  # more digits than Python writes
-        raise InputError(f"{option} must be something to write down, not {shown(value)}") from None
+        raise InputError(f"{option} must be something to write down, not {describe_value(value)}") from None
 
 
 def is_registered(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from tideproof.core.function_references import place
 from tideproof.core.kernel_linker import Hole, Kernel, uses
 from tideproof.errors import KernelError
-from tideproof.text import listed
+from tideproof.text import join_names
 
 # What the loop, the statistics and a GPU leave open.
 OUR_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
@@ -41,4 +41,4 @@ def refuse_use_of_holes(ours: Collection[str], kernels: Iterable[Kernel], holes:
 
 
 def _all(names: Collection[str]) -> str:
-    return listed(sorted(names), most=len(names))
+    return join_names(sorted(names), most=len(names))

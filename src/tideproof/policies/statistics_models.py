@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from tideproof.errors import InputError, UnknownName, shown
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.kernels.fit import adjusted_moments, fixed_effects, hidden_tide, outlying_cells, unequal_noise
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 from tideproof.kernels.fit.hidden_tide import HiddenTide
@@ -26,7 +26,7 @@ from tideproof.kernels.fit.outlying_cells import Robust
 from tideproof.kernels.fit.unequal_noise import MOST, UnequalNoise
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import SHRUNK
-from tideproof.text import listed
+from tideproof.text import join_names
 
 HIDDEN = "hidden:"  # before the name of a policy that gets no labels
 BOTH = "both:"  # ... that gets labels, and does not take the tide to stand still inside them
@@ -129,18 +129,18 @@ FOLLOWED = {tide.prefix: name for name, tide in TIDES.items() if tide.prefix}  #
 def tide_prefix(tide: Any) -> str:
     """Return what stands before the name of a policy with such statistics."""
     if not isinstance(tide, str) or tide not in TIDES:
-        raise UnknownName.among("tide", tide, TIDES)
+        raise UnknownName.with_suggestion("tide", tide, TIDES)
     return TIDES[tide].prefix
 
 
 def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
     """Return what stands before the name of a policy on uneven statistics."""
     if not isinstance(noise, str) or noise not in NOISES:
-        raise InputError(f"noise must be 'common' or 'by-arm', not {shown(noise)}")
+        raise InputError(f"noise must be 'common' or 'by-arm', not {describe_value(noise)}")
     if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
-        raise InputError(f"interaction must be True, False or 'auto', not {shown(interaction)}")
+        raise InputError(f"interaction must be True, False or 'auto', not {describe_value(interaction)}")
     if robust is not None and not (isinstance(robust, str) and robust == "cells"):
-        raise InputError(f"robust must be None or 'cells', not {shown(robust)}")
+        raise InputError(f"robust must be None or 'cells', not {describe_value(robust)}")
     prefix = NOISES[noise] + INTERACTIONS[interaction][0]
     if prefix and robust:
         raise InputError("robust='cells' does not go with noise= or interaction=: give one of them")
@@ -156,7 +156,7 @@ def on_uneven(inner: Policy, prefix: str) -> Policy:
     if inner.tide != "labels":
         raise InputError(f"{inner.name} has its statistics already: {what} need plain labels")
     if inner.name not in WEIGHED:
-        raise InputError(f"{what} are for {listed(WEIGHED, 'and')}, not for {inner.name}")
+        raise InputError(f"{what} are for {join_names(WEIGHED, 'and')}, not for {inner.name}")
     by_arm = prefix.startswith(NOISES["by-arm"])
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     return replace(

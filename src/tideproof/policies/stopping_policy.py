@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.core.array_layout import FloatK, Int1, compose
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.errors import InputError, UnknownName
@@ -182,7 +182,7 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
         open_ended = inner.anytime or not inner.needs_horizon
         params = inner.configure(arms, None if open_ended else horizon, selection, **options)
         if bound is not None:
-            bound = finite("bound", bound, 1.0)
+            bound = require_finite("bound", bound, 1.0)
         else:
             bound = bound_for(arms, horizon, confidence) if calibrated else -math.log1p(-confidence)
         return Params(params, bound, normal_deviate(bound))
@@ -196,12 +196,12 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
 def rule_prefix(rule: Any) -> str:
     """Return what stands before the name of a policy with that rule."""
     if not isinstance(rule, str) or rule not in RULES:
-        raise UnknownName.among("rule", rule, RULES)
+        raise UnknownName.with_suggestion("rule", rule, RULES)
     return RULES[rule]
 
 
 def checked_confidence(value: Any) -> float:
     """Return a confidence, or say what it can be."""
-    if not 0.5 < finite("confidence", value) < 1.0:
+    if not 0.5 < require_finite("confidence", value) < 1.0:
         raise InputError(f"confidence must be above 0.5 and below 1, such as 0.95, not {value!r}")
     return float(value)

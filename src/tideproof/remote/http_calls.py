@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from tideproof import errors
-from tideproof.errors import InputError, MissingExtra, StoreError, shown
+from tideproof.errors import InputError, MissingExtra, StoreError, describe_value
 
 try:
     import httpx
 except ImportError:
-    raise MissingExtra.of("httpx", "serve", "tp.connect") from None
+    raise MissingExtra.for_module("httpx", "serve", "tp.connect") from None
 
 PATIENCE = 30.0  # seconds that a service may be away
 TIMEOUT = 60.0  # seconds that an answer may take
@@ -118,6 +118,6 @@ def checked_url(url: Any) -> tuple[str, str | None]:
     ('http://127.0.0.1:8080', 'my prices')
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise InputError(f"a service is a URL such as 'http://127.0.0.1:8080', not {shown(url)}")
+        raise InputError(f"a service is a URL such as 'http://127.0.0.1:8080', not {describe_value(url)}")
     where, slash, name = url.partition("/v1/experiments/")
     return where.rstrip("/"), unquote(name.rstrip("/")) if slash and name else None

@@ -12,7 +12,7 @@ try:
     from openfeature.contrib.provider.ofrep import OFREPProvider
     from openfeature.provider import Metadata
 except ImportError:
-    raise MissingExtra.of("openfeature-provider-ofrep", "openfeature", "TideproofProvider") from None
+    raise MissingExtra.for_module("openfeature-provider-ofrep", "openfeature", "TideproofProvider") from None
 
 from tideproof.remote.http_calls import Calls, checked_url
 

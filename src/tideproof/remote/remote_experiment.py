@@ -9,9 +9,9 @@ from typing import Any, overload
 from urllib.parse import quote
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.checks import MOST, finite, several, whole
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_finite, require_list, require_whole_number
 from tideproof.draw.svg_picture import Picture
-from tideproof.errors import InputError, UnknownName, shown
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.experiment_diagnostics import Diagnostics
@@ -70,7 +70,7 @@ class RemoteExperiment:
     ) -> Pull | list[Pull]:
         """Say which arm to play next, or the next `n` of them; as `Experiment.ask`."""
         label = self._label if environment is None else checked_label(environment)
-        wanted = None if n is None else whole("n", n, 1, MOST)
+        wanted = None if n is None else require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER)
         found = self._post("ask", environment=label, n=wanted, unit=unit, by=by)
         if unit is None or environment is not None:
             self._here.label = found["pulls"][-1]["environment"] if unit is None else label
@@ -79,7 +79,7 @@ class RemoteExperiment:
 
     def expose(self, pulls: Pull | str | Iterable[Pull | str]) -> None:
         """Say that units saw their pulls; as `Experiment.expose`."""
-        given = [pulls] if isinstance(pulls, (Pull, str)) else several("pulls", pulls)
+        given = [pulls] if isinstance(pulls, (Pull, str)) else require_list("pulls", pulls)
         self._post("exposures", exposures=[{"pull": _id(each)} for each in given])
 
     def shares(self, *, environment: Label | None = None, n: int | None = None) -> dict[str, float]:
@@ -95,7 +95,7 @@ class RemoteExperiment:
 
     def cancel_many(self, pulls: Iterable[Pull | str], by: str | None = None) -> None:
         """Take back several pulls, all or none."""
-        self._post("cancel", pulls=[_id(each) for each in several("pulls", pulls)], by=by)
+        self._post("cancel", pulls=[_id(each) for each in require_list("pulls", pulls)], by=by)
 
     # -- telling
 
@@ -112,9 +112,9 @@ class RemoteExperiment:
         keys: Iterable[str | None] | None = None,
     ) -> None:
         """Tell the rewards of several pulls, all or none."""
-        ids = [_id(each) for each in several("pulls", pulls)]
-        values = [finite("reward", each) for each in several("rewards", rewards)]
-        names = [None] * len(ids) if keys is None else several("keys", keys)
+        ids = [_id(each) for each in require_list("pulls", pulls)]
+        values = [require_finite("reward", each) for each in require_list("rewards", rewards)]
+        names = [None] * len(ids) if keys is None else require_list("keys", keys)
         if not len(ids) == len(values) == len(names):
             raise InputError(f"{len(ids)} pulls but {len(values)} rewards and {len(names)} keys")
         rows = zip(ids, values, names, strict=True)
@@ -140,18 +140,18 @@ class RemoteExperiment:
             "tell-summary",
             arm=arm,
             environment=checked_label(environment),
-            n=whole("n", n, 1, MOST),
-            mean=None if mean is None else finite("mean", mean),
-            variance=None if variance is None else finite("variance", variance, 0.0),
-            successes=None if successes is None else whole("successes", successes, 0),
-            total=None if total is None else whole("total", total, 0),
+            n=require_whole_number("n", n, 1, LARGEST_EXACT_INTEGER),
+            mean=None if mean is None else require_finite("mean", mean),
+            variance=None if variance is None else require_finite("variance", variance, 0.0),
+            successes=None if successes is None else require_whole_number("successes", successes, 0),
+            total=None if total is None else require_whole_number("total", total, 0),
             key=key,
             by=by,
         )
 
     def correct(self, pull: Pull | str, reward: float, by: str | None = None) -> None:
         """Replace the reward that was told of a pull."""
-        self._post("correct", pull=_id(pull), reward=finite("reward", reward), by=by)
+        self._post("correct", pull=_id(pull), reward=require_finite("reward", reward), by=by)
 
     # -- changing
 
@@ -165,7 +165,7 @@ class RemoteExperiment:
 
     def extend(self, budget: int | None, by: str | None = None) -> None:
         """Set another budget."""
-        wanted = None if budget is None else whole("budget", budget, 1, MOST)
+        wanted = None if budget is None else require_whole_number("budget", budget, 1, LARGEST_EXACT_INTEGER)
         self._change("budget", budget=NOTHING if wanted is None else wanted, by=by)
 
     def pause(self, why: str = "", by: str | None = None) -> None:
@@ -191,9 +191,11 @@ class RemoteExperiment:
     def once(self, key: str, command: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Do a command once, however often it is repeated; as `Experiment.once`."""
         if not isinstance(key, str) or not key:
-            raise InputError(f"a key must be a string, not {shown(key)}")
+            raise InputError(f"a key must be a string, not {describe_value(key)}")
         if getattr(command, "__self__", None) is not self:
-            raise InputError(f"once takes a method of this experiment, such as run.ask, not {shown(command)}")
+            raise InputError(
+                f"once takes a method of this experiment, such as run.ask, not {describe_value(command)}"
+            )
         self._here.once = key
         try:
             return command(*args, **kwargs)
@@ -331,5 +333,5 @@ class RemoteExperiment:
 def _id(pull: Any) -> str:
     id = pull.id if isinstance(pull, Pull) else pull
     if not isinstance(id, str):
-        raise UnknownName(f"unknown pull {shown(pull)}; an experiment takes the pull or its id")
+        raise UnknownName(f"unknown pull {describe_value(pull)}; an experiment takes the pull or its id")
     return id

@@ -26,7 +26,7 @@ from tideproof.stats.scales.scale_choice import of_misfits
 from tideproof.stats.scales.scale_test import Scale, wrong_scale
 from tideproof.stats.solve.environment_influence import can_leave_out
 from tideproof.table import Table
-from tideproof.text import counted, listed, named, rounded
+from tideproof.text import format_count, format_rounded, join_names, quote_if_needed
 
 ALARM = 0.001  # p-values below it are worth a warning: several tests are made
 _LARGE = 0.25  # of all that an arm had, in one reward
@@ -125,8 +125,8 @@ def _rounded_off(x: float | None, largest: float) -> float | None:
 
 def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
     c = fit.cells
-    rewards, arms = counted(int(c.n.sum()), "reward"), counted(len(c.arms), "arm")
-    notes = [f"{rewards} of {arms} in {counted(len(c.environments), 'environment')}."]
+    rewards, arms = format_count(int(c.n.sum()), "reward"), format_count(len(c.arms), "arm")
+    notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}."]
     if fit.tide is not None:
         notes = [f"{rewards} of {arms}.", *fit.tide.sentences()]
     elif fit.bins is not None:
@@ -144,10 +144,10 @@ def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
         notes.append("What is said of arms against each other holds at all looks; limits of means, for one.")
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
-        where = counted(fit.uninformative, "environment")
-        notes.append(f"Nothing is learned from {where} with a single arm: {listed(single)}.")
+        where = format_count(fit.uninformative, "environment")
+        notes.append(f"Nothing is learned from {where} with a single arm: {join_names(single)}.")
     if c.dropped:
-        notes.append(f"Left out because a value was missing: {counted(c.dropped, 'row')}.")
+        notes.append(f"Left out because a value was missing: {format_count(c.dropped, 'row')}.")
     return notes
 
 
@@ -172,7 +172,7 @@ def _two_arms(fit: Fit) -> list[str]:
     if (p := found.p) is None:
         return []
     exact = " Few events: p and limits are exact, given how many each environment had." if found.exact else ""
-    best, other = named(best), named(other)
+    best, other = quote_if_needed(best), quote_if_needed(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
         f"Of two arms both sides count ({p_value(p)}). One-sided, had you asked beforehand whether {beats} "
@@ -207,14 +207,18 @@ def _naive(fit: Fit) -> list[str]:
     if fit.tide is not None:
         raw = pick(rows, key=lambda row: row["raw_mean"])["arm"]
         return [
-            f"The raw mean {'picks the same arm' if raw == fit.best else f'would have picked {named(raw)}'}."
+            f"The raw mean "
+            f"{'picks the same arm' if raw == fit.best else f'would have picked {quote_if_needed(raw)}'}."
         ]
     raw, period = (pick(rows, key=lambda row: row[name])["arm"] for name in ("raw_mean", "period_mean"))
     if raw == fit.best == period:
         return ["The raw and the period-weighted mean pick the same arm."]
     if raw == period:
-        return [f"The raw mean and the period-weighted mean would both have picked {named(raw)}."]
-    return [f"The raw mean would have picked {named(raw)}, the period-weighted mean {named(period)}."]
+        return [f"The raw mean and the period-weighted mean would both have picked {quote_if_needed(raw)}."]
+    return [
+        f"The raw mean would have picked {quote_if_needed(raw)}, the period-weighted mean "
+        f"{quote_if_needed(period)}."
+    ]
 
 
 def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
@@ -301,8 +305,8 @@ def _one_reward(c: Cells) -> str:
         return ""
     arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
     return (
-        f"One reward, {rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of all that "
-        f"{arm} had: look at it first."
+        f"One reward, {format_rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of "
+        f"all that {arm} had: look at it first."
     )
 
 
@@ -327,12 +331,12 @@ def _spread(fit: Fit) -> list[str]:
     if not found:
         return []
     if fit.tide is not None:
-        unlike = listed(f"{'times' if what == 'environment' else 'arms'}" for what in found)
+        unlike = join_names(f"{'times' if what == 'environment' else 'arms'}" for what in found)
         return [f"Rewards of different {unlike} do not vary alike, which limits take for granted."]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
     if fit.interaction is not None:
         model = f"interaction+by-{next(iter(found))}"
-    whose = listed((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
+    whose = join_names((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
     return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]
 
 
@@ -346,7 +350,7 @@ def _influence(fit: Fit) -> list[str]:
         return []
     if len(others) == 1:
         return [f"Without {others[0][0]} alone, {others[0][1]} would lead."]
-    names = listed((environment for environment, _ in others), "or")
+    names = join_names((environment for environment, _ in others), "or")
     return [f"The winner hangs on single environments: without any one of {names} another arm would lead."]
 
 

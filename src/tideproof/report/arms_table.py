@@ -9,7 +9,7 @@ from tideproof.analysis.number_formats import of_changes, of_means
 from tideproof.report.analysis_report import Analysis
 from tideproof.report.control_report import shown
 from tideproof.report.terminal_tables import Column
-from tideproof.text import named, probability
+from tideproof.text import format_probability, quote_if_needed
 
 MISSING = "\N{EN DASH}"
 
@@ -27,18 +27,22 @@ def arm_columns(analysis: Analysis) -> list[Column]:
         return (None, None) if fit.exact else (row["low"], row["high"])
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
-        return lambda row: MISSING if row[name] is None else means.within(row[name], *ends(row))
+        return lambda row: MISSING if row[name] is None else means.format_estimate(row[name], *ends(row))
 
     columns = [
-        column("arm", lambda row: named(row["arm"]), left=True),
+        column("arm", lambda row: quote_if_needed(row["arm"]), left=True),
         column("adjusted mean", mean("mean")),
-        column(f"{100 * fit.level:g} % interval", lambda row: means.interval(*ends(row)) or MISSING),
+        column(f"{100 * fit.level:g} % interval", lambda row: means.format_interval(*ends(row)) or MISSING),
     ]
     if analysis.against is not None:
         control, table = analysis.against
         compared = {row["arm"]: shown(fit, row) for row in table}
         columns.append(
-            column(f"against {named(control)}", lambda row: compared.get(row["arm"], MISSING), left=True)
+            column(
+                f"against {quote_if_needed(control)}",
+                lambda row: compared.get(row["arm"], MISSING),
+                left=True,
+            )
         )
     if analysis.standing == "not_comparable":  # nobody is best of all
         columns.append(column("group", lambda row: str(row["group"])))
@@ -51,7 +55,9 @@ def arm_columns(analysis: Analysis) -> list[Column]:
         column(
             f"raw minus adjusted{points}",
             lambda row: (
-                MISSING if row["bias"] is None else of_changes(fit).within(row["bias"], *ends(row), "+")
+                MISSING
+                if row["bias"] is None
+                else of_changes(fit).format_estimate(row["bias"], *ends(row), "+")
             ),
         ),
         column("rewards", lambda row: f"{row['n']:,}"),
@@ -60,4 +66,4 @@ def arm_columns(analysis: Analysis) -> list[Column]:
 
 def chance(p: float | None) -> str:
     """Return a probability as a table has it."""
-    return MISSING if p is None else probability(p)
+    return MISSING if p is None else format_probability(p)

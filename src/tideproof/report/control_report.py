@@ -37,10 +37,10 @@ def shown(fit: Fit, row: dict[str, Any]) -> str:
     if row["estimate"] is None:
         return "cannot be compared"
     figures, low, high = of_gaps(fit), row["low"], row["high"]
-    beside = [figures.interval(low, high, "+")]
+    beside = [figures.format_interval(low, high, "+")]
     if not fit.lifts and row.get("lift") is not None:
-        lift = PERCENT.within(row["lift"], row.get("lift_low"), row.get("lift_high"), "+")
+        lift = PERCENT.format_estimate(row["lift"], row.get("lift_low"), row.get("lift_high"), "+")
         beside.append(f"lift {lift}")
     inside = "; ".join(filter(None, beside))
-    number = figures.within(row["estimate"], low, high, "+")
+    number = figures.format_estimate(row["estimate"], low, high, "+")
     return f"{number}{f' ({inside})' if inside else ''}, {row['reading']}"

@@ -14,7 +14,7 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.influential_rows import ExtremeRow, leaning_on, without
 from tideproof.stats.solve.least_squares import solve
-from tideproof.text import rounded
+from tideproof.text import format_rounded
 
 _TRIED = 5  # rows, those that matter most to differences, whatever scale is shown
 _FAR = 1.0 / 6.0  # of the width of the interval: rows of an ordinary log move the lead by less
@@ -64,14 +64,16 @@ def decisive_row(fit: Fit) -> SingleRow | None:
 def said_of(row: SingleRow, fit: Fit, capped: bool) -> str:
     """Say what a row does, on the scale and in the direction of the verdict, and what helps."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, of_gaps(fit)
-    said = f"Without one row of {row.rows:,} ({rounded(row.reward)} of {row.arm} in {row.environment}) "
+    said = (
+        f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}) "
+    )
     if row.leader != best:
         said += f"{row.leader} would lead"
     elif fit.direction == "maximize":
-        left, lead = (figures.rough(x, "+") for x in (row.without, row.with_it))
+        left, lead = (figures.format_rough(x, "+") for x in (row.without, row.with_it))
         said += f"{best} is {left} over {second} instead of {lead}"
     else:
-        left, lead = (figures.rough(-x) for x in (row.without, row.with_it))
+        left, lead = (figures.format_rough(-x) for x in (row.without, row.with_it))
         said += f"{best} is {left} below {second} instead of {lead}"
     return f"{said}{_helps(row, fit, capped)}."
 

@@ -10,7 +10,7 @@ from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import TOLD
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.text import counted, listed, rounded
+from tideproof.text import format_count, format_rounded, join_names
 
 _FEW = 3  # pulls that are named
 
@@ -60,7 +60,7 @@ def age(seconds: float) -> str:
     for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.1f} {unit}"
-    return f"{rounded(max(0.0, seconds))} s"
+    return f"{format_rounded(max(0.0, seconds))} s"
 
 
 def _named(book: Book, pulls: Sequence[int]) -> str:
@@ -69,13 +69,13 @@ def _named(book: Book, pulls: Sequence[int]) -> str:
         pull = book.pulls[pulls[0]]
         return f"{pull.id} ({pull.arm}, {pull.environment!r})"
     if len(pulls) <= _FEW:
-        return f"{listed(book.pulls[number].id for number in pulls)}"
-    return counted(len(pulls), "pull")
+        return f"{join_names(book.pulls[number].id for number in pulls)}"
+    return format_count(len(pulls), "pull")
 
 
 def _created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
     budget = "no budget" if event.budget is None else f"budget {event.budget:,}"
-    yield f"began: arms {listed(event.arms)}; {budget}; policy {event.policy['label']}"
+    yield f"began: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
 
 
 def _opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
@@ -86,27 +86,28 @@ def _asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
     yield f"asked for {_named(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
-        yield f" in {event.label!r}: {listed(f'{n} of {arm}' for arm, n in counts.items())}"
+        yield f" in {event.label!r}: {join_names(f'{n} of {arm}' for arm, n in counts.items())}"
     if event.unit is not None:
         yield " for a unit"
 
 
 def _told(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
     if len(event.pulls) <= _FEW:
-        yield f"told {listed(f'{reward:.6g}' for reward in event.rewards)} for {_named(book, event.pulls)}"
+        rewards = join_names(f"{reward:.6g}" for reward in event.rewards)
+        yield f"told {rewards} for {_named(book, event.pulls)}"
     else:
         mean = sum(event.rewards) / len(event.rewards)
-        yield f"told {counted(len(event.pulls), 'reward')}, {mean:.4g} on average"
+        yield f"told {format_count(len(event.pulls), 'reward')}, {mean:.4g} on average"
 
 
 def _shared(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
     shares = zip(book.arms, event.shares, strict=False)  # arms may have come since
-    yield f"shares of the next {counted(event.n, 'unit')} in {event.label!r}: "
-    yield listed(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
+    yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
+    yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
 
 
 def _summarised(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
-    yield f"told {counted(event.n, 'reward')} of {book.arms[event.arm]} in {event.label!r} at once: "
+    yield f"told {format_count(event.n, 'reward')} of {book.arms[event.arm]} in {event.label!r} at once: "
     yield f"mean {event.mean:.4g}, variance {event.variance:.4g}"
     yield "" if event.key is None else f" (key {event.key!r})"
 
@@ -165,7 +166,7 @@ def _noted(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
 
 
 def _warmed(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
-    yield f"{counted(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before"
+    yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before"
 
 
 def _salted(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:

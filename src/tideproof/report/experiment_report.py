@@ -9,7 +9,7 @@ from tideproof.analysis.verdict_text import ADAPTIVE
 from tideproof.experiment.experiment_diagnostics import Diagnostics
 from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
-from tideproof.text import counted
+from tideproof.text import format_count
 
 
 def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
@@ -18,5 +18,5 @@ def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
     remarks = [remark[0].upper() + remark[1:] + "." for remark in found.remarks]
     adaptive = [ADAPTIVE[0].upper() + ADAPTIVE[1:] + "."] if fit.adaptive else []
     analysis = replace(analysis, notes=[*analysis.notes, *adaptive], warnings=[*remarks, *analysis.warnings])
-    pulls = f"{counted(found.asked, 'pull')} asked for, {found.out:,} out, {found.lost:,} lost"
+    pulls = f"{format_count(found.asked, 'pull')} asked for, {found.out:,} out, {found.lost:,} lost"
     return html_report(analysis, "A running experiment", f"policy = {policy}, {pulls}")

@@ -15,7 +15,7 @@ from tideproof.experiment.state.hidden_tide_fit import TideFit
 from tideproof.report.arms_table import MISSING, chance
 from tideproof.report.html_report import Card
 from tideproof.report.terminal_tables import Column
-from tideproof.text import PLAIN, counted
+from tideproof.text import PLAIN, format_count
 
 POINTS = 60  # of the picture
 EACH = 5  # rewards of a point, at least
@@ -49,9 +49,9 @@ def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
         if gap is None:
             return MISSING
         if gap.low is None or gap.high is None:
-            return PLAIN.rough(gap.estimate, "+")
-        number = PLAIN.within(gap.estimate, gap.low, gap.high, "+")
-        return f"{number} ({PLAIN.interval(gap.low, gap.high, '+')})"
+            return PLAIN.format_rough(gap.estimate, "+")
+        number = PLAIN.format_estimate(gap.estimate, gap.low, gap.high, "+")
+        return f"{number} ({PLAIN.format_interval(gap.low, gap.high, '+')})"
 
     def may_be_best(i: int) -> str:
         gap = gaps.get(i)
@@ -62,11 +62,11 @@ def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
 
     return [
         column("arm", lambda i: fit.names[i], left=True),
-        column("would bring now", lambda i: PLAIN.rough(fit.now[i]) if fit.counts[i] else MISSING),
+        column("would bring now", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
         column(f"against {best}, {100 * fit.level:g} % interval", apart),
         column("can be best", may_be_best, left=True),
         column("chance to be best", lambda i: chance(fit.p_best[fit.names[i]])),
-        column("raw mean", lambda i: PLAIN.rough(raw[i]) if fit.counts[i] else MISSING),
+        column("raw mean", lambda i: PLAIN.format_rough(raw[i]) if fit.counts[i] else MISSING),
         column("rewards", lambda i: f"{int(fit.counts[i]):,}"),
     ]
 
@@ -87,7 +87,7 @@ def tide_card(fit: TideFit, told: TimedTold) -> Card | None:
     pieces = np.array_split(left, told.reward.size // size)
     words = (
         f"Rewards in the order of their pulls, less what their arm is worth: what is left moved all arms. "
-        f"Each point is {counted(size, 'reward')} or a few more, the band what noise alone does to it. "
+        f"Each point is {format_count(size, 'reward')} or a few more, the band what noise alone does to it. "
         f"Seen so far: {fit.said()}."
     )
     picture = draw_tide(_shifts(pieces, float(left.mean()), fit), Axis("shift of all arms"), "pull")

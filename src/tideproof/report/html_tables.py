@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from tideproof.report.arms_table import MISSING
 from tideproof.report.terminal_tables import Column
 from tideproof.table import Table
-from tideproof.text import Figures
+from tideproof.text import NumberFormat
 
 
 class Heading(NamedTuple):
     """What a column is called and how its numbers are written; what are no numbers, by nothing."""
 
     text: str
-    figures: Figures | None = None
+    figures: NumberFormat | None = None
     sign: str = ""
 
 
@@ -90,7 +90,7 @@ def as_columns(table: Table, headings: Headings, most: int | None = None) -> lis
 def _cell(row: dict[str, Any], name: str, heading: Heading) -> str:
     low, high, figures = row.get("low"), row.get("high"), heading.figures
     if name == "interval":
-        return (figures.interval(low, high, heading.sign) if figures else "") or MISSING
+        return (figures.format_interval(low, high, heading.sign) if figures else "") or MISSING
     value = row[name]
     if value is None or (isinstance(value, float) and math.isinf(value)):
         return MISSING
@@ -98,4 +98,4 @@ def _cell(row: dict[str, Any], name: str, heading: Heading) -> str:
         return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return figures.within(value, low, high, heading.sign)
+    return figures.format_estimate(value, low, high, heading.sign)

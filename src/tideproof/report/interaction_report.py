@@ -8,7 +8,7 @@ from tideproof.analysis.number_formats import of_gaps
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.draw.traffic_shares import draw_shares
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, MOST
-from tideproof.text import counted, listed, probability
+from tideproof.text import format_count, format_probability, join_names
 
 _NAMED = 4  # arms or cells that have words of their own
 DRAWN = 60  # environments in the picture
@@ -34,7 +34,7 @@ def _size(fit: Fit, found: Interacting) -> str:
     assert found.omega is not None
     assert found.sigma is not None
     figures = of_gaps(fit)
-    limits = f"{100 * fit.level:g} %: {figures.interval(found.low, found.high)}"
+    limits = f"{100 * fit.level:g} %: {figures.format_interval(found.low, found.high)}"
     if found.omega == 0.0:
         return f"Arms do not seem to differ from environment to environment: omega is 0 ({limits})."
     times = found.omega / found.sigma
@@ -42,8 +42,8 @@ def _size(fit: Fit, found: Interacting) -> str:
     join = ": besides" if found.low else "; if so, besides"
     return (
         f"{what} from environment to environment{join} the shift each moves by omega = "
-        f"{figures.within(found.omega, found.low, found.high)} ({limits}), {times:.2g} times the standard "
-        f"deviation of a single reward."
+        f"{figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} times the "
+        f"standard deviation of a single reward."
     )
 
 
@@ -51,13 +51,15 @@ def _winner(fit: Fit, found: Interacting) -> str:
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
     lead = (
-        f"{best['arm']} leads in about {best['days']:.0f} of {counted(days, 'environment')} "
+        f"{best['arm']} leads in about {best['days']:.0f} of {format_count(days, 'environment')} "
         f"({best['days_low']:.0f} to {best['days_high']:.0f})"
     )
     others = sorted(rows.values(), key=lambda row: -float(row["days"]))[:_NAMED]
-    rest = listed((f"{row['arm']} in {row['days']:.0f}" for row in others if row["days"] >= 0.5), most=_NAMED)
+    rest = join_names(
+        (f"{row['arm']} in {row['days']:.0f}" for row in others if row["days"] >= 0.5), most=_NAMED
+    )
     said = "One winner" if found.one_winner else "There is not one winner for all of them"
-    to_come = probability(best["to_come"])
+    to_come = format_probability(best["to_come"])
     return f"{said}: {lead}{', ' + rest if rest else ''}; in one to come with probability {to_come}."
 
 
@@ -70,14 +72,14 @@ def _two_questions(fit: Fit, found: Interacting) -> str:
 
 def _can(arms: tuple[object, ...]) -> str:
     first, *others = arms
-    return f"{first} is best" if not others else f"{first} leads and {listed(others)} cannot be excluded"
+    return f"{first} is best" if not others else f"{first} leads and {join_names(others)} cannot be excluded"
 
 
 def left_out(found: ExcludedCells | None) -> list[str]:
     """Say what was left out."""
     if found is None:
         return []
-    looked = counted(found.looked, "cell")
+    looked = format_count(found.looked, "cell")
     if found.torn:
         return [
             f"More than {100 * MOST:.0f} % of {looked} are off by more than {CUT:g} standard errors: nobody "
@@ -90,8 +92,8 @@ def left_out(found: ExcludedCells | None) -> list[str]:
     names += [f"all of {environment}" for environment in found.environments]
     return [
         f"Left out as simply wrong, being off by more than {CUT:g} standard errors: "
-        f"{listed(names, most=_NAMED)}. That is {counted(len(found.table), 'cell')} of {found.looked:,}; "
-        f"find out what happened there."
+        f"{join_names(names, most=_NAMED)}. That is {format_count(len(found.table), 'cell')} of "
+        f"{found.looked:,}; find out what happened there."
     ]
 
 

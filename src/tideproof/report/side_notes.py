@@ -16,8 +16,8 @@ from tideproof.report.analysis_report import ALARM, Analysis, of_labels, p_value
 from tideproof.report.control_report import Against
 from tideproof.report.decisive_row import decisive_row, said_of
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
-from tideproof.table import plain
-from tideproof.text import listed, named, rounded
+from tideproof.table import to_json_values
+from tideproof.text import format_rounded, join_names, quote_if_needed
 
 _MOST = 40  # arms or segments that have a line of their own
 
@@ -59,13 +59,14 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
     if asked.cap is not None:
         share = f"{100 * asked.cap.share:g} %"
         notes.append(
-            f"Rewards above {rounded(asked.cap.at)}, which {share} of them do not exceed, count as that."
+            f"Rewards above {format_rounded(asked.cap.at)}, which {share} of them do not exceed, count as "
+            "that."
         )
         more["cap"] = asked.cap._asdict()
     if asked.expected is not None:
         ratio = fit.sample_ratio(asked.expected)
         warnings += _shares(ratio)
-        more["sample_ratio"] = plain(ratio)
+        more["sample_ratio"] = to_json_values(ratio)
     row = decisive_row(fit)
     if row is not None:
         warnings.append(said_of(row, fit, asked.cap is not None))
@@ -90,7 +91,9 @@ def segment_lines(found: Segments) -> list[str]:
     ]
     if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
         own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
-        lines.append(f"Compared by {own}, for their own rewards do not allow for {other}: {listed(unlike)}.")
+        lines.append(
+            f"Compared by {own}, for their own rewards do not allow for {other}: {join_names(unlike)}."
+        )
     lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
     return lines
 
@@ -100,19 +103,20 @@ def _segment(row: dict[str, Any], fit: Fit) -> str:
     if row["best"] is None:
         return "no best arm, for some arms never met"
     figures, low, high = of_gaps(fit), row["low"], row["high"]
-    interval = figures.interval(low, high, "+")
-    lead = f"{figures.within(row['estimate'], low, high, '+')} against {named(row['runner_up'])}"
+    interval = figures.format_interval(low, high, "+")
+    estimate = figures.format_estimate(row["estimate"], low, high, "+")
+    lead = f"{estimate} against {quote_if_needed(row['runner_up'])}"
     lead += f" ({interval})" if interval else ""
     if row["standing"] == "winner":
-        return f"{named(row['best'])} is best, {lead}"
-    return f"open, {named(row['best'])} leads, {lead}; candidates {row['candidates']}"
+        return f"{quote_if_needed(row['best'])} is best, {lead}"
+    return f"open, {quote_if_needed(row['best'])} leads, {lead}; candidates {row['candidates']}"
 
 
 def _harm(found: Metrics) -> list[str]:
     if not found.harmed:
         return []
     than = "the best of the others" if found.control is None else f"{found.control}, the control"
-    return [f"{found.deciding.best} is worse than {than} in {listed(found.harmed)}."]
+    return [f"{found.deciding.best} is worse than {than} in {join_names(found.harmed)}."]
 
 
 def _shares(ratio: SampleRatio) -> list[str]:
@@ -120,4 +124,4 @@ def _shares(ratio: SampleRatio) -> list[str]:
         return []
     got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
     p = p_value(ratio.p)
-    return [f"Arms did not get the shares they were meant to have ({p}): {listed(got)}; find out why."]
+    return [f"Arms did not get the shares they were meant to have ({p}): {join_names(got)}; find out why."]

@@ -16,7 +16,7 @@ from tideproof.report.arms_table import chance
 from tideproof.report.event_text import story
 from tideproof.store.backend import Backend, Listed
 from tideproof.store.read_only_view import known, seen
-from tideproof.table import plain
+from tideproof.table import to_json_values
 
 
 def overview(place: Backend, each: Listed) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
         "lost": book.lost,
         "environments": found.labels,
         "sentence": str(recommended),
-        "recommendation": plain(recommended.to_dict()),
+        "recommendation": to_json_values(recommended.to_dict()),
         "rates": fit is not None and fit.cells.binary,
         "arms": list(_arms(run, fit)),
         "out": [pull.to_dict() | {"age": age} for pull, age in out],

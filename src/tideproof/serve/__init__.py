@@ -10,4 +10,4 @@ try:
     import python_multipart  # noqa: F401
     import uvicorn  # noqa: F401
 except ImportError:
-    raise MissingExtra.of("fastapi", "serve", "tideproof serve") from None
+    raise MissingExtra.for_module("fastapi", "serve", "tideproof serve") from None

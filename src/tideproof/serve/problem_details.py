@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from tideproof import errors
 from tideproof.store.idempotency_keys import UsedKey
-from tideproof.text import printable
+from tideproof.text import escape_control_characters
 
 MEDIA = "application/problem+json"
 LOG = logging.getLogger("tideproof.serve")
@@ -74,7 +74,7 @@ def response(problem: Problem) -> JSONResponse:
         type=f"urn:tideproof:{problem.error}",
         title=_TITLES.get(problem.status, "Error"),
         status=problem.status,
-        detail=printable(problem.detail),
+        detail=escape_control_characters(problem.detail),
         error=problem.error,
     )
     headers = dict(problem.headers or {})

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from tideproof._version import __version__
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.pull import new_session
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copied, packed
-from tideproof.files import check_folder
+from tideproof.files import check_writable
 from tideproof.store import hash_chain as kept
 from tideproof.store import log_state
 from tideproof.store.backend import Backend, Entry, ExperimentLog, Whole, Writer
@@ -28,7 +28,7 @@ from tideproof.store.store_urls import place_of
 
 def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
     """Write the JSON file that `Experiment.save` writes, and return how many events it has."""
-    check_folder(path)
+    check_writable(path)
     place = place_of(url, read_only=True)
     try:
         state = log_state.load(known(place, name)).state
@@ -42,7 +42,7 @@ def export(url: str, name: str, path: str | os.PathLike[str]) -> int:
 def take_in(path: str | os.PathLike[str], url: str, name: str) -> int:
     """Begin an experiment in a store that goes on where such a file ends; return its events."""
     if not name:
-        raise InputError(f"an experiment's name must be a string, not {shown(name)}")
+        raise InputError(f"an experiment's name must be a string, not {describe_value(name)}")
     happened, snapshot = experiment_file.read(path)
     state = experiment_file.refold(happened, None, snapshot)
     state.events.append(_opened())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Pull
 from tideproof.store.backend import Answer
 
@@ -21,9 +21,11 @@ class UsedKey(InputError):
 def command(run: Experiment, key: Any, method: Callable[..., Any], args: Any, kwargs: Any) -> str:
     """Return a command as text, or say that it is none."""
     if not isinstance(key, str) or not key:
-        raise InputError(f"a key must be a string, not {shown(key)}")
+        raise InputError(f"a key must be a string, not {describe_value(key)}")
     if getattr(method, "__self__", None) is not run:
-        raise InputError(f"once takes a method of this experiment, such as run.ask, not {shown(method)}")
+        raise InputError(
+            f"once takes a method of this experiment, such as run.ask, not {describe_value(method)}"
+        )
     return json.dumps([method.__name__, args, kwargs], sort_keys=True, default=_plain)
 
 

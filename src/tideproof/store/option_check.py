@@ -22,7 +22,7 @@ def check_same(cls: type[Experiment], name: str, state: State, arms: Any, option
     """Raise if arms or options are given that the experiment neither began with nor has now."""
     unknown = [each for each in options if each not in OPTIONS]
     if unknown:
-        raise UnknownName.among("option", unknown[0], OPTIONS)
+        raise UnknownName.with_suggestion("option", unknown[0], OPTIONS)
     made, book = state.created, state.book
     if arms is not None:
         given = checked_arms(arms)

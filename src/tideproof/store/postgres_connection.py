@@ -21,7 +21,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.pq import ExecStatus, TransactionStatus
 except ImportError:
-    raise MissingExtra.of("psycopg", "postgres", "an experiment in PostgreSQL") from None
+    raise MissingExtra.for_module("psycopg", "postgres", "an experiment in PostgreSQL") from None
 
 PATIENCE = 60  # seconds that others may write before nobody waits any longer, and that a writer may be silent
 TRIES = 80  # to connect again after a loss: half a minute in all

@@ -14,7 +14,7 @@ def known(place: Backend, name: str) -> ExperimentLog:
     """Return the log of an experiment, or say which there are."""
     log = place.log(name)
     if log is None:
-        raise UnknownName.among("experiment", name, [each.name for each in place.listed()])
+        raise UnknownName.with_suggestion("experiment", name, [each.name for each in place.listed()])
     return log
 
 
@@ -22,7 +22,7 @@ def listed(place: Backend, name: str) -> Listed:
     """Return what a list says of an experiment."""
     found = {each.name: each for each in place.listed()}
     if name not in found:
-        raise UnknownName.among("experiment", name, found)
+        raise UnknownName.with_suggestion("experiment", name, found)
     return found[name]
 
 

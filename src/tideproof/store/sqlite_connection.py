@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tideproof._version import __version__
 from tideproof.errors import InputError, MissingExtra, MissingFile, StoreError, TideproofError
-from tideproof.files import check_folder, hold, let_go
+from tideproof.files import check_writable, mark_store_closed, mark_store_open
 from tideproof.store.backend import OLDER
 from tideproof.store.sqlite_schema import APPLICATION, STEPS
 from tideproof.store.store_urls import warn_of_network
@@ -20,7 +20,7 @@ from tideproof.store.store_urls import warn_of_network
 try:
     import apsw
 except ImportError:
-    raise MissingExtra.of("apsw", "store", "an experiment in a SQLite file") from None
+    raise MissingExtra.for_module("apsw", "store", "an experiment in a SQLite file") from None
 
 OLDEST = "3.51.3"  # SQLite before it can corrupt a file that several connections write
 PATIENCE = 60.0  # seconds that others may write before nobody waits any longer
@@ -70,7 +70,7 @@ class Database:
             self._process = os.getpid()
             self._connection = self._opened()
             self._opens += 1
-            hold(self, self.path)
+            mark_store_open(self, self.path)
         return self._connection
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Database:
         if self._connection is not None and self._process == os.getpid():
             connection, self._connection = self._connection, None
             connection.close()
-            let_go(self)
+            mark_store_closed(self)
 
     def run(self, sql: str, values: Any = ()) -> Any:
         """Return the rows of a statement."""
@@ -160,7 +160,7 @@ class Database:
     def _opened(self) -> apsw.Connection:
         if self._read_only:
             return self._opened_to_read()
-        check_folder(self.path)
+        check_writable(self.path)
         end = time.monotonic() + PATIENCE
         while True:
             connection = None
@@ -264,7 +264,7 @@ def _to_read(path: str) -> tuple[int, str]:
         raise MissingFile(f"cannot read {path!r}: there is no such file")
     uri = Path(path).as_uri()
     try:
-        check_folder(path)
+        check_writable(path)
     except InputError:  # SQLite can lay nothing beside it, and nobody who writes has
         return apsw.SQLITE_OPEN_READONLY, uri if os.path.exists(f"{path}-wal") else f"{uri}?immutable=1"
     return apsw.SQLITE_OPEN_READWRITE, uri  # who closes it last takes away what SQLite laid beside it

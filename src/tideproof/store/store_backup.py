@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tideproof.errors import InputError, StoreError
-from tideproof.files import check_folder
+from tideproof.files import check_writable
 from tideproof.store.backend import Backend
 from tideproof.store.export_import import copy_all, open_anew
 from tideproof.store.store_check import StoreFindings, fsck
@@ -26,7 +26,7 @@ def backup(url: str, target: str, show: Show = lambda share, doing: None) -> Sto
             return _carried(source, target, show)
         if os.path.lexists(target):
             raise InputError(f"{target!r} is there already: a backup overwrites nothing")
-        check_folder(target)
+        check_writable(target)
         return _written(source, url, Path(target), show)
     finally:
         source.close()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from tideproof.errors import InputError, UnknownName, shown
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.store.backend import Backend
 
 # What opens a store, by the scheme of its URL
@@ -31,10 +31,10 @@ _SHARED_DRIVES = {
 def place_of(url: str, read_only: bool = False) -> Backend:
     """Return the store at a URL, or say what a URL is; to read, it must be there and nothing is changed."""
     if not isinstance(url, str) or "://" not in url:
-        raise InputError(f"a store is a URL such as 'sqlite:///shop.db', not {shown(url)}")
+        raise InputError(f"a store is a URL such as 'sqlite:///shop.db', not {describe_value(url)}")
     scheme = url.partition("://")[0]
     if scheme not in SCHEMES:
-        raise UnknownName.among("scheme", scheme, SCHEMES, f"in the URL {public(url)!r}")
+        raise UnknownName.with_suggestion("scheme", scheme, SCHEMES, f"in the URL {public(url)!r}")
     opened: Callable[[str, bool], Backend] = import_module(SCHEMES[scheme]).opened
     return opened(url, read_only)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tideproof._version import __version__
-from tideproof.errors import InputError, UnknownName, shown
+from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events.event_records import Created
 from tideproof.experiment.experiment import Experiment
@@ -36,7 +36,7 @@ def open_experiment(
 ) -> Experiment:
     """Return the experiment of that name, a new one if there is none and arms are given."""
     if not isinstance(name, str) or not name:
-        raise InputError(f"an experiment's name must be a string, not {shown(name)}")
+        raise InputError(f"an experiment's name must be a string, not {describe_value(name)}")
     options = beside(options)
     arms = None if arms is None else checked_arms(arms)
     place = place_of(url)
@@ -45,7 +45,7 @@ def open_experiment(
         if log is None:
             if arms is None:
                 known = [each.name for each in place.listed()]
-                raise UnknownName.among(
+                raise UnknownName.with_suggestion(
                     "experiment", name, known, f"in {public(url)!r}; arms=[...] begins it"
                 )
             made = cls(arms, clock=clock, **options)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.kernels.simulate import world_draws as kernel
 from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 
@@ -29,8 +29,8 @@ class Geometric(Length):
     minimum: int = 1
 
     def __post_init__(self) -> None:
-        minimum = whole("minimum", self.minimum, 1)
-        set_fields(self, mean=finite("mean length", self.mean, minimum), minimum=minimum)
+        minimum = require_whole_number("minimum", self.minimum, 1)
+        set_fields(self, mean=require_finite("mean length", self.mean, minimum), minimum=minimum)
 
     def _numbers(self) -> dict[str, Any]:
         """Return what the kernel needs.
@@ -51,7 +51,10 @@ class Lengths(Length):
 
     def __post_init__(self) -> None:
         set_fields(
-            self, values=tuple(whole("a length", value, 1) for value in as_tuple("lengths", self.values))
+            self,
+            values=tuple(
+                require_whole_number("a length", value, 1) for value in as_tuple("lengths", self.values)
+            ),
         )
 
     def _numbers(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError
 from tideproof.worlds.world_part import WorldPart, set_fields
 
@@ -24,7 +24,7 @@ class StudentT(Noise):
     freedom: float
 
     def __post_init__(self) -> None:
-        set_fields(self, freedom=finite("freedom", self.freedom))
+        set_fields(self, freedom=require_finite("freedom", self.freedom))
         if self.freedom <= 2.0:
             raise InputError(f"freedom must be above 2, or sigma is infinite; not {self.freedom:g}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.errors import InputError, UnknownName
 from tideproof.worlds.shift_processes import NoShift, Shift, Uniform
 from tideproof.worlds.world import Lasting, World
@@ -39,7 +39,9 @@ def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float =
     >>> mdm(5).means, mdm(5).lengths
     ((0.0, 0.5, 1.0, 1.5, 2.0), (2, 50))
     """
-    means = [finite("delta", delta, 0.0) * arm for arm in range(whole("arms", arms, 2))]
+    means = [
+        require_finite("delta", delta, 0.0) * arm for arm in range(require_whole_number("arms", arms, 2))
+    ]
     return _scenario(means, scenario, sigma)
 
 
@@ -53,13 +55,13 @@ def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: fl
     >>> slippage(5, "worst-case").means
     (0.0, 0.0, 0.0, 0.0, 0.5)
     """
-    means = [0.0] * (whole("arms", arms, 2) - 1) + [finite("delta", delta, 0.0)]
+    means = [0.0] * (require_whole_number("arms", arms, 2) - 1) + [require_finite("delta", delta, 0.0)]
     return _scenario(means, scenario, sigma)
 
 
 def _scenario(means: list[float], scenario: str, sigma: float) -> World:
     if scenario not in SCENARIOS:
-        raise UnknownName.among("scenario", scenario, SCENARIOS)
+        raise UnknownName.with_suggestion("scenario", scenario, SCENARIOS)
     if scenario == "cannot-sample-all-arms" and len(means) < 3:
         raise InputError(f"scenario {scenario!r} needs at least 3 arms, not {len(means)}")
     lengths, shifts = SCENARIOS[scenario](len(means))

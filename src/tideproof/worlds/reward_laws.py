@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError
 from tideproof.kernels.simulate import world_draws as kernel
 from tideproof.worlds.world_part import WorldPart, set_fields
@@ -35,7 +35,9 @@ class Money(Rewards):
 
     def __post_init__(self) -> None:
         set_fields(
-            self, variation=finite("variation", self.variation, 0.0), zeros=finite("zeros", self.zeros, 0.0)
+            self,
+            variation=require_finite("variation", self.variation, 0.0),
+            zeros=require_finite("zeros", self.zeros, 0.0),
         )
         if self.zeros >= 1.0:
             raise InputError(f"zeros, the share of rewards of 0, must be below 1, not {self.zeros:g}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError
 from tideproof.kernels.simulate import world_draws as kernel
 from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
@@ -34,7 +34,7 @@ class Uniform(Shift):
     high: float
 
     def __post_init__(self) -> None:
-        set_fields(self, low=finite("low", self.low), high=finite("high", self.high))
+        set_fields(self, low=require_finite("low", self.low), high=require_finite("high", self.high))
         if self.low > self.high:
             raise InputError(f"low must not be above high: {self.low:g} > {self.high:g}")
 
@@ -53,7 +53,7 @@ class Normal(Shift):
     sd: float
 
     def __post_init__(self) -> None:
-        set_fields(self, mean=finite("mean", self.mean), sd=finite("sd", self.sd, 0.0))
+        set_fields(self, mean=require_finite("mean", self.mean), sd=require_finite("sd", self.sd, 0.0))
 
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.NORMAL, "shift_a": self.mean, "shift_b": self.sd}
@@ -70,7 +70,7 @@ class RandomWalk(Shift):
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        set_fields(self, sd=finite("sd", self.sd, 0.0), start=finite("start", self.start))
+        set_fields(self, sd=require_finite("sd", self.sd, 0.0), start=require_finite("start", self.start))
 
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.WALK, "shift_a": self.start, "shift_b": self.sd}
@@ -88,9 +88,9 @@ class Weekly(Shift):
 
     def __post_init__(self) -> None:
         pattern = tuple(
-            finite("a shift of the pattern", shift) for shift in as_tuple("pattern", self.pattern)
+            require_finite("a shift of the pattern", shift) for shift in as_tuple("pattern", self.pattern)
         )
-        set_fields(self, pattern=pattern, sd=finite("sd", self.sd, 0.0))
+        set_fields(self, pattern=pattern, sd=require_finite("sd", self.sd, 0.0))
 
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.WEEKLY, "shift_b": self.sd, "pattern": np.array(self.pattern)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError
 from tideproof.kernels.simulate import world_draws as kernel
 from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
@@ -34,7 +34,9 @@ class Sinusoid(Drift):
     period: float
 
     def __post_init__(self) -> None:
-        set_fields(self, amplitude=finite("amplitude", self.amplitude, 0.0), period=_period(self.period))
+        set_fields(
+            self, amplitude=require_finite("amplitude", self.amplitude, 0.0), period=_period(self.period)
+        )
 
     def _numbers(self) -> dict[str, Any]:
         return {"drift": kernel.SINUSOID, "drift_a": self.amplitude, "drift_b": self.period}
@@ -50,7 +52,7 @@ class Wander(Drift):
     sd: float
 
     def __post_init__(self) -> None:
-        set_fields(self, sd=finite("sd", self.sd, 0.0))
+        set_fields(self, sd=require_finite("sd", self.sd, 0.0))
 
     def _numbers(self) -> dict[str, Any]:
         return {"drift": kernel.WANDER, "drift_a": self.sd}
@@ -63,7 +65,7 @@ class Trend(Drift):
     slope: float
 
     def __post_init__(self) -> None:
-        set_fields(self, slope=finite("slope", self.slope))
+        set_fields(self, slope=require_finite("slope", self.slope))
 
     def _numbers(self) -> dict[str, Any]:
         return {"drift": kernel.TREND, "drift_a": self.slope}
@@ -81,7 +83,9 @@ class Curve(Drift):
     anywhere: bool = False
 
     def __post_init__(self) -> None:
-        values = tuple(finite("a value of the curve", value) for value in as_tuple("values", self.values))
+        values = tuple(
+            require_finite("a value of the curve", value) for value in as_tuple("values", self.values)
+        )
         set_fields(self, values=values, period=_period(self.period), anywhere=bool(self.anywhere))
 
     def _numbers(self) -> dict[str, Any]:
@@ -93,7 +97,7 @@ class Curve(Drift):
 
 
 def _period(given: Any) -> float:
-    period = finite("period", given)
+    period = require_finite("period", given)
     if period <= 0.0:
         raise InputError(f"period must be above 0, not {given!r}")
     return period

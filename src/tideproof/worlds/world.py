@@ -9,12 +9,12 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.kernels.simulate import world_draws as kernel
 from tideproof.kernels.simulate.world_draws import WorldParameters
-from tideproof.text import listed
+from tideproof.text import join_names
 from tideproof.worlds.environment_lengths import Length
 from tideproof.worlds.noise_laws import Noise
 from tideproof.worlds.reward_laws import PLAIN, Kind, Money, Rewards
@@ -94,7 +94,7 @@ class World:
     outliers: Outlier | None = None
 
     def __post_init__(self) -> None:
-        means = tuple(finite("a mean", mean) for mean in as_tuple("means", self.means))
+        means = tuple(require_finite("a mean", mean) for mean in as_tuple("means", self.means))
         if len(means) < 2:
             raise InputError(f"a world needs at least two arms, not {len(means)}")
         if not isinstance(self.shifts, Shift):
@@ -114,7 +114,7 @@ class World:
             means=means,
             sigma=_each("sigma", self.sigma, len(means)),
             interaction=_each("interaction", self.interaction, len(means)),
-            noise_by_environment=finite("noise_by_environment", self.noise_by_environment, 0.0),
+            noise_by_environment=require_finite("noise_by_environment", self.noise_by_environment, 0.0),
             lengths=_lengths(self.lengths),
             rewards=_rewards(self.rewards),
         )
@@ -248,10 +248,10 @@ def as_world(given: Any) -> World:
 def _each(name: str, given: Any, arms: int) -> float | tuple[float, ...]:
     """Return a standard deviation, or one for each arm."""
     if np.ndim(given) == 0:
-        return finite(name, given, 0.0)
+        return require_finite(name, given, 0.0)
     if len(given) != arms:
         raise InputError(f"{name} must be one number or one for each of the {arms} arms, not {len(given)}")
-    return tuple(finite(name, sd, 0.0) for sd in given)
+    return tuple(require_finite(name, sd, 0.0) for sd in given)
 
 
 def _rewards(given: Any) -> Kind | Rewards:
@@ -260,7 +260,7 @@ def _rewards(given: Any) -> Kind | Rewards:
         return given
     if isinstance(given, str) and given in kinds:
         return Money() if given == "money" else cast(Kind, given)
-    allowed = listed([*map(repr, kinds), *(f"{kind}(...)" for kind in Rewards.kinds())], "or", most=9)
+    allowed = join_names([*map(repr, kinds), *(f"{kind}(...)" for kind in Rewards.kinds())], "or", most=9)
     raise InputError(f"rewards must be {allowed}, not {given!r}")
 
 
@@ -269,14 +269,16 @@ def _lengths(given: Any) -> Lasting:
         return given
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InputError(f"lengths must be {_either(Length, 'a pair', 'None')}, not {given!r}")
-    shortest = whole("the shortest length", given[0], 1)
-    return shortest, whole(f"the longest length (the shortest is {shortest})", given[1], shortest)
+    shortest = require_whole_number("the shortest length", given[0], 1)
+    return shortest, require_whole_number(
+        f"the longest length (the shortest is {shortest})", given[1], shortest
+    )
 
 
 def _either(part: type[WorldPart], before: str | None = None, after: str | None = None) -> str:
     """Name all kinds of a part, and what is allowed besides."""
     names = [before, *(f"{kind}(...)" for kind in part.kinds()), after]
-    return listed([name for name in names if name is not None], "or", most=len(names))
+    return join_names([name for name in names if name is not None], "or", most=len(names))
 
 
 def _plain(value: Any) -> Any:
@@ -291,7 +293,7 @@ def _part(plain: Any) -> Any:
     rest, known = dict(plain), WorldPart.kinds()
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
-        raise UnknownName.among("part of a world", kind, known)
+        raise UnknownName.with_suggestion("part of a world", kind, known)
     return _made(known[kind], rest)
 
 
@@ -301,7 +303,7 @@ def _made(kind: Any, given: Mapping[str, Any]) -> Any:
     known = {field.name: field.default for field in fields(kind)}
     for name in given:
         if name not in known:
-            raise UnknownName.among(f"part of {what}", name, known)
+            raise UnknownName.with_suggestion(f"part of {what}", name, known)
     for name, default in known.items():
         if default is MISSING and name not in given:
             raise InputError(f"{what} needs {name!r}, which is not given")

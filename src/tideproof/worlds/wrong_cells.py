@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.errors import InputError
 from tideproof.worlds.world_part import WorldPart, set_fields
 
@@ -25,7 +25,9 @@ class Outliers(Outlier):
     size: float
 
     def __post_init__(self) -> None:
-        set_fields(self, share=finite("share", self.share, 0.0), size=finite("size", self.size, 0.0))
+        set_fields(
+            self, share=require_finite("share", self.share, 0.0), size=require_finite("size", self.size, 0.0)
+        )
         if self.share > 1.0:
             raise InputError(f"share, of cells that are wrong, must be at most 1, not {self.share:g}")
 

@@ -14,7 +14,7 @@ from tideproof.data.column_spec import Request
 from tideproof.data.group_by_sql import Query
 from tideproof.data.sql_quoting import literal
 from tideproof.errors import InputError, UnknownName
-from tideproof.text import listed
+from tideproof.text import join_names
 
 _DELIMITERS = (",", "\t", ";", "|")
 _LINES = 100  # among which the header is looked for
@@ -84,7 +84,11 @@ def check_header(path: str, names: Sequence[str], request: Request) -> None:
     for name in wanted:
         alike = [other for other in names if other.lower() == name.lower()]
         if len(alike) > 1:
-            what = f"called {name!r}" if len(set(alike)) == 1 else f"told apart only by case: {listed(alike)}"
+            what = (
+                f"called {name!r}"
+                if len(set(alike)) == 1
+                else f"told apart only by case: {join_names(alike)}"
+            )
             raise InputError(f"two columns of {path!r} are {what}")
 
 

@@ -57,5 +57,5 @@ def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> st
             raise InputError(f"say which table to read, or give a query; the database holds: {listed}")
         table = next(iter(names))
     if table not in names:
-        raise UnknownName.among("table", table, names)
+        raise UnknownName.with_suggestion("table", table, names)
     return ".".join(quoted(part) for part in names[table])

@@ -8,7 +8,7 @@ from typing import Any
 
 from tideproof.data.sources.in_memory_table import InMemoryTable, type_of
 from tideproof.errors import InputError, MissingExtra, MissingFile, UnknownName
-from tideproof.text import listed
+from tideproof.text import join_names
 
 SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
@@ -19,7 +19,7 @@ def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
     try:
         import python_calamine as calamine
     except ImportError:
-        raise MissingExtra.of("python-calamine", "excel", "reading Excel files") from None
+        raise MissingExtra.for_module("python-calamine", "excel", "reading Excel files") from None
 
     try:
         with calamine.CalamineWorkbook.from_path(path) as book:
@@ -42,11 +42,11 @@ def _chosen(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> 
     kept = {title: [row for row in rows if any(x != "" for x in row)] for title, rows in sheets.items()}
     if name is not None:
         if name not in kept:
-            raise UnknownName.among("sheet", name, kept)
+            raise UnknownName.with_suggestion("sheet", name, kept)
         return kept[name]
     filled = [title for title, rows in kept.items() if rows]
     if len(filled) != 1:
-        what = listed(map(repr, filled)) if filled else "nothing"
+        what = join_names(map(repr, filled)) if filled else "nothing"
         raise InputError(f"say which sheet of {path!r} to read (table, --table); it holds {what}")
     return kept[filled[0]]
 

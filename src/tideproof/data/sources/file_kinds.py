@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideproof.files import is_held
+from tideproof.files import is_store_open
 
 _SIGNS = {
     b"SQLite format 3\x00": ".sqlite",
@@ -33,7 +33,7 @@ def kind_of(first: bytes) -> str:
 
 def kind_at(path: str) -> str:
     """Return the ending that the file at a path should have; "" if there is none that can be read."""
-    if is_held(path):
+    if is_store_open(path):
         return ".store"
     try:
         with open(path, "rb") as file:

@@ -17,7 +17,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
     try:
         import psycopg
     except ImportError:
-        raise MissingExtra.of("psycopg", "postgres", "reading from PostgreSQL") from None
+        raise MissingExtra.for_module("psycopg", "postgres", "reading from PostgreSQL") from None
 
     try:
         with psycopg.connect(url, options="-c timezone=UTC") as connection:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from tideproof import checks
-from tideproof.checks import MOST, whole
+from tideproof.checks import LARGEST_EXACT_INTEGER, require_whole_number
 from tideproof.errors import InputError
 from tideproof.experiment.controls import checked_arms
 from tideproof.experiment.events import event_records as e
@@ -43,9 +43,9 @@ def checked_created(created: e.Created) -> e.Created:
     """Return what an experiment began with, or say what of it cannot be."""
     checked_arms(created.arms)
     if created.budget is not None:
-        whole("budget", created.budget, 1, MOST)
-    whole("seed", created.seed, 0, 2**64 - 1)
-    checks.direction(created.direction)
+        require_whole_number("budget", created.budget, 1, LARGEST_EXACT_INTEGER)
+    require_whole_number("seed", created.seed, 0, 2**64 - 1)
+    checks.require_direction(created.direction)
     unknown = sorted(set(created.options) - OPTIONS)
     if unknown:
         raise InputError(f"no experiment has the option {unknown[0]!r}")
@@ -114,7 +114,7 @@ def _added(state: State, event: e.Added) -> None:
 
 
 def _summarised(state: State, event: e.Summarised) -> None:
-    _need(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= MOST, event)
+    _need(0 <= event.arm < len(state.book.arms) and 1 <= event.n <= LARGEST_EXACT_INTEGER, event)
     _need(0.0 <= event.variance <= WIDEST, event)
     _need(event.key is None or event.key not in state.book.keyed, event)
     _need(state.book.tide not in ("hidden", "both"), event)
@@ -162,13 +162,13 @@ def _sure(state: State, event: e.Sure) -> None:
 
 
 def _extended(state: State, event: e.Extended) -> None:
-    _need(event.budget is None or 1 <= event.budget <= MOST, event)
+    _need(event.budget is None or 1 <= event.budget <= LARGEST_EXACT_INTEGER, event)
 
 
 def _warmed(state: State, event: e.Warmed) -> None:
     _need(state.book.tide not in ("hidden", "both"), event)
     for arm, _, n, mean, squares in event.cells:
-        _need(0 <= arm < len(state.book.arms) and 1 <= n <= MOST, event)
+        _need(0 <= arm < len(state.book.arms) and 1 <= n <= LARGEST_EXACT_INTEGER, event)
         _need(squares >= 0.0, event)
         _rewards(event, (mean,))
 

@@ -19,7 +19,7 @@ from tideproof.experiment.policy_prefixes import parted
 from tideproof.experiment.snapshots import file_format_2
 from tideproof.experiment.snapshots.snapshot import fill
 from tideproof.experiment.state.experiment_state import State
-from tideproof.files import checked_path, read_text, replace_text
+from tideproof.files import read_text, require_path, write_text_atomically
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_registry import Chosen, as_policy, is_namesake, is_registered, policy
 from tideproof.policies.policy_spec import PolicySpec
@@ -31,7 +31,7 @@ def write(
     happened: list[event_records.Event], snapshot: dict[str, Any] | None, path: str | os.PathLike[str]
 ) -> None:
     """Write the events and a snapshot of what they add up to to a file in one step."""
-    replace_text(path, text(happened, snapshot))
+    write_text_atomically(path, text(happened, snapshot))
 
 
 def text(happened: list[event_records.Event], snapshot: dict[str, Any] | None) -> str:
@@ -48,7 +48,7 @@ def text(happened: list[event_records.Event], snapshot: dict[str, Any] | None) -
 
 def read(path: str | os.PathLike[str]) -> tuple[list[event_records.Event], Any]:
     """Return the events in the file, and the snapshot, once it is known to be whole."""
-    name = repr(checked_path(path))
+    name = repr(require_path(path))
     try:
         text = read_text(path)
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_application import Effects
 from tideproof.experiment.events.event_log import Happened
@@ -267,7 +267,7 @@ _WHOLE = (
 
 def _check_by(by: Any) -> None:
     if by is not None and not isinstance(by, str):
-        raise InputError(f"by must be a string that says who, not {shown(by)}")
+        raise InputError(f"by must be a string that says who, not {describe_value(by)}")
 
 
 def _unit_and_label(event: e.Event) -> tuple[str | None, Label | None]:

@@ -22,8 +22,8 @@ from tideproof.stats.best.adaptive_allowance import p_value, reach
 from tideproof.stats.best.p_best import Prior, p_best
 from tideproof.stats.pairs.wald_pairs import Wald
 from tideproof.stats.scales.scale_choice import Compared
-from tideproof.table import Table, as_html
-from tideproof.text import counted, rounded
+from tideproof.table import Table, render_notebook_html
+from tideproof.text import format_count, format_rounded
 
 ROUNDING = 1e-13  # of rewards
 
@@ -130,20 +130,20 @@ class TideFit:
 
     def said(self) -> str:
         """Return what was seen of the tide, in words."""
-        text = f"about {counted(round(self.jumps), 'jump')}"
+        text = f"about {format_count(round(self.jumps), 'jump')}"
         if self.drift > 0.05:
-            text += f" and a drift of {rounded(self.drift)} noises a pull"
-        return f"{text}, noise of {rounded(self.noise)}"
+            text += f" and a drift of {format_rounded(self.drift)} noises a pull"
+        return f"{text}, noise of {format_rounded(self.noise)}"
 
     def __repr__(self) -> str:
         return f"{self.arms!r}\ntide followed ({self.tide}): {self.said()}"
 
     def _repr_html_(self) -> str:
-        return as_html(f"tide followed ({self.tide}): {self.said()}", self.arms)
+        return render_notebook_html(f"tide followed ({self.tide}): {self.said()}", self.arms)
 
     def _place(self, arm: Any) -> int:
         if arm not in self.names:
-            raise UnknownName.among("arm", arm, self.names)
+            raise UnknownName.with_suggestion("arm", arm, self.names)
         return self.names.index(arm)
 
 

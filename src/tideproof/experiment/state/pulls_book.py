@@ -230,7 +230,7 @@ class Book:
     def arm_number(self, arm: Any) -> int:
         """Return the number of an arm, or say which there are."""
         if not isinstance(arm, str) or arm not in self.arms:
-            raise UnknownName.among("arm", arm, self.arms)
+            raise UnknownName.with_suggestion("arm", arm, self.arms)
         return self.arms.index(arm)
 
     @property

@@ -21,7 +21,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.odds_pairs import OddsPairs
 from tideproof.stats.pairs.ratio_pairs import Multiplying
 from tideproof.stats.scales.scale_test import Scale
-from tideproof.text import listed
+from tideproof.text import join_names
 
 Rewards = Literal["normal", "conversions", "counts", "money"]
 
@@ -75,7 +75,7 @@ def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFi
 def checked_rewards(rewards: Any) -> Rewards:
     """Return what kind rewards are of, or say what is allowed."""
     if not isinstance(rewards, str) or rewards not in get_args(Rewards):
-        raise InputError(f"rewards must be {listed(map(repr, get_args(Rewards)), 'or')}, not {rewards!r}")
+        raise InputError(f"rewards must be {join_names(map(repr, get_args(Rewards)), 'or')}, not {rewards!r}")
     return cast(Rewards, rewards)
 
 
@@ -85,11 +85,13 @@ def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
     if scale == "auto":
         return "ratio" if rewards != "normal" and able else "difference"
     if not isinstance(scale, str) or scale not in get_args(Scale):
-        allowed = listed(map(repr, ("auto", *get_args(Scale))), "or")
+        allowed = join_names(map(repr, ("auto", *get_args(Scale))), "or")
         raise InputError(f"scale must be {allowed}, not {scale!r}")
     needed = {"ratio": ("conversions", "counts", "money"), "odds": ("conversions",)}.get(scale, (rewards,))
     if rewards not in needed:
-        raise InputError(f"scale={scale!r} is for rewards={listed(map(repr, needed), 'or')}, not {rewards!r}")
+        raise InputError(
+            f"scale={scale!r} is for rewards={join_names(map(repr, needed), 'or')}, not {rewards!r}"
+        )
     if scale != "difference" and spec.policy.tide in UNEVEN:
         raise InputError(f"scale={scale!r} does not go with {spec.label}, which compares arms by differences")
     if scale != "difference" and not able:

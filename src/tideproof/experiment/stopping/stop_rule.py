@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.errors import BudgetTooSmall, InputError, shown
+from tideproof.errors import BudgetTooSmall, InputError, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
@@ -27,7 +27,7 @@ from tideproof.policies.calibrated_bounds import CAP, bound_for, normal_deviate
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import UNEVEN
 from tideproof.policies.stopping_policy import checked_confidence, rule_prefix, watched
-from tideproof.text import counted
+from tideproof.text import format_count
 
 Rule = Literal["calibrated", "proven"]
 
@@ -106,7 +106,7 @@ class StopRule(NamedTuple):
     def said(self, book: Book) -> dict[str, Any]:
         """Return what a recommendation says of it."""
         rule = self.current(book) if book.sure is None else book.sure.rule
-        promise = f"calibrated for a look whenever something is told, up to {counted(self.cap, 'pull')}"
+        promise = f"calibrated for a look whenever something is told, up to {format_count(self.cap, 'pull')}"
         if not self.normal:
             promise += ", as far as fit() is right about such rewards"
         return {
@@ -225,12 +225,13 @@ def checked_rule(
     confidence, rule = given
     if confidence is None:
         if rule is not None:
-            raise InputError(f"rule={shown(rule)} needs a confidence, such as confidence=0.95")
+            raise InputError(f"rule={describe_value(rule)} needs a confidence, such as confidence=0.95")
         return {}
     rule = "calibrated" if rule is None else rule
     if spec.policy.tide in UNEVEN:
         raise InputError(
-            f"confidence={shown(confidence)} does not go with {spec.label}: rules that stop are calibrated "
+            f"confidence={describe_value(confidence)} does not go with {spec.label}: rules that stop are "
+            "calibrated "
             f"for equal noise, one tide for all and cells that are right; give a budget, or the policy "
             f"{spec.policy.name.removeprefix(spec.policy.tide)!r}"
         )

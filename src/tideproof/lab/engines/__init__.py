@@ -41,13 +41,13 @@ CPU = Engine("cpu", run_chunk, lambda plan: CHUNK, threads, lambda plans: None)
 def find_engine(name: str, executor: Executor | None) -> Engine:
     """Return the engine of that name; `auto` is a GPU if there is one and no executor is given."""
     if name not in ENGINES:
-        raise UnknownName.among("engine", name, ENGINES)
+        raise UnknownName.with_suggestion("engine", name, ENGINES)
     if executor is not None and name == "cuda":
         raise InputError("engine='cuda' plays on the GPU of this machine: give it no executor or scheduler")
     if name == "cpu" or executor is not None or (name == "auto" and find_spec("numba_cuda") is None):
         return CPU
     if find_spec("numba") is None:
-        raise MissingExtra.of("numba", "gpu", "simulation on a GPU")
+        raise MissingExtra.for_module("numba", "gpu", "simulation on a GPU")
     from tideproof.core.cuda_target import why_no_gpu
 
     reason = why_no_gpu()
@@ -58,7 +58,7 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
     if name == "auto":
         return CPU
     if find_spec("numba_cuda") is None:
-        raise MissingExtra.of("numba-cuda", "gpu", "simulation on a GPU")
+        raise MissingExtra.for_module("numba-cuda", "gpu", "simulation on a GPU")
     raise InputError(f"engine='cuda' finds no GPU: {reason}")
 
 

@@ -40,11 +40,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_access import at, diagonal, entry, fetch, fetched, square_rows, weighted_squares
 from tideproof.core.array_layout import Float1, FloatK, Int1, Scratch
 from tideproof.core.kernel_linker import kernel
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 from tideproof.kernels.choose.arm_choice import LOWEST, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.fit.statistics_interface import freedom, pull_here, pull_noise, variance_to
@@ -104,15 +104,15 @@ def configure(
     A budget without room for n0 pulls of each arm begins with fewer.
     """
     if not isinstance(anytime, int) or anytime not in (0, 1):
-        raise InputError(f"anytime must be True or False, not {shown(anytime)}")
+        raise InputError(f"anytime must be True or False, not {describe_value(anytime)}")
     fits = n0 if horizon is None else max(horizon // arms, 1)
     known = 0 if anytime or horizon is None else horizon
     return Params(
-        min(whole("n0", n0, 1), fits),
+        min(require_whole_number("n0", n0, 1), fits),
         known,
-        finite("exploration", exploration, 0.0),
-        finite("focus", focus, 1e-6),
-        finite("ties", ties, 0.0) * min(1.0, known / (MANY * arms)),
+        require_finite("exploration", exploration, 0.0),
+        require_finite("focus", focus, 1e-6),
+        require_finite("ties", ties, 0.0) * min(1.0, known / (MANY * arms)),
     )
 
 

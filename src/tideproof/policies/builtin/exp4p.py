@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.core.array_layout import FloatK
 from tideproof.core.kernel_linker import kernel
 from tideproof.errors import InputError
@@ -67,11 +67,11 @@ def configure(
     hi: float | None = None,
 ) -> Params:
     """Set the probability with which the regret bound may fail, and the range of rewards."""
-    delta = finite("delta", delta)
+    delta = require_finite("delta", delta)
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta must be between 0 and 1, not {delta:g}")
-    low = -math.inf if lo is None else finite("lo", lo)
-    high = math.inf if hi is None else finite("hi", hi)
+    low = -math.inf if lo is None else require_finite("lo", lo)
+    high = math.inf if hi is None else require_finite("hi", hi)
     if low >= high:
         raise InputError(f"lo must be below hi: {low:g} >= {high:g}")
     pulls = arms * horizon  # K T above

@@ -18,11 +18,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_access import entry, root_of_ratio
 from tideproof.core.array_layout import FloatK, Int1
 from tideproof.core.kernel_linker import kernel
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
 from tideproof.kernels.fit.statistics_interface import anchor, freedom, sigma2
@@ -76,10 +76,12 @@ def configure(
 ) -> Params:
     """Set pulls of each arm at the start, the exploration constant, and which covariance."""
     if not isinstance(covariance, str) or covariance not in COVARIANCES:
-        raise InputError(f"covariance must be 'ols', 'printed' or 'reduced', not {shown(covariance)}")
+        raise InputError(
+            f"covariance must be 'ols', 'printed' or 'reduced', not {describe_value(covariance)}"
+        )
     return Params(
-        whole("n0", n0, 2),
-        finite("exploration", exploration, 0.0),
+        require_whole_number("n0", n0, 2),
+        require_finite("exploration", exploration, 0.0),
         COVARIANCES.index(covariance),
     )
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import FloatK, Int1
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, argmax_in_lane, least_pulled
@@ -55,7 +55,7 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
     """Set the pulls of each arm at the start."""
-    return Params(whole("n0", n0, 2))
+    return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel

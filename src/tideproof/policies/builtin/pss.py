@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.core.array_layout import Int1
 from tideproof.core.kernel_linker import kernel
 from tideproof.errors import InputError
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int, selection: str, *, u: float = 2.0) -> Params:
     """Set the factor by which each phase thins the arms."""
-    u = finite("u", u)
+    u = require_finite("u", u)
     if u <= 1.0:
         raise InputError(f"u must be above 1, not {u:g}")
     phases = max(1, ceiling(math.log(arms) / math.log(u)))

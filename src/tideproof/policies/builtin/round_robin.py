@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import least_pulled
 from tideproof.kernels.choose.connected_start import Start, start_arm, start_tell, started
@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
     """Set the pulls of each arm by Algorithm 1 (only with selection `ols`)."""
-    n0 = whole("n0", n0, 1)
+    n0 = require_whole_number("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 
 

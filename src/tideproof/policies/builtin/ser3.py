@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.checks import finite
+from tideproof.checks import require_finite
 from tideproof.core.array_layout import Int1
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.elimination import Race, fewest_told, front_runner, in_race, race_arm, still_in
@@ -61,8 +61,8 @@ def configure(
 ) -> Params:
     """Set the known gap of the two best arms, and ln(1/delta)."""
     return Params(
-        finite("epsilon", epsilon, 0.0),
-        finite("log_inverse_delta", log_inverse_delta, 0.0),
+        require_finite("epsilon", epsilon, 0.0),
+        require_finite("log_inverse_delta", log_inverse_delta, 0.0),
     )
 
 

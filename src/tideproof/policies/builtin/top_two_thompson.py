@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_access import at, diagonal, fetch
 from tideproof.core.array_layout import FloatK, Int1
 from tideproof.core.kernel_linker import kernel
@@ -62,9 +62,9 @@ class State(NamedTuple):
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, beta: float = 0.5) -> Params:
     """Set pulls of each arm at the start, and the probability of the first draw's best arm."""
-    if finite("beta", beta, 0.0) > 1.0:
+    if require_finite("beta", beta, 0.0) > 1.0:
         raise InputError(f"beta must be a probability, not {beta!r}")
-    return Params(whole("n0", n0, 2), float(beta))
+    return Params(require_whole_number("n0", n0, 2), float(beta))
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from tideproof.research.paper.claim_verdicts import FAMILY, ClaimPart, Judged, Outcome
 from tideproof.research.paper.measurements import Measurement
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 
 RULES = (
     f"All intervals of a claim hold together with probability {100 * FAMILY:g} % (Bonferroni). "
@@ -57,8 +57,8 @@ def summary(judged: list[Judged]) -> str:
     found = Counter(each.verdict for each in theirs)
     said = [f"{found[word]} {_plural(word, found[word])}" for word in get_args(Outcome) if found[word]]
     ours = len(judged) - len(theirs)
-    beside = f"; {counted(ours, 'question')} of ours beside them" if ours else ""
-    return f"{counted(len(theirs), 'claim')}: {', '.join(said)}{beside}"
+    beside = f"; {format_count(ours, 'question')} of ours beside them" if ours else ""
+    return f"{format_count(len(theirs), 'claim')}: {', '.join(said)}{beside}"
 
 
 def _plural(word: str, count: int) -> str:

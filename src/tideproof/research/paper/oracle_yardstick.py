@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.research.paper.panels import ARMS, CONFIGURATIONS, ours, panels
 from tideproof.table import Table
@@ -79,7 +79,7 @@ def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> Oracle
     OraclePlan(pulls=array([18., 18., 24.]), pics=...)
     """
     K = len(means)
-    total = whole("pulls", pulls, K)
+    total = require_whole_number("pulls", pulls, K)
     plan = np.full(K, total // K) + (np.arange(K) < total % K).astype(float)
     pics, step = float(plan_pics(means, plan)), 2.0 ** int(np.log2(total / K))
     give, take = np.nonzero(~np.eye(K, dtype=bool))

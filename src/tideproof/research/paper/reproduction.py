@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideproof._version import __version__
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.draw.matplotlib_figure import save_for_print
 from tideproof.errors import InputError, UnknownName
-from tideproof.files import check_picture, replace_text, replacing
+from tideproof.files import check_picture_path, replace_atomically, write_text_atomically
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
 from tideproof.lab.keyboard_interrupts import awaited, ctrl_c_waits
@@ -59,9 +59,9 @@ def reproduce(
     `engine` is that of `tp.simulate`; its panels are kept apart from those of another.
     """
     figures = _chosen(list(names))
-    replications = whole("replications", replications, 1)
-    seed = whole("seed", seed, 0, 2**64 - 1)
-    check_picture(None)
+    replications = require_whole_number("replications", replications, 1)
+    seed = require_whole_number("seed", seed, 0, 2**64 - 1)
+    check_picture_path(None)
     engine = find_engine(engine, executor).name
     _prepare(folder)
     everything = len(figures) == len(FIGURES)
@@ -86,8 +86,8 @@ def reproduce(
                 awaited(picture, look)
     facts = _facts([found[panel.name] for panel in wanted], replications, seed)
     _csv(folder / "claims.csv", judged)
-    replace_text(folder / "ledger.md", markdown(judged, facts))
-    replace_text(folder / "index.html", index_page(figures, judged, wanted, found, facts, folder))
+    write_text_atomically(folder / "ledger.md", markdown(judged, facts))
+    write_text_atomically(folder / "index.html", index_page(figures, judged, wanted, found, facts, folder))
     return Reproduction(folder, figures, judged, facts)
 
 
@@ -95,7 +95,7 @@ def _chosen(names: list[str]) -> list[PaperFigure]:
     known = {figure.name: figure for figure in FIGURES}
     for name in names:
         if name not in known:
-            raise UnknownName.among("figure", name, known)
+            raise UnknownName.with_suggestion("figure", name, known)
     return [figure for figure in FIGURES if not names or figure.name in names]
 
 
@@ -128,15 +128,15 @@ def _side_studies(names: list[str], seed: int, replications: int) -> dict[str, A
 def _write(name: str, table: Table, folder: Path) -> None:
     """Write the data of the figure of that name, and draw it."""
     figure = next(each for each in FIGURES if each.name == name)
-    with replacing(folder / f"{name}.csv") as path:
+    with replace_atomically(folder / f"{name}.csv") as path:
         table.to_csv(path)
     with ExitStack() as files:
-        paths = [files.enter_context(replacing(folder / f"{name}.{kind}")) for kind in PICTURES]
+        paths = [files.enter_context(replace_atomically(folder / f"{name}.{kind}")) for kind in PICTURES]
         save_for_print(figure.draw(table), *paths)
 
 
 def _csv(path: Path, judged: list[Judged]) -> None:
-    with replacing(path) as beside:
+    with replace_atomically(path) as beside:
         rounded(claim_table(judged)).to_csv(beside)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.errors import UnknownName
 from tideproof.lab.chunk_runner import run_plan
@@ -21,7 +21,7 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.progress import progress_bar
 from tideproof.research.suite.held_out_worlds import COLLECTION, SuiteWorld
 from tideproof.research.suite.unequal_worlds import UNEVEN
-from tideproof.table import Table, as_html
+from tideproof.table import Table, render_notebook_html
 
 POLICIES = (
     "contrast",
@@ -85,13 +85,13 @@ def suite(
     True
     """
     if worlds not in COLLECTIONS:
-        raise UnknownName.among("collection of worlds", worlds, COLLECTIONS)
+        raise UnknownName.with_suggestion("collection of worlds", worlds, COLLECTIONS)
     cases, usual = COLLECTIONS[worlds]
     specs = as_policies(usual if policies is None else policies)
     if len(specs) == 1:
         specs += tuple(rival for rival in as_policies(usual) if rival != specs[0])
     if replications is not None:
-        replications = whole("replications", replications, 1)
+        replications = require_whole_number("replications", replications, 1)
     plans = [make_plan(case.world, _able(specs, case), case.budget, seed) for case in cases]
     studies: dict[str, Study] = {}
     find_engine(engine, executor).prepare(plans)
@@ -151,7 +151,7 @@ class Suite:
     def relative(self, label: str) -> Floats:
         """Return the errors of a policy relative to the best of each world; nan where it was left out."""
         if label not in self.policies:
-            raise UnknownName.among("policy", label, self.policies, "in this suite")
+            raise UnknownName.with_suggestion("policy", label, self.policies, "in this suite")
         return np.array(
             [
                 study.ratio(label, _fewest(study)).estimate[0] if label in study.policies else np.nan
@@ -214,7 +214,7 @@ class Suite:
         return f"Suite of {len(self.studies)} worlds\n{self.table()!r}\n{self.verdict}"
 
     def _repr_html_(self) -> str:
-        return as_html(f"Suite of {len(self.studies)} worlds. {self.verdict}", self.table())
+        return render_notebook_html(f"Suite of {len(self.studies)} worlds. {self.verdict}", self.table())
 
 
 def _fewest(study: Study, labels: list[str] | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.core.cpu_target import cpu
 from tideproof.core.kernel_linker import link
@@ -30,7 +30,7 @@ from tideproof.research.trust.wrong_stops import StopWorld, places
 from tideproof.stats.best.adaptive_allowance import reach
 from tideproof.stats.pairs.skewed_tails import normals_from_student, student_from_normal
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 from tideproof.worlds import mdm, slippage
 
 LEVEL = 0.95
@@ -111,8 +111,8 @@ def played(
     workers: int | None = None,
 ) -> Iterator[list[End]]:
     """Play every policy in these worlds, to budgets of so many pulls for each arm; yield the rows of each."""
-    whole("runs", runs, 1)
-    count = cores() if workers is None else whole("workers", workers, 1)
+    require_whole_number("runs", runs, 1)
+    count = cores() if workers is None else require_whole_number("workers", workers, 1)
 
     def counted(cell: tuple[StopWorld, str]) -> list[End]:
         return _counted(cell[0], cell[1], budgets, runs, seed)
@@ -239,7 +239,7 @@ def said(rows: Sequence[End]) -> list[str]:
             least, widest = min(mine, key=lambda row: row.cover), max(row.wider for row in mine)
             failed, nominal = sum(not row.kept for row in mine), min(row.nominal / row.runs for row in mine)
             lines.append(
-                f"{pair}: {counted(len(mine), 'row')}, {failed} significantly below 94.5 %, least "
+                f"{pair}: {format_count(len(mine), 'row')}, {failed} significantly below 94.5 %, least "
                 f"{percent(least.cover, least.limits)} in {least.world}, {least.policy}, {least.budget} pulls"
                 f"; at most {widest:.3f} times as wide as those that allow for nothing, which cover "
                 f"{100 * nominal:.2f} % at least"

@@ -24,7 +24,7 @@ from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, column
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.cells import Cells
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 from tideproof.worlds import World
 
 SPLITS = ("even", "uneven", "contrast")  # 5 rewards a cell; 1 to 60, a quarter without; what the policy chose
@@ -181,7 +181,7 @@ def said(found: Sequence[InteractionRow]) -> list[str]:
             least, most = (pick(mine, key=lambda row: row.held / row.runs) for pick in (min, max))
             failed = sum(not row.kept for row in mine)
             lines.append(
-                f"{split}, {pair} pair: {counted(len(mine), 'row')}, {failed} significantly below 94 %, "
+                f"{split}, {pair} pair: {format_count(len(mine), 'row')}, {failed} significantly below 94 %, "
                 f"least {percent(least.held / least.runs, least.limits())} in {least.cell.name}; "
                 f"at most {100 * most.held / most.runs:.2f} %"
             )

@@ -23,5 +23,5 @@ PARTS = {  # name on the command line: module; some need the compiler, some do n
 def find_part(name: str) -> LedgerPart:
     """Return the part of that name."""
     if name not in PARTS:
-        raise UnknownName.among("part", name, ["logs", *PARTS])
+        raise UnknownName.with_suggestion("part", name, ["logs", *PARTS])
     return cast(LedgerPart, import_module(f"tideproof.research.trust.{PARTS[name]}").PART)

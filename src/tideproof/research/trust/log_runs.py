@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.lab.executors import cores, processes
 from tideproof.progress import progress_bar
 from tideproof.research.trust.log_settings import Setting
@@ -43,8 +43,8 @@ def calibrate(
     progress: bool = False,
 ) -> Played:
     """Play so many logs of each setting, and fight so many duels; one worker a core unless told."""
-    whole("logs", logs, 1)
-    count = cores() if workers is None else whole("workers", workers, 1)
+    require_whole_number("logs", logs, 1)
+    count = cores() if workers is None else require_whole_number("workers", workers, 1)
     fought = {setting: setting._replace(truth="equal", lift=0.0) for setting in duels}
     tasks: list[tuple[Callable[..., Any], Setting]] = [(play, setting) for setting in settings]
     tasks += [(duel, setting) for pair in fought.items() for setting in pair]

@@ -26,7 +26,7 @@ from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, column
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.best.p_best import Prior, checked_prior, p_best
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 from tideproof.worlds import World
 
 ARMS, PULLS = (3, 5, 10), (20, 40, 100)
@@ -164,7 +164,7 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
     for cell, rows in groupby(found, lambda row: row.cell):
         mine = list(rows)
         off = [0.0, *(100.0 * row.off for row in mine if row.runs >= ENOUGH)]
-        kept, bins = "" if all(row.kept for row in mine) else " !", counted(len(off) - 1, "bin")
+        kept, bins = "" if all(row.kept for row in mine) else " !", format_count(len(off) - 1, "bin")
         lines.append(f"{cell.name}: off by {min(off):+.1f} to {max(off):+.1f} points in {bins}{kept}")
     lines += ["", "spread  said            runs  on average  happened"]
     for row in pooled(found):

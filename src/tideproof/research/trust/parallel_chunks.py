@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.lab.executors import cores, processes
 
 Cell = TypeVar("Cell")
@@ -24,8 +24,8 @@ def in_chunks(
 
     One worker a core unless told.
     """
-    whole("runs", runs, 1)
-    count = cores() if workers is None else whole("workers", workers, 1)
+    require_whole_number("runs", runs, 1)
+    count = cores() if workers is None else require_whole_number("workers", workers, 1)
     parts = [(first, min(first + size, runs)) for first in range(0, runs, size)]
     tasks = [(cell, *part) for cell in cells for part in parts]
     with processes(count) if count > 1 else nullcontext() as pool:

@@ -242,5 +242,5 @@ def _logit(p: Any) -> Any:
 
 def _named(what: str, known: dict[str, Any], name: str) -> Any:
     if name not in known:
-        raise UnknownName.among(what, name, known)
+        raise UnknownName.with_suggestion(what, name, known)
     return known[name]

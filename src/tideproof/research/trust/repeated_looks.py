@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.analysis.fit_result import Fit
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Ints
 from tideproof.lab.executors import cores, processes
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
@@ -131,7 +131,7 @@ def looks(
     whether it was `_kept` below 5 %; found (share of runs in which the best arm was named), day (the median
     first look at which it was; None if in less than half).
     """
-    count = cores() if workers is None else whole("workers", workers, 1)
+    count = cores() if workers is None else require_whole_number("workers", workers, 1)
     with processes(count) as pool:
         seen = [pool.map(partial(watch, setting, anytime), range(runs), chunksize=5) for setting in settings]
         for setting, runs_of in zip(settings, seen, strict=True):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tideproof.files import replace_text
+from tideproof.files import write_text_atomically
 from tideproof.research.trust.log_runs import Played
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, watched
 from tideproof.research.trust.promises import bar, promises, strength
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 
 LEGEND = """\
 How to read a line: *conversions 0.5, 2 x 20 in 3, even, no tide, equal arms* are logs of conversions at a
@@ -133,7 +133,7 @@ def write(played: Played, folder: Path) -> list[Path]:
     ]
     for columns in texts(played):
         page += ["", _markdown(columns)]
-    replace_text(written[0], "\n".join([*page, ""]))
+    write_text_atomically(written[0], "\n".join([*page, ""]))
     return written
 
 
@@ -144,14 +144,14 @@ def verdict(played: Played) -> str:
     least = bar(played.logs)
     seen = "nothing can be seen" if least > 1.0 else f"5 % are seen to be broken from {100 * least:.2f} % on"
     return (
-        f"Promises were broken in {failed} of {counted(count, 'setting')}. "
-        f"With {counted(played.logs, 'log')} {seen}."
+        f"Promises were broken in {failed} of {format_count(count, 'setting')}. "
+        f"With {format_count(played.logs, 'log')} {seen}."
     )
 
 
 def title(played: Played) -> str:
     """Say what was played."""
-    return f"The trust ledger: {counted(played.logs, 'log')} a setting, percent with exact 95 % limits"
+    return f"The trust ledger: {format_count(played.logs, 'log')} a setting, percent with exact 95 % limits"
 
 
 def _described(s: Setting) -> str:

@@ -20,7 +20,7 @@ from tideproof.lab.share_intervals import binomial
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 
 KINDS = (  # rewards, and the rate of what is not 0, or the standard deviation of noise or of its logarithm
     ("normal", 1.0),
@@ -210,9 +210,9 @@ def said(found: Sequence[UnlabelledRow]) -> list[str]:
             sum(getattr(row, name) for row in mine) for name in ("logs", "binned", "wrong")
         )
         lines.append(
-            f"{kind}: {counted(len(mine), 'cell')}, {100 * binned / logs:.1f} % of logs in bins, limits hold "
-            f"least in {percent(least.held / least.logs, least.limits())} ({least.cell.name}); "
-            f"{wrong:,} wrong winners in {counted(logs, 'log')}"
+            f"{kind}: {format_count(len(mine), 'cell')}, {100 * binned / logs:.1f} % of logs in bins, "
+            f"limits hold least in {percent(least.held / least.logs, least.limits())} ({least.cell.name}); "
+            f"{wrong:,} wrong winners in {format_count(logs, 'log')}"
         )
     return lines
 

@@ -15,7 +15,7 @@ from tideproof.policies.policy_registry import policy
 from tideproof.policies.stopping_policy import RULES
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.table import Table
-from tideproof.text import counted
+from tideproof.text import format_count
 from tideproof.worlds import StudentT, Uniform, World
 
 POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:lucb")
@@ -186,7 +186,8 @@ def said(rows: Sequence[Stops]) -> list[str]:
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]
         worst, failed = max(mine, key=lambda row: row.wrong / row.runs), sum(not row.kept for row in mine)
         lines.append(
-            f"{rule}, cap {cap:,}: {counted(len(mine), 'row')}, {failed} significantly above 5 %, wrong in "
+            f"{rule}, cap {cap:,}: {format_count(len(mine), 'row')}, {failed} significantly above 5 %, "
+            "wrong in "
             f"at most {percent(worst.wrong / worst.runs, worst.limits())}: {worst.world}, {worst.policy}"
         )
     return lines

@@ -23,7 +23,7 @@ from tideproof.serve.problem_details import RESPONSES, Problem, problem_of
 from tideproof.serve.schemas import flag_schemas as m
 from tideproof.serve.server_sent_events import following, message, streamed
 from tideproof.serve.service import Service, service_of
-from tideproof.text import printable
+from tideproof.text import escape_control_characters
 
 PAUSE = 0.5  # seconds between two looks
 Evaluator = Annotated[Key, needs(Right.EVALUATE)]
@@ -163,6 +163,6 @@ def _refused(request: Request, problem: Problem) -> Response:
 
 
 def _failure(request: Request, status: int, code: str, detail: str) -> JSONResponse:
-    said = {"errorCode": code, "errorDetails": printable(detail)}
+    said = {"errorCode": code, "errorDetails": escape_control_characters(detail)}
     key = request.path_params.get("key")
     return JSONResponse(said if key is None else {"key": key} | said, status)

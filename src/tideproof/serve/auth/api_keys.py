@@ -79,7 +79,7 @@ class Keys:
     ) -> tuple[str, Key]:
         """Return a new secret and its key; one with more rights than its maker has is refused."""
         if role not in ROLES:
-            raise UnknownName.among("role", role, ROLES)
+            raise UnknownName.with_suggestion("role", role, ROLES)
         if by is not None and not by.covers(role, experiments):
             raise InputError(f"a key cannot make one that may do more than itself: {role!r} is refused")
         secret = f"tp_{secrets.token_urlsafe(32)}"

@@ -34,7 +34,7 @@ from tideproof.report.plots import pictures
 from tideproof.report.terminal_tables import Column
 from tideproof.serve import serializers
 from tideproof.stats.cells import Cells
-from tideproof.text import PLAIN, Figures, counted, listed_groups
+from tideproof.text import PLAIN, NumberFormat, format_count, join_groups
 
 EVENTS = 30  # of the history
 OLDEST = 8  # pulls out that are named
@@ -183,7 +183,7 @@ def sentence(found: Recommendation, fit: Fit | None, info: dict[str, Any], progr
     if found.arm is None and len(found.groups) == 1:
         return "No arm can be selected"
     if found.arm is None:
-        return f"Arms cannot be compared yet: {listed_groups(found.groups)} never ran in the same environment"
+        return f"Arms cannot be compared yet: {join_groups(found.groups)} never ran in the same environment"
     lead = "" if found.margin is None else _lead(found, PLAIN if fit is None else of_gaps(fit))
     rival = f" {found.runner_up}" if found.runner_up is not None else ""
     text = f"{found.arm} leads{rival}{' by ' if lead else ''}{lead}"
@@ -219,13 +219,13 @@ def said_of_raw(raw: str, arm: str | None) -> str:
     return f"The raw mean would pick {raw}: it falls for the tide. With the tide taken out {arm} leads."
 
 
-def _lead(found: Recommendation, figures: Figures) -> str:
+def _lead(found: Recommendation, figures: NumberFormat) -> str:
     """Return a margin and its interval; where the rule is sharper, an interval beside it would puzzle."""
     low, high = found.low, found.high
-    said = figures.lead(found.margin or 0.0, low, high)
+    said = figures.format_lead(found.margin or 0.0, low, high)
     if found.sure and (low or 0.0) <= 0.0:
         return said
-    ends = figures.interval(low, high, "+")
+    ends = figures.format_interval(low, high, "+")
     return f"{said} ({ends})" if ends else said
 
 
@@ -245,7 +245,7 @@ def _progress(run: Experiment, info: dict[str, Any]) -> list[Progress]:
         said = "not enough told yet" if near is None else "it holds" if near == 1.0 else said
         found.append(Progress("stop rule", near or 0.0, said))
     if info["budget"]:
-        said = f"{info['asked']:,} of {counted(info['budget'], 'pull')} asked for"
+        said = f"{info['asked']:,} of {format_count(info['budget'], 'pull')} asked for"
         found.append(Progress("budget", min(1.0, info["asked"] / info["budget"]), said))
     return found
 

@@ -20,7 +20,7 @@ from tideproof.serve.auth.api_keys import Key
 from tideproof.serve.auth.roles import Right
 from tideproof.serve.pages.log_uploads import SCALES, VARIANCES
 from tideproof.serve.problem_details import Problem, problem_of
-from tideproof.text import printable
+from tideproof.text import escape_control_characters
 
 _PROGRAMS = ("/v1/", "/ofrep/", "/healthz", "/readyz", "/metrics")
 _TITLES = {403: "Not for this key", 404: "There is nothing here", 413: "Too large", 429: "Too often"}
@@ -36,7 +36,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"time": time_of, "age": age, "path": lambda text: quote(str(text), safe="")}
-    made.filters["printable"] = lambda text: printable(str(text))
+    made.filters["printable"] = lambda text: escape_control_characters(str(text))
     made.globals |= {"version": __version__, "VARIANCES": VARIANCES, "SCALES": SCALES}
     return made
 
@@ -76,7 +76,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
         None,
         problem.status,
         title=_TITLES.get(problem.status, "That did not work"),
-        said=printable(problem.detail),
+        said=escape_control_characters(problem.detail),
     )
     for header, value in (problem.headers or {}).items():
         found.headers[header] = value

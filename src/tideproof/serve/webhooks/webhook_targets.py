@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
-from tideproof.errors import InputError, shown
+from tideproof.errors import InputError, describe_value
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48")
@@ -24,7 +24,7 @@ def checked_target(url: str, anywhere: bool) -> str:
     if not host or not url.isascii() or len(url) > MOST or parts.scheme not in schemes or "@" in parts.netloc:
         raise InputError(
             f"a webhook is a URL that begins with {' or '.join(schemes)}://, without a password and with at "
-            f"most {MOST:,} characters, not {shown(url)}"
+            f"most {MOST:,} characters, not {describe_value(url)}"
         )
     try:
         found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)

@@ -36,7 +36,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import chance_along, chance_of_best, directions
-from tideproof.text import listed
+from tideproof.text import join_names
 
 Prior = Literal["exchangeable", "flat"]
 
@@ -50,7 +50,7 @@ _BEYOND = 12.0  # the highest tau: e to this times what was seen
 def checked_prior(prior: Any) -> Prior:
     """Return the prior, or say what is allowed."""
     if not isinstance(prior, str) or prior not in SAID:
-        raise InputError(f"prior must be {listed(map(repr, SAID), 'or')}, not {prior!r}")
+        raise InputError(f"prior must be {join_names(map(repr, SAID), 'or')}, not {prior!r}")
     return prior
 
 

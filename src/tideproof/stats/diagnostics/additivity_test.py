@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
@@ -15,7 +15,7 @@ from tideproof.stats.cells import Cells, members
 from tideproof.stats.solve.least_squares import Solution, residuals, solve
 from tideproof.stats.variance.sandwich import Pools, deviations
 from tideproof.stats.variance.welch_f import welch
-from tideproof.table import Table, plain
+from tideproof.table import Table, to_json_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Additivity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
     """Test whether one shift for all arms describes the data, and name the `worst` cells."""
-    worst = whole("worst", worst, 1)
+    worst = require_whole_number("worst", worst, 1)
     df1, df2 = interactions(c, s), s.told - c.n.size
     inside = float(np.sum(c.squares))
     if df2 == 0:
@@ -86,7 +86,7 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
         mean += 2.0 * square / pools.freedom[p]
         spread += 2.0 * trace**2 / pools.freedom[p]
     F, df2 = welch(float(np.sum(c.weight * residual**2)), df1, mean, spread)
-    named = worst_cells(c, residual, variance, whole("worst", worst, 1), variance * c.weight)
+    named = worst_cells(c, residual, variance, require_whole_number("worst", worst, 1), variance * c.weight)
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
 

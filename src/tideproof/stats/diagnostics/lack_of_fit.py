@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import whole
+from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.student_inference import chi2_tail
 from tideproof.stats.cells import Cells
@@ -51,7 +51,9 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
     X2 = float(square.sum())
     effective = 2.0 * df1**2 / max(2.0 * df1 + share**2 * float(peaked.sum()), 1e-9)
     p = chi2_tail(X2 * effective / df1, effective)
-    named = worst_cells(c, residual, v / c.n * share, whole("worst", worst, 1), np.where(used, 1.0, 0.0))
+    named = worst_cells(
+        c, residual, v / c.n * share, require_whole_number("worst", worst, 1), np.where(used, 1.0, 0.0)
+    )
     return Additivity(X2 / df1, df1, df2, p, named)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.checks import finite, whole
+from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import chi2_tail
 from tideproof.stats.cells import Cells, sums
-from tideproof.table import Table, plain
+from tideproof.table import Table, to_json_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SampleRatio:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 
@@ -56,7 +56,7 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
     with np.errstate(invalid="ignore"):  # 0/0 where an arm had no choice
         z = (c.counts - target) / np.sqrt(variance)
     by_environment = c.by_environment(terms)
-    rows = np.argsort(-by_environment, kind="stable")[: whole("worst", worst, 1)]
+    rows = np.argsort(-by_environment, kind="stable")[: require_whole_number("worst", worst, 1)]
     return SampleRatio(
         chi2=chi2,
         df=df,
@@ -103,10 +103,10 @@ def _expected_shares(arms: list[Any], expected: Mapping[Any, float] | None) -> F
         return np.full(len(arms), 1.0)
     for arm in expected:
         if arm not in arms:
-            raise UnknownName.among("arm", arm, arms)
+            raise UnknownName.with_suggestion("arm", arm, arms)
     if lacking := [arm for arm in arms if arm not in expected]:
         raise InputError(f"expected shares are needed for all arms; there is none for {lacking[0]!r}")
-    share = np.array([finite(f"the share of {arm}", expected[arm]) for arm in arms])
+    share = np.array([require_finite(f"the share of {arm}", expected[arm]) for arm in arms])
     if np.any(share <= 0.0):
         raise InputError(f"expected shares must be positive, not {min(share.tolist())!r}")
     return share

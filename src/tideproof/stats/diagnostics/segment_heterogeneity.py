@@ -15,7 +15,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.solve.laplacian import laplacian
 from tideproof.stats.solve.least_squares import Solution, solve
 from tideproof.stats.variance.welch_f import welch
-from tideproof.table import plain
+from tideproof.table import to_json_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Heterogeneity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 

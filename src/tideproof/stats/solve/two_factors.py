@@ -14,7 +14,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import NotComparable
 from tideproof.stats.cells import Cells, sums
-from tideproof.text import listed_groups
+from tideproof.text import join_groups
 
 _BLOCK = 2**20  # numbers in a dense block of levels x columns: 8 MB
 _RANK = 1e-10  # eigenvalues below this share of the largest are 0
@@ -60,7 +60,7 @@ def two_way(c: Cells) -> TwoWay:
     inverse, rank, component = _inverse(_normal(c, large, small, levels), c.K)
     if component.any():
         groups = [[c.arms[i] for i in np.flatnonzero(component == g)] for g in range(component.max() + 1)]
-        raise NotComparable(f"two factors leave arms that cannot be compared: {listed_groups(groups)}")
+        raise NotComparable(f"two factors leave arms that cannot be compared: {join_groups(groups)}")
     columns = c.K + int(small.max()) + 1
     theta, residual = np.zeros(columns), _within(c.mean, c.weight, large, weight)
     for _ in range(2):  # once to solve, once more to refine

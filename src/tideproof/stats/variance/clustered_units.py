@@ -10,7 +10,7 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells, Units, sums
 from tideproof.stats.solve.least_squares import Solution, leftover
-from tideproof.text import listed
+from tideproof.text import join_names
 
 _BLOCK = 2**20  # numbers in a dense block of units x arms: 8 MB
 
@@ -57,7 +57,7 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
     environments = _distinct(group, environment, groups)
     few = np.flatnonzero((arms > 1) & (units < 2.0))
     if few.size:
-        names = listed(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
+        names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(f"variance='by-unit' needs at least two units; {names} have {units[few[0]]:.0f}")
     met = _count(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])  # pairs of both
     nested = met == _count(environment)
@@ -69,7 +69,7 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
         freedom = units - arms - environments + 1.0
         spent = np.flatnonzero((arms > 1) & (freedom < 1.0))
         if spent.size:
-            names = listed(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
+            names = join_names(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
             raise InputError(
                 f"variance='by-unit' needs more units than arms and environments; {names} have "
                 f"{units[spent[0]]:.0f} in {environments[spent[0]]:.0f} environments"

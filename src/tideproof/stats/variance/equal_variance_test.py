@@ -13,7 +13,7 @@ from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells, sums
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import variance_inside
-from tideproof.table import Table, plain
+from tideproof.table import Table, to_json_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Spread:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = to_json_values(self)
         return found
 
 

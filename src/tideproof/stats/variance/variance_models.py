@@ -24,7 +24,7 @@ from tideproof.stats.variance import sandwich
 from tideproof.stats.variance.clustered_units import by_unit
 from tideproof.stats.variance.interaction_reml import Mixed, reml
 from tideproof.stats.variance.sandwich import Pools
-from tideproof.text import listed
+from tideproof.text import join_names
 
 Variance = Literal[
     "auto",
@@ -206,7 +206,7 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     J, N, K = known.environments.astype(float), known.rewards, known.arms
     few = np.flatnonzero((K > 1) & (J < 2.0))
     if few.size:
-        names = listed(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
+        names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(
             f"variance='clustered' needs at least two environments with two arms or more; {names} have one; "
             f"use variance='robust'"
