@@ -13,7 +13,7 @@ import tideproof as tp
 from faults import busy, count
 from naive import check_refold
 from tideproof.experiment.snapshots import snapshot
-from tideproof.experiment.snapshots.experiment_file import _digest
+from tideproof.experiment.snapshots.experiment_file import checksum
 
 
 @pytest.fixture(scope="module", params=["events", "snapshot"])
@@ -36,7 +36,7 @@ def saved(request, tmp_path_factory):
     run.resume()
     path = tmp_path_factory.mktemp("damage") / "run.json"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(snapshot, "_LONG", 1 if request.param == "snapshot" else 10**9)
+        patch.setattr(snapshot, "FEWEST_EVENTS", 1 if request.param == "snapshot" else 10**9)
         run.save(path)
     assert (json.loads(path.read_text())["snapshot"] is not None) == (request.param == "snapshot")
     return run, path.read_bytes()
@@ -124,7 +124,7 @@ def test_a_damaged_file_with_the_right_checksum_is_refused_or_works(saved, tmp_p
     for _ in range(count(300) // 2):
         document = changed(json.loads(data), random)
         document.pop("sha256", None)
-        again = loaded(tmp_path / "run.json", json.dumps(document | {"sha256": _digest(document)}).encode())
+        again = loaded(tmp_path / "run.json", json.dumps(document | {"sha256": checksum(document)}).encode())
         if again is None:
             refused += 1
             continue

@@ -8,7 +8,7 @@ import tideproof as tp
 from tideproof.experiment import tells
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.snapshots.experiment_file import _digest
+from tideproof.experiment.snapshots.experiment_file import checksum
 
 NOW = (1e9, None)
 
@@ -157,7 +157,7 @@ def test_numbers_that_are_none(number, tmp_path):
     if len(number) < 1000:
         document = json.loads(text)
         del document["sha256"]
-        text = text.replace(json.loads(text)["sha256"], _digest(document))
+        text = text.replace(json.loads(text)["sha256"], checksum(document))
     path.write_text(text)
     with pytest.raises(tp.InputError):
         tp.Experiment.load(path)

@@ -125,7 +125,7 @@ def test_an_interrupted_payment_is_made_again(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Ahead, "_notice", interrupted)
-    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot._LONG", 1)
+    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     for look in (lambda: again._next_arm("second"), lambda: again.save(tmp_path / "run.json")):
         with pytest.raises(KeyboardInterrupt):
             look()

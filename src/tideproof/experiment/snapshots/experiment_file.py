@@ -41,9 +41,9 @@ def text(happened: list[event_records.Event], snapshot: dict[str, Any] | None) -
         "tideproof_experiment": FORMAT,
         "version": __version__,
         "events": plain,
-        "snapshot": None if snapshot is None else snapshot | {"sha256": _digest([plain, snapshot])},
+        "snapshot": None if snapshot is None else snapshot | {"sha256": checksum([plain, snapshot])},
     }
-    return json.dumps(document | {"sha256": _digest(document)}, allow_nan=False)
+    return json.dumps(document | {"sha256": checksum(document)}, allow_nan=False)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[event_records.Event], Any]:
@@ -70,7 +70,7 @@ def parsed(text: str, name: str) -> tuple[list[event_records.Event], Any]:
             f"{name} has format {version!r}; tideproof {__version__} reads formats {file_format_2.FORMAT} "
             f"and {FORMAT}"
         )
-    if document.pop("sha256", None) != _digest(document):
+    if document.pop("sha256", None) != checksum(document):
         raise InputError(f"{name} is damaged: its checksum does not agree with what it says")
     try:
         return [event_records.read(record) for record in document["events"]], _snapshot(document)
@@ -86,10 +86,11 @@ def _snapshot(document: dict[str, Any]) -> Any:
     if not isinstance(found, dict):
         return None
     claimed = found.pop("sha256", None)
-    return found if claimed == _digest([document["events"], found]) else None
+    return found if claimed == checksum([document["events"], found]) else None
 
 
-def _digest(document: Any) -> str:
+def checksum(document: Any) -> str:
+    """Return the SHA-256 checksum of a JSON document, as `write` stores it in the file."""
     plain = json.dumps(document, sort_keys=True, allow_nan=True)
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 

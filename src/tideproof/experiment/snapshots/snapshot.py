@@ -29,12 +29,12 @@ from tideproof.policies.selection_rules import Selection
 # version are ignored, and the events are folded again. `test_fold_version.py` notices such a change.
 FOLD_VERSION = 1
 
-_LONG = 200  # events from which a snapshot is worth its room
+FEWEST_EVENTS = 200  # with fewer events, folding them is as quick as reading a snapshot
 
 
 def copied(state: State) -> Any:
     """Return a copy of the numbers of an experiment; None where folding its events is as quick."""
-    if len(state.events) < _LONG or state.carried:
+    if len(state.events) < FEWEST_EVENTS or state.carried:
         return None
     return state.look(lambda: _copy(state.numbers.contents()))
 
