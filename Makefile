@@ -63,7 +63,7 @@ hooks: $(READY)
 	$(BIN)/pre-commit install
 
 faults: $(READY)
-	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/experiment/test_interruptions.py tests/experiment/test_damage.py \
+	TIDEPROOF_FAULTS=$(or $(FAULTS),2000) $(BIN)/pytest -n 2 --dist worksteal tests/experiment/test_interruptions.py tests/experiment/test_damaged_files.py \
 		tests/experiment/test_experiment.py::test_updates_do_not_drift
 
 torture: $(READY)

@@ -23,10 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import tideproof as tp
+from hidden_tide_logs import LENGTHS, rounds
 from tideproof.stats.best.student_inference import t_quantile
 from tideproof.stats.tide import tide_law
 from tideproof.stats.tide.unlabelled_tide import follow_tide
-from tides import LENGTHS, rounds
 
 WORLDS = [
     "none",

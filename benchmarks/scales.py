@@ -2,7 +2,7 @@
 
     python benchmarks/scales.py [logs]
 
-takes some minutes with 2,000 logs of each kind. The logs are those of tests/scaled.py.
+takes some minutes with 2,000 logs of each kind. The logs are those of tests/multiplicative_logs.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
-from scaled import conversions, money_log, multiplying_log, sparse_log
+from multiplicative_logs import conversions, money_log, multiplying_log, sparse_log
 from tideproof.stats.scales.odds_likelihood import solve_odds
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
 from tideproof.stats.scales.scale_choice import choose_scale

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 import tideproof as tp
-from naive import check_refold
+from naive_experiment import check_refold
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.pull import OUT
 

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
+from hidden_tide_logs import rounds
 from tideproof.analysis import unlabelled_log
 from tideproof.analysis.within_label_test import look_inside, nested
 from tideproof.data import cells, cells_from_arrays
@@ -15,7 +16,6 @@ from tideproof.errors import InputError
 from tideproof.report.analysis_report import analyse
 from tideproof.report.html_report import html_report
 from tideproof.stats.solve.least_squares import solve
-from tides import rounds
 
 START = np.datetime64("2024-05-01T00:00")
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from hidden_tide_logs import rounds
 from tideproof.cli import app
-from tides import rounds
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from logs import LOG, NAMES, as_dict, assert_same, expected
+from sales_log import LOG, NAMES, as_dict, assert_same, expected
 from tideproof.data import cells, group_by_sql, row_checks
 from tideproof.errors import InputError, UnknownName
 

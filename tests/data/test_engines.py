@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from logs import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated, write
+from sales_log import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated, write
 from tideproof.data import cells, row_checks
 from tideproof.data.sources import array_columns
 from tideproof.errors import InputError, UnknownName

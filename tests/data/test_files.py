@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from logs import LOG, NAMES, as_dict, assert_same, expected, log, write
+from sales_log import LOG, NAMES, as_dict, assert_same, expected, log, write
 from tideproof.data import cells, cells_from_arrays, group_by_sql, row_checks
 from tideproof.data.column_spec import Request
 from tideproof.data.sources import duckdb_connection, duckdb_files

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from logs import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated
+from sales_log import LOG, NAMES, as_dict, assert_same, assert_tails, expected, truncated
 from tideproof.data import cells
 from tideproof.data.cell_reader import Wish, read
 from tideproof.data.column_spec import Request

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from logs import LOG, NAMES, write
+from sales_log import LOG, NAMES, write
 from tideproof.data import cells
 from tideproof.errors import InputError
 

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import tideproof as tp
-from runs import drive, experiment
+from experiments import drive, experiment
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "asyncio_shop.py"
 

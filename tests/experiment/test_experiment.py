@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import oracles
 import tideproof as tp
+from experiments import ARMS, MEANS, drive, experiment, number, shown, snapshot
 from faults import count
-from runs import ARMS, MEANS, drive, experiment, number, shown, snapshot
 from tideproof.experiment.state import told_rewards as module
 from tideproof.kernels.fit.fixed_effects import together
 from tideproof.kernels.simulate.threefry import TELL

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from experiments import drive, experiment, shown
 from faults import CALLS, POLICIES, busy, check_whole
-from runs import drive, experiment, shown
 from tideproof.experiment.experiment import Experiment
 
 # ---------------------------------------------------------------------------------------- threads

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from runs import ARMS, experiment
+from experiments import ARMS, experiment
 
 
 def told(rewards, **options):

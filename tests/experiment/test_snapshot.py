@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from runs import ARMS, MEANS
+from experiments import ARMS, MEANS
 from tideproof.experiment.events.event_validation import check
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.snapshots import snapshot as module

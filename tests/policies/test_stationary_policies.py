@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
-from runs import number
+from experiments import number
 from tideproof.kernels.simulate.replication_loop import SAMPLES
 from tideproof.kernels.simulate.threefry import ASK, SELECT, Draw, uniform
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop

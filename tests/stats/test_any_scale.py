@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from scaled import conversions, from_events
+from multiplicative_logs import conversions, from_events
 from tideproof.analysis import Fit
 from tideproof.analysis.scales import on_scale
 from tideproof.research.trust.log_settings import chosen

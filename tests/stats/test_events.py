@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scaled import from_events
+from multiplicative_logs import from_events
 from tideproof.analysis import Fit
 from tideproof.data import cells_from_arrays
 from tideproof.report.analysis_report import analyse

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hidden_tide_logs import rounds
 from tideproof.stats.tide import tide_law
 from tideproof.stats.tide.tide_curve import TideCurve, changes
 from tideproof.stats.tide.unlabelled_tide import follow_tide, moves
-from tides import rounds
 
 ARMS = 4
 WORLDS = ["none", "general", "cannot sample all", ("walk", 0.1), ("wave", 150)]

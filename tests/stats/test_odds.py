@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 
-from scaled import conversions, from_events, given_total, rows
+from multiplicative_logs import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
 from tideproof.stats.pairs.event_distribution import exact_odds
 from tideproof.stats.scales.odds_likelihood import events, moments, solve_odds

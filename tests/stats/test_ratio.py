@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 import oracles
-from scaled import from_sums
+from multiplicative_logs import from_sums
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.event_distribution import exact_ratio

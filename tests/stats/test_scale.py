@@ -7,7 +7,7 @@ import pytest
 from scipy.special import bdtr, bdtrc
 
 import oracles
-from scaled import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
+from multiplicative_logs import conversions, from_events, from_sums, given_total, multiplying_log, sparse_log
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells

@@ -11,8 +11,8 @@ from statsmodels.discrete.conditional_models import ConditionalLogit
 from typer.testing import CliRunner
 
 import tideproof as tp
+from experiments import ARMS
 from faults import interrupted_at
-from runs import ARMS
 from tideproof.cli import app
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.state.rescaled_fit import scaled

@@ -11,7 +11,7 @@ import pytest
 
 import tideproof as tp
 from faults import busy, count
-from naive import check_refold
+from naive_experiment import check_refold
 from tideproof.experiment.snapshots import snapshot
 from tideproof.experiment.snapshots.experiment_file import checksum
 

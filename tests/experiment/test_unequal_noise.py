@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from naive import check_refold, check_same, check_uneven
-from runs import ARMS, MEANS, experiment
+from experiments import ARMS, MEANS, experiment
+from naive_experiment import check_refold, check_same, check_uneven
 from tideproof.core.interpreted_kernels import plain
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.state.unequal_noise_state import UnequalNoiseState

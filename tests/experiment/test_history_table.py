@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from runs import drive, experiment
+from experiments import drive, experiment
 
 COLUMNS = {
     "arm": "arm", "environment": "environment", "reward": "reward", "n": "n", "sample_variance": "variance",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from naive import check_refold, check_same
+from naive_experiment import check_refold, check_same
 from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.stopping import proof_checkpoints as then_module

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from experiments import ARMS, MEANS, experiment, number
 from faults import interrupted_at
-from naive import check_refold, check_same
-from runs import ARMS, MEANS, experiment, number
+from naive_experiment import check_refold, check_same
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.state.hidden_tide_state import NEAR, HiddenTideState

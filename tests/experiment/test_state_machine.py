@@ -1,4 +1,4 @@
-"""Every event in any order, against the naive second writing in `naive.py`."""
+"""Every event in any order, against the naive second writing in `naive_experiment.py`."""
 
 import pickle
 import tempfile
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tideproof as tp
-from naive import Naive, check_numbers, check_refold, check_same
+from naive_experiment import Naive, check_numbers, check_refold, check_same
 from tideproof.experiment import asks
 
 LABELS = st.sampled_from(["mon", "tue", 3, 0, ""])

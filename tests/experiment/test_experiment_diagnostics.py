@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tideproof as tp
-from runs import drive, experiment
+from experiments import drive, experiment
 
 
 def test_counts():

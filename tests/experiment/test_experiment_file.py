@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from runs import ARMS, drive, experiment, shown, snapshot
+from experiments import ARMS, drive, experiment, shown, snapshot
 
 OLD = Path(__file__).parent / "format_2.json"  # written by tideproof 0.1.0, by the lines of `as_old`
 OLD_ARMS = "BA" * 10  # what 0.1.0 asks for next

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import kinds
+import synthetic_logs
 import tideproof as tp
 from tideproof.cli import app
 
@@ -36,7 +36,7 @@ def raw_best(fit):
 
 
 def test_bandit_clicks_keep_the_best_items():
-    log = kinds.bandit_clicks(SEED)
+    log = synthetic_logs.bandit_clicks(SEED)
     question = {"arm": "item", "environment": "day", "successes": "clicks", "n": "impressions"}
     fit = tp.fit(log, **question)
     clicks = dict(zip(fit.arms["arm"], np.multiply(fit.arms["n"], fit.arms["raw_mean"]), strict=True))
@@ -52,7 +52,7 @@ def test_bandit_clicks_keep_the_best_items():
 
 
 def test_headlines_are_compared_by_ratios():
-    log = kinds.headlines(SEED)
+    log = synthetic_logs.headlines(SEED)
     question = {"arm": "package", "environment": "test", "successes": "clicks", "n": "views"}
     fit = tp.fit(log, **question)
     lead = fit.contrast("C", "A")
@@ -68,7 +68,7 @@ def test_headlines_are_compared_by_ratios():
 
 
 def test_mails_visits_decide_and_money_stays_open():
-    log = kinds.mails(SEED)
+    log = synthetic_logs.mails(SEED)
     question = {"rewards": ["visit", "conversion", "spend"], "arm": "mail", "environment": "history"}
     found = tp.metrics(log, **question, control="none")
     readings = {(row["metric"], row["arm"]): row for row in found.table}
@@ -88,14 +88,14 @@ def test_mails_visits_decide_and_money_stays_open():
 def test_mails_by_the_command(tmp_path):
     rewards = ["--reward", "visit", "--reward", "conversion", "--reward", "spend"]
     names = ["--arm", "mail", "--environment", "history", "--control", "none"]
-    code, said = analyze(tmp_path, kinds.mails(SEED), *names, *rewards)
+    code, said = analyze(tmp_path, synthetic_logs.mails(SEED), *names, *rewards)
 
     assert code == 0
     assert "mens is best (95 %)" in said
 
 
 def test_players_come_back_to_the_early_gate():
-    log = kinds.players(SEED)
+    log = synthetic_logs.players(SEED)
     fit = tp.fit(log, arm="version", environment=None, reward="retention_7")
     lead = fit.contrast("gate_30", "gate_40")
 
@@ -105,7 +105,7 @@ def test_players_come_back_to_the_early_gate():
 
 
 def test_one_player_does_not_decide(tmp_path):
-    log = kinds.players(SEED)
+    log = synthetic_logs.players(SEED)
     names = ["--arm", "version", "--no-environment", "--reward", "sum_gamerounds"]
     code, said = analyze(tmp_path, log, *names)
     capped, then = analyze(tmp_path, log, *names, "--cap", "99.9%")
@@ -119,7 +119,7 @@ def test_one_player_does_not_decide(tmp_path):
 
 
 def test_daily_summaries_of_a_rollout():
-    log = kinds.daily_summaries(SEED)
+    log = synthetic_logs.daily_summaries(SEED)
     fit = tp.fit(log, arm="variant", environment="day", reward="mean", n="n", sd="sd")
     lift = fit.contrast("treatment", "control")
 
@@ -131,7 +131,7 @@ def test_daily_summaries_of_a_rollout():
 
 
 def test_adverts_against_the_notice(tmp_path):
-    log = kinds.adverts(SEED)
+    log = synthetic_logs.adverts(SEED)
     fit = tp.fit(log, arm="group", environment="day:hour", successes="converted", n="people")
     (row,) = tp.against(fit, "psa")
     split = fit.sample_ratio({"ad": 0.96, "psa": 0.04})
@@ -151,7 +151,7 @@ def test_adverts_against_the_notice(tmp_path):
 
 
 def test_classes_of_schools_with_teachers_as_units():
-    log = kinds.classes(SEED)
+    log = synthetic_logs.classes(SEED)
     question = {"arm": "size", "environment": "school", "reward": "score"}
     fit = tp.fit(log, **question, unit="class")
     lift, aide = fit.contrast("small", "regular"), fit.contrast("aide", "regular")
@@ -187,7 +187,7 @@ def test_classes_count_as_much_as_their_means():
 
 
 def test_randomised_blocks_with_one_plot_each():
-    log = kinds.randomised_blocks(SEED)
+    log = synthetic_logs.randomised_blocks(SEED)
     question = {"arm": "variety", "reward": "yield"}
     fit = tp.fit(log, **question, environment="block")
     lead = tp.fit(log, **question, environment="block", scale="difference").contrast("v4", "v2")
@@ -199,7 +199,7 @@ def test_randomised_blocks_with_one_plot_each():
 
 
 def test_incomplete_blocks_inside_replicates():
-    log = kinds.incomplete_blocks(SEED)
+    log = synthetic_logs.incomplete_blocks(SEED)
     question = {"arm": "variety", "reward": "yield"}
     fit = tp.fit(log, **question, environment="rep:block")
 
@@ -211,7 +211,7 @@ def test_incomplete_blocks_inside_replicates():
 
 
 def test_latin_square_of_rows_and_columns():
-    log = kinds.latin_square(SEED)
+    log = synthetic_logs.latin_square(SEED)
     question = {"arm": "treatment", "reward": "yield"}
     fit = tp.fit(log, **question, environment="row + column")
     lead = fit.contrast("C", "D")
@@ -226,7 +226,7 @@ def test_latin_square_of_rows_and_columns():
 
 def test_a_latin_square_does_not_disown_its_plots(tmp_path):
     names = ["--arm", "treatment", "--environment", "row + column", "--reward", "yield"]
-    code, said = analyze(tmp_path, kinds.latin_square(SEED), *names)
+    code, said = analyze(tmp_path, synthetic_logs.latin_square(SEED), *names)
 
     assert code == 0
     assert "C is best (95 %)" in said
@@ -234,7 +234,7 @@ def test_a_latin_square_does_not_disown_its_plots(tmp_path):
 
 
 def test_years_in_which_varieties_come_and_go():
-    log = kinds.years(SEED)
+    log = synthetic_logs.years(SEED)
     question = {"arm": "variety", "reward": "yield"}
     fit = tp.fit(log, **question, environment="year:site")
     lead = fit.contrast("new", "old")  # they never met
@@ -249,7 +249,7 @@ def test_years_in_which_varieties_come_and_go():
 
 
 def test_a_chain_of_fields_says_nothing_of_how_sure_it_is():
-    fit = tp.fit(kinds.chain_of_fields(), arm="variety", environment="field", reward="yield")
+    fit = tp.fit(synthetic_logs.chain_of_fields(), arm="variety", environment="field", reward="yield")
 
     assert fit.best == "C"
     assert fit.contrast("C", "A").estimate == pytest.approx(3.0)
@@ -263,7 +263,7 @@ BENCHMARK = {"arm": "database", "environment": "query:machine", "reward": "secon
 
 
 def test_benchmark_times_are_compared_by_ratios_in_logarithms():
-    log = kinds.benchmark_times(SEED)
+    log = synthetic_logs.benchmark_times(SEED)
     fit = tp.fit(log, **BENCHMARK)
     lead = fit.contrast("quick", "lean")
     by_totals = tp.fit(log, **BENCHMARK, scale="ratio").contrast("quick", "lean")
@@ -282,7 +282,7 @@ def test_benchmark_times_are_compared_by_ratios_in_logarithms():
 
 
 def test_the_fastest_database_wins(tmp_path):
-    log = kinds.benchmark_times(SEED)
+    log = synthetic_logs.benchmark_times(SEED)
     fit = tp.fit(log, **BENCHMARK)
     by_mean = sorted(zip(fit.arms["mean"], fit.arms["arm"], strict=True))
 
