@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tideproof.lab.simulation_plan import make_plan
-from tideproof.research.trust.budget_ends import ends_of
+from tideproof.research.trust.budget_ends import simulate_ends
 from tideproof.stats.best.student_inference import normal_quantile
 from tideproof.stats.pairs.skewed_tails import normals_from_student
 from tideproof.worlds import Uniform, World
@@ -40,7 +40,7 @@ def worlds(arms: int) -> Iterator[tuple[str, World]]:
 def beyond(world: World, policy: str, runs: int) -> Iterator[tuple[int, list[float]]]:
     """Yield, for each budget, by how much each point lies beyond the usual deviate."""
     plan = make_plan(world, policy, [world.arms * pulls for pulls in PULLS], seed=5)
-    ends = ends_of(plan, runs, 0)
+    ends = simulate_ends(plan, runs, 0)
     for b, budget in enumerate(plan.budgets):
         known = ends.freedom[b] > 0
         freedom = ends.freedom[b][known].astype(float)

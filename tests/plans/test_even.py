@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, nct, norm, t
 import tideproof as tp
 from tideproof.plans.even_split import _worth, even_budget, even_error, named_budget, not_named
 from tideproof.plans.plan_question import ask
-from tideproof.research.trust.named_winners import not_named as played
+from tideproof.research.trust.named_winners import count_not_named as played
 from tideproof.research.trust.named_winners import rounds
 
 

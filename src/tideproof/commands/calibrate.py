@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from tideproof.research.trust.ledger_part import LedgerPart, PartOptions
-    from tideproof.research.trust.log_runs import Played
+    from tideproof.research.trust.log_runs import CalibrationCounts
 
 _LOGS = 2_000
 _OF_LOGS = ("logs", "workers")
@@ -138,19 +138,19 @@ def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, prog
 
     from tideproof.research.trust.log_runs import calibrate
     from tideproof.research.trust.log_settings import chosen
-    from tideproof.research.trust.trust_ledger import broken, verdict, write
+    from tideproof.research.trust.trust_ledger import broken_promises, verdict, write_ledger
 
-    settings, duels = chosen(only)
+    settings, power_settings = chosen(only)
     _make(out)
-    played = calibrate(settings, duels, logs, workers, progress)
+    played = calibrate(settings, power_settings, logs, workers, progress)
     console = Console()
     for table in _shown(played, console.width):
         console.print(table)
-    failed = broken(played)
+    failed = broken_promises(played)
     for said in failed:
         console.print(f"broken: {said}", highlight=False, soft_wrap=True)
     console.print(verdict(played), highlight=False)
-    for path in write(played, out) if out is not None else ():
+    for path in write_ledger(played, out) if out is not None else ():
         typer.echo(f"written: {path}")
     if failed:
         raise typer.Exit(3)
@@ -167,27 +167,27 @@ def _play_part(
 ) -> None:
     """Play another part, sum it up, say which promises were broken, and write all rows."""
     from tideproof.checks import require_whole_number
-    from tideproof.research.trust.ledger_part import broken
+    from tideproof.research.trust.ledger_part import broken_rows
 
     for option in ("runs", "workers", "worlds", "replications"):
         if getattr(asked, option) is not None:
             require_whole_number(option, getattr(asked, option), 0 if option == "worlds" else 1)
     rows = _rows(part, asked, only, _make(out), name, progress)
     found = part.table(rows)
-    failed = broken(found)
-    for line in part.said(rows):
+    failed = broken_rows(found)
+    for line in part.summarize(rows):
         typer.echo(line)
-    for row in failed if asked.promised else ():
+    for row in failed if asked.is_promised else ():
         said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
         typer.echo(f"broken: {said}")
-    what = "broken" if asked.promised else "not promised of this, and not so"
+    what = "broken" if asked.is_promised else "not promised of this, and not so"
     typer.echo(f"{part.promise}: {what} in {len(failed)} of {format_count(len(found), 'row')}")
     if plot is not None and part.draw is not None:
         part.draw(rows, plot)
     for path in (None if out is None else out / f"{name}.csv", plot):
         if path is not None:
             typer.echo(f"written: {path}")
-    if failed and asked.promised:
+    if failed and asked.is_promised:
         raise typer.Exit(3)
 
 
@@ -196,12 +196,12 @@ def _rows(
 ) -> list[Any]:
     """Play, and write what there is from time to time: if a long run ends early that is not lost."""
     from tideproof.progress import progress_bar
-    from tideproof.research.trust.ledger_part import matching, nothing_matches
+    from tideproof.research.trust.ledger_part import filter_by_name, no_match_error
 
     there = part.cells(asked)
-    cells = matching(there, only)
+    cells = filter_by_name(there, only)
     if not cells:
-        raise nothing_matches(f"cell of {name}", only, there)
+        raise no_match_error(f"cell of {name}", only, there)
     rows: list[Any] = []
     written = time.monotonic()
     watch = progress_bar("playing", len(cells), "cells") if progress else nullcontext(lambda _: None)
@@ -215,12 +215,12 @@ def _rows(
     return rows
 
 
-def _shown(played: Played, width: int) -> Iterator[RichTable]:
+def _shown(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
     """Yield the tables for a screen."""
     from tideproof.report.terminal_tables import Column, tables
-    from tideproof.research.trust.trust_ledger import texts, title
+    from tideproof.research.trust.trust_ledger import display_tables, title
 
-    for columns in texts(played):
+    for columns in display_tables(played):
         first, *others = (Column(name, cells) for name, cells in columns.items())
         yield from tables(first._replace(left=True), others, width, title=title(played))
 

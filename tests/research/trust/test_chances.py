@@ -16,8 +16,8 @@ from tideproof.research.trust.p_best_reliability import (
     cells,
     curves,
     play,
-    played,
     pooled,
+    run_cells,
     said,
     table,
 )
@@ -54,7 +54,7 @@ def test_chunks_do_not_matter(monkeypatch):
     parts = np.concatenate([play(cell, 0, 2, 1, "exchangeable"), play(cell, 2, 6, 1, "exchangeable")])
     assert whole.tolist() == parts.tolist()
     monkeypatch.setattr(p_best_reliability, "_CHUNK", 4)
-    assert list(played([cell, cell], 6, 1, workers=1)) == [bins(cell, whole)] * 2
+    assert list(run_cells([cell, cell], 6, 1, workers=1)) == [bins(cell, whole)] * 2
     assert list(PART.play([cell], PartOptions(6, seed=1, workers=2))) == [bins(cell, whole)]
 
 

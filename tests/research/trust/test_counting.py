@@ -10,7 +10,7 @@ from tideproof.analysis.decision import NOT_COMPARABLE, Decision
 from tideproof.analysis.fit_result import Fit
 from tideproof.research.trust import outcome_counts
 from tideproof.research.trust.log_settings import Setting
-from tideproof.research.trust.outcome_counts import OutcomeCount, judge, play
+from tideproof.research.trust.outcome_counts import OutcomeCount, count_outcome, play
 from tideproof.research.trust.promises import promises
 
 EQUAL = Setting("conversions", 0.1, 2, 400, 10, "drifting", "multiplies", 0.5, "equal", 0.0)
@@ -28,7 +28,7 @@ def log(truth=0.0, events=40.0):
 
 
 def judged(decision, best=(2,), **rest):
-    return judge(made_up(decision), log(**rest), np.array(best))
+    return count_outcome(made_up(decision), log(**rest), np.array(best))
 
 
 def test_a_winner_is_right_only_if_it_alone_is_best():
@@ -66,7 +66,7 @@ def test_too_few_events_count_against_us_where_there_are_enough():
 )
 def test_the_truth_inside_and_outside_limits(limits, truth, below, above, limited):
     fit = made_up(Decision(2, 0, (2, 0), "several candidates"), limits)
-    found = judge(fit, log(truth), np.array([2]))
+    found = count_outcome(fit, log(truth), np.array([2]))
     assert found.below.tolist() == [0, below, below]
     assert found.above.tolist() == [0, above, above]
     assert found.limited.tolist() == [0, limited, limited]
@@ -81,7 +81,7 @@ def test_arms_that_never_met_are_not_judged():
 
 def test_tallies_add_up():
     one, two = judged(Decision(2, 1, (2,), None)), judged(Decision(1, 2, (1,), None))
-    both = OutcomeCount.none(3) + one + two
+    both = OutcomeCount.zero(3) + one + two
     assert (both.logs, both.winner, both.false_winner) == (2, 1, 1)
     assert both.excluded.tolist() == [2, 1, 1]
     assert both.scales == {"ratio": 2}

@@ -6,7 +6,16 @@ import pytest
 from tideproof.analysis import Fit
 from tideproof.lab.replay import replay
 from tideproof.lab.simulation_plan import make_plan
-from tideproof.research.trust.budget_ends import PAIRS, PART, End, ends_of, panels, played, said, table
+from tideproof.research.trust.budget_ends import (
+    PAIRS,
+    PART,
+    EndCoverage,
+    panels,
+    run_worlds,
+    simulate_ends,
+    summary_lines,
+    table,
+)
 from tideproof.research.trust.ledger_part import PartOptions
 from tideproof.research.trust.wrong_stops import StopWorld
 from tideproof.stats.best.student_inference import pair_variances
@@ -19,14 +28,15 @@ WORLD = World([0.0, 0.4, 0.1, 0.3], lengths=(2, 9), shifts=Uniform(0.0, 5.0))
 @pytest.mark.parametrize("policy", ["contrast", "round-robin+ols"])
 def test_ends_are_those_of_the_fit_of_the_same_run(policy):
     plan = make_plan(WORLD, policy, [60], seed=4)
-    found = ends_of(plan, 3, 1)
+    found = simulate_ends(plan, 3, 1)
     for r in range(3):
         log = replay(WORLD, policy, budget=60, seed=4, replication=r)
         fit = Fit.from_arrays(
             log.arm.tolist(), log.environment, log.reward, variance="common", scale="difference"
         )
         order = np.argsort(fit.cells.arms)
-        mu, C = fit._estimate.mu[order], fit._estimate.covariance[np.ix_(order, order)]
+        estimate = fit._estimate  # the covariance of the estimates is not public
+        mu, C = estimate.mu[order], estimate.covariance[np.ix_(order, order)]
         noise = found.rss[0, r] / found.freedom[0, r]
         assert found.freedom[0, r] == fit.freedom
         assert noise == pytest.approx(fit.sigma**2)
@@ -49,17 +59,17 @@ def test_limits_hold_where_those_that_allow_for_nothing_do_not(world, policy, no
 
     Nominal ones were measured with other seeds, two standard errors and more below what is asked here.
     """
-    (rows,) = played([PANELS[world]], [policy], (40,), 1000, seed=31)
+    (rows,) = run_worlds([PANELS[world]], [policy], (40,), 1000, seed=31)
     for row in rows:
         assert row.cover > 0.925, row
         assert row.nominal / row.runs < nominal[PAIRS.index(row.pair)] + 1e-9, row
-        assert 1.0 <= row.wider <= 1.35
+        assert 1.0 <= row.relative_width <= 1.35
 
 
 def test_a_row_says_whether_chance_explains_it_and_a_table_has_all():
-    row = End("w", "p", 50, PAIRS[0], 2000, 100, 100, 1700, 1.2)
+    row = EndCoverage("w", "p", 50, PAIRS[0], 2000, 100, 100, 1700, 1.2)
     assert (row.cover, row.kept) == (0.9, False)
-    low, high = row.limits
+    low, high = row.interval
     assert 0.885 < low < 0.9 < high < 0.914
     shown = table([row, row._replace(below=10)])
     assert shown["kept"] == [False, True]
@@ -68,15 +78,15 @@ def test_a_row_says_whether_chance_explains_it_and_a_table_has_all():
 
 def test_runs_whose_arms_never_met_are_not_counted():
     lonely = StopWorld("lonely", World([0.0, 1.0], lengths=(1, 1), shifts=Uniform(0.0, 1.0)))
-    assert list(played([lonely], ["round-robin+ols"], (5,), 10)) == [[]]
-    assert said([]) == []
+    assert list(run_worlds([lonely], ["round-robin+ols"], (5,), 10)) == [[]]
+    assert summary_lines([]) == []
 
 
 def test_a_world_is_played_after_all_policies_and_the_worst_is_said():
     (rows,) = PART.play([StopWorld("small", WORLD)], PartOptions(20, workers=2))
     assert len(rows) == 4 * 3 * len(PAIRS)
-    assert [rows] == list(played([StopWorld("small", WORLD)], runs=20, workers=1))
-    lines = said(rows)
+    assert [rows] == list(run_worlds([StopWorld("small", WORLD)], runs=20, workers=1))
+    lines = summary_lines(rows)
     assert [line.split(":")[0] for line in lines] == list(PAIRS)
     least = min(row.cover for row in rows if row.pair == PAIRS[0])
     assert f"12 rows, 0 significantly below 94.5 %, least {100 * least:.2f} % (" in lines[0]

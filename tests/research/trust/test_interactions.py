@@ -1,4 +1,4 @@
-"""The parts on interactions and on wrong cells: what is drawn, counted and said."""
+"""The parts on interactions and on wrong cells: what is drawn, counted and summary_lines."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_a_part_counts_and_says():
     assert [(row.pair, row.runs) for row in rows] == [("named", 6), ("named", 6), ("picked", 6)]
     assert all(4 <= row.held <= 6 for row in rows)
     assert interaction_coverage.PART.table(rows)["kept"] == [True] * 3
-    assert [line.split(":")[0] for line in interaction_coverage.PART.said(rows)] == [
+    assert [line.split(":")[0] for line in interaction_coverage.PART.summarize(rows)] == [
         "even, named pair",
         "contrast, named pair",
         "contrast, picked pair",
@@ -59,7 +59,7 @@ def test_wrong_cells_cost_what_is_counted():
     assert row.runs == 20
     assert row.plain > 4 * max(row.robust, 1)
     assert (row.cost_kept, row.saved_kept) == (True, True)
-    assert "5 % of cells off by 20 sigma" in outlying_cell_runs.PART.said([row])[0]
+    assert "5 % of cells off by 20 sigma" in outlying_cell_runs.PART.summarize([row])[0]
     bad = row._replace(runs=1000, clean=20, clean_robust=60, robust=200)
     assert (bad.cost, bad.saved) == (3.0, 10.0)
     assert (bad.cost_kept, bad.saved_kept) == (False, False)

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from tideproof.research.trust.log_runs import Played, calibrate
+from tideproof.research.trust.log_runs import CalibrationCounts, calibrate
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, play
-from tideproof.research.trust.promises import Promise, bar, promises, strength
-from tideproof.research.trust.reference_tests import Duel
-from tideproof.research.trust.trust_ledger import LEGEND, broken, table, verdict, write
+from tideproof.research.trust.promises import Promise, detectable_rate, power_ratio, promises
+from tideproof.research.trust.reference_tests import PairedTests
+from tideproof.research.trust.trust_ledger import LEGEND, broken_promises, table, verdict, write_ledger
 
 KIND = Setting("conversions", 0.1, 3, 100, 5, "even", "none", 0.0, "last", 0.5)
 
 
 def tally(**counted):
-    found = OutcomeCount.none(3)
+    found = OutcomeCount.zero(3)
     found.logs, found.eventful = 1000, 500
     found.scales["ratio"] = 1000
     for name, value in counted.items():
@@ -30,7 +30,7 @@ def tally(**counted):
 @pytest.mark.parametrize(("times", "cases"), [(0, 50), (7, 90), (50, 50)])
 def test_limits_are_clopper_and_pearsons(times, cases):
     wanted = binomtest(times, cases).proportion_ci(0.95, "exact")
-    assert Promise("", times, cases, 0.05).limits == pytest.approx((wanted.low, wanted.high))
+    assert Promise("", times, cases, 0.05).interval == pytest.approx((wanted.low, wanted.high))
 
 
 @pytest.mark.parametrize("cases", [200, 2000])
@@ -41,8 +41,8 @@ def test_broken_is_what_chance_would_not_do(cases):
 
 def test_with_one_log_nothing_is_seen():
     one = tally(logs=1, eventful=1, false_winner=1)
-    assert verdict(Played(1, {KIND: one}, {})) == (
-        "Promises were broken in 0 of 1 setting. With 1 log nothing can be seen."
+    assert verdict(CalibrationCounts(1, {KIND: one}, {})) == (
+        "Promises were broken in 0 of 1 setting. With 1 log no error can be seen."
     )
 
 
@@ -63,9 +63,9 @@ def test_the_unluckiest_arm_counts():
 def test_power_is_compared_log_by_log():
     ours = np.array([0.01, 0.2, 0.01, -0.01, 0.03])
     theirs = np.array([0.01, 0.01, 0.2, -0.01, 0.03])
-    better = Duel(ours, theirs, np.array([1, 0, 1, -1, 1]))
+    better = PairedTests(ours, theirs, np.array([1, 0, 1, -1, 1]))
     null = np.array([-0.01, *[0.5] * 40])
-    found = strength(better, Duel(null, null, np.zeros(41)))
+    found = power_ratio(better, PairedTests(null, null, np.zeros(41)))
     assert (found.ours, found.theirs) == (0.6, 0.6)
     assert found.ratio == 1.0
     assert found.low < 1.0 < found.high
@@ -75,8 +75,9 @@ def test_power_is_compared_log_by_log():
 def test_at_equal_size_a_test_that_says_more_p_is_as_good():
     p = np.array([0.02, 0.04, 0.2, 0.01])
     null = np.linspace(0.01, 1.0, 100)
-    found = strength(
-        Duel(2.0 * p, p, np.array([1, 0, 0, 1])), Duel(np.minimum(1.0, 2.0 * null), null, np.zeros(100))
+    found = power_ratio(
+        PairedTests(2.0 * p, p, np.array([1, 0, 0, 1])),
+        PairedTests(np.minimum(1.0, 2.0 * null), null, np.zeros(100)),
     )
     assert found.ratio < 1.0
     assert found.at_equal_size == 1.0
@@ -84,11 +85,11 @@ def test_at_equal_size_a_test_that_says_more_p_is_as_good():
 
 def test_what_is_broken_is_said_and_written(tmp_path):
     equal = KIND._replace(truth="equal", lift=0.0)
-    played = Played(1000, {KIND: tally(), equal: tally(false_winner=90)}, {})
-    assert broken(played) == [f"{equal.name}: false winner 9.0 (7.3\N{EN DASH}10.9) !"]
-    seen = f"With 1,000 logs 5 % are seen to be broken from {100 * bar(1000):.2f} % on."
+    played = CalibrationCounts(1000, {KIND: tally(), equal: tally(false_winner=90)}, {})
+    assert broken_promises(played) == [f"{equal.name}: false winner 9.0 (7.3\N{EN DASH}10.9) !"]
+    seen = f"With 1,000 logs 5 % are seen to be broken from {100 * detectable_rate(1000):.2f} % on."
     assert verdict(played) == f"Promises were broken in 1 of 2 settings. {seen}"
-    written = write(played, tmp_path)
+    written = write_ledger(played, tmp_path)
     assert [path.name for path in written] == ["ledger.md", "logs.csv"]
     page = written[0].read_text()
     assert "| conversions 0.1, 3 x 100 in 5, even, no tide, equal arms |" in page
@@ -109,11 +110,11 @@ def test_the_page_that_is_kept_is_as_it_would_be_written():
 
 
 def test_any_number_of_workers_counts_the_same():
-    duel = KIND._replace(arms=2)
-    found = calibrate([KIND], [duel], 60, workers=2)
+    run_paired_tests = KIND._replace(arms=2)
+    found = calibrate([KIND], [run_paired_tests], 60, workers=2)
     alone = play(KIND, 0, 60)
     assert found.tallies[KIND].logs == 60
     assert np.array_equal(found.tallies[KIND].below, alone.below)
     assert np.array_equal(found.tallies[KIND].excluded, alone.excluded)
-    assert [part.named.size for part in found.duels[duel]] == [60, 60]
+    assert [part.named.size for part in found.power_tests[run_paired_tests]] == [60, 60]
     assert table(found)["found"] == [alone.winner / 60]

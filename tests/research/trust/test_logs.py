@@ -76,9 +76,11 @@ def test_moments_are_those_of_the_rows():
     rng = np.random.default_rng(0)
     n = np.array([3, 1, 5])
     rewards = rng.lognormal(size=9)
-    found = random_logs._moments(n, np.array([0, 3, 4]), rewards)
-    told = cells_from_arrays(np.repeat(["a", "b", "a"], n), np.repeat([0, 0, 1], n), rewards)
-    for own, theirs in zip(found, (told.mean, told.squares, told.cubes, told.fourths, told.low), strict=True):
+    found = random_logs.cell_moments(n, np.array([0, 3, 4]), rewards)
+    cells = cells_from_arrays(np.repeat(["a", "b", "a"], n), np.repeat([0, 0, 1], n), rewards)
+    for own, theirs in zip(
+        found, (cells.mean, cells.squares, cells.cubes, cells.fourths, cells.low), strict=True
+    ):
         assert own == pytest.approx(theirs, abs=1e-12)
 
 

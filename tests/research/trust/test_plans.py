@@ -2,7 +2,7 @@
 
 import tideproof as tp
 from tideproof.research.trust.ledger_part import PartOptions
-from tideproof.research.trust.plan_promises import PART, SETTINGS, PlanSetting, play, said
+from tideproof.research.trust.plan_promises import PART, SETTINGS, PlanSetting, play, summary_lines
 
 
 def test_settings_of_means_and_rates():
@@ -20,7 +20,7 @@ def test_a_promise_is_planned_played_and_counted():
     assert all(row.kept == (row.low <= 0.2) for row in rows)
     assert all(row.kept for row in rows)
     assert PART.table(rows)["setting"][0] == "2 arms, gap 1.5, 10 an environment, error 0.2"
-    assert said(rows)[0].startswith("2 arms, gap 1.5, 10 an environment, error 0.2: contrast ")
+    assert summary_lines(rows)[0].startswith("2 arms, gap 1.5, 10 an environment, error 0.2: contrast ")
 
 
 def test_rates_are_planned_too():
@@ -33,4 +33,4 @@ def test_a_promise_that_is_broken_is_said(monkeypatch):
     monkeypatch.setattr(PlanSetting, "world", lambda self: tp.World([0.0, 0.01]))
     (rows,) = play([EASY], 1000, replications=1000)
     assert not any(row.kept for row in rows)
-    assert all(line.endswith(" !") for line in said(rows))
+    assert all(line.endswith(" !") for line in summary_lines(rows))

@@ -3,7 +3,7 @@
 import pytest
 
 from tideproof.errors import InputError
-from tideproof.research.trust.log_settings import DUELS, SETTINGS, chosen
+from tideproof.research.trust.log_settings import POWER_SETTINGS, SETTINGS, chosen
 from tideproof.research.trust.random_logs import SPLITS, TRUTHS
 
 
@@ -14,7 +14,7 @@ def seen(field):
 def test_there_are_sixty_with_names_of_their_own():
     assert len(SETTINGS) >= 60
     assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
-    assert len({setting.name for setting in DUELS}) == len(DUELS)
+    assert len({setting.name for setting in POWER_SETTINGS}) == len(POWER_SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_every_kind_occurs():
 
 
 def test_duels_are_of_two_arms_of_which_the_second_is_better():
-    assert {(setting.arms, setting.truth) for setting in DUELS} == {(2, "last")}
+    assert {(setting.arms, setting.truth) for setting in POWER_SETTINGS} == {(2, "last")}
 
 
 def test_a_pattern_chooses():
-    settings, duels = chosen("money-1-*")
+    settings, power_settings = chosen("money-1-*")
     assert settings
-    assert duels
-    assert {setting.rewards for setting in (*settings, *duels)} == {"money"}
+    assert power_settings
+    assert {setting.rewards for setting in (*settings, *power_settings)} == {"money"}
     with pytest.raises(InputError, match="no setting is called 'gold'"):
         chosen("gold")

@@ -1,4 +1,4 @@
-"""The part on logs without labels: what is drawn, counted and said."""
+"""The part on logs without labels: what is drawn, counted and summary_lines."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_the_second_arm_is_better_by_what_is_said(kind, tide):
         arm, y, mean = draw(cell, 0, run)
         moved = y - (mean if cell.adds else 0.0)
         gaps.append(moved[arm == 1].mean() - moved[arm == 0].mean())
-        truths.append(unlabelled_log_coverage._truth(cell, "difference", mean))
+        truths.append(unlabelled_log_coverage.true_contrast(cell, "difference", mean))
     error = np.std(gaps) / np.sqrt(20)
     assert np.mean(gaps) == pytest.approx(np.mean(truths), abs=4 * error)
     assert np.array_equal(draw(cell, 0, 3)[1], draw(cell, 0, 3)[1])
@@ -28,14 +28,15 @@ def test_the_second_arm_is_better_by_what_is_said(kind, tide):
 
 def test_the_truth_is_that_of_the_scale():
     cell, mean = UnlabelledCell("conversions", 0.1, "none", 1000), np.array([0.1, 0.2])
-    assert unlabelled_log_coverage._truth(cell, "ratio", mean) == 0.5
-    assert unlabelled_log_coverage._truth(cell, "difference", mean) == pytest.approx(0.075)
+    assert unlabelled_log_coverage.true_contrast(cell, "ratio", mean) == 0.5
+    assert unlabelled_log_coverage.true_contrast(cell, "difference", mean) == pytest.approx(0.075)
     odds = [0.15 / 0.85 / (0.1 / 0.9), 0.3 / 0.7 / (0.2 / 0.8)]
-    assert unlabelled_log_coverage._truth(cell, "odds", mean) == pytest.approx(
+    assert unlabelled_log_coverage.true_contrast(cell, "odds", mean) == pytest.approx(
         np.sqrt(odds[0] * odds[1]) - 1.0
     )
     assert (
-        unlabelled_log_coverage._truth(UnlabelledCell("normal", 1.0, "none", 1000), "difference", mean) == 0.2
+        unlabelled_log_coverage.true_contrast(UnlabelledCell("normal", 1.0, "none", 1000), "difference", mean)
+        == 0.2
     )
 
 
@@ -48,8 +49,11 @@ def test_a_part_counts_and_says():
     assert [(row.logs, row.binned) for row in rows] == [(20, 0), (20, 20)]
     assert all(row.held >= 15 for row in rows)
     assert unlabelled_log_coverage.PART.table(rows)["kept"] == [True] * 2
-    assert [line.split(":")[0] for line in unlabelled_log_coverage.PART.said(rows)] == ["normal", "money"]
-    assert "100.0 % of logs in bins" in unlabelled_log_coverage.PART.said(rows)[1]
+    assert [line.split(":")[0] for line in unlabelled_log_coverage.PART.summarize(rows)] == [
+        "normal",
+        "money",
+    ]
+    assert "100.0 % of logs in bins" in unlabelled_log_coverage.PART.summarize(rows)[1]
 
 
 def test_a_row_is_broken_if_chance_does_not_explain_it():

@@ -8,7 +8,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from tideproof.data import cells_from_arrays
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.random_logs import draw
-from tideproof.research.trust.reference_tests import duel, mantel_haenszel, welch
+from tideproof.research.trust.reference_tests import mantel_haenszel, run_paired_tests, welch
 
 DRAWN = Setting("conversions", 0.1, 2, 300, 6, "drifting", "multiplies", 0.5, "last", 0.5)
 
@@ -46,9 +46,9 @@ def test_welch_without_noise_says_nothing():
 
 
 def test_a_duel_says_who_looks_better():
-    found = duel(DRAWN._replace(lift=5.0), 0, 3)
+    found = run_paired_tests(DRAWN._replace(lift=5.0), 0, 3)
     assert found.named.tolist() == [1, 1, 1]
     assert np.all((found.ours > 0.0) & (found.theirs > 0.0))
-    turned = duel(DRAWN._replace(truth="first", lift=5.0), 0, 3)
+    turned = run_paired_tests(DRAWN._replace(truth="first", lift=5.0), 0, 3)
     assert turned.named.tolist() == [-1, -1, -1]
     assert np.all((turned.ours < 0.0) & (turned.theirs < 0.0))

@@ -1,5 +1,6 @@
-"""The trust ledger: every promise played many times over and counted.
+"""The trust ledger: simulations that count how often each statistical promise of tideproof is kept.
 
-Logs: what is played stands in `settings`, how a log is drawn in `logs`, what is counted in `counting`;
-`calibrate` runs it all, `promises` judges and `ledger` shows it. Each of the other `parts` is a module.
+`log_settings` lists the kinds of logs, `random_logs` draws them and `outcome_counts` counts right and wrong
+answers. `log_runs` runs all settings, `promises` judges the counts and `trust_ledger` writes them down. Each
+other part of the ledger is a module of its own, listed in `ledger_parts`.
 """

@@ -1,7 +1,8 @@
-"""Arms that differ from day to day: how often the limits of `variance="interaction"` hold, few days or many.
+"""Coverage of the intervals with `variance="interaction"` when arms differ from environment to environment.
 
-A cell is a way in which traffic is split, so many environments and arms, and omega, in units of the noise.
-Shifts are up to 20; the first arm is ahead by 0.3 on average.
+A cell of the study is a traffic split, a number of environments, a number of arms, and omega, the standard
+deviation of the interaction in units of the noise. Shifts are up to 20. The first arm is better by 0.3 on
+average.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from tideproof.table import Table
 from tideproof.text import format_count
 from tideproof.worlds import World
 
-SPLITS = ("even", "uneven", "contrast")  # 5 rewards a cell; 1 to 60, a quarter without; what the policy chose
+SPLITS = ("even", "uneven", "contrast")  # 5 rewards a cell; 1 to 60, a quarter empty; chosen by a policy
 ENVIRONMENTS, ARMS = (6, 12, 50), (2, 5)
 OMEGAS = (0.0, 0.25, 0.5, 1.0, 2.0)
-PAIRS = ("named", "picked")  # the first two arms; of adaptive runs also the leader and its runner-up
-LEAST = 0.94
+PAIRS = ("named", "picked")  # the first two arms; in adaptive runs also the leading arm and its runner-up
+LEAST_COVERAGE = 0.94
 
-_AHEAD = 0.3
-_EACH = 8  # pulls of an arm in an environment that a policy has, on average
-_CHANCE = 0.001  # of calling a cell broken that covers in just 94 %
+_LEAD = 0.3
+_PULLS_PER_CELL = 8  # average pulls of an arm in an environment of an adaptive run
+_FALSE_ALARM = 0.001  # probability of calling a coverage of exactly 94 % too small
 _CHUNK = 100  # runs of one task
 
 
 class InteractionCell(NamedTuple):
-    """What is played."""
+    """One combination of traffic split, environments, arms and interaction that is simulated."""
 
     split: str
     environments: int
@@ -49,19 +50,19 @@ class InteractionCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """It in words."""
+        """Description in words. It also seeds the random numbers, so a change redraws all logs."""
         return f"{self.split}, {self.environments} environments, {self.arms} arms, omega {self.omega:g}"
 
 
 class InteractionRow(NamedTuple):
-    """What was counted of one pair in one cell.
+    """Counts for one pair of arms in one cell of the interaction study.
 
     Attributes
     ----------
-    cell, pair : what was played, and which two arms.
-    runs : how many; those whose arms cannot be compared are not.
-    held : in how many the limits hold.
-    none : in how many omega was estimated as 0.
+    cell, pair : the simulated cell, and which two arms are compared.
+    runs : number of runs. Runs whose arms cannot be compared are left out.
+    held : runs in which the interval covers the truth.
+    none : runs in which omega was estimated as 0.
     """
 
     cell: InteractionCell
@@ -70,30 +71,30 @@ class InteractionRow(NamedTuple):
     held: int
     none: int
 
-    def limits(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the exact limits of the share in which limits hold."""
-        found = binomial(np.array([self.held]), self.runs, level)
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the exact confidence interval of the coverage."""
+        found = binomial(np.array([self.held]), self.runs, confidence)
         return float(found.low[0]), float(found.high[0])
 
     @property
     def kept(self) -> bool:
-        """Whether chance explains a share below 94 %."""
-        return self.limits(1.0 - 2.0 * _CHANCE)[1] >= LEAST
+        """Whether the coverage is compatible with at least 94 %."""
+        return self.interval(1.0 - 2.0 * _FALSE_ALARM)[1] >= LEAST_COVERAGE
 
 
 def cells() -> list[InteractionCell]:
-    """Return all that is played."""
+    """Return all combinations of split, environments, arms and interaction."""
     return [InteractionCell(*each) for each in product(SPLITS, ENVIRONMENTS, ARMS, OMEGAS)]
 
 
-def played(
+def run_cells(
     what: Sequence[InteractionCell],
     runs: int,
     seed: int = 0,
     workers: int | None = None,
     variance: Any = "interaction",
 ) -> Iterator[list[InteractionRow]]:
-    """Play so many runs of each cell; the same numbers for any number of workers."""
+    """Simulate each cell and yield its rows. The counts do not depend on the number of workers."""
     for cell, parts in in_chunks(partial(_play, seed, variance), what, runs, workers, _CHUNK):
         total = np.sum(parts, axis=0)
         pairs = PAIRS if cell.split == "contrast" else PAIRS[:1]
@@ -101,7 +102,7 @@ def played(
 
 
 def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> Ints:
-    """Return runs, those in which limits hold, and those without omega, of each pair: (2, 3)."""
+    """Return a (2, 3) array with runs, covering intervals and zero omegas for each pair of arms."""
     cell, first, last = task
     total = np.zeros((2, 3), np.int64)
     for run in range(first, last):
@@ -110,7 +111,7 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
         fit = Fit(log, variance=variance, adaptive=adaptive)
         if len(fit.groups) > 1 or cell.arms > log.K:
             continue
-        truth = np.array([_AHEAD] + [0.0] * (cell.arms - 1))
+        truth = np.array([_LEAD] + [0.0] * (cell.arms - 1))
         picks = [(0, 1, False)] + ([(*fit.ranking[0][:2], True)] if adaptive else [])
         none = fit._estimate.mixed is not None and fit._estimate.mixed.none
         for i, (a, b, picked) in enumerate(picks):
@@ -122,9 +123,9 @@ def _play(seed: int, variance: Any, task: tuple[InteractionCell, int, int]) -> I
 
 
 def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Draw the log of one run; arms are called 0, 1, ..."""
+    """Draw the log of one run as cells; arms are called 0, 1, and so on."""
     if cell.split == "contrast":
-        return _adaptive(cell, seed, run)
+        return _draw_adaptive_log(cell, seed, run)
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
     J, K = cell.environments, cell.arms
     n = np.full((J, K), 5.0)
@@ -132,9 +133,9 @@ def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
         n = np.floor(np.exp(random.uniform(0.0, np.log(61.0), (J, K))))
         n[random.random((J, K)) < 0.25] = 0.0
         n[np.count_nonzero(n, axis=1) < 2, :2] = 3.0  # every environment compares two arms
-        n[0, n.sum(axis=0) == 0.0] = 2.0  # and every arm was seen
+        n[0, n.sum(axis=0) == 0.0] = 2.0  # every arm has rewards
     at = random.uniform(0.0, 20.0, (J, 1)) + cell.omega * random.standard_normal((J, K))
-    at[:, 0] += _AHEAD
+    at[:, 0] += _LEAD
     environment, arm = np.nonzero(n)
     seen = n[environment, arm]
     mean = at[environment, arm] + random.standard_normal(seen.size) / np.sqrt(seen)
@@ -142,19 +143,19 @@ def draw(cell: InteractionCell, seed: int, run: int) -> Cells:
     return Cells(list(range(K)), list(range(J)), arm, environment, seen, mean, squares)
 
 
-def _adaptive(cell: InteractionCell, seed: int, run: int) -> Cells:
-    """Let `contrast` choose, as it is by default."""
+def _draw_adaptive_log(cell: InteractionCell, seed: int, run: int) -> Cells:
+    """Draw the log of a run in which the policy `contrast` with default options chose the arms."""
     spec, K = as_policy("contrast"), cell.arms
-    means = [_AHEAD] + [0.0] * (K - 1)
-    world = World(means, lengths=(_EACH * K, _EACH * K), interaction=cell.omega)
-    budget = cell.environments * _EACH * K
+    means = [_LEAD] + [0.0] * (K - 1)
+    world = World(means, lengths=(_PULLS_PER_CELL * K, _PULLS_PER_CELL * K), interaction=cell.omega)
+    budget = cell.environments * _PULLS_PER_CELL * K
     trace = empty_trace(budget, K)
     run_loop(compiled_loop(spec, trace=True), spec, world, [budget], seed, run, 1, trace)
     return cells_from_arrays(trace.arm.tolist(), trace.environment.tolist(), trace.reward)
 
 
 def table(found: Sequence[InteractionRow]) -> Table:
-    """Return the rows as a table, in percent."""
+    """Return the rows as a table with shares in percent."""
     return columns(
         [
             row.cell._asdict()
@@ -162,8 +163,8 @@ def table(found: Sequence[InteractionRow]) -> Table:
                 "pair": row.pair,
                 "runs": row.runs,
                 "cover": round(100.0 * row.held / row.runs, 2),
-                "low": round(100.0 * row.limits()[0], 2),
-                "high": round(100.0 * row.limits()[1], 2),
+                "low": round(100.0 * row.interval()[0], 2),
+                "high": round(100.0 * row.interval()[1], 2),
                 "no_omega": round(100.0 * row.none / row.runs, 1),
                 "kept": row.kept,
             }
@@ -172,8 +173,8 @@ def table(found: Sequence[InteractionRow]) -> Table:
     )
 
 
-def said(found: Sequence[InteractionRow]) -> list[str]:
-    """Return a line for each split and pair: what was worst."""
+def summary_lines(found: Sequence[InteractionRow]) -> list[str]:
+    """Return one summary line for each split and pair, with the row of the smallest coverage."""
     lines = []
     for split, pair in product(SPLITS, PAIRS):
         mine = [row for row in found if row.cell.split == split and row.pair == pair]
@@ -182,22 +183,22 @@ def said(found: Sequence[InteractionRow]) -> list[str]:
             failed = sum(not row.kept for row in mine)
             lines.append(
                 f"{split}, {pair} pair: {format_count(len(mine), 'row')}, {failed} significantly below 94 %, "
-                f"least {percent(least.held / least.runs, least.limits())} in {least.cell.name}; "
+                f"least {percent(least.held / least.runs, least.interval())} in {least.cell.name}; "
                 f"at most {100 * most.held / most.runs:.2f} %"
             )
     return lines
 
 
 def _play_part(what: Sequence[InteractionCell], asked: PartOptions) -> Iterator[list[InteractionRow]]:
-    return played(what, asked.runs, asked.seed or 0, asked.workers)
+    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
 
 
 PART = LedgerPart(
-    "95 % limits of variance='interaction' hold in 94 % or more",
+    "95 % confidence intervals with variance='interaction' cover the truth in 94 % or more",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),
     _play_part,
     table,
-    said,
+    summary_lines,
 )

@@ -1,4 +1,4 @@
-"""What a part of the ledger is: cells that are played, a row or more for each, and what is said of them."""
+"""The interface of a ledger part: its cells, how to simulate them, and how to report the rows."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any, NamedTuple, TypeVar
 from tideproof.errors import InputError
 from tideproof.table import Table
 
-Named = TypeVar("Named", bound=Any)  # has a name
+Named = TypeVar("Named", bound=Any)  # an object with a `name`
 
 
 class PartOptions(NamedTuple):
-    """How a part is to be played; None is what the part usually does.
+    """Options of `tideproof calibrate` for one part; None stands for the default of the part.
 
     Attributes
     ----------
-    runs : of each cell.
-    seed : another one, another draw.
-    workers : processes or threads side by side; one a core unless given.
-    worlds : how many are drawn.
-    caps : pulls at which runs end that did not stop.
-    heavy : whether noise has the tails of Student's t with 5 degrees of freedom.
-    engine : where the lab plays.
-    once : whether limits are those of one look.
-    prior : of "best with probability".
-    replications : of a plan.
+    runs : number of runs of each cell.
+    seed : seed of the random numbers.
+    workers : number of processes or threads; by default one for each core.
+    worlds : number of random worlds.
+    caps : pulls after which a run ends that has not stopped by itself.
+    heavy : whether noise follows Student's t distribution with 5 degrees of freedom.
+    engine : engine of the simulations.
+    once : whether intervals are those for a single look.
+    prior : prior of the probability of being best.
+    replications : replications of each plan.
     """
 
     runs: int
@@ -42,24 +42,25 @@ class PartOptions(NamedTuple):
     replications: int | None = None
 
     @property
-    def promised(self) -> bool:
-        """Whether anything is promised of what is played: else it is for comparison."""
+    def is_promised(self) -> bool:
+        """Whether tideproof promises anything under these options; otherwise the run is a comparison."""
         return not self.heavy and not self.once and self.prior in (None, "exchangeable")
 
 
 class LedgerPart(NamedTuple):
-    """A part of the ledger.
+    """One part of the trust ledger, as `tideproof calibrate --part` runs it.
 
     Attributes
     ----------
-    promise : what is counted, in words.
-    runs : of each cell, unless told.
-    options : what else can be asked of it, by name.
-    cells : what there is to play, each with a name.
-    play : (cells, asked) -> the rows of each cell in turn.
-    table : rows -> a table; its column `kept`, or those that end in it, say whether a row keeps its promise.
-    said : rows -> the lines that sum them up.
-    draw : (rows, path), a picture of them, if there is one.
+    promise : the counted promise, in words.
+    runs : default number of runs of each cell.
+    options : names of further options that the part accepts.
+    cells : function that returns the named cells for some options.
+    play : function that simulates cells and yields the rows of each.
+    table : function that turns rows into a table. Columns whose name ends in `kept` hold whether a row keeps
+        its promise.
+    summarize : function that returns summary lines for rows.
+    draw : function that draws rows to a path, if the part has a picture.
     """
 
     promise: str
@@ -68,36 +69,36 @@ class LedgerPart(NamedTuple):
     cells: Callable[[PartOptions], Sequence[Any]]
     play: Callable[[Sequence[Any], PartOptions], Iterator[Sequence[Any]]]
     table: Callable[[Sequence[Any]], Table]
-    said: Callable[[Sequence[Any]], Sequence[str]]
+    summarize: Callable[[Sequence[Any]], Sequence[str]]
     draw: Callable[[Sequence[Any], Path], None] | None = None
 
 
-def matching(named: Sequence[Named], pattern: str) -> list[Named]:
-    """Return those whose name matches a pattern in which * stands for anything."""
+def filter_by_name(named: Sequence[Named], pattern: str) -> list[Named]:
+    """Return the objects whose name matches a pattern, in which * stands for any text."""
     return [each for each in named if fnmatchcase(each.name, pattern)]
 
 
-def nothing_matches(what: str, pattern: str, named: Sequence[Any]) -> InputError:
-    """Return the error for a pattern that nothing matches."""
-    return InputError(f"no {what} is called {pattern!r}; one is {named[0].name!r}, * stands for anything")
+def no_match_error(what: str, pattern: str, named: Sequence[Any]) -> InputError:
+    """Return the error to raise when no name matches a pattern."""
+    return InputError(f"no {what} is called {pattern!r}; one is {named[0].name!r}, and * stands for any text")
 
 
 def columns(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return rows as a table."""
+    """Return a list of rows as a table with one column for each key."""
     return Table({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
 
 
-def percent(share: float, limits: tuple[float, float], digits: int = 2) -> str:
-    """Return a share with its limits, in percent.
+def percent(share: float, interval: tuple[float, float], digits: int = 2) -> str:
+    """Format a share and its confidence interval in percent.
 
     >>> percent(0.5, (0.25, 0.75), 1)
     '50.0 % (25.0 to 75.0)'
     """
-    low, high = limits
+    low, high = interval
     return f"{100 * share:.{digits}f} % ({100 * low:.{digits}f} to {100 * high:.{digits}f})"
 
 
-def broken(table: Table) -> list[int]:
-    """Return the rows that do not keep a promise."""
+def broken_rows(table: Table) -> list[int]:
+    """Return the indices of the rows of a table that break a promise."""
     marks = [table[name] for name in table.columns if name.endswith("kept")]
     return [row for row in range(len(table)) if not all(mark[row] for mark in marks)]

@@ -1,4 +1,4 @@
-"""The other parts of the ledger: promises of runs, looks, probabilities, plans and more, each played."""
+"""Registry of the ledger parts other than `logs`, by their name on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from tideproof.errors import UnknownName
 from tideproof.research.trust.ledger_part import LedgerPart
 
-PARTS = {  # name on the command line: module; some need the compiler, some do not
+PARTS = {  # name on the command line: module. Some modules need the compiler, so they are imported late.
     "stops": "wrong_stops",
     "ends": "budget_ends",
     "looks": "repeated_looks",
@@ -21,7 +21,7 @@ PARTS = {  # name on the command line: module; some need the compiler, some do n
 
 
 def find_part(name: str) -> LedgerPart:
-    """Return the part of that name."""
+    """Import and return the ledger part of a name."""
     if name not in PARTS:
         raise UnknownName.with_suggestion("part", name, ["logs", *PARTS])
     return cast(LedgerPart, import_module(f"tideproof.research.trust.{PARTS[name]}").PART)

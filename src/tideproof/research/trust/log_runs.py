@@ -1,4 +1,4 @@
-"""All settings played, in processes side by side; the same numbers for any number of them."""
+"""Runs of all log settings in parallel processes; the counts do not depend on the number of processes."""
 
 from __future__ import annotations
 
@@ -15,62 +15,68 @@ from tideproof.lab.executors import cores, processes
 from tideproof.progress import progress_bar
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.outcome_counts import OutcomeCount, play
-from tideproof.research.trust.reference_tests import Duel, duel
+from tideproof.research.trust.reference_tests import PairedTests, run_paired_tests
 
-_CHUNK = 50  # logs that a process plays before it says so
+_CHUNK = 50  # logs that a process simulates between two reports of progress
 
 
-class Played(NamedTuple):
-    """What was counted.
+class CalibrationCounts(NamedTuple):
+    """Counts of a calibration run.
 
     Attributes
     ----------
-    logs : of each setting.
-    tallies : of each setting.
-    duels : of each setting with two arms: its own logs, and those of the same setting with equal arms.
+    logs : number of logs of each setting.
+    tallies : counts of each setting.
+    power_tests : for each setting with two arms, the tests of its logs and of logs with equal arms instead.
     """
 
     logs: int
     tallies: dict[Setting, OutcomeCount]
-    duels: dict[Setting, tuple[Duel, Duel]]
+    power_tests: dict[Setting, tuple[PairedTests, PairedTests]]
 
 
 def calibrate(
     settings: Sequence[Setting],
-    duels: Sequence[Setting],
+    power_settings: Sequence[Setting],
     logs: int,
     workers: int | None = None,
     progress: bool = False,
-) -> Played:
-    """Play so many logs of each setting, and fight so many duels; one worker a core unless told."""
+) -> CalibrationCounts:
+    """Draw and fit the logs of each setting and return the counts; `workers` defaults to one for each core.
+
+    `power_settings` are the settings with two arms whose power is compared with a reference test.
+    """
     require_whole_number("logs", logs, 1)
     count = cores() if workers is None else require_whole_number("workers", workers, 1)
-    fought = {setting: setting._replace(truth="equal", lift=0.0) for setting in duels}
+    equal_settings = {setting: setting._replace(truth="equal", lift=0.0) for setting in power_settings}
     tasks: list[tuple[Callable[..., Any], Setting]] = [(play, setting) for setting in settings]
-    tasks += [(duel, setting) for pair in fought.items() for setting in pair]
-    parts = _in_parts(tasks, logs, count, progress)
+    tasks += [(run_paired_tests, setting) for pair in equal_settings.items() for setting in pair]
+    parts = _run_in_chunks(tasks, logs, count, progress)
     tallies = {setting: reduce(OutcomeCount.__add__, parts[play, setting]) for setting in settings}
-    whole_duels = {
-        setting: (_joined(parts[duel, setting]), _joined(parts[duel, equal]))
-        for setting, equal in fought.items()
+    power_tests = {
+        setting: (
+            _concatenate(parts[run_paired_tests, setting]),
+            _concatenate(parts[run_paired_tests, equal]),
+        )
+        for setting, equal in equal_settings.items()
     }
-    return Played(logs, tallies, whole_duels)
+    return CalibrationCounts(logs, tallies, power_tests)
 
 
-def _in_parts(
+def _run_in_chunks(
     tasks: Sequence[tuple[Callable[..., Any], Setting]], logs: int, workers: int, progress: bool
 ) -> dict[tuple[Callable[..., Any], Setting], list[Any]]:
-    """Do every task for all logs, chunk by chunk; return its parts in order."""
+    """Run every task in chunks of logs and return the parts of each task in order."""
     chunks = [(first, min(first + _CHUNK, logs)) for first in range(0, logs, _CHUNK)]
     watch = progress_bar("playing", len(tasks) * logs, "logs") if progress else nullcontext(lambda _: None)
     with watch as show, processes(workers) as pool:
         parts = {(do, it): [pool.submit(do, it, *chunk) for chunk in chunks] for do, it in tasks}
         futures = [future for part in parts.values() for future in part]
         for done, future in enumerate(as_completed(futures), 1):
-            future.result()  # an error ends it all
+            future.result()  # raises the error of a failed chunk at once
             show(done * _CHUNK)
         return {task: [future.result() for future in part] for task, part in parts.items()}
 
 
-def _joined(parts: Sequence[Duel]) -> Duel:
-    return Duel(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _concatenate(parts: Sequence[PairedTests]) -> PairedTests:
+    return PairedTests(*(np.concatenate(column) for column in zip(*parts, strict=True)))

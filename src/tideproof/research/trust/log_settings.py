@@ -1,27 +1,27 @@
-"""What the ledger plays: one line a setting, in words that `logs` knows how to draw."""
+"""The kinds of logs that the ledger simulates, one line of a table for each setting."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tideproof.research.trust.ledger_part import matching, nothing_matches
+from tideproof.research.trust.ledger_part import filter_by_name, no_match_error
 
 
 class Setting(NamedTuple):
-    """A kind of log.
+    """A kind of log: rewards, arms, traffic, tide and true lifts.
 
     Attributes
     ----------
-    rewards : conversions (0 or 1), counts (Poisson), clumps (counts that vary more), money (lognormal amounts
-        whose logarithm has the standard deviation 1), fortunes (1.5), seconds (0.2), unlike (0.85 for the
-        first arm to 1 for the last), normal (standard deviation 1), uneven (normal, 1 for the first arm to 3
-        for the last).
-    level : the rate of conversions, the mean of counts, the share of rewards that are not 0 for money.
-    arms, environments : how many.
-    pulls : rewards of an arm, on average.
-    allocation : how traffic is split, as in `logs.SPLITS`.
-    tide, swell : what an environment does to rewards (none, adds, multiplies, odds), and how much.
-    truth, lift : who is better, as in `logs.TRUTHS`, and by how much.
+    rewards : the distribution: conversions (0 or 1), counts (Poisson), clumps (overdispersed counts), money
+        (lognormal amounts whose logarithm has the standard deviation 1), fortunes (the same with 1.5),
+        seconds (0.2), unlike (0.85 for the first arm to 1 for the last), normal (standard deviation 1),
+        uneven (normal, 1 for the first arm to 3 for the last).
+    level : the rate of conversions, the mean of counts, the share of nonzero rewards for money.
+    arms, environments : their numbers.
+    pulls : average number of rewards of an arm.
+    allocation : how traffic is split, a key of `random_logs.SPLITS`.
+    tide, swell : how an environment changes rewards (none, adds, multiplies, odds), and its typical size.
+    truth, lift : which arms are better, a key of `random_logs.TRUTHS`, and by how much.
     """
 
     rewards: str
@@ -37,15 +37,15 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called; the same name, the same logs."""
+        """Name of the setting. It seeds the random numbers, so the same name gives the same logs."""
         return "-".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self)
 
 
-_KINDS = (str, float, int, int, int, str, str, float, str, float)  # of the fields of a setting
+_KINDS = (str, float, int, int, int, str, str, float, str, float)  # types of the fields of a setting
 
 
 def read_settings(table: str) -> tuple[Setting, ...]:
-    """Read a table: a line of headings, then one line a setting."""
+    """Parse a table of settings: a line of headings, then one line for each setting."""
     lines = [line.split() for line in table.strip().splitlines()[1:] if line.strip()]
     return tuple(Setting(*(read(x) for read, x in zip(_KINDS, line, strict=True))) for line in lines)
 
@@ -133,8 +133,9 @@ uneven       0          5     200            20  uneven      adds        2      
 uneven       0         10     200            30  drifting    adds        2      near      1.5
 """)
 
-# Two arms: how often is the better one found, next to Mantel and Haenszel's test (conversions) or Welch's?
-DUELS = read_settings("""
+# Settings with two arms. The power to find the better arm is compared with the test of Mantel and Haenszel
+# (conversions) or of Welch (other rewards).
+POWER_SETTINGS = read_settings("""
 rewards      level  arms  pulls  environments  allocation  tide        swell  truth  lift
 conversions  0.5       2    200            10  even        none        0      last   0.2
 conversions  0.2       2    500            10  even        multiplies  0.3    last   0.25
@@ -152,8 +153,8 @@ uneven       0         2     80             5  even        none        0      la
 
 
 def chosen(pattern: str) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
-    """Return the settings and the duels whose name matches a pattern in which * stands for anything."""
-    found = tuple(matching(SETTINGS, pattern)), tuple(matching(DUELS, pattern))
+    """Return the settings and the power settings whose name matches a pattern; * stands for any text."""
+    found = tuple(filter_by_name(SETTINGS, pattern)), tuple(filter_by_name(POWER_SETTINGS, pattern))
     if not any(found):
-        raise nothing_matches("setting", pattern, SETTINGS)
+        raise no_match_error("setting", pattern, SETTINGS)
     return found

@@ -1,4 +1,4 @@
-"""Logs of an even split, drawn and judged: in how many the best arm is named."""
+"""How often `fit` fails to name the best arm of simulated logs with an even split of traffic."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from tideproof.analysis.fit import fit
 from tideproof.analysis.scale_selection import ScaleChoice
 from tideproof.core.array_layout import Floats, Ints
 
-DAYS = 0.3  # days multiply rates, and the logarithm of what they multiply by lies within so much
+DAYS = 0.3  # days multiply rates by a factor whose logarithm lies between -0.3 and 0.3
 
 
-def not_named(means: Floats, rates: bool, length: int, pulls: int, level: float, logs: int, seed: int) -> int:
-    """Return in how many logs `fit` does not name the best arm, the last one.
+def count_not_named(
+    means: Floats, rates: bool, length: int, pulls: int, level: float, logs: int, seed: int
+) -> int:
+    """Return the number of simulated logs in which `fit` does not name the best arm, which is the last one.
 
-    Arms take turns in rounds; environments of so many pulls shift rewards, or multiply rates. What is shifted
-    is compared by differences, as a plan with a gap says.
+    Arms take turns in rounds. Environments of `length` pulls shift rewards or multiply rates. Shifted rewards
+    are compared by differences, as in a plan with a gap.
     """
     scale: ScaleChoice = "auto" if rates else "difference"
     random, missed = np.random.default_rng(seed), 0
@@ -35,7 +37,7 @@ def not_named(means: Floats, rates: bool, length: int, pulls: int, level: float,
 
 
 def rounds(random: np.random.Generator, arms: int, length: int, pulls: int) -> Ints:
-    """Return who is pulled: rounds in random order, and nobody twice in an environment too short for all."""
+    """Return the arm of each pull: rounds in random order, without repeats in short environments."""
     rounds = random.permuted(np.tile(np.arange(arms), (-(-pulls // arms), 1)), axis=1)
     if length < arms:
         for number in range(1, len(rounds)):

@@ -1,4 +1,4 @@
-"""What a fit says of a log whose truth is known: right or wrong, counted."""
+"""Counts of right and wrong answers of `fit` on logs whose truth is known."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.random_logs import RandomLog, draw, lifts
 
 TOO_FEW = "too few events"
-ENOUGH = 30  # events of each arm, with which that should be said seldom
-_WATCHED = 4  # arms whose limits are worked out: the first ones, and the last, which has least traffic
+ENOUGH = 30  # events of each arm; with that many, the answer "too few events" should be rare
+_WATCHED = 4  # arms that are compared with arm 0: the first ones, and the last, which has the least traffic
 
 
 @dataclass
 class OutcomeCount:
-    """How often something happened in so many logs of a setting.
+    """Counts of outcomes in the logs of a setting.
 
     Attributes
     ----------
-    logs : how many were fitted.
-    excluded : (K,) times an arm was said not to be the best; of interest for those that are.
+    logs : number of fitted logs.
+    excluded : (K,) times an arm was excluded from the candidates; of interest for the best arms.
     false_winner : times a winner was named although another arm is as good or better.
-    winner : times the one best arm was named.
-    eventful, too_few : logs with 30 events or more of each arm, and how many of them it called too few.
-    too_few_at_all : times it said "too few events", however many there were.
-    below, above : (K,) times the truth was below the lower, above the upper limit of the arm against arm 0.
-    limited : (K,) times there were limits on both sides.
-    scales : how often each scale was chosen.
+    winner : times the single best arm was named.
+    eventful, too_few : logs with 30 events or more of each arm, and those of them called "too few events".
+    too_few_at_all : logs called "too few events", however many events there were.
+    below, above : (K,) times the true lift over arm 0 was below the lower bound or above the upper bound.
+    limited : (K,) times the interval was bounded on both sides.
+    scales : number of logs for which each scale was chosen.
     """
 
     logs: int
@@ -49,8 +49,8 @@ class OutcomeCount:
     scales: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def none(cls, arms: int) -> OutcomeCount:
-        """Return what is known before the first log."""
+    def zero(cls, arms: int) -> OutcomeCount:
+        """Return a count of zero logs."""
         excluded, below, above, limited = (np.zeros(arms, np.int64) for _ in range(4))
         return cls(0, excluded, 0, 0, 0, 0, 0, below, above, limited)
 
@@ -60,19 +60,19 @@ class OutcomeCount:
         )
 
 
-def watched(arms: int) -> list[int]:
-    """Return the arms whose lift over arm 0 is looked at.
+def compared_arms(arms: int) -> list[int]:
+    """Return the arms whose interval for the lift over arm 0 is checked.
 
-    >>> watched(3), watched(40)
+    >>> compared_arms(3), compared_arms(40)
     ([1, 2], [1, 2, 3, 39])
     """
     return sorted({*range(1, min(arms, _WATCHED)), arms - 1})
 
 
-def judge(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
-    """Count what one fit says; `best` are the arms that are best, several if they are equal."""
+def count_outcome(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
+    """Count the outcome of one fit, where `best` holds the best arms, several if they are equal."""
     K = fit.cells.K
-    seen, decision = OutcomeCount.none(K), fit.decision
+    seen, decision = OutcomeCount.zero(K), fit.decision
     seen.logs = 1
     seen.scales[fit.scale] += 1
     seen.eventful = int(log.events.min() >= ENOUGH)
@@ -85,7 +85,7 @@ def judge(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
     if decision.standing == "winner":
         right = best.size == 1 and decision.best == best[0]
         seen.winner, seen.false_winner = int(right), int(not right)
-    for arm in watched(K):
+    for arm in compared_arms(K):
         found, truth = fit.contrast(arm, 0), log.gap(fit.scale, arm, 0)
         low = -math.inf if found.low is None else found.low
         high = math.inf if found.high is None else found.high
@@ -95,17 +95,17 @@ def judge(fit: Fit, log: RandomLog, best: Ints) -> OutcomeCount:
 
 
 def best_arms(setting: Setting) -> Ints:
-    """Return the arms that are best."""
+    """Return the indices of the best arms of a setting, several if they are equal."""
     lift = lifts(setting)
     return np.flatnonzero(lift == lift.max())
 
 
 def play(setting: Setting, first: int, last: int) -> OutcomeCount:
-    """Draw, fit and judge logs `first` to `last` - 1 of a setting."""
+    """Draw, fit and count the logs `first` to `last` - 1 of a setting."""
     best = best_arms(setting)
     logs = (draw(setting, number) for number in range(first, last))
     return reduce(
         OutcomeCount.__add__,
-        (judge(Fit(log.cells), log, best) for log in logs),
-        OutcomeCount.none(setting.arms),
+        (count_outcome(Fit(log.cells), log, best) for log in logs),
+        OutcomeCount.zero(setting.arms),
     )

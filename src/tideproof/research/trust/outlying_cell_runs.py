@@ -1,9 +1,9 @@
-"""Cells that are simply wrong: what `robust="cells"` saves where there are some, and costs where none is.
+"""Benefit and cost of `robust="cells"`, with and without outlying cells.
 
-Worlds of the paper are played, as they are and with a share of cells off by 20 sigma; the arm that leads in
-the log is selected, by least squares and with wrong cells left out. After a policy that chose arms by rewards
-nothing is promised of the second: it followed the wrong cells while it ran, and what it did not look at
-cannot be seen later.
+Worlds of the paper are simulated as they are, and with 5 % of the cells shifted by 20 sigma. The arm that
+leads in the log is selected by least squares, with all cells and without the cells found to be outlying.
+Nothing is promised after a policy that chose arms by their rewards: the outlying cells misled it during the
+run, and arms that it did not pull leave no data.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from tideproof.worlds import Outliers, World, mdm, slippage
 POLICIES = ("round-robin+ols", "contrast")
 WORLDS = {"MDM": mdm, "slippage": slippage}
 ARMS = (5, 10)
-SHARE, OFF = 0.05, 20.0  # of cells that are wrong, and by how many sigmas
-COST, SAVED = 1.05, 1.5  # times the errors of least squares without a wrong cell, at most
+SHARE, OFFSET = 0.05, 20.0  # share of outlying cells, and their offset in sigmas
+COST, SAVED = 1.05, 1.5  # largest allowed errors relative to least squares without outlying cells
 
-_PULLS = 40  # of an arm
-_CHANCE = 0.001  # of calling a cell broken that is not
+_PULLS = 40  # pulls of an arm
+_FALSE_ALARM = 0.001  # probability of calling a kept promise broken
 _CHUNK = 100  # runs of one task
 
 
 class OutlyingCellSetting(NamedTuple):
-    """What is played."""
+    """One combination of world, number of arms and policy that is simulated."""
 
     world: str
     arms: int
@@ -49,18 +49,18 @@ class OutlyingCellSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """It in words."""
+        """Description of the setting in words."""
         return f"{self.world}, {self.arms} arms, {self.policy}"
 
 
 class OutlyingCellRow(NamedTuple):
-    """In how many of so many runs a wrong arm was selected.
+    """Numbers of runs of one setting that selected a wrong arm.
 
     Attributes
     ----------
-    clean, clean_robust : without a wrong cell, by least squares and with `robust`.
-    plain, robust : with 5 % of cells wrong.
-    left_out : cells that `robust` left out without a wrong one, in all runs.
+    clean, clean_robust : wrong selections without outlying cells, by least squares and with `robust`.
+    plain, robust : wrong selections with 5 % outlying cells.
+    left_out : cells that `robust` left out although none was outlying, over all runs.
     """
 
     cell: OutlyingCellSetting
@@ -73,17 +73,17 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Errors with `robust` over those without it, where nothing is wrong."""
+        """Errors with `robust` relative to errors without it, where no cell is outlying."""
         return self.clean_robust / max(self.clean, 1)
 
     @property
     def saved(self) -> float:
-        """Errors with `robust` where cells are wrong over those of least squares where none is."""
+        """Errors with `robust` and outlying cells, relative to least squares without outlying cells."""
         return self.robust / max(self.clean, 1)
 
     @property
     def cost_kept(self) -> bool:
-        """Whether it costs no more than it may, but for chance: both met the same runs."""
+        """Whether the cost is within its limit up to chance. Both methods saw the same runs."""
         return (
             self.cost <= COST
             or self.clean_robust - self.clean <= 3.0 * (self.clean_robust + self.clean) ** 0.5
@@ -91,62 +91,62 @@ class OutlyingCellRow(NamedTuple):
 
     @property
     def saved_kept(self) -> bool:
-        """Whether errors are as few as they should be, but for chance; not promised after adaptive runs."""
+        """Whether the errors with outlying cells are within their limit, or the policy is adaptive."""
         if as_policy(self.cell.policy).policy.adaptive:
             return True
-        low = binomial(np.array([self.robust]), self.runs, 1.0 - 2.0 * _CHANCE).low[0]
-        high = binomial(np.array([self.clean]), self.runs, 1.0 - 2.0 * _CHANCE).high[0]
+        low = binomial(np.array([self.robust]), self.runs, 1.0 - 2.0 * _FALSE_ALARM).low[0]
+        high = binomial(np.array([self.clean]), self.runs, 1.0 - 2.0 * _FALSE_ALARM).high[0]
         return bool(low <= SAVED * high)
 
 
 def cells() -> list[OutlyingCellSetting]:
-    """Return all that is played."""
+    """Return all combinations of world, number of arms and policy."""
     return [OutlyingCellSetting(*each) for each in product(WORLDS, ARMS, POLICIES)]
 
 
-def played(
+def run_cells(
     what: Sequence[OutlyingCellSetting], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[OutlyingCellRow]]:
-    """Play so many runs of each cell; the same numbers for any number of workers."""
+    """Simulate each setting and yield its row. The counts do not depend on the number of workers."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [OutlyingCellRow(cell, *np.sum(parts, axis=0).tolist())]
 
 
 def _play(seed: int, task: tuple[OutlyingCellSetting, int, int]) -> Ints:
-    """Return the numbers of a row."""
+    """Return the counts of one chunk of runs, in the order of the fields of `OutlyingCellRow`."""
     cell, first, last = task
     world = WORLDS[cell.world](cell.arms, "general")
-    spoilt = replace(world, outliers=Outliers(SHARE, OFF))
+    outlying_world = replace(world, outliers=Outliers(SHARE, OFFSET))
     total = np.zeros(6, np.int64)
     for run in range(first, last):
         errors = []
-        for place in (world, spoilt):
-            log = _log(place, cell.policy, seed, run)
-            believed = keep(log).cells
-            left = log if believed.all() else log.select(np.flatnonzero(believed))
-            errors += [_selected(used) not in world.best for used in (log, left)]
-            if place is world:
-                out = int(np.count_nonzero(~believed))
+        for simulated_world in (world, outlying_world):
+            log = _draw_log(simulated_world, cell.policy, seed, run)
+            kept = keep(log).cells
+            left = log if kept.all() else log.select(np.flatnonzero(kept))
+            errors += [_selected_arm(used) not in world.best for used in (log, left)]
+            if simulated_world is world:
+                out = int(np.count_nonzero(~kept))
         total += 1, *errors, out
     return total
 
 
-def _log(world: World, policy: str, seed: int, run: int) -> Cells:
+def _draw_log(world: World, policy: str, seed: int, run: int) -> Cells:
     spec, K = as_policy(policy), world.arms
     trace = empty_trace(_PULLS * K, K)
     run_loop(compiled_loop(spec, trace=True), spec, world, [_PULLS * K], seed, run, 1, trace)
     return cells_from_arrays(trace.arm.tolist(), trace.environment.tolist(), trace.reward)
 
 
-def _selected(cells: Cells) -> int:
-    """Return the arm that leads, of those that can be compared with most others."""
+def _selected_arm(cells: Cells) -> int:
+    """Return the leading arm of the largest group of connected arms."""
     s = solve(cells)
     most = np.bincount(s.component).argmax()
     return int(cells.arms[np.where(s.component == most, s.mu, -np.inf).argmax()])
 
 
 def table(found: Sequence[OutlyingCellRow]) -> Table:
-    """Return the rows as a table."""
+    """Return the rows as a table with one line for each setting."""
     return columns(
         [
             row.cell._asdict()
@@ -158,27 +158,27 @@ def table(found: Sequence[OutlyingCellRow]) -> Table:
     )
 
 
-def said(found: Sequence[OutlyingCellRow]) -> list[str]:
-    """Return a line for each cell."""
+def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
+    """Return one summary line for each setting."""
     return [
-        f"{row.cell.name}: a wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with "
-        f"robust {row.cost:.3f} times that ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "
+        f"{row.cell.name}: wrong arm in {100 * row.clean / row.runs:.2f} % of {row.runs:,} runs, with robust "
+        f"{row.cost:.3f} times as often ({row.left_out:,} cells left out); 5 % of cells off by 20 sigma: "
         f"{100 * row.plain / row.runs:.2f} %, with robust {100 * row.robust / row.runs:.2f} %, "
-        f"{row.saved:.2f} times as without"
+        f"{row.saved:.2f} times as often as without outlying cells"
         for row in found
     ]
 
 
 def _play_part(what: Sequence[OutlyingCellSetting], asked: PartOptions) -> Iterator[list[OutlyingCellRow]]:
-    return played(what, asked.runs, asked.seed or 0, asked.workers)
+    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
 
 
 PART = LedgerPart(
-    "robust='cells' costs at most 1.05 times the errors, and 5 % wrong cells then at most 1.5 times",
+    "robust='cells' makes at most 1.05 times the errors, and with 5 % outlying cells at most 1.5 times",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),
     _play_part,
     table,
-    said,
+    summary_lines,
 )

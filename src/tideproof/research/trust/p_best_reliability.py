@@ -1,8 +1,9 @@
-"""Does "best with probability 0.9" come true nine times in ten? Played after adaptive runs, and counted.
+"""Reliability of the probability of being best, after adaptive runs of `contrast`.
 
-A cell is a number of arms, pulls for each, and a spread. In every run the means of arms are drawn anew from a
-normal distribution with that spread, in units of the noise; `None` draws it, too, log-uniformly from .2 to 2.
-`contrast` plays the run and selects an arm; what is said of that arm is put into a bin.
+A cell is a number of arms, a number of pulls for each, and a spread. In every run, the true means are drawn
+from a normal distribution with this standard deviation in units of the noise. With a spread of None, it is
+itself drawn log-uniformly from 0.2 to 2. `contrast` selects an arm, and its stated probability is put into
+a bin.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from tideproof.worlds import World
 ARMS, PULLS = (3, 5, 10), (20, 40, 100)
 SPREADS = (None, 0.2, 0.5, 1.0, 2.0)
 EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-LEAST, MOST = 0.2, 2.0  # spreads, where they are drawn
-ENOUGH = 1_000  # runs of a bin that counts
+LEAST, MOST = 0.2, 2.0  # range of random spreads
+ENOUGH = 1_000  # runs that a bin needs to be judged
 _CHUNK = 250  # runs of one task
 
 
 class ReliabilityCell(NamedTuple):
-    """What is played: so many arms, pulls for each, and how far their means lie apart."""
+    """One combination of number of arms, pulls for each arm, and standard deviation of their true means."""
 
     arms: int
     pulls: int
@@ -46,27 +47,27 @@ class ReliabilityCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """It in words."""
+        """Description of the cell in words."""
         spread = "drawn" if self.spread is None else f"{self.spread:g}"
         return f"{self.arms} arms, {self.pulls} pulls each, spread {spread}"
 
     @property
     def allowed(self) -> float:
-        """How far what is said may be from what happens: a spread that was known would make it exact."""
+        """Allowed difference between stated probability and observed share, larger for a fixed spread."""
         return 0.02 if self.spread is None else 0.06
 
 
 class ReliabilityRow(NamedTuple):
-    """What was said of selected arms and what happened, in one bin of a cell.
+    """Stated probability and observed share of best arms in one bin of one cell.
 
     Attributes
     ----------
-    cell : what was played.
+    cell : the simulated cell.
     above, below : the ends of the bin.
-    runs : how many fell into it.
-    said : the mean probability.
-    happened : in what share of runs the arm was the best.
-    low, high : the exact 95 % limits of that.
+    runs : number of runs in the bin.
+    said : the mean stated probability.
+    happened : the share of runs in which the selected arm was the best.
+    low, high : the exact 95 % confidence interval of that share.
     """
 
     cell: ReliabilityCell
@@ -80,12 +81,12 @@ class ReliabilityRow(NamedTuple):
 
     @property
     def off(self) -> float:
-        """By how much too much was said."""
+        """Stated probability minus observed share."""
         return self.said - self.happened
 
     @property
     def kept(self) -> bool:
-        """Whether its limits allow that to be no more than is allowed, in a bin with enough runs."""
+        """Whether the interval of the observed share allows the stated probability; true for small bins."""
         allowed = self.cell.allowed
         return self.runs < ENOUGH or self.low - allowed <= self.said <= self.high + allowed
 
@@ -93,18 +94,18 @@ class ReliabilityRow(NamedTuple):
 def cells(
     arms: Sequence[int] = ARMS, pulls: Sequence[int] = PULLS, spreads: Sequence[float | None] = SPREADS
 ) -> list[ReliabilityCell]:
-    """Return all cells."""
+    """Return all combinations of arms, pulls and spreads."""
     return [ReliabilityCell(*one) for one in product(arms, pulls, spreads)]
 
 
-def played(
+def run_cells(
     what: Sequence[ReliabilityCell],
     runs: int,
     seed: int = 0,
     prior: Prior = "exchangeable",
     workers: int | None = None,
 ) -> Iterator[list[ReliabilityRow]]:
-    """Play so many runs of every cell; one worker a core unless told, with the same numbers for any."""
+    """Simulate every cell and yield its bins. The counts do not depend on the number of workers."""
     for cell, parts in in_chunks(partial(_play, seed, prior), what, runs, workers, _CHUNK):
         yield bins(cell, np.concatenate(parts))
 
@@ -114,7 +115,7 @@ def _play(seed: int, prior: Prior, task: tuple[ReliabilityCell, int, int]) -> Fl
 
 
 def play(cell: ReliabilityCell, first: int, last: int, seed: int, prior: Prior) -> Floats:
-    """Play runs `first` to `last` - 1: what was said of the selected arm, and 1 if it was the best."""
+    """Return the stated probability, and 1 if the selection was right, for the runs `first` to `last` - 1."""
     spec, of_fit = as_policy("contrast"), cast(Any, fixed_effects)
     loop, memory = compiled_loop(spec), None
     found = np.full((last - first, 2), np.nan)
@@ -136,11 +137,11 @@ def _means(cell: ReliabilityCell, random: np.random.Generator) -> Floats:
 
 
 def bins(cell: ReliabilityCell, found: Floats) -> list[ReliabilityRow]:
-    """Put what was said into bins; an empty one is left out."""
-    return list(_bins(cell, found))
+    """Group runs of a cell by stated probability and return a row for each bin that is not empty."""
+    return list(_bin_rows(cell, found))
 
 
-def _bins(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
+def _bin_rows(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
     said, happened = found.T
     for above, below in pairwise(EDGES):
         inside = (said >= above) & (said < below)
@@ -150,7 +151,7 @@ def _bins(cell: ReliabilityCell, found: Floats) -> Iterator[ReliabilityRow]:
 
 
 def table(found: Sequence[ReliabilityRow]) -> Table:
-    """Return one row a bin, with all that was counted."""
+    """Return the rows as a table with one line for each bin."""
     return columns([row.cell._asdict() | _counts(row) | {"kept": row.kept} for row in found])
 
 
@@ -159,7 +160,7 @@ def _counts(row: ReliabilityRow) -> dict[str, Any]:
 
 
 def said(found: Sequence[ReliabilityRow]) -> list[str]:
-    """Return how far off the worst bin of each cell was, and the reliability of all cells of each spread."""
+    """Return the largest error of each cell in a line, then a table of the bins pooled by spread."""
     lines = []
     for cell, rows in groupby(found, lambda row: row.cell):
         mine = list(rows)
@@ -177,19 +178,19 @@ def said(found: Sequence[ReliabilityRow]) -> list[str]:
 
 
 def pooled(found: Sequence[ReliabilityRow]) -> list[ReliabilityRow]:
-    """Return one row for each bin of each spread: all numbers of arms and pulls together."""
+    """Pool the rows of all numbers of arms and pulls into one row for each bin of each spread."""
     together: dict[tuple[float | None, float], list[ReliabilityRow]] = {}
     for row in found:
         together.setdefault((row.cell.spread, row.above), []).append(row)
     order = {spread: place for place, spread in enumerate(SPREADS)}
     return [
-        _row(ReliabilityCell(0, 0, spread), above, rows[0].below, *_sums(rows))
+        _row(ReliabilityCell(0, 0, spread), above, rows[0].below, *_pooled_sums(rows))
         for (spread, above), rows in sorted(together.items(), key=lambda it: (order[it[0][0]], it[0][1]))
     ]
 
 
-def _sums(rows: Sequence[ReliabilityRow]) -> tuple[int, float, int]:
-    """Return how many runs, the sum of what was said, and how often it happened."""
+def _pooled_sums(rows: Sequence[ReliabilityRow]) -> tuple[int, float, int]:
+    """Return the number of runs, the sum of stated probabilities, and the number of right selections."""
     return (
         sum(row.runs for row in rows),
         sum(row.said * row.runs for row in rows),
@@ -205,7 +206,7 @@ def _row(
 
 
 def curves(found: Sequence[ReliabilityRow]) -> dict[str, list[ReliabilityCurve]]:
-    """Return what a picture shows: for each spread a curve for each number of arms and pulls."""
+    """Return the reliability curves to draw: for each spread, one for each number of arms and pulls."""
     shown: dict[str, dict[ReliabilityCell, list[ReliabilityRow]]] = {}
     for row in found:
         spread = row.cell.spread
@@ -225,22 +226,22 @@ def _points(bins: Sequence[ReliabilityRow]) -> Iterator[list[float]]:
         yield [getattr(row, name) for row in bins]
 
 
-def _draw(found: Sequence[ReliabilityRow], path: Path) -> None:
+def _draw_curves(found: Sequence[ReliabilityRow], path: Path) -> None:
     draw_reliability(curves(found), path)
 
 
 def _play_part(what: Sequence[ReliabilityCell], asked: PartOptions) -> Iterator[list[ReliabilityRow]]:
     prior = checked_prior(asked.prior or "exchangeable")
-    return played(what, asked.runs, asked.seed or 0, prior, asked.workers)
+    return run_cells(what, asked.runs, asked.seed or 0, prior, asked.workers)
 
 
 PART = LedgerPart(
-    "what is best with probability p is best in a share p of runs",
+    "an arm that is best with stated probability p is best in a share p of runs",
     20_000,
     ("seed", "workers", "prior", "plot"),
     lambda _: cells(),
     _play_part,
     table,
     said,
-    _draw,
+    _draw_curves,
 )

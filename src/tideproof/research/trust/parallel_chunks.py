@@ -1,4 +1,4 @@
-"""Runs of cells in chunks, side by side in processes, with the same numbers for any number of them."""
+"""Simulation of cells in chunks of runs, in parallel processes, with results in a fixed order."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def in_chunks(
     workers: int | None,
     size: int,
 ) -> Iterator[tuple[Cell, list[Found]]]:
-    """Yield each cell with what `play` made of its runs, from the first number up to the last, in chunks.
+    """Yield each cell with the list of results of its chunks of runs.
 
-    One worker a core unless told.
+    `play` gets a cell, the number of the first run and the number after the last run. `size` is the number of
+    runs of a chunk. `workers` defaults to one for each core. The results do not depend on it.
     """
     require_whole_number("runs", runs, 1)
     count = cores() if workers is None else require_whole_number("workers", workers, 1)

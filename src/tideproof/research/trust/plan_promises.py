@@ -1,7 +1,7 @@
-"""Budgets that `tideproof plan` promised, played pull by pull: how often one is wrong, or nobody is named.
+"""Error rates of the budgets that `tideproof plan` recommends, in simulations that share no code with it.
 
-The worlds are not those that `plan` plays: shifts hit all arms, conversions are 0 or 1 on days that multiply
-rates, and nothing is played in blocks.
+The worlds differ from those that `plan` simulates: shifts apply to all arms, conversions are 0 or 1 on days
+that multiply rates, and arms are not assigned in blocks.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tideproof.plans.even_split import POWER
 from tideproof.plans.planner import plan
 from tideproof.policies.policy_registry import policy
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
-from tideproof.research.trust.named_winners import DAYS, not_named
+from tideproof.research.trust.named_winners import DAYS, count_not_named
 from tideproof.worlds import Uniform, World
 
-_DAYS = Uniform(-DAYS, DAYS)  # how days multiply rates, as a logarithm
-_HIGHEST = 0.8  # a rate that days may lead to
-_LOGS = 25  # runs for one log that is fitted: that takes longer
+_DAYS = Uniform(-DAYS, DAYS)  # logarithm of the factor by which a day multiplies rates
+_HIGHEST = 0.8  # largest rate that days may lead to
+_LOGS = 25  # one log is fitted for so many simulated runs, because a fit takes longer
 NAMED = "analyze names it"
 
 
 class PlanSetting(NamedTuple):
-    """What is asked for: a gap in units of sigma, or a lift of a rate."""
+    """A question to `plan`: arms, environment length, error, and a gap in sigmas or a lift of a rate."""
 
     arms: int
     length: int
@@ -38,12 +38,12 @@ class PlanSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """It in words."""
+        """Description of the setting in words."""
         ahead = f"gap {self.gap:g}" if self.rate is None else f"rate {self.rate:g} lift {self.lift:g}"
         return f"{self.arms} arms, {ahead}, {self.length} an environment, error {self.error:g}"
 
     def world(self) -> World:
-        """Return the world in which the promise is played."""
+        """Return the world in which the planned budget is checked."""
         others, lengths = self.arms - 1, (self.length, self.length)
         if self.rate is None or self.lift is None:
             return World([0.0] * others + [self.gap or 0.0], lengths=lengths, shifts=Uniform(0.0, 20.0))
@@ -79,7 +79,7 @@ SETTINGS = (
     PlanSetting(4, 50, 0.05, rate=0.4, lift=0.4),
     PlanSetting(5, 400, 0.05, rate=0.1, lift=0.5),
     PlanSetting(3, 2000, 0.05, rate=0.03, lift=0.25),
-    PlanSetting(2, 4, 0.05, gap=2.2),  # from here on small tests
+    PlanSetting(2, 4, 0.05, gap=2.2),  # the remaining settings are small tests
     PlanSetting(3, 12, 0.02, gap=2.0),
     PlanSetting(4, 7, 0.1, gap=1.7),
     PlanSetting(5, 3, 0.05, gap=2.5),
@@ -89,17 +89,17 @@ SETTINGS = (
 
 
 class PromiseOutcome(NamedTuple):
-    """A promise and what came of it.
+    """A planned budget and the error rate that was observed with it.
 
     Attributes
     ----------
-    setting : in words.
+    setting : description of the setting.
     way : "contrast", "even split", or "analyze names it" after an even split.
-    promised : the error allowed; of the last way, how often it may name nobody.
-    budget : the pulls that should be enough.
-    runs, wrong : how many were played, and how many of them selected a wrong arm, or did not name the best.
-    error, low, high : that share, with exact 95 % limits.
-    kept : whether the error allowed is not below these limits.
+    promised : the allowed error; for the last way, the allowed share of logs without a named best arm.
+    budget : the planned pulls.
+    runs, wrong : number of runs, and of those that selected a wrong arm or did not name the best one.
+    error, low, high : the share of wrong runs with its exact 95 % confidence interval.
+    kept : whether the allowed error is not below this interval.
     """
 
     setting: str
@@ -122,7 +122,10 @@ def play(
     seed: int = 20,
     engine: str = "auto",
 ) -> Iterator[list[PromiseOutcome]]:
-    """Plan each setting, then play what was promised; `replications` are those of the plan."""
+    """Plan a budget for each setting, simulate it, and yield the outcomes of each setting.
+
+    `replications` are those of the plan.
+    """
     for setting in settings:
         number = SETTINGS.index(setting) if setting in SETTINGS else 0
         rows = []
@@ -143,16 +146,16 @@ def play(
             ("contrast", ours, found.budget),
             ("even split", policy("round-robin+ols", label="even split"), found.even_split),
         ):
-            # seeds of plans are small
+            # A large offset keeps these seeds apart from the small seeds that plans use.
             study = simulate(setting.world(), spec, budget, runs, 10**9 + seed + number, engine=engine)
-            rows.append(_counted(setting, way, error, budget, runs, int(study.errors(way)[0])))
+            rows.append(_outcome(setting, way, error, budget, runs, int(study.errors(way)[0])))
         logs, means, level = max(1, runs // _LOGS), np.array(setting.world().means), 1.0 - error
-        missed = not_named(means, rate is not None, length, found.named, level, logs, seed + number)
-        rows.append(_counted(setting, NAMED, 1.0 - POWER, found.named, logs, missed))
+        missed = count_not_named(means, rate is not None, length, found.named, level, logs, seed + number)
+        rows.append(_outcome(setting, NAMED, 1.0 - POWER, found.named, logs, missed))
         yield rows
 
 
-def _counted(
+def _outcome(
     setting: PlanSetting, way: str, promised: float, budget: int, runs: int, wrong: int
 ) -> PromiseOutcome:
     low, high = (float(limit[0]) for limit in binomial(np.array([wrong]), runs, 0.95))
@@ -161,8 +164,8 @@ def _counted(
     )
 
 
-def said(rows: Sequence[PromiseOutcome]) -> list[str]:
-    """Return a line for each promise."""
+def summary_lines(rows: Sequence[PromiseOutcome]) -> list[str]:
+    """Return one summary line for each planned budget."""
     return [
         f"{row.setting}: {row.way} {row.budget:,} pulls, {'not ' if row.way == NAMED else 'wrong '}in "
         f"{percent(row.error, (row.low, row.high))}{'' if row.kept else ' !'}"
@@ -176,11 +179,11 @@ def _play_part(settings: Sequence[PlanSetting], asked: PartOptions) -> Iterator[
 
 
 PART = LedgerPart(
-    "a budget that was planned errs as seldom as was asked",
+    "a planned budget errs at most as often as was allowed",
     10_000,
     ("seed", "replications", "engine"),
     lambda _: SETTINGS,
     _play_part,
     lambda rows: columns([row._asdict() for row in rows]),
-    said,
+    summary_lines,
 )

@@ -1,4 +1,4 @@
-"""What is promised, and whether it was kept: shares of logs with exact limits, power beside another test."""
+"""Promises of the ledger and their verdicts: error rates with exact intervals, and power ratios."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.lab.share_intervals import binomial, paired_ratio
 from tideproof.research.trust.log_settings import Setting
-from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, watched
-from tideproof.research.trust.reference_tests import Duel
+from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, compared_arms
+from tideproof.research.trust.reference_tests import PairedTests
 
 ERROR, SILENCE, POWER = 0.05, 0.1, 0.97
-_LEVEL = 0.95  # of the exact intervals
-_CHANCE = (
-    0.0007  # of calling a promise broken that is just kept: with 2,000 logs, if more than 6.6 % are wrong
-)
+_CONFIDENCE = 0.95  # of the exact intervals
+# Probability of calling a promise broken that is just kept: with 2,000 logs, if more than 6.6 % are wrong
+_FALSE_ALARM = 0.0007
 
 
 class Promise(NamedTuple):
-    """Something that should happen in a share `most` of cases at most, and how often it did."""
+    """An outcome that may happen in a share `most` of the cases, with the number of times it did."""
 
     name: str
     times: int
@@ -29,52 +28,52 @@ class Promise(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How often it happened, NaN if it never could."""
+        """Share of cases in which the outcome happened, NaN without cases."""
         return self.times / self.cases if self.cases else np.nan
 
     @property
-    def limits(self) -> tuple[float, float]:
-        """The exact 95 % interval of that share."""
-        return self._limits(_LEVEL)
+    def interval(self) -> tuple[float, float]:
+        """Exact 95 % confidence interval of the share."""
+        return self._interval(_CONFIDENCE)
 
     @property
     def kept(self) -> bool:
-        """Whether chance explains what was counted.
+        """Whether the count is compatible with the promised share.
 
         >>> Promise("", 132, 2000, 0.05).kept, Promise("", 133, 2000, 0.05).kept
         (True, False)
         """
-        return self._limits(1.0 - 2.0 * _CHANCE)[0] <= self.most
+        return self._interval(1.0 - 2.0 * _FALSE_ALARM)[0] <= self.most
 
-    def _limits(self, level: float) -> tuple[float, float]:
+    def _interval(self, confidence: float) -> tuple[float, float]:
         if not self.cases:
             return 0.0, 1.0
-        found = binomial(np.array([self.times]), self.cases, level)
+        found = binomial(np.array([self.times]), self.cases, confidence)
         return float(found.low[0]), float(found.high[0])
 
     def __str__(self) -> str:
         if not self.cases:
             return "\N{EN DASH}"
-        low, high = self.limits
+        low, high = self.interval
         return (
             f"{100 * self.share:.1f} ({100 * low:.1f}\N{EN DASH}{100 * high:.1f}){'' if self.kept else ' !'}"
         )
 
 
-def bar(logs: int) -> float:
-    """Return the share of so many logs from which on an error rate that should be 5 % counts as broken.
+def detectable_rate(logs: int) -> float:
+    """Return the smallest observed error rate at which a promised 5 % counts as broken, for a number of logs.
 
-    Above 1 if there are too few to see anything.
+    The result is above 1 if there are too few logs to detect anything.
 
-    >>> [round(100 * bar(logs), 2) for logs in (200, 2000)]
+    >>> [round(100 * detectable_rate(logs), 2) for logs in (200, 2000)]
     [11.0, 6.65]
     """
     return next((n for n in range(1, logs + 1) if not Promise("", n, logs, ERROR).kept), logs + 1) / logs
 
 
 def promises(setting: Setting, tally: OutcomeCount) -> list[Promise]:
-    """Return what was promised for a setting; of several arms, what befell the unluckiest."""
-    missed = (tally.below + tally.above)[watched(setting.arms)]
+    """Return the promises for a setting with their counts; lift intervals count for the worst arm."""
+    missed = (tally.below + tally.above)[compared_arms(setting.arms)]
     return [
         Promise("best excluded", int(tally.excluded[best_arms(setting)].max()), tally.logs, ERROR),
         Promise("false winner", tally.false_winner, tally.logs, ERROR),
@@ -83,15 +82,15 @@ def promises(setting: Setting, tally: OutcomeCount) -> list[Promise]:
     ]
 
 
-class Strength(NamedTuple):
-    """How often the better of two arms was found, by us and by the yardstick.
+class PowerRatio(NamedTuple):
+    """Power to find the better of two arms, for tideproof and for a reference test.
 
     Attributes
     ----------
-    ours, theirs : share of logs, both tests at 5 %.
-    ratio, low, high : ours over theirs with its 95 % interval.
-    our_size, their_size : share of logs with equal arms in which a winner was named.
-    at_equal_size : the ratio if both name one in exactly 5 % of logs with equal arms.
+    ours, theirs : share of logs in which each test finds the better arm, both at 5 %.
+    ratio, low, high : ratio of the two shares, ours to theirs, with its 95 % confidence interval.
+    our_size, their_size : share of logs with equal arms in which each test names a winner.
+    at_equal_size : the ratio when both tests name a winner in exactly 5 % of logs with equal arms.
     """
 
     ours: float
@@ -105,18 +104,21 @@ class Strength(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether it is as strong as promised, as far as chance lets one see."""
+        """Whether the power ratio is compatible with the promised one."""
         return self.high >= POWER
 
 
-def strength(better: Duel, equal: Duel) -> Strength:
-    """Compare two tests: logs in which the second arm is better, and logs in which it is not."""
+def power_ratio(better: PairedTests, equal: PairedTests) -> PowerRatio:
+    """Compare the power of two tests.
+
+    `better` holds logs in which the second arm is better, and `equal` logs in which both arms are equal.
+    """
     ours, theirs = better.named == 1, _found(better.theirs, ERROR)
     a, b, both = (np.array([np.count_nonzero(x)]) for x in (ours, theirs, ours & theirs))
-    ratio = paired_ratio(a, b, both, _LEVEL)
+    ratio = paired_ratio(a, b, both, _CONFIDENCE)
     own = _found(better.ours, float(np.quantile(np.abs(equal.ours), ERROR))).mean()
     other = _found(better.theirs, float(np.quantile(np.abs(equal.theirs), ERROR))).mean()
-    return Strength(
+    return PowerRatio(
         ours=float(ours.mean()),
         theirs=float(theirs.mean()),
         ratio=float(ratio.estimate[0]),
@@ -129,5 +131,5 @@ def strength(better: Duel, equal: Duel) -> Strength:
 
 
 def _found(p: Floats, size: float) -> Floats:
-    """Return whether a test of this size says that the second arm is better."""
+    """Return, for each log, whether a test of this size finds the second arm better."""
     return np.asarray((p > 0.0) & (p < size))

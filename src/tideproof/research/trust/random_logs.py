@@ -1,7 +1,7 @@
-"""Logs drawn at random as cells: who got traffic where, what rewards were expected, and what came.
+"""Random logs as cells: traffic, expected rewards and drawn rewards.
 
-Traffic never looks at rewards. A tide has a trend as well as noise, so that an arm whose share grows meets
-another tide than the others: whoever averages over environments is misled.
+Traffic does not depend on rewards. A tide has a trend as well as noise. An arm whose share of traffic grows
+therefore meets other shifts than the rest, which biases averages over environments.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from tideproof.research.trust.log_settings import Setting
 from tideproof.stats.cells import Cells, bernoulli
 
 Random = np.random.Generator
-Moments = tuple[Floats, ...]  # of each cell: mean, squares, cubes, fourths; the lowest reward
+Moments = tuple[Floats, ...]  # for each cell: mean, sums of powers 2, 3 and 4 of deviations, lowest reward
 
-_MOST = 0.95  # a rate that no tide exceeds
-_BUSIER = 20.0  # the traffic of the first arm over that of the last, where it is uneven
-_DRIFT = 4.0  # the logarithm of that ratio at the end of a drift
-_OTHER = 0.4  # the lift of the other end of a valley, over the better one's
-_NEAR = 0.9  # the lift of the second of two near the top, over the first's
-_CLUMP = 0.5  # shape of the gamma numbers that make counts clump
-_VARIES = {
+_MAX_RATE = 0.95  # no tide raises a rate above this
+_BUSIER = 20.0  # traffic of the first arm relative to the last, in the uneven split
+_DRIFT = 4.0  # logarithm of that ratio at the end of the drifting split
+_OTHER_END = 0.4  # lift of the second-best arm in "low-end" and "high-end", relative to the best
+_NEAR = 0.9  # lift of the second-best arm in "near", relative to the best
+_CLUMP = 0.5  # shape of the gamma distribution that makes counts overdispersed
+_LOG_DEVIATIONS = {
     "seconds": 0.2,
     "money": 1.0,
     "fortunes": 1.5,
     "unlike": 1.0,
-}  # standard deviation of its logarithm
-_UNLIKE = (0.85, 1.0)  # that of the first arm and of the last, where they differ
-_NOISIER = 3.0  # standard deviation of the last arm over that of the first, where noise is uneven
+}  # standard deviation of the logarithm of a reward
+_UNLIKE = (0.85, 1.0)  # the same for the first and the last arm of "unlike"
+_NOISIER = 3.0  # standard deviation of the last arm relative to the first, with uneven noise
 
 
 class RandomLog(NamedTuple):
-    """What was drawn.
+    """A drawn log with its true means.
 
     Attributes
     ----------
-    cells : what a user has.
-    means : (J, K) the expected reward of each arm in each environment, seen there or not.
-    events : (K,) rewards of each arm that are not 0.
+    cells : the data that a user would have.
+    means : (J, K) the expected reward of each arm in each environment, also where it has no rewards.
+    events : (K,) number of nonzero rewards of each arm.
     """
 
     cells: Cells
@@ -53,10 +53,10 @@ class RandomLog(NamedTuple):
     events: Floats
 
     def gap(self, scale: str, a: int, b: int) -> float:
-        """Return the true value of arm a over arm b on a scale, as `Contrast.estimate` states it.
+        """Return the true value of arm `a` relative to arm `b` on a scale, as `Contrast.estimate` states it.
 
-        Where the scale is the world's own it is the same in every environment. Elsewhere it is what the
-        traffic met: the difference of the means over all traffic, or their ratio.
+        On the scale of the simulated tide, the value is the same in every environment. On other scales, it is
+        the difference or the ratio of the means over all traffic.
         """
         share = self.cells.sizes / self.cells.sizes.sum()
         x, y = self.means[:, a], self.means[:, b]
@@ -68,14 +68,14 @@ class RandomLog(NamedTuple):
 
 
 def draw(setting: Setting, number: int) -> RandomLog:
-    """Draw log `number` of a setting; the same numbers, the same log."""
+    """Draw log `number` of a setting. The same setting and number give the same log."""
     rng = np.random.default_rng([crc32(setting.name.encode()), number])
     J, K = setting.environments, setting.arms
-    share = _named("allocation", SPLITS, setting.allocation)(rng, J, K)
+    share = _lookup("allocation", SPLITS, setting.allocation)(rng, J, K)
     n = rng.multinomial(setting.pulls * K, (share / share.sum()).ravel()).reshape(J, K)
     means = _means(setting, rng)
     environment, arm = np.nonzero(n)
-    told = _told(setting, rng, arm, n[environment, arm], means[environment, arm])
+    rewards = _draw_cell_rewards(setting, rng, arm, n[environment, arm], means[environment, arm])
 
     def cells(moments: Moments) -> Cells:
         mean, squares, cubes, fourths, low = moments
@@ -83,40 +83,40 @@ def draw(setting: Setting, number: int) -> RandomLog:
         names = list(range(K)), list(range(J))
         return Cells(*names, arm, environment, counts, mean, squares, cubes=cubes, fourths=fourths, low=low)
 
-    found = cells(told.moments)
-    if told.logs is not None:
-        found = replace(found, logs=cells(told.logs))
-    return RandomLog(found, means, found.by_arm(told.events))
+    found = cells(rewards.moments)
+    if rewards.logs is not None:
+        found = replace(found, logs=cells(rewards.logs))
+    return RandomLog(found, means, found.by_arm(rewards.events))
 
 
-def _even(_: Random, J: int, K: int) -> Floats:
+def _even_split(_: Random, J: int, K: int) -> Floats:
     return np.ones((J, K))
 
 
-def _uneven(_: Random, J: int, K: int) -> Floats:
+def _uneven_split(_: Random, J: int, K: int) -> Floats:
     return np.tile(np.geomspace(_BUSIER, 1.0, K), (J, 1))
 
 
-def _drifting(_: Random, J: int, K: int) -> Floats:
-    """Equal at first; in the end nearly all traffic goes to the first arms, as a bandit would have it."""
+def _drifting_split(_: Random, J: int, K: int) -> Floats:
+    """Return shares that are equal at first and nearly all on the first arms at the end, as with a bandit."""
     share = np.exp(_DRIFT * np.outer(np.linspace(0.0, 1.0, J), np.linspace(1.0, 0.0, K)))
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
-def _wild(rng: Random, J: int, K: int) -> Floats:
+def _random_split(rng: Random, J: int, K: int) -> Floats:
     return rng.dirichlet(np.full(K, 0.7), J)
 
 
-def _threes(rng: Random, J: int, K: int) -> Floats:
-    """Three arms at a time, chosen at random, but so that each meets its neighbours somewhere."""
+def _three_arm_split(rng: Random, J: int, K: int) -> Floats:
+    """Return shares in which three arms at a time take part, so that each arm meets its neighbours."""
     share = np.zeros((J, K))
     for j in range(J):
         share[j, [j % K, (j + 1) % K, int(rng.integers(K))]] = 1.0
     return share
 
 
-def _relay(_: Random, J: int, K: int) -> Floats:
-    """Neighbours meet while the tide rises: the first two at its lowest, the last two at its highest."""
+def _relay_split(_: Random, J: int, K: int) -> Floats:
+    """Return shares in which two neighbouring arms take part, the first two first and the last two last."""
     first = np.arange(J) * (K - 1) // J
     share = np.zeros((J, K))
     share[np.arange(J), first] = share[np.arange(J), first + 1] = 1.0
@@ -124,91 +124,98 @@ def _relay(_: Random, J: int, K: int) -> Floats:
 
 
 SPLITS: dict[str, Callable[[Random, int, int], Floats]] = {
-    "even": _even,
-    "uneven": _uneven,
-    "drifting": _drifting,
-    "wild": _wild,
-    "threes": _threes,
-    "relay": _relay,
+    "even": _even_split,
+    "uneven": _uneven_split,
+    "drifting": _drifting_split,
+    "wild": _random_split,
+    "threes": _three_arm_split,
+    "relay": _relay_split,
 }
 
-# The lift of each of K arms; the first is the busiest where traffic is not even.
+# The lift of each of K arms. The first arm has the most traffic where traffic is not even.
 TRUTHS: dict[str, Callable[[int, float], Floats]] = {
     "equal": lambda K, _: np.zeros(K),
     "first": lambda K, lift: lift * (np.arange(K) == 0),
     "last": lambda K, lift: lift * (np.arange(K) == K - 1),
     "steps": lambda K, lift: np.linspace(0.0, lift, K),
     "near": lambda K, lift: lift * ((np.arange(K) == K - 1) + _NEAR * (np.arange(K) == K - 2)),
-    "low-end": lambda K, lift: lift * ((np.arange(K) == 0) + _OTHER * (np.arange(K) == K - 1)),
-    "high-end": lambda K, lift: lift * ((np.arange(K) == K - 1) + _OTHER * (np.arange(K) == 0)),
+    "low-end": lambda K, lift: lift * ((np.arange(K) == 0) + _OTHER_END * (np.arange(K) == K - 1)),
+    "high-end": lambda K, lift: lift * ((np.arange(K) == K - 1) + _OTHER_END * (np.arange(K) == 0)),
 }
 
 
 def lifts(setting: Setting) -> Floats:
-    """Return the lift of each arm: (K,)."""
-    return np.asarray(_named("truth", TRUTHS, setting.truth)(setting.arms, setting.lift), np.float64)
+    """Return the true lift of each arm, (K,)."""
+    return np.asarray(_lookup("truth", TRUTHS, setting.truth)(setting.arms, setting.lift), np.float64)
 
 
 def _means(setting: Setting, rng: Random) -> Floats:
-    """Return the expected reward of each arm in each environment: (J, K)."""
+    """Return the expected reward of each arm in each environment, (J, K)."""
     J = setting.environments
     trend = math.sqrt(3.0) * np.linspace(-1.0, 1.0, J)
     z = (trend + rng.standard_normal(J)) / math.sqrt(2.0)
-    lift, level = lifts(setting), _mean(setting)
+    lift, level = lifts(setting), _base_mean(setting)
     if setting.rewards in ("normal", "uneven"):
         return lift + (setting.swell * z)[:, None]
-    tide = _named("tide", _TIDES, setting.tide)
+    tide = _lookup("tide", _TIDES, setting.tide)
     means = tide(level, lift, setting.swell * z, setting.rewards == "conversions")
     return np.asarray(means)
 
 
-def _adds(level: float, lift: Floats, z: Floats, rate: bool) -> Floats:
-    if not rate:  # amounts of 0 and more stay so
+def _additive_means(level: float, lift: Floats, z: Floats, rate: bool) -> Floats:
+    if not rate:  # amounts must not become negative
         return np.asarray(level * (2.0 + lift + np.tanh(z)[:, None]))
-    room = min(1.0, _MOST / level - 1.0 - lift.max())
+    room = min(1.0, _MAX_RATE / level - 1.0 - lift.max())
     return np.asarray(level * (1.0 + lift + room * np.tanh(z / room)[:, None]))
 
 
-def _multiplies(level: float, lift: Floats, z: Floats, rate: bool) -> Floats:
-    highest = _MOST / (level * (1.0 + lift.max())) if rate else math.inf
+def _multiplicative_means(level: float, lift: Floats, z: Floats, rate: bool) -> Floats:
+    highest = _MAX_RATE / (level * (1.0 + lift.max())) if rate else math.inf
     return np.outer(level * np.minimum(np.exp(z), highest), 1.0 + lift)
 
 
-def _odds(level: float, lift: Floats, z: Floats, _: bool) -> Floats:
+def _odds_means(level: float, lift: Floats, z: Floats, _: bool) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-_logit(level) - np.log1p(lift) - z[:, None])))
 
 
-_TIDES = {"none": _multiplies, "adds": _adds, "multiplies": _multiplies, "odds": _odds}
+_TIDES = {
+    "none": _multiplicative_means,
+    "adds": _additive_means,
+    "multiplies": _multiplicative_means,
+    "odds": _odds_means,
+}
 
 
-def _mean(setting: Setting) -> float:
-    """Return the expected reward without lift and tide; amounts of money have a median of 1."""
-    varies = _VARIES.get(setting.rewards)
-    return setting.level if varies is None else setting.level * math.exp(0.5 * varies**2)
+def _base_mean(setting: Setting) -> float:
+    """Return the expected reward without lift and tide. Amounts of money have a median of 1."""
+    log_deviation = _LOG_DEVIATIONS.get(setting.rewards)
+    return setting.level if log_deviation is None else setting.level * math.exp(0.5 * log_deviation**2)
 
 
-class _Told(NamedTuple):
-    """Moments of the rewards of each cell and, if all are above 0, of logarithms; how many are not 0."""
+class _RewardMoments(NamedTuple):
+    """Moments of the rewards of each cell, of their logarithms if all are positive, and nonzero counts."""
 
     moments: Moments
     logs: Moments | None
     events: Floats
 
 
-def _told(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> _Told:
-    """Draw n rewards of each cell."""
+def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Floats) -> _RewardMoments:
+    """Draw `n` rewards with mean `m` for each cell and return their moments."""
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
         moments = events / n, *bernoulli(n.astype(np.float64), events / n), np.floor(events / n)
-        return _Told(moments, None, events)
-    rewards = _rewards(setting, rng, np.repeat(arm, n), np.repeat(m, n))
+        return _RewardMoments(moments, None, events)
+    rewards = _draw_rewards(setting, rng, np.repeat(arm, n), np.repeat(m, n))
     first = np.concatenate([[0], np.cumsum(n)[:-1]])
-    logs = _moments(n, first, np.log(rewards)) if np.all(rewards > 0.0) else None
-    return _Told(_moments(n, first, rewards), logs, np.add.reduceat((rewards != 0.0) * 1.0, first))
+    logs = cell_moments(n, first, np.log(rewards)) if np.all(rewards > 0.0) else None
+    return _RewardMoments(
+        cell_moments(n, first, rewards), logs, np.add.reduceat((rewards != 0.0) * 1.0, first)
+    )
 
 
-def _rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
-    """Draw single rewards of these arms with these means."""
+def _draw_rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
+    """Draw one reward for each given arm and mean."""
     kind = setting.rewards
     if kind in ("normal", "uneven"):
         noisier = np.linspace(1.0, _NOISIER if kind == "uneven" else 1.0, setting.arms)
@@ -217,19 +224,19 @@ def _rewards(setting: Setting, rng: Random, arm: Ints, m: Floats) -> Floats:
         return rng.poisson(m).astype(np.float64)
     if kind == "clumps":
         return rng.poisson(m * rng.gamma(_CLUMP, 1.0 / _CLUMP, m.size)).astype(np.float64)
-    varies = _named("rewards", _VARIES, kind)
+    log_deviation = _lookup("rewards", _LOG_DEVIATIONS, kind)
     if kind == "unlike":
         each = np.linspace(*_UNLIKE, setting.arms)[arm]
         return np.asarray(m * rng.lognormal(-0.5 * each**2, each))
-    typical = math.exp(0.5 * varies**2)  # the mean of an amount
-    if setting.level < 1.0:  # tides and lifts are of the share of those who buy
-        return np.asarray((rng.random(m.size) < m / typical) * rng.lognormal(0.0, varies, m.size))
-    amount = rng.lognormal(0.0, varies, m.size)
+    typical = math.exp(0.5 * log_deviation**2)  # the mean of an amount
+    if setting.level < 1.0:  # tides and lifts apply to the share of buyers
+        return np.asarray((rng.random(m.size) < m / typical) * rng.lognormal(0.0, log_deviation, m.size))
+    amount = rng.lognormal(0.0, log_deviation, m.size)
     return np.asarray(m - typical + amount if setting.tide == "adds" else m / typical * amount)
 
 
-def _moments(n: Ints, first: Ints, rewards: Floats) -> Moments:
-    """Return moments and the lowest of the rewards of each cell, which lie one after the other."""
+def cell_moments(n: Ints, first: Ints, rewards: Floats) -> Moments:
+    """Return the moments and the lowest reward of each cell, whose rewards are stored one after the other."""
     mean = np.add.reduceat(rewards, first) / n
     deviation = rewards - np.repeat(mean, n)
     squares, cubes, fourths = (np.add.reduceat(deviation**k, first) for k in (2, 3, 4))
@@ -240,7 +247,7 @@ def _logit(p: Any) -> Any:
     return np.log(p / (1.0 - p))
 
 
-def _named(what: str, known: dict[str, Any], name: str) -> Any:
+def _lookup(what: str, known: dict[str, Any], name: str) -> Any:
     if name not in known:
         raise UnknownName.with_suggestion(what, name, known)
     return known[name]

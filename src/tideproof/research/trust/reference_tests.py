@@ -1,4 +1,4 @@
-"""What others would do with two arms: Mantel and Haenszel's test of 0/1 rewards, Welch's of all others."""
+"""Reference tests for two arms: Mantel-Haenszel for rewards of 0 or 1, Welch for all other rewards."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tideproof.stats.best.student_inference import chi2_tail, f_tail
 from tideproof.stats.cells import Cells
 
 
-class Duel(NamedTuple):
-    """Two tests of the same logs of two arms.
+class PairedTests(NamedTuple):
+    """Results of tideproof and of a reference test on the same logs of two arms.
 
     Attributes
     ----------
     ours, theirs : (logs,) two-sided p-values, negative where the first arm looks better.
-    named : (logs,) whether a winner was named, 1 for the second arm, -1 for the first, 0 for none.
+    named : (logs,) the named winner: 1 for the second arm, -1 for the first, 0 for none.
     """
 
     ours: Floats
@@ -29,8 +29,8 @@ class Duel(NamedTuple):
     named: Ints
 
 
-def duel(setting: Setting, first: int, last: int) -> Duel:
-    """Test logs `first` to `last` - 1 of a setting with two arms."""
+def run_paired_tests(setting: Setting, first: int, last: int) -> PairedTests:
+    """Apply tideproof and the reference test to logs `first` to `last` - 1 of a setting with two arms."""
     test = mantel_haenszel if setting.rewards == "conversions" else welch
     rows = []
     for number in range(first, last):
@@ -41,11 +41,13 @@ def duel(setting: Setting, first: int, last: int) -> Duel:
         found = fit.contrast(1, 0)
         p = 1.0 if found.p is None else found.p
         rows.append((math.copysign(p, found.estimate), test(cells), named))
-    return Duel(*(np.array(column) for column in zip(*rows, strict=True)))
+    return PairedTests(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def mantel_haenszel(cells: Cells) -> float:
-    """Return the p-value of the uncorrected chi-square, negative if the first of two arms looks better.
+    """Return the p-value of the Mantel-Haenszel chi-square without continuity correction, signed.
+
+    It is negative if the first of two arms looks better.
 
     References
     ----------
@@ -64,7 +66,9 @@ def mantel_haenszel(cells: Cells) -> float:
 
 
 def welch(cells: Cells) -> float:
-    """Return the p-value of Welch's t-test, environments ignored, negative if the first arm looks better.
+    """Return the p-value of Welch's t-test, negative if the first of two arms looks better.
+
+    The test ignores environments.
 
     References
     ----------
@@ -78,5 +82,5 @@ def welch(cells: Cells) -> float:
     if not noise.sum() > 0.0:
         return 1.0
     t = (mean[1] - mean[0]) / math.sqrt(noise.sum())
-    freedom = float(noise.sum() ** 2 / np.sum(noise**2 / (n - 1.0)))
-    return math.copysign(f_tail(t * t, 1, freedom), t)
+    degrees_of_freedom = float(noise.sum() ** 2 / np.sum(noise**2 / (n - 1.0)))
+    return math.copysign(f_tail(t * t, 1, degrees_of_freedom), t)

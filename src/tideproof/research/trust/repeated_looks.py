@@ -1,6 +1,6 @@
-"""Logs that grow and are looked at every day, and whether anything was wrong at any look.
+"""Error rates over repeated looks at a growing_logs log, one look after each day.
 
-Every look has all days so far; a run ends with the last day, whatever was seen.
+Every look uses all days so far. A run ends with the last day, whatever the looks showed.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ normal       0         5     280            14  drifting    adds        2      n
 """)
 
 
-_NARROW = 1.2  # standard errors; intervals for one look are 2 wide at least, for all looks 3
+_NARROW = 1.2  # standard errors; intervals reach at least 2 for one look, and at least 3 for all looks
 
 
-class Looked(NamedTuple):
-    """What was seen of one run, at all of its looks.
+class LookErrors(NamedTuple):
+    """Errors over all looks at one simulated log.
 
     Attributes
     ----------
-    announced : a wrong winner, or one of equal arms, was named at some look.
-    missed : an interval of some pair, or of an arm against the best of the others, missed the truth at some
-        look.
-    excluded : the best arm, if there is one, was not among the candidates at some look.
-    found : the first look at which the best arm was named, from 1 on; 0 if it never was.
+    announced : whether some look named a wrong winner, or a winner among equal arms.
+    missed : whether at some look an interval of a pair, or of an arm against the best other arm, missed the
+        truth.
+    excluded : whether at some look the best arm, if there is one, was not among the candidates.
+    found : the first look that named the best arm, counted from 1; 0 if there was none.
     """
 
     announced: bool
@@ -63,12 +63,12 @@ class Looked(NamedTuple):
     found: int
 
 
-def watch(setting: Setting, anytime: bool, number: int) -> Looked:
-    """Look at log `number` of a setting after each of its environments."""
+def look_daily(setting: Setting, anytime: bool, number: int) -> LookErrors:
+    """Fit log `number` of a setting after each of its environments and return the errors."""
     log, best = draw(setting, number), best_arms(setting)
     announced = missed = excluded = False
     found = 0
-    for look, part in enumerate(growing(log), 1):
+    for look, part in enumerate(growing_logs(log), 1):
         fit = Fit(part.cells, anytime=anytime)
         decision = fit.decision
         if decision.standing == "not_comparable":
@@ -78,12 +78,12 @@ def watch(setting: Setting, anytime: bool, number: int) -> Looked:
             announced |= not right
             found = found or (look if right else 0)
         excluded |= best.size == 1 and best[0] not in decision.candidates
-        missed = missed or _misses(fit, part)
-    return Looked(announced, missed, excluded, found)
+        missed = missed or misses_truth(fit, part)
+    return LookErrors(announced, missed, excluded, found)
 
 
-def growing(log: RandomLog) -> Iterator[RandomLog]:
-    """Yield what was known after each environment in which every arm that comes has come."""
+def growing_logs(log: RandomLog) -> Iterator[RandomLog]:
+    """Yield the log up to each environment, once all of its arms have rewards."""
     c = log.cells
     for last in range(c.J):
         kept = np.flatnonzero(c.environment <= last)
@@ -91,24 +91,27 @@ def growing(log: RandomLog) -> Iterator[RandomLog]:
             yield RandomLog(c.select(kept), log.means[np.unique(c.environment[kept])], log.events)
 
 
-def _misses(fit: Fit, log: RandomLog) -> bool:
-    """Tell whether any interval misses its truth."""
+def misses_truth(fit: Fit, log: RandomLog) -> bool:
+    """Return whether any interval of the fit misses its true value."""
     K, scale = fit.cells.K, fit.scale
-    if all(_near(fit, log, a, b) for a, b in combinations(range(K), 2)):
+    if all(_is_near_truth(fit, log, a, b) for a, b in combinations(range(K), 2)):
         return False
     for a, b in combinations(range(K), 2):
         found = fit.contrast(a, b)
-        if _outside(log.gap(scale, a, b), found.low, found.high):
+        if is_outside(log.gap(scale, a, b), found.low, found.high):
             return True
     for row in fit.comparisons:
         against = min(log.gap(scale, row["arm"], k) for k in range(K) if k != row["arm"])
-        if _outside(against, row["low"], row["high"]):
+        if is_outside(against, row["low"], row["high"]):
             return True
     return False
 
 
-def _near(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
-    """Tell whether an estimate is so near to the truth that no interval misses it: none is that narrow."""
+def _is_near_truth(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
+    """Return whether an estimate is so close to the truth that no interval can miss it.
+
+    This saves the computation of most intervals.
+    """
     found, truth = fit._estimate, log.gap(fit.scale, a, b)
     if fit.scale != "difference":
         truth = math.log1p(truth)
@@ -117,32 +120,36 @@ def _near(fit: Fit, log: RandomLog, a: int, b: int) -> bool:
     return bool(abs(found.pairs.gap(a, b) - truth) < _NARROW * math.sqrt(max(variance, 0.0)))
 
 
-def _outside(truth: float, low: float | None, high: float | None) -> bool:
-    slack = 1e-9  # of a truth that is a sum of floats
+def is_outside(truth: float, low: float | None, high: float | None) -> bool:
+    """Return whether a true value is below the lower bound or above the upper bound; None is no bound."""
+    slack = 1e-9  # for the rounding of a truth that is a sum of floats
     return bool((low is not None and truth < low - slack) or (high is not None and not truth <= high + slack))
 
 
-def looks(
+def run_looks(
     settings: Sequence[Setting] = DAILY, runs: int = 1000, anytime: bool = True, workers: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield one row a setting: how often anything was wrong at some look, with exact 95 % limits.
+    """Yield one row for each setting: how often some look was wrong, with exact 95 % confidence intervals.
 
-    In a row: the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and
-    whether it was `_kept` below 5 %; found (share of runs in which the best arm was named), day (the median
-    first look at which it was; None if in less than half).
+    A row holds the setting; runs; announced, missed and excluded, each with its `_low`, `_high` and whether
+    it was `_kept` below 5 %; found (share of runs in which the best arm was named); and day (the median
+    first look that named it, None if less than half of the runs did).
     """
     count = cores() if workers is None else require_whole_number("workers", workers, 1)
     with processes(count) as pool:
-        seen = [pool.map(partial(watch, setting, anytime), range(runs), chunksize=5) for setting in settings]
-        for setting, runs_of in zip(settings, seen, strict=True):
-            yield _row(setting, list(runs_of))
+        seen = [
+            pool.map(partial(look_daily, setting, anytime), range(runs), chunksize=5) for setting in settings
+        ]
+        for setting, outcomes in zip(settings, seen, strict=True):
+            yield count_looks(setting, list(outcomes))
 
 
-def _row(setting: Setting, seen: Sequence[Looked]) -> dict[str, Any]:
+def count_looks(setting: Setting, seen: Sequence[LookErrors]) -> dict[str, Any]:
+    """Return the row of a setting, with shares and intervals counted over its runs; see `run_looks`."""
     row: dict[str, Any] = setting._asdict() | {"runs": len(seen)}
     for name in ("announced", "missed", "excluded"):
         promise = Promise(name, sum(getattr(run, name) for run in seen), len(seen), ERROR)
-        low, high = promise.limits
+        low, high = promise.interval
         row |= {name: promise.share, f"{name}_low": low, f"{name}_high": high, f"{name}_kept": promise.kept}
     first: Ints = np.array([run.found for run in seen])
     named = np.where(first > 0, first, math.inf)
@@ -150,8 +157,8 @@ def _row(setting: Setting, seen: Sequence[Looked]) -> dict[str, Any]:
     return row | {"found": float(np.mean(first > 0)), "day": day if math.isfinite(day) else None}
 
 
-def said(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line for each setting."""
+def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return one summary line for each setting."""
     lines = []
     for row in rows:
         setting = Setting(*(row[name] for name in Setting._fields))
@@ -165,15 +172,15 @@ def said(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _play_part(settings: Sequence[Setting], asked: PartOptions) -> Iterator[list[dict[str, Any]]]:
-    return ([row] for row in looks(settings, asked.runs, not asked.once, asked.workers))
+    return ([row] for row in run_looks(settings, asked.runs, not asked.once, asked.workers))
 
 
 PART = LedgerPart(
-    "of logs that are looked at on 14 days no look is wrong, in 95 %",
+    "logs that are looked at on 14 days are free of wrong looks in 95 %",
     1_000,
     ("workers", "once"),
     lambda _: DAILY,
     _play_part,
     columns,
-    said,
+    summary_lines,
 )

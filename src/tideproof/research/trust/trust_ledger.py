@@ -1,4 +1,4 @@
-"""The ledger: what was counted beside what was promised, as tables for people and for data frames."""
+"""Tables and page of the trust ledger: the counts next to the promises."""
 
 from __future__ import annotations
 
@@ -8,66 +8,66 @@ from pathlib import Path
 import numpy as np
 
 from tideproof.files import write_text_atomically
-from tideproof.research.trust.log_runs import Played
+from tideproof.research.trust.log_runs import CalibrationCounts
 from tideproof.research.trust.log_settings import Setting
-from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, watched
-from tideproof.research.trust.promises import bar, promises, strength
+from tideproof.research.trust.outcome_counts import OutcomeCount, best_arms, compared_arms
+from tideproof.research.trust.promises import detectable_rate, power_ratio, promises
 from tideproof.table import Table
 from tideproof.text import format_count
 
 LEGEND = """\
 How to read a line: *conversions 0.5, 2 x 20 in 3, even, no tide, equal arms* are logs of conversions at a
-rate of 0.5, two arms, about 20 rewards for each of them, in 3 environments, with even shares of the
-traffic. A tide adds, multiplies or moves odds, by a typical amount. *Last +0.2*: the last arm is better by
-that; *first*, *near* and *steps* are other arrangements of arms ([all of them](../trust.md#what-is-drawn)).
+rate of 0.5, with two arms, about 20 rewards for each of them, in 3 environments, with even shares of the
+traffic. A tide adds, multiplies or changes odds, by a typical amount. *Last +0.2*: the last arm is better by
+this; *first*, *near* and *steps* are other arrangements of arms ([all of them](../trust.md#what-is-drawn)).
 
 | column | logs in which, in percent | at most |
 | --- | --- | --- |
-| best excluded | the best arm was not among those that can be best | 5 |
+| best excluded | the best arm was not among the candidates | 5 |
 | false winner | an arm was named that is not the best | 5 |
-| lift missed | the truth was outside the limits | 5 |
-| too few events | "too few events" was said although every arm had 30 | 10 |
-| at all | "too few events" was said at all | |
+| lift missed | the truth was outside the confidence interval | 5 |
+| too few events | the answer was "too few events" although every arm had 30 | 10 |
+| at all | the answer was "too few events", however many there were | |
 | found | the best arm was named; a dash where arms are equal | |
-| mostly | no percent: the scale that was chosen most often | |
+| mostly | not a percentage: the scale that was chosen most often | |
 
-A `!` would mark a promise that was seen to be broken. The second table compares the power of two arms with
-that of a test everybody knows, the yardstick."""
+A `!` would mark a promise that was found to be broken. The second table compares the power of two arms with
+that of a well-known test, the yardstick."""
 
 
-def broken(played: Played) -> list[str]:
-    """Return every promise that was not kept, in words."""
+def broken_promises(played: CalibrationCounts) -> list[str]:
+    """Return a description of every broken promise."""
     said = [
         f"{setting.name}: {promise.name} {promise}"
         for setting, tally in played.tallies.items()
         for promise in promises(setting, tally)
         if not promise.kept
     ]
-    for setting, pair in played.duels.items():
-        found = strength(*pair)
+    for setting, pair in played.power_tests.items():
+        found = power_ratio(*pair)
         if not found.kept:
             said.append(f"{setting.name}: power {found.ratio:.3f} of the yardstick's")
     return said
 
 
-def table(played: Played) -> Table:
-    """Return one row a setting with all that was counted."""
+def table(played: CalibrationCounts) -> Table:
+    """Return the counts as a table with one row for each setting."""
     return Table(_columns([_row(setting, tally) for setting, tally in played.tallies.items()]))
 
 
-def power_table(played: Played) -> Table:
-    """Return one row for each duel."""
-    rows = [setting._asdict() | strength(*pair)._asdict() for setting, pair in played.duels.items()]
+def power_table(played: CalibrationCounts) -> Table:
+    """Return the power ratios as a table with one row for each setting with two arms."""
+    rows = [setting._asdict() | power_ratio(*pair)._asdict() for setting, pair in played.power_tests.items()]
     return Table(_columns(rows))
 
 
 def _row(setting: Setting, tally: OutcomeCount) -> dict[str, object]:
     row: dict[str, object] = setting._asdict() | {"logs": tally.logs}
     for promise in promises(setting, tally):
-        low, high = promise.limits
+        low, high = promise.interval
         key = promise.name.replace(" ", "_")
         row |= {key: promise.share, f"{key}_low": low, f"{key}_high": high, f"{key}_kept": promise.kept}
-    seen = watched(setting.arms)
+    seen = compared_arms(setting.arms)
     worst = seen[int(np.argmax((tally.below + tally.above)[seen]))]
     return row | {
         "too_few_at_all": tally.too_few_at_all / tally.logs,
@@ -84,8 +84,8 @@ def _columns(rows: Sequence[dict[str, object]]) -> dict[str, list[object]]:
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
-def texts(played: Played) -> Iterator[dict[str, list[str]]]:
-    """Yield the tables as people read them: promises, then power; a column is a heading and its cells."""
+def display_tables(played: CalibrationCounts) -> Iterator[dict[str, list[str]]]:
+    """Yield the tables to display as columns of text, first the promises, then the power ratios."""
     if played.tallies:
         rows: list[dict[str, object]] = []
         for setting, tally in played.tallies.items():
@@ -96,16 +96,16 @@ def texts(played: Played) -> Iterator[dict[str, list[str]]]:
             )
             silent = f"{100 * tally.too_few_at_all / tally.logs:.0f}"
             rows.append(
-                {"log": _described(setting), **kept, "at all": silent, "found": found, "mostly": scale}
+                {"log": _describe(setting), **kept, "at all": silent, "found": found, "mostly": scale}
             )
         yield {name: [str(cell) for cell in cells] for name, cells in _columns(rows).items()}
-    if played.duels:
+    if played.power_tests:
         rows = []
-        for setting, pair in played.duels.items():
-            s = strength(*pair)
+        for setting, pair in played.power_tests.items():
+            s = power_ratio(*pair)
             rows.append(
                 {
-                    "log of two arms": _described(setting),
+                    "log of two arms": _describe(setting),
                     "found": f"{100 * s.ours:.1f}",
                     "by the yardstick": f"{100 * s.theirs:.1f}",
                     "ratio": f"{s.ratio:.3f} ({s.low:.3f}\N{EN DASH}{s.high:.3f}){'' if s.kept else ' !'}",
@@ -117,8 +117,8 @@ def texts(played: Played) -> Iterator[dict[str, list[str]]]:
         yield {name: [str(cell) for cell in cells] for name, cells in _columns(rows).items()}
 
 
-def write(played: Played, folder: Path) -> list[Path]:
-    """Write the ledger as a page and as CSV files into a folder that is there; return what was written."""
+def write_ledger(played: CalibrationCounts, folder: Path) -> list[Path]:
+    """Write the ledger as a page and CSV files into an existing folder and return the written paths."""
     written = [folder / "ledger.md"]
     for name, found in (("logs.csv", table(played)), ("power.csv", power_table(played))):
         if len(found):
@@ -131,31 +131,34 @@ def write(played: Played, folder: Path) -> list[Path]:
         "",
         LEGEND,
     ]
-    for columns in texts(played):
+    for columns in display_tables(played):
         page += ["", _markdown(columns)]
     write_text_atomically(written[0], "\n".join([*page, ""]))
     return written
 
 
-def verdict(played: Played) -> str:
-    """Say how many settings were seen to break a promise, and what can be seen with so many logs."""
-    count = len(played.tallies) + len(played.duels)
-    failed = len({said.split(":")[0] for said in broken(played)})
-    least = bar(played.logs)
-    seen = "nothing can be seen" if least > 1.0 else f"5 % are seen to be broken from {100 * least:.2f} % on"
+def verdict(played: CalibrationCounts) -> str:
+    """Return a sentence with the number of settings that break a promise, and the detectable error rate."""
+    count = len(played.tallies) + len(played.power_tests)
+    failed = len({said.split(":")[0] for said in broken_promises(played)})
+    least = detectable_rate(played.logs)
+    seen = "no error can be seen" if least > 1.0 else f"5 % are seen to be broken from {100 * least:.2f} % on"
     return (
         f"Promises were broken in {failed} of {format_count(count, 'setting')}. "
         f"With {format_count(played.logs, 'log')} {seen}."
     )
 
 
-def title(played: Played) -> str:
-    """Say what was played."""
-    return f"The trust ledger: {format_count(played.logs, 'log')} a setting, percent with exact 95 % limits"
+def title(played: CalibrationCounts) -> str:
+    """Return the title of the ledger, with the number of logs."""
+    return (
+        f"The trust ledger: {format_count(played.logs, 'log')} a setting, "
+        "percent with exact 95 % confidence intervals"
+    )
 
 
-def _described(s: Setting) -> str:
-    """Describe a setting in a line."""
+def _describe(s: Setting) -> str:
+    """Describe a setting in one line of text."""
     tide = "no tide" if s.tide == "none" else f"tide {s.tide} {s.swell:g}"
     truth = "equal arms" if s.truth == "equal" else f"{s.truth} +{s.lift:g}"
     rewards = s.rewards if s.level == 0.0 else f"{s.rewards} {s.level:g}"

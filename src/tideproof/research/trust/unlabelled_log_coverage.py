@@ -1,7 +1,7 @@
-"""Logs without labels: how often limits hold and winners are right, of rewards that show a tide or not.
+"""Coverage of intervals and wrong winners for logs without environment labels.
 
-A cell is a kind of rewards, their level, what the tide does and so many rows of two arms, drawn at random.
-The second arm is better: by half, or by 0.2 standard deviations of normal noise.
+A cell is a distribution of rewards, their level, a kind of tide and a number of rows of two arms, drawn at
+random. The second arm is better: by half, or by 0.2 standard deviations of normal noise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.table import Table
 from tideproof.text import format_count
 
-KINDS = (  # rewards, and the rate of what is not 0, or the standard deviation of noise or of its logarithm
+KINDS = (  # distribution, and the rate of nonzero rewards or the standard deviation of noise or its logarithm
     ("normal", 1.0),
     ("t5", 1.0),
     ("skewed", 0.3),
@@ -37,19 +37,19 @@ KINDS = (  # rewards, and the rate of what is not 0, or the standard deviation o
 )
 TIDES = ("none", "drifts", "jumps")
 ROWS = (1_000, 4_000)
-LEAST = 0.93
+LEAST_COVERAGE = 0.93
 
-_LIFT, _AHEAD = 0.5, 0.2
-_TAIL = 1.2  # standard deviation of the logarithm of what a buyer spends
-_JUMPS = 14  # of the tide, in a log
-_CHANCE = 0.001  # of calling a cell broken that covers in just 93 %
+_LIFT, _LEAD = 0.5, 0.2
+_TAIL = 1.2  # standard deviation of the logarithm of a purchase
+_JUMPS = 14  # jumps of the tide in a log
+_FALSE_ALARM = 0.001  # probability of calling a coverage of exactly 93 % too small
 _CHUNK = 25  # logs of one task
 
 Random = np.random.Generator
 
 
 class UnlabelledCell(NamedTuple):
-    """What is played."""
+    """One combination of reward distribution, level, tide and number of rows that is simulated."""
 
     rewards: str
     level: float
@@ -58,17 +58,17 @@ class UnlabelledCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """It in words."""
+        """Description in words. It also seeds the random numbers, so a change redraws all logs."""
         return f"{self.rewards} {self.level:g}, tide {self.tide}, {self.rows} rows"
 
     @property
     def adds(self) -> bool:
-        """Whether the tide adds to rewards; it multiplies those that are 0 or above."""
+        """Whether the tide is added to rewards. Rewards that cannot be negative are multiplied instead."""
         return self.rewards in _NOISES
 
 
 class UnlabelledRow(NamedTuple):
-    """What was counted in one cell: logs, those put into bins, limits that hold, winners right and wrong."""
+    """Counts for one cell: logs, logs put into time bins, covering intervals, right and wrong winners."""
 
     cell: UnlabelledCell
     logs: int
@@ -77,26 +77,26 @@ class UnlabelledRow(NamedTuple):
     right: int
     wrong: int
 
-    def limits(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the exact limits of the share in which limits hold."""
-        found = binomial(np.array([self.held]), self.logs, level)
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the exact confidence interval of the coverage."""
+        found = binomial(np.array([self.held]), self.logs, confidence)
         return float(found.low[0]), float(found.high[0])
 
     @property
     def kept(self) -> bool:
-        """Whether chance explains a share below 93 %."""
-        return self.limits(1.0 - 2.0 * _CHANCE)[1] >= LEAST
+        """Whether the coverage is compatible with at least 93 %."""
+        return self.interval(1.0 - 2.0 * _FALSE_ALARM)[1] >= LEAST_COVERAGE
 
 
 def cells() -> list[UnlabelledCell]:
-    """Return all that is played."""
+    """Return all combinations of reward distribution, tide and number of rows."""
     return [UnlabelledCell(*kind, tide, rows) for kind, tide, rows in product(KINDS, TIDES, ROWS)]
 
 
-def played(
+def run_cells(
     what: Sequence[UnlabelledCell], runs: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[list[UnlabelledRow]]:
-    """Play so many logs of each cell; the same numbers for any number of workers."""
+    """Simulate each cell and yield its row. The counts do not depend on the number of workers."""
     for cell, parts in in_chunks(partial(_play, seed), what, runs, workers, _CHUNK):
         yield [UnlabelledRow(cell, *np.sum(parts, axis=0).tolist())]
 
@@ -109,7 +109,7 @@ def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
         log = {"arm": arm, "time": np.arange(cell.rows), "reward": reward}
         found = fit(log, arm="arm", reward="reward", time="time")
         gap, decision = found.contrast(1, 0), found.decision
-        truth = _truth(cell, found.scale, mean)
+        truth = true_contrast(cell, found.scale, mean)
         held = gap.low is not None and gap.high is not None and gap.low <= truth <= gap.high
         named = decision.standing == "winner"
         total += 1, found.bins is not None, held, named and decision.best == 1, named and decision.best == 0
@@ -117,7 +117,7 @@ def _play(seed: int, task: tuple[UnlabelledCell, int, int]) -> Ints:
 
 
 def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Floats]:
-    """Draw the arm of each row, its reward, and the mean that the first arm has there."""
+    """Draw the arm and the reward of each row, and the mean of the first arm at that row."""
     random = np.random.default_rng((seed, run, zlib.crc32(cell.name.encode())))
     N = cell.rows
     arm, part = random.integers(2, size=N), np.arange(N) / N
@@ -128,18 +128,18 @@ def draw(cell: UnlabelledCell, seed: int, run: int) -> tuple[Ints, Floats, Float
         tide = random.normal(0.0, 1.0, _JUMPS)[(part * _JUMPS).astype(np.int64)]
     if cell.adds:
         noise = _NOISES[cell.rewards](random, cell.level, N)
-        return arm, noise + 3.0 * tide + _AHEAD * arm, 3.0 * tide
+        return arm, noise + 3.0 * tide + _LEAD * arm, 3.0 * tide
     factor = np.exp(0.3 * np.clip(tide, -2.0, 2.0))
-    if cell.rewards == "conversions":  # a rate stays below 1
+    if cell.rewards == "conversions":  # a rate must stay below 1
         factor = np.minimum(factor, 0.95 / (cell.level * (1.0 + _LIFT)))
     reward, one = _REWARDS[cell.rewards](random, cell.level, factor * (1.0 + _LIFT * arm))
     return arm, reward, one * factor
 
 
-def _truth(cell: UnlabelledCell, scale: str, mean: Floats) -> float:
-    """Return what the second arm has over the first, as `Contrast.estimate` states it."""
+def true_contrast(cell: UnlabelledCell, scale: str, mean: Floats) -> float:
+    """Return the true value of the second arm relative to the first, in the units of `Contrast.estimate`."""
     if cell.adds:
-        return _AHEAD
+        return _LEAD
     if scale == "difference":
         return _LIFT * float(mean.mean())
     if scale == "odds":
@@ -181,7 +181,7 @@ _REWARDS: dict[str, Callable[[Random, float, Floats], tuple[Floats, float]]] = {
 
 
 def table(found: Sequence[UnlabelledRow]) -> Table:
-    """Return the rows as a table, in percent."""
+    """Return the rows as a table with shares in percent."""
     return columns(
         [
             row.cell._asdict()
@@ -189,8 +189,8 @@ def table(found: Sequence[UnlabelledRow]) -> Table:
                 "logs": row.logs,
                 "binned": round(100.0 * row.binned / row.logs, 1),
                 "cover": round(100.0 * row.held / row.logs, 2),
-                "low": round(100.0 * row.limits()[0], 2),
-                "high": round(100.0 * row.limits()[1], 2),
+                "low": round(100.0 * row.interval()[0], 2),
+                "high": round(100.0 * row.interval()[1], 2),
                 "right": round(100.0 * row.right / row.logs, 1),
                 "wrong": round(100.0 * row.wrong / row.logs, 2),
                 "kept": row.kept,
@@ -200,8 +200,8 @@ def table(found: Sequence[UnlabelledRow]) -> Table:
     )
 
 
-def said(found: Sequence[UnlabelledRow]) -> list[str]:
-    """Return a line for each kind of rewards: what was worst."""
+def summary_lines(found: Sequence[UnlabelledRow]) -> list[str]:
+    """Return one summary line for each distribution of rewards, with the smallest coverage."""
     lines = []
     for kind in dict.fromkeys(row.cell.rewards for row in found):
         mine = [row for row in found if row.cell.rewards == kind]
@@ -211,22 +211,22 @@ def said(found: Sequence[UnlabelledRow]) -> list[str]:
         )
         lines.append(
             f"{kind}: {format_count(len(mine), 'cell')}, {100 * binned / logs:.1f} % of logs in bins, "
-            f"limits hold least in {percent(least.held / least.logs, least.limits())} ({least.cell.name}); "
+            f"smallest coverage {percent(least.held / least.logs, least.interval())} ({least.cell.name}); "
             f"{wrong:,} wrong winners in {format_count(logs, 'log')}"
         )
     return lines
 
 
 def _play_part(what: Sequence[UnlabelledCell], asked: PartOptions) -> Iterator[list[UnlabelledRow]]:
-    return played(what, asked.runs, asked.seed or 0, asked.workers)
+    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
 
 
 PART = LedgerPart(
-    "95 % limits of logs without labels hold in 93 % or more",
+    "95 % confidence intervals of logs without labels cover the truth in 93 % or more",
     500,
     ("seed", "workers"),
     lambda _: cells(),
     _play_part,
     table,
-    said,
+    summary_lines,
 )

@@ -1,4 +1,4 @@
-"""Runs that stop when they are sure, in worlds on which no bound was calibrated: how many stop wrongly."""
+"""Wrong stops of runs with a stopping rule, in random worlds that the rule was not calibrated on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tideproof.worlds import StudentT, Uniform, World
 
 POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin+ols", "reduce:lucb")
 CAPS = (300, 1000)
-LONG = 5000  # pulls, a cap in a tenth of the worlds
+LONG = 5000  # pulls; a cap in a tenth of the worlds
 CONFIDENCE = 0.95
 
 _ARMS = (2, 3, 4, 5, 7, 10, 16, 30)
@@ -28,7 +28,7 @@ _LENGTHS = ((2, 2), (2, 4), (3, 12), (10, 10), (2, 60), (40, 80), (200, 200), (2
 
 
 class StopWorld(NamedTuple):
-    """A world with its name, the caps with which it is played unless told, and what is added to the seed."""
+    """A world with its name, its default caps on pulls, and its number, which is added to the seed."""
 
     name: str
     world: World
@@ -36,16 +36,16 @@ class StopWorld(NamedTuple):
     number: int = 0
 
 
-class Stops(NamedTuple):
-    """What was counted in one world.
+class StopCounts(NamedTuple):
+    """Counts for one policy with one stopping rule and one cap in one world.
 
     Attributes
     ----------
-    world, policy, rule, cap : what was played.
-    runs : how many.
+    world, policy, rule, cap : what was simulated.
+    runs : number of runs.
     stopped : runs that stopped by themselves.
-    wrong : those of them with a wrong arm; with a tie for the best, all.
-    samples : pulls, on average.
+    wrong : stopped runs that selected a wrong arm; all stopped runs if several arms are best.
+    samples : average number of pulls.
     """
 
     world: str
@@ -59,17 +59,17 @@ class Stops(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the promise may be kept: the lower 99.9 % limit of wrong stops is not above it."""
-        return self.limits(0.998)[0] <= 1.0 - CONFIDENCE
+        """Whether the lower 99.9 % bound of the share of wrong stops is within the promised share."""
+        return self.interval(0.998)[0] <= 1.0 - CONFIDENCE
 
-    def limits(self, level: float = 0.95) -> tuple[float, float]:
-        """Return exact limits of the share of wrong stops."""
-        low, high = binomial(np.array([self.wrong]), self.runs, level)
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the exact confidence interval of the share of wrong stops."""
+        low, high = binomial(np.array([self.wrong]), self.runs, confidence)
         return float(low[0]), float(high[0])
 
 
-def places(count: int = 200, seed: int = 20) -> list[StopWorld]:
-    """Return so many worlds: arms, lengths and who is how far ahead drawn at random, the kinds in turn."""
+def random_stop_worlds(count: int = 200, seed: int = 20) -> list[StopWorld]:
+    """Return random worlds that take the kinds of means in turn, with random arms, lengths and gaps."""
     draw = np.random.default_rng(seed)
     made = []
     for number in range(count):
@@ -78,48 +78,48 @@ def places(count: int = 200, seed: int = 20) -> list[StopWorld]:
         lengths = _LENGTHS[int(draw.integers(len(_LENGTHS)))]
         world = World(means(arms, draw), lengths=lengths, shifts=Uniform(0.0, 20.0))
         name = f"{number:03d} {kind}, {arms} arms, {lengths[0]}\N{EN DASH}{lengths[1]} pulls"
-        long = number % 10 == number // 10 % 10  # 20 of 200, of all kinds and numbers of arms
+        long = number % 10 == number // 10 % 10  # 20 of 200, over all kinds and numbers of arms
         made.append(StopWorld(name, world, (*CAPS, LONG) if long else CAPS, number))
     return made
 
 
-def _tie(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return two arms that tie, the others behind."""
-    return _ahead([0.0, 0.0], arms, draw)
+def _tied_means(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return means in which two arms tie and the others are worse."""
+    return _means_with_laggards([0.0, 0.0], arms, draw)
 
 
-def _near_tie(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return two arms that nearly tie, the others behind."""
-    return _ahead([float(draw.choice([0.01, 0.03, 0.1])), 0.0], arms, draw)
+def _nearly_tied_means(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return means in which two arms nearly tie and the others are worse."""
+    return _means_with_laggards([float(draw.choice([0.01, 0.03, 0.1])), 0.0], arms, draw)
 
 
-def _slippage(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return one arm ahead of equals."""
+def _slippage_means(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return means in which one arm is better and all others are equal."""
     return [float(draw.choice([0.1, 0.25, 0.5, 1.0])), *[0.0] * (arms - 1)]
 
 
-def _two_levels(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return half of the arms at a lower level, and one of the upper half slightly ahead of it."""
+def _two_level_means(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return means in which half of the arms are worse by 1, and one of the better half leads slightly."""
     upper = (arms + 1) // 2
     return [float(draw.choice([0.05, 0.2, 0.4])), *[0.0] * (upper - 1), *[-1.0] * (arms - upper)]
 
 
-def _drawn(arms: int, draw: np.random.Generator) -> list[float]:
-    """Return means from a normal."""
+def _normal_means(arms: int, draw: np.random.Generator) -> list[float]:
+    """Return means drawn from a normal distribution."""
     return [float(m) for m in np.exp(draw.uniform(-2.0, 0.5)) * draw.standard_normal(arms)]
 
 
-def _ahead(first: list[float], arms: int, draw: np.random.Generator) -> list[float]:
+def _means_with_laggards(first: list[float], arms: int, draw: np.random.Generator) -> list[float]:
     behind = float(np.exp(draw.uniform(-1.5, 1.2)))
     return [*first, *[-behind] * (arms - 2)]
 
 
 _KINDS: dict[str, Callable[[int, np.random.Generator], list[float]]] = {
-    "tie": _tie,
-    "near tie": _near_tie,
-    "slippage": _slippage,
-    "two levels": _two_levels,
-    "drawn": _drawn,
+    "tie": _tied_means,
+    "near tie": _nearly_tied_means,
+    "slippage": _slippage_means,
+    "two levels": _two_level_means,
+    "drawn": _normal_means,
 }
 
 
@@ -134,8 +134,11 @@ def play(
     seed: int = 7,
     engine: str = "auto",
     workers: int | None = None,
-) -> Iterator[list[Stops]]:
-    """Play every policy under every rule in these worlds; `heavy` noise is Student's t with 5 degrees."""
+) -> Iterator[list[StopCounts]]:
+    """Run every policy under every stopping rule in each world and yield the counts of each world.
+
+    With `heavy`, noise follows Student's t distribution with 5 degrees of freedom.
+    """
     specs = [
         policy(name, confidence=CONFIDENCE, rule=rule, label=f"{name} {rule}")
         for name in policies
@@ -149,9 +152,9 @@ def play(
             study = simulate(met, specs, budgets, runs, seed + number, executor=pool, engine=engine)
             shown = name + (", heavy tails" if heavy else "")
             yield [
-                Stops(
+                StopCounts(
                     shown,
-                    *_of_label(spec.label),
+                    *_split_label(spec.label),
                     cap,
                     runs,
                     round(study.stopped(spec.label)[place] * runs),
@@ -163,24 +166,24 @@ def play(
             ]
 
 
-def _of_label(label: str) -> tuple[str, str]:
-    """Return policy and rule."""
+def _split_label(label: str) -> tuple[str, str]:
+    """Split a label into the names of policy and rule."""
     name, _, rule = label.rpartition(" ")
     return name, rule
 
 
-def table(rows: Sequence[Stops]) -> Table:
-    """Return one row for each policy, rule, cap and world, with exact 95 % limits of wrong stops."""
-    return columns([_shown(row) for row in rows])
+def table(rows: Sequence[StopCounts]) -> Table:
+    """Return the rows as a table, with exact 95 % confidence intervals of the share of wrong stops."""
+    return columns([_table_row(row) for row in rows])
 
 
-def _shown(row: Stops) -> dict[str, Any]:
-    low, high = row.limits()
+def _table_row(row: StopCounts) -> dict[str, Any]:
+    low, high = row.interval()
     return row._asdict() | {"share": row.wrong / row.runs, "low": low, "high": high, "kept": row.kept}
 
 
-def said(rows: Sequence[Stops]) -> list[str]:
-    """Return a line for each rule and cap: the worst row."""
+def summary_lines(rows: Sequence[StopCounts]) -> list[str]:
+    """Return one summary line for each rule and cap, with its row of the largest share of wrong stops."""
     lines = []
     for rule, cap in sorted({(row.rule, row.cap) for row in rows}):
         mine = [row for row in rows if (row.rule, row.cap) == (rule, cap)]
@@ -188,16 +191,16 @@ def said(rows: Sequence[Stops]) -> list[str]:
         lines.append(
             f"{rule}, cap {cap:,}: {format_count(len(mine), 'row')}, {failed} significantly above 5 %, "
             "wrong in "
-            f"at most {percent(worst.wrong / worst.runs, worst.limits())}: {worst.world}, {worst.policy}"
+            f"at most {percent(worst.wrong / worst.runs, worst.interval())}: {worst.world}, {worst.policy}"
         )
     return lines
 
 
 def _cells(asked: PartOptions) -> list[StopWorld]:
-    return places(200 if asked.worlds is None else asked.worlds)
+    return random_stop_worlds(200 if asked.worlds is None else asked.worlds)
 
 
-def _play_part(where: Sequence[StopWorld], asked: PartOptions) -> Iterator[list[Stops]]:
+def _play_part(where: Sequence[StopWorld], asked: PartOptions) -> Iterator[list[StopCounts]]:
     seed = 7 if asked.seed is None else asked.seed
     return play(
         where,
@@ -211,11 +214,11 @@ def _play_part(where: Sequence[StopWorld], asked: PartOptions) -> Iterator[list[
 
 
 PART = LedgerPart(
-    "runs that stop when sure have a wrong arm in 5 % of cases at most",
+    "runs with a stopping rule select a wrong arm in at most 5 % of cases",
     20_000,
     ("seed", "workers", "worlds", "caps", "heavy", "engine"),
     _cells,
     _play_part,
     table,
-    said,
+    summary_lines,
 )
