@@ -1,8 +1,7 @@
-"""Statistics of a whole log, from its cells: vectorised NumPy, one question a file.
+"""Statistics of a whole log, computed from its cells with vectorised NumPy.
 
-`cells` (what was observed) and `graph` (who met whom) are the ground; `solve`, `readout`, `averages` and
-`gaps` give estimates; `weighting` and `noise` their variances; `inference` and `comparisons` intervals and
-probabilities; `additivity`, `variances`, `influence` and `sample_ratio` ask whether to trust them. Where
-tides multiply, `ratio` and `odds` give estimates (`multiplied` is what they share), `two_arms` exact limits;
-`wrong_scale` and `scale` say which scale the data speak for.
+`cells` holds the data. `solve` fits arm effects and shifts by least squares, `variance` estimates their
+covariances, `scales` fits models of ratios and odds and tests which scale fits the data, `pairs` tests pairs
+of arms, and `best` finds the arms that can be the best. `tide` estimates a tide without environment labels,
+and `diagnostics` checks the assumptions of the model.
 """

@@ -1,4 +1,4 @@
-"""What a cell is: all that was observed of one arm in one environment. And sums over cells, in one place."""
+"""Cells: counts, means and moments of the rewards of each arm in each environment; sums over cells."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BLOCK = 2**20  # numbers in a dense block of environments x arms: 8 MB
 
 
 class Units(NamedTuple):
-    """Rewards of one unit (a visitor, a user, a cow) in one cell, a part for each: (parts,) arrays.
+    """Rewards grouped by unit (for example, a user) and cell: parallel arrays, one entry for each pair.
 
     Attributes
     ----------
-    unit, cell : indices of the unit and of the cell.
-    n, mean : rewards of the unit in the cell, and their mean.
+    unit, cell : (parts,) index of the unit, and index of the cell.
+    n, mean : (parts,) number of rewards of the unit in the cell, and their mean.
     """
 
     unit: Ints
@@ -32,7 +32,7 @@ class Units(NamedTuple):
     mean: Floats
 
     def of(self, cells: Ints) -> Units:
-        """Return the parts of some cells, which are numbered as they are listed."""
+        """Return the entries that belong to the given cells, with the cells renumbered in the given order."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
@@ -40,13 +40,13 @@ class Units(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """How rewards rise with covariates, as it was estimated and taken out of the cells.
+    """Regression slope of rewards on covariates, after the covariates were removed from the cells.
 
     Attributes
     ----------
-    by : (p,) slope of each covariate.
-    imbalance : (K, p) effect of each arm on the covariates, as if they were rewards.
-    inverse : (p, p) inverse of the sums of squares and products of the covariates around their fit.
+    by : (p,) slope for each covariate.
+    imbalance : (K, p) arm effects on the covariates, estimated as if the covariates were rewards.
+    inverse : (p, p) inverse of the sums of squares and products of the covariates' residuals.
     """
 
     by: Floats
@@ -55,28 +55,30 @@ class Slope(NamedTuple):
 
     @property
     def loose(self) -> Floats:
-        """(K, K) what not knowing the slope exactly adds to P, the covariance of muhat over sigma^2."""
+        """(K, K) addition to P, the covariance of muhat over sigma^2, because the slope is an estimate."""
         return np.asarray(self.imbalance @ self.inverse @ self.imbalance.T)
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """All that was observed, one cell for each arm in each environment where it was seen.
+    """Sufficient statistics of a log: one cell for each combination of arm and environment that has rewards.
 
     Attributes
     ----------
-    arms, environments : their labels, in the order of first appearance where rows have an order (files,
-        databases, lazy frames: sorted). An arm may be listed without a cell.
-    arm, environment : (C,) index of the arm and the environment of each cell.
-    n, mean, squares : (C,) rewards, their mean, and the sum of their squared deviations from it.
-    dropped : rows left out because a value was missing.
-    other_weight : (C,) weights of the cells in least squares where these are not the counts.
-    cubes, fourths : (C,) sums of third and fourth powers of the deviations; None where they are unknown.
-    low, high : (C,) the lowest and the highest reward; None where they are unknown.
-    factors : two (J,) arrays of levels, where an environment is a pair of them and its shift their sum.
-    units : who the rewards of each cell came from; None where that is unknown, or every row is its own.
-    slope : the covariates that were taken out of the rewards; None without.
-    logs : the same cells of the rewards' logarithms; None where these are unknown, or nobody needs them.
+    arms, environments : names, in the order of first appearance if the source has an ordered list of rows;
+        sorted for files, databases and lazy frames. An arm may be listed without having a cell.
+    arm, environment : (C,) index of the arm and of the environment of each cell.
+    n, mean, squares : (C,) number of rewards, their mean, and the sum of their squared deviations from the
+        mean.
+    dropped : number of rows that were left out because a value was missing.
+    other_weight : (C,) weights of the cells in least squares, if they differ from the counts.
+    cubes, fourths : (C,) sums of the third and fourth powers of the deviations; None if they are unknown.
+    low, high : (C,) lowest and highest reward; None if they are unknown.
+    factors : two (J,) arrays of factor levels, if each environment is a pair of levels and its shift is their
+        sum.
+    units : rewards by unit; None if units are unknown or every row is a unit of its own.
+    slope : slope of the covariates that were removed from the rewards; None without covariates.
+    logs : cells of the logarithms of the same rewards; None if they are unknown or not needed.
     """
 
     arms: list[Any]
@@ -99,20 +101,20 @@ class Cells:
 
     @classmethod
     def design(cls, counts: Floats) -> Cells:
-        """Return the cells of a design, (J, K) pulls of each arm in each environment; rewards are 0."""
+        """Return cells with given counts of pulls, (J, K) by environment and arm, and rewards of 0."""
         environment, arm = np.nonzero(counts)
         n = counts[environment, arm]
         arms, environments = list(range(counts.shape[1])), list(range(counts.shape[0]))
         return cls(arms, environments, arm, environment, n, np.zeros(n.size), np.zeros(n.size))
 
     def weighted(self, weight: Floats) -> Cells:
-        """Return the same cells with other weights; what varied inside them is forgotten."""
+        """Return the same cells with other least-squares weights, without the moments inside cells."""
         return replace(self, squares=np.zeros(self.n.size), other_weight=weight, cubes=None, fourths=None)
 
     def select(self, cells: Ints, label: Callable[[Any], Any] | None = None) -> Cells:
-        """Return some of the cells, with the environments that are left, relabelled by `label`.
+        """Return a subset of the cells and of the environments, renamed by `label` if it is given.
 
-        Arms stay as they are, also those without a cell; covariates are forgotten.
+        All arms stay listed, also those that have no cell left. The slope of the covariates is dropped.
         """
         left, environment = np.unique(self.environment[cells], return_inverse=True)
         per_cell: dict[str, Any] = {
@@ -130,37 +132,38 @@ class Cells:
         )
 
     def seen(self) -> Cells:
-        """Return the same cells without the arms that have none."""
+        """Return the same cells without the arms that have no cell."""
         left, arm = np.unique(self.arm, return_inverse=True)
         logs = None if self.logs is None else self.logs.seen()
         return replace(self, arms=[self.arms[i] for i in left], arm=arm, logs=logs)
 
     def check_one_way(self, what: str) -> None:
-        """Refuse environments that are sums of two factors, for `what` cannot handle them."""
+        """Raise `InputError`, naming the method `what`, if environments are sums of two factors."""
         if self.factors is not None:
             raise InputError(f"{what} needs environments of one factor, not the sum of two")
 
     @property
     def K(self) -> int:  # noqa: N802
-        """The number of arms."""
+        """Number of arms."""
         return len(self.arms)
 
     @property
     def J(self) -> int:  # noqa: N802
-        """The number of environments."""
+        """Number of environments."""
         return len(self.environments)
 
     @property
     def weight(self) -> Floats:
-        """(C,) weight of each cell in least squares: its count, unless others were given."""
+        """(C,) weight of each cell in least squares: `other_weight`, or the number of rewards."""
         return self.n if self.other_weight is None else self.other_weight
 
     @cached_property
     def binary(self) -> bool:
-        """Whether every reward was 0 or 1, to rounding.
+        """True if every reward was 0 or 1, up to rounding.
 
-        Squares, cubes and fourths are then those of a whole number of ones among n. Only 0 and 1 have
-        all of them, as the sum of x^2 (1 - x)^2 follows from them. Squares alone can be met by chance.
+        The sums of squares, cubes and fourth powers then equal those of a whole number of ones among n
+        rewards. Together they imply that the sum of x^2 (1 - x)^2 is 0, which holds only for rewards of 0 and
+        1. The sum of squares alone can match by chance.
         """
         n, mean = self.n, self.mean
         ones = n * mean
@@ -173,27 +176,27 @@ class Cells:
 
     @cached_property
     def counts(self) -> Floats:
-        """(K,) rewards of each arm."""
+        """(K,) number of rewards of each arm."""
         return self.by_arm(self.n)
 
     @cached_property
     def sizes(self) -> Floats:
-        """(J,) rewards of each environment, m_j."""
+        """(J,) number of rewards of each environment, m_j."""
         return self.by_environment(self.n)
 
     @cached_property
     def totals(self) -> Floats:
-        """(J,) weight of each environment, W_j; its size, unless other weights were given."""
+        """(J,) total weight of each environment, W_j; its number of rewards by default."""
         return self.by_environment(self.weight)
 
     @cached_property
     def arms_seen(self) -> Ints:
-        """(J,) number of arms seen in each environment."""
+        """(J,) number of arms that have rewards in each environment."""
         return np.bincount(self.environment, minlength=self.J)
 
     @cached_property
     def compares(self) -> NDArray[np.bool_]:
-        """(J,) whether an environment saw two arms or more; one with a single arm compares nothing."""
+        """(J,) mask of the environments with two or more arms; with a single arm nothing is compared."""
         return self.arms_seen > 1
 
     @cached_property
@@ -202,29 +205,30 @@ class Cells:
         return np.asarray(self.weight / self.totals[self.environment])
 
     def dense_shares(self) -> Floats:
-        """Return the shares of all arms in each environment, b_j: (J, K)."""
+        """Return b_j, the share of each arm in the weight of each environment, as a (J, K) matrix."""
         self.check_one_way("this model of the noise")
         b = np.zeros((self.J, self.K))
         b[self.environment, self.arm] = self.shares
         return b
 
     def by_arm(self, values: Floats) -> Floats:
-        """Add up a value of each cell over the cells of each arm: (K,)."""
+        """Return the sums of a cell-wise value over the cells of each arm: (K,)."""
         return sums(self.arm, values, self.K)
 
     def by_environment(self, values: Floats) -> Floats:
-        """Add up a value of each cell over the cells of each environment: (J,)."""
+        """Return the sums of a cell-wise value over the cells of each environment: (J,)."""
         return sums(self.environment, values, self.J)
 
     def centred(self, values: Floats) -> Floats:
-        """Subtract from the value of each cell the weighted mean over its environment: (C,)."""
+        """Return cell-wise values minus the weighted mean of their environment: (C,)."""
         mean = self.by_environment(self.weight * values)[self.environment] / self.totals[self.environment]
         return np.asarray(values - mean)
 
     def blocks(self, *values: Floats) -> Iterator[tuple[slice, Ints, Floats]]:
-        """Spread values of each cell over dense blocks of environments x arms.
+        """Yield cell-wise values as dense blocks of environments x arms, with 0 where there is no cell.
 
-        Yields the environments of a block, its cells, and a block for each of the `values`.
+        Each item holds a slice of environments, the indices of their cells, and one dense matrix for each of
+        the `values`.
         """
         order = np.argsort(self.environment, kind="stable")
         rows = max(1, _BLOCK // self.K)
@@ -238,9 +242,9 @@ class Cells:
 
 
 def bernoulli(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return squares, cubes and fourths of n rewards that are 0 or 1.
+    """Return sums of squared, cubed and fourth-power deviations of n rewards of 0 or 1 with this mean.
 
-    Of n p ones and n (1 - p) zeros: n p q, n p q (q - p) and n p q (1 - 3 p q), with q = 1 - p.
+    For n p ones and n (1 - p) zeros they are n p q, n p q (q - p) and n p q (1 - 3 p q), with q = 1 - p.
 
     >>> [float(x[0]) for x in bernoulli(np.array([4.0]), np.array([0.25]))]
     [0.75, 0.375, 0.328125]
@@ -251,12 +255,12 @@ def bernoulli(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def sums(index: Ints, values: Floats, length: int) -> Floats:
-    """Add up the values that share an index: (length,)."""
+    """Return the sum of the values at each index from 0 to `length` - 1: (length,)."""
     return np.asarray(np.bincount(index, values, length), np.float64)
 
 
 def members(label: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield each label that occurs, in order, and where it does.
+    """Yield each distinct label in ascending order, with the positions at which it occurs.
 
     >>> [(label, where.tolist()) for label, where in members(np.array([3, 0, 3]))]
     [(0, [1]), (3, [0, 2])]

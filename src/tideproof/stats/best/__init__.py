@@ -1,1 +1,1 @@
-"""Which arm is best: intervals, simultaneous comparisons, probabilities, and bounds for repeated looks."""
+"""Identification of the best arm: multiple comparisons, probabilities, anytime-valid bounds."""

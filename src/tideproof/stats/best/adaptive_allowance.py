@@ -1,16 +1,16 @@
-"""How far out limits must be where the rewards had a say: in which arms were played, or in who is compared.
+"""Widening of confidence intervals after adaptive allocation or after selection of the leading arm.
 
-After an adaptive run the difference of two arms is off by more standard errors than chance alone makes it:
-who began badly is played less and cannot recover. In the least favourable worlds that the lab found, two arms
-that nearly tie for the best, the 80, 90, 95 and 99 % points of its size all lie further out by about the same
-number of standard errors. It grows with the number of arms, hardly with the budget or the lengths of
-environments, and is this table (`benchmarks/ends.py`): limits are moved out by it. `budget_ends.py` counts
-how often they then hold, in other worlds.
+After an adaptive run the estimated difference of two arms varies by more than its standard error says: an arm
+that begins badly is played less and cannot recover. In the least favourable simulated worlds, where two arms
+nearly tie for the best, the 80, 90, 95 and 99 % quantiles of the absolute z-score all exceed the normal ones
+by about the same number of standard errors. That number grows with the number of arms and hardly depends on
+the budget or on the lengths of environments. `benchmarks/ends.py` measured it, and `MEASURED` holds it;
+intervals are widened by it. `budget_ends.py` measures the resulting coverage in other worlds.
 
-The selected arm and its runner-up are two that were played to the end: their difference is off as if there
-were no others. But the runner-up is the luckiest of those behind, whether pulls were adaptive or not: its
-distance is the least of K - 1 differences, which hang together (Slepian 1962: to take them for independent is
-safe).
+The selected arm and its runner-up were both played to the end, so their difference behaves as if there were
+no other arms. But the runner-up is selected, too, with or without adaptive allocation: the distance to it is
+the minimum of K - 1 positively correlated differences. Treating these as independent is conservative (Slepian
+1962).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _MEASURED = ((2, 0.2), (3, 0.4), (5, 0.57), (10, 0.66), (30, 1.0))
 
 
 def allowance(arms: int) -> float:
-    """Return by how many standard errors limits move out after an adaptive run.
+    """Return the number of standard errors by which intervals are widened after an adaptive run.
+
+    It is interpolated, and beyond the table extrapolated, linearly in the logarithm of the number of arms.
 
     >>> [round(allowance(arms), 2) for arms in (2, 3, 4, 5, 10, 30, 90)]
     [0.2, 0.4, 0.5, 0.57, 0.66, 1.0, 1.34]
@@ -35,9 +37,10 @@ def allowance(arms: int) -> float:
 
 
 def reach(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
-    """Return how many standard errors away limits are, as a normal deviate.
+    """Return the half-width of a confidence interval in standard errors, as a normal deviate.
 
-    `adaptive`: a policy chose pulls by rewards. `picked`: the arms are the selected one and its runner-up.
+    `adaptive` means that a policy chose pulls by rewards. `picked` means that the two arms are the selected
+    arm and its runner-up.
 
     >>> [round(reach(0.95, arms, adaptive=False, picked=True), 2) for arms in (3, 5, 10)]
     [1.96, 2.23, 2.53]
@@ -49,7 +52,9 @@ def reach(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> f
 
 
 def p_value(deviate: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
-    """Return 1 minus the level at which a limit is just 0, if the deviate of no difference is this.
+    """Return the two-sided p-value of a difference whose z-score is `deviate`, consistent with `reach`.
+
+    It is 1 minus the confidence level at which an interval bound is exactly 0.
 
     >>> round(p_value(reach(0.9, 5, adaptive=True, picked=True), 5, adaptive=True, picked=True), 9)
     0.1

@@ -1,19 +1,21 @@
-"""Bounds that hold at all looks at once: how far estimates stray, ever, while a log grows.
+"""Anytime-valid confidence bounds: they hold at all looks at the data together, however often one looks.
 
-While traffic does not answer to rewards, the estimate of a gap is Brownian motion in the time of its
-information. Its likelihood ratio, averaged over gaps that are normal around the true one, is a martingale
-that begins at 1 and reaches 1/alpha with probability alpha at most (Robbins; Ville). With r the variance of
-those gaps over that of the estimate, t the estimate over its standard error and nu degrees of freedom it is
+If allocation does not depend on rewards, the estimate of a gap is Brownian motion in the time of its
+information. Its likelihood ratio, averaged over a normal mixture of gaps around the true one, is a martingale
+that starts at 1 and reaches 1/alpha with probability alpha at most (Robbins; Ville). Let r be the variance of
+the mixture over that of the estimate, t the estimate over its standard error, and nu the degrees of freedom.
+The martingale is
 
-    (1 + r)^(-1/2) ((1 + t^2/nu) / (1 + t^2/(nu (1 + r))))^((nu + 1)/2),
+    (1 + r)^(-1/2) ((1 + t^2/nu) / (1 + t^2/(nu (1 + r))))^((nu + 1)/2).
 
-exact for normal rewards of one unknown variance, as it does not depend on their scale. Where traffic does
-answer to rewards (by differences within environments), the average is over all gaps of all arms at once: one
-martingale, with a determinant in place of 1 + r.
+It is exact for normal rewards with one unknown variance, because it does not depend on their scale. If
+allocation does depend on rewards (by differences within environments), the mixture is over the gaps of all
+arms jointly: one martingale, with a determinant in place of 1 + r.
 
-How gaps vary is fixed before the first reward: as the estimate of a gap does from EVENTS events of each arm,
-or from that many rewards where there are no events. So lifts vary by 20 %. Of two arms at 95 %, bounds are
-lowest, 3.0 standard errors, at about nine times as many events, 3.7 at as many, 3.6 at a thousand times.
+The mixture is fixed before the first reward. Its variance is that of an estimated gap from EVENTS events of
+each arm, or from that many rewards if there are no events; relative lifts then have a standard deviation of
+20 %. For two arms at 95 % the bounds are narrowest, 3.0 standard errors, at about nine times as many events;
+they are 3.7 at as many, and 3.6 at a thousand times as many.
 
 References
 ----------
@@ -39,21 +41,22 @@ _SMALLEST = -690.0  # logarithm of a p-value
 
 
 class AnyTime(NamedTuple):
-    """What all looks together are allowed.
+    """Anytime-valid confidence bounds for gaps between arms, from a normal mixture martingale.
 
     Attributes
     ----------
-    usual : variance of the gaps over which is averaged, on the scale of the estimates.
-    joint : whether traffic answers to rewards.
+    usual : variance of the mixture of gaps, on the scale of the estimates.
+    joint : True if the allocation depends on rewards, so that all gaps share one joint martingale.
     """
 
     usual: float
     joint: bool
 
     def alone(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return the deviates that the estimate of each pair stays within at all looks: (k, k).
+        """Return critical z-scores of single pairs, valid at all looks with error alpha each: (k, k).
 
-        But for a chance of alpha for each. `C` is the covariance of the arms, `freedom` that of each pair.
+        The result is (k, k). `C` is the covariance of the arms, and `freedom` holds the degrees of freedom of
+        each pair.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bars = _as_normal(_bound(*self._paths(C), freedom, math.log(alpha)), freedom)
@@ -61,15 +64,18 @@ class AnyTime(NamedTuple):
         return bars
 
     def all_pairs(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return the deviates that all pairs stay within at all looks, but for a chance of alpha: (k, k)."""
+        """Return critical z-scores of all pairs, jointly valid at all looks with error alpha: (k, k)."""
         count = 1.0 if self.joint else 0.5 * len(C) * (len(C) - 1)
         return self.alone(C, freedom, alpha / count)
 
     def with_best(self, C: Floats, freedom: Floats, alpha: float) -> Floats:
-        """Return the deviates that no arm exceeds at any look against the best one, but for alpha: (k, k).
+        """Return critical z-scores, (k, k), for comparisons with the best arm that hold at all looks.
 
-        One side of the others: averaged over gaps above 0 only, the martingale is at least 2 Phi(s) times the
-        one above where that is 1/a, s^2 = -2 log a.
+        The probability of an error at any look is alpha at most.
+
+        The comparisons of the other arms with the best one are one-sided. With a mixture restricted to gaps
+        above 0 the martingale is at least 2 Phi(s) times the two-sided one where that is 1/a, with s^2 = -2
+        log a.
         """
         if self.joint:
             return self.alone(C, freedom, alpha)
@@ -79,7 +85,7 @@ class AnyTime(NamedTuple):
         )
 
     def p_value(self, C: Floats, freedom: Floats, i: int, k: int, deviate: float) -> float:
-        """Return the least alpha at which a deviate of this pair is excluded: valid at any look."""
+        """Return the anytime-valid p-value of a pair: the smallest alpha that excludes its z-score."""
         if math.isnan(deviate):
             return math.nan
         r, weight = (x if x.ndim == 1 else x[i, k] for x in self._paths(C))
@@ -97,9 +103,9 @@ class AnyTime(NamedTuple):
         return math.exp(high)
 
     def _paths(self, C: Floats) -> tuple[Floats, Floats]:
-        """Return r along independent directions, and what share of a pair's variance each of them has.
+        """Return r along independent directions, and the share of each in the variance of each pair.
 
-        A pair alone has one direction: (k, k, 1) each. Jointly: (k - 1,) and (k, k, k - 1).
+        For single pairs there is one direction: (k, k, 1) each. Jointly: (k - 1,) and (k, k, k - 1).
         """
         if not self.joint:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,7 +126,10 @@ class AnyTime(NamedTuple):
 
 
 def usual_variance(scale: Compared, cells: Cells, sigma: float) -> float:
-    """Return the variance of gaps: as of the estimate of one from EVENTS events, or rewards, of each arm."""
+    """Return the variance of the mixture: that of a gap estimated from EVENTS events of each arm.
+
+    Without events it is that of a gap from EVENTS rewards of each arm.
+    """
     if scale != "difference":
         return 2.0 / EVENTS
     if not cells.binary:
@@ -130,7 +139,9 @@ def usual_variance(scale: Compared, cells: Cells, sigma: float) -> float:
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:
-    """Return the square of t at which the martingale is 1/alpha, or infinity; the last axis is directions.
+    """Return t^2 at which the martingale reaches 1/alpha, or infinity.
+
+    The last axis of `r` and `weight` is directions.
 
     With g = (prod(1 + r) / alpha^2)^(1/(nu + d)) it is nu (g - 1) sum(weight / (1 - g/(1 + r))).
     """
@@ -143,7 +154,7 @@ def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floa
 
 
 def _as_normal(square: Floats, freedom: Floats) -> Floats:
-    """Return the normal deviates that are exceeded as seldom as these squares of Student-t numbers."""
+    """Return normal quantiles with the tail probabilities of Student-t numbers whose squares are given."""
     from scipy.special import ndtri, stdtr
 
     t = np.sqrt(square)

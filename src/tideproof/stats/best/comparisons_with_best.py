@@ -1,4 +1,4 @@
-"""Which arms can be the best: multiple comparisons with the best, with a known error rate."""
+"""Multiple comparisons with the best: the arms that can be the best, with a controlled error rate."""
 
 from __future__ import annotations
 
@@ -24,88 +24,88 @@ _RIVALS = 3  # of each arm that are looked at closely: those that tell most agai
 
 
 class Pairs(Protocol):
-    """Tests and limits of theta_i - theta_k, whatever the scale."""
+    """Protocol for tests and confidence bounds of theta_i - theta_k for pairs of arms, on any scale."""
 
     @property
     def quick(self) -> bool:
-        """Whether many pairs take little longer than a few."""
+        """True if testing many pairs takes little longer than testing a few."""
         return False
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate."""
+        """Return the estimate of theta_i - theta_k."""
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return a standard normal number if theta_i - theta_k = gap; high if it is more."""
+        """Return the z-score of the hypothesis theta_i - theta_k = gap; positive if above the gap."""
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether there is enough of two arms for a test to exclude one of them."""
+        """Return True if two arms have enough data for a test to exclude one of them."""
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""
+        """Return the upper confidence bound of theta_i - theta_k: the gap whose z-score is -z."""
 
     def lower(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k is not below."""
+        """Return the lower confidence bound of theta_i - theta_k."""
         return -self.upper(k, i, z)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the deviates of many pairs at a gap of 0."""
+        """Return the z-scores of many pairs for the hypothesis of no difference."""
         return np.array([self.deviate(*pair) for pair in zip(i.tolist(), k.tolist(), strict=True)])
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper limits of many pairs."""
+        """Return the upper confidence bounds of many pairs."""
         each = zip(i.tolist(), k.tolist(), z.tolist(), strict=True)
         return np.array([self.upper(*pair) for pair in each])
 
 
 class Turned(Pairs):
-    """Pairs with a low value being good: the arms of each change places."""
+    """Pairs with the two arms of each exchanged, for rewards where a low value is good."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs = pairs
 
     @property
     def quick(self) -> bool:
-        """Whether many pairs take little longer than a few."""
+        """True if testing many pairs takes little longer than testing a few."""
         return self._pairs.quick
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate."""
+        """Return the estimate of theta_k - theta_i."""
         return self._pairs.gap(k, i)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return a standard normal number if theta_k - theta_i = gap; high if it is more."""
+        """Return the z-score of the hypothesis theta_k - theta_i = gap; positive if above the gap."""
         return self._pairs.deviate(k, i, gap)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether there is enough of two arms for a test to exclude one of them."""
+        """Return True if two arms have enough data for a test to exclude one of them."""
         return self._pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_k - theta_i does not exceed."""
+        """Return the upper confidence bound of theta_k - theta_i."""
         return self._pairs.upper(k, i, z)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the deviates of many pairs at a gap of 0."""
+        """Return the z-scores of many pairs for the hypothesis of no difference."""
         return self._pairs.deviates(k, i)
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper limits of many pairs."""
+        """Return the upper confidence bounds of many pairs."""
         return self._pairs.uppers(k, i, z)
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Connected arms that are compared with the best of them; the highest value is the best.
+    """Connected arms to be compared with the best of them; the highest value is the best.
 
     Attributes
     ----------
-    pairs : tests of each against each, by their numbers in `arms`.
-    arms : (k,) the arms.
-    mu, covariance : (k,), (k, k) their values and covariance, which say who is worth a close look, and how
-        tests of one arm against several hang together.
+    pairs : tests of each pair of arms, by their numbers in `arms`.
+    arms : (k,) index of each arm.
+    mu, covariance : (k,) values and (k, k) covariance. They decide which pairs are tested in detail, and how
+        the tests of one arm against several are correlated.
     freedom : (k,) degrees of freedom of the comparisons with each arm.
-    level : probability that all statements hold.
-    always : (k, k) deviates of each pair that are not exceeded at any look; None if there is one look only.
+    level : confidence level of all statements together.
+    always : (k, k) critical z-scores of each pair that hold at all looks; None if there is only one look.
     """
 
     pairs: Pairs
@@ -118,31 +118,31 @@ class Field:
 
     @property
     def size(self) -> int:
-        """The number of arms."""
+        """Number of arms."""
         return self.mu.size
 
     @property
     def one_sided(self) -> float:
-        """The level of one-sided statements: of two arms either may be excluded, both sides count."""
+        """Confidence level of the one-sided comparisons; higher for two arms, as both may be excluded."""
         return self.level if self.size > 2 else 0.5 + 0.5 * self.level
 
     @property
     def known(self) -> bool:
-        """Whether anything is known of the noise."""
+        """True if the variance of the noise could be estimated for all arms."""
         return bool(np.all(np.isfinite(self.covariance)) and np.all(self.freedom > 0.0))
 
     @property
     def all_closely(self) -> bool:
-        """Whether all arms get a close look: they are not many, or that is quick."""
+        """True if every arm is tested in detail: there are few arms, or their tests are quick."""
         return self.size <= _MANY or self.pairs.quick
 
     @cached_property
     def se(self) -> Floats:
-        """(k, k) standard error of each difference."""
+        """(k, k) standard error of each difference between two arms."""
         return np.asarray(np.sqrt(np.maximum(pair_variances(self.covariance), 0.0)))
 
     def rivals(self, i: int) -> list[int]:
-        """Return the arms that tell most against arm i: by value and standard error, the first first."""
+        """Return the arms with the largest z-scores against arm i, in descending order."""
         with np.errstate(divide="ignore", invalid="ignore"):
             above = (self.mu - self.mu[i]) / self.se[i]
         above[np.isnan(above)] = 0.0
@@ -151,7 +151,10 @@ class Field:
         return [int(r) for r in np.argsort(-above, kind="stable")[:few]]
 
     def bars(self, which: Ints) -> Floats:
-        """Return the deviates above which arm k excludes arm i of these: (k, k); Dunnett's for one look."""
+        """Return the critical z-scores above which arm k excludes arm i, for the arms i in `which`: (k, k).
+
+        For a single look these are Dunnett's constants.
+        """
         if self.always is not None:
             return self.always
         d = critical_values(self.covariance, self.freedom, self.one_sided, which)
@@ -161,14 +164,13 @@ class Field:
 
 
 class Comparisons(NamedTuple):
-    """How far each arm is above the best of the others, all intervals true at once.
+    """Difference between each arm and the best of the others, with simultaneous confidence intervals.
 
     Attributes
     ----------
     estimate : (K,) theta_i - max_{k != i} theta_k.
-    low, high : (K,) simultaneous limits of it; one of them is 0 unless the data leave open on which side the
-        arm is.
-    candidate : (K,) whether the arm may be the best: it leads, or its upper limit is above 0.
+    low, high : (K,) simultaneous confidence bounds; one of them is 0 unless the sign is undecided.
+    candidate : (K,) whether the arm may be the best: it leads, or its upper bound is above 0.
     """
 
     estimate: Floats
@@ -178,10 +180,11 @@ class Comparisons(NamedTuple):
 
 
 def may_be_best(field: Field) -> NDArray[np.bool_]:
-    """Return which arms cannot be excluded: (k,). The best is among them with the field's level at least.
+    """Return a mask of the arms that cannot be excluded as the best: (k,).
 
-    Arm i is excluded if the deviate of some other arm above it exceeds its bar. That is worked out only for
-    arms between what a single comparison and what Bonferroni would ask for.
+    The best arm is among them with probability `field.level` at least. Arm i is excluded if the z-score of
+    another arm above it exceeds the critical value of arm i. The exact critical value is computed only for
+    arms whose z-score lies between the critical value of a single comparison and Bonferroni's.
     """
     candidate = np.ones(field.size, bool)
     if not field.known:
@@ -212,7 +215,7 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
 
 
 def _never_excluded(field: Field, bars: Floats) -> NDArray[np.bool_]:
-    """Return which arms no other exceeds by more than the bar of the pair."""
+    """Return a mask of the arms that no other arm exceeds by more than the critical z-score of the pair."""
     arms, leader = field.arms.tolist(), int(np.argmax(field.mu))
     behind = _roughly(field, bars[leader])
     candidate: NDArray[np.bool_] = ~(behind > bars[leader])
@@ -224,9 +227,10 @@ def _never_excluded(field: Field, bars: Floats) -> NDArray[np.bool_]:
 
 
 def _roughly(field: Field, bar: float | Floats) -> Floats:
-    """Return how far arms are behind the leader, in standard errors, of many arms those far from the bar.
+    """Return z-scores of the leader against each arm; NaN for arms that must be tested in detail.
 
-    NaN for those that deserve a close look: all, if they are not many or it is quick.
+    All arms are tested in detail if there are few or if the tests are quick; otherwise those near the
+    critical value `bar`.
     """
     if field.all_closely:
         return np.full(field.size, np.nan)
@@ -239,15 +243,16 @@ def _roughly(field: Field, bar: float | Floats) -> Floats:
 
 
 def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) -> Comparisons:
-    """Compare each arm with the best of the others.
+    """Compare each arm with the best of the others, with simultaneous confidence intervals (Hsu's method).
 
-    With z_i the bar of arm i (Dunnett's constant with arm i as the control) its upper limit is max(0, min_k
-    of the upper limits of theta_i - theta_k at z_i). Arms with a positive one are candidates, among them the
-    best with probability `level` at least: that event is Dunnett's for the best arm as the control, and on
-    it the lower limits, min over the other candidates k of those of theta_i - theta_k at z_k, hold too.
-    With two arms both sides are counted. What is known of `candidate` need not be found again. Of many arms
-    whose pairs are not quick, those that are no candidates have their lower limits from standard errors,
-    as much further away as makes `may_be_best` trust these.
+    Let z_i be the critical value of arm i: Dunnett's constant with arm i as the control. The upper bound of
+    arm i is max(0, min_k of the upper bounds of theta_i - theta_k at z_i). Arms with a positive upper bound
+    are the candidates. They include the best arm with probability `level` at least, which is Dunnett's event
+    with the best arm as the control. On that event the lower bounds hold, too: the minimum over the other
+    candidates k of the lower bounds of theta_i - theta_k at z_k. With two arms both sides are counted.
+
+    Pass `candidate` if it is known already. With many arms and slow tests, arms that are not candidates get
+    lower bounds from standard errors, widened by the same margin that `may_be_best` uses.
 
     References
     ----------

@@ -1,7 +1,8 @@
-"""Which arm leads on which day, and how well these days are known, once interactions were estimated.
+"""Leading arm of each environment, in a mixed model with arm x environment interactions.
 
-What an arm earns in environment j, the shift left out, is mu_i + u_ij. Given the variances both are normal.
-The u of a cell that was seen is drawn towards 0 by the share of noise in its mean; others are unknown.
+The mean of arm i in environment j, without the shift, is mu_i + u_ij. Given the variances, both terms are
+normal. For a cell with rewards the best linear predictor shrinks u towards 0 by the share of noise in the
+cell's mean; for other cells u keeps its prior distribution.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _STEP = 1e-3  # of a derivative, relative
 
 
 class Leads(NamedTuple):
-    """Who leads.
+    """Probabilities that each arm leads, by environment and overall.
 
     Attributes
     ----------
-    chance : (J, K) probability of each arm to lead in each environment; NaN where nothing was seen.
-    days : (K,) on how many environments each leads, on average over what the data leave open.
-    low, high : (K,) limits of that.
-    to_come : (K,) probability to lead in an environment to come.
+    chance : (J, K) probability that each arm leads in each environment; NaN in environments without rewards.
+    days : (K,) posterior mean of the number of environments in which each arm leads.
+    low, high : (K,) interval for that number.
+    to_come : (K,) probability that each arm leads in a future environment.
     """
 
     chance: Floats
@@ -43,12 +44,12 @@ class Leads(NamedTuple):
 
 
 class These(NamedTuple):
-    """The arms over these environments, weighed by their traffic.
+    """Arm means over the observed environments, weighted by their traffic, in a model with interactions.
 
     Attributes
     ----------
-    mu : (K,) what each would have earned, up to a constant.
-    covariance, freedom : (K, K) of mu around what it would have been, and of each contrast.
+    mu : (K,) predicted mean of each arm, up to a constant.
+    covariance, freedom : (K, K) covariance of the prediction errors, and degrees of freedom of each contrast.
     """
 
     mu: Floats
@@ -57,11 +58,12 @@ class These(NamedTuple):
 
 
 def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[float, float]:
-    """Return limits of omega, one for all arms; NaN where interactions cannot be told from noise.
+    """Return a confidence interval for omega, the interaction standard deviation; NaN if unidentified.
 
-    At the true omega^2/sigma^2 the weighted squares of the cells around the fit, over those inside them, are
-    an F number (exactly, under normal noise that is the same everywhere; elsewhere to a good approximation).
-    Limits are where it is as high and as low as that ever gets. At 0 this is the test of additivity.
+    At the true omega^2/sigma^2 the weighted sum of squares of the cell residuals over the variance inside
+    cells has an F distribution: exactly under normal noise with one variance, otherwise approximately. The
+    bounds are the values at which the statistic equals its upper and lower quantile. At omega = 0 this is the
+    test of additivity.
 
     References
     ----------
@@ -95,7 +97,7 @@ def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[flo
 def leads(
     found: Mixed, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
 ) -> Leads:
-    """Count who leads where, by draws from what the data leave open of mu and u.
+    """Estimate the probability that each arm leads each environment, by simulating mu and the interactions u.
 
     The variances are taken as known. The best arm is the lowest if `sign` is -1.
     """
@@ -132,17 +134,19 @@ def leads(
 
 
 def _root(C: Floats) -> Floats:
-    """Return R with RR' = C."""
+    """Return R with R R' = C, for a positive semidefinite matrix C."""
     value, axes = np.linalg.eigh(C)
     return np.asarray(axes * np.sqrt(np.maximum(value, 0.0)))
 
 
 def these_days(found: Mixed) -> These:
-    """Return the arms over these environments: mu_i + sum_j t_j u_ij, t_j the share of j in all rewards.
+    """Return arm means over the observed environments, weighted by traffic: mu_i + sum_j t_j u_ij.
 
-    With L_j the Laplacian of an environment, A = sum_j t_j L_j and Omega the diagonal of omega^2, errors have
-    the covariance P + Omega sum t^2 - Omega (sum t^2 L_j - A P A) Omega - P A Omega - Omega A P: that of what
-    was not seen of these very days, not of days to come.
+    Here t_j is the share of environment j in all rewards.
+
+    With L_j the Laplacian of an environment, A = sum_j t_j L_j and Omega the diagonal matrix of omega^2, the
+    covariance of the errors is P + Omega sum t^2 - Omega (sum t^2 L_j - A P A) Omega - P A Omega - Omega A P.
+    It describes these environments, not future ones.
     """
     scales = found.scales
     mu, now = _over_these(found, 1.0, 1.0)
@@ -153,7 +157,7 @@ def these_days(found: Mixed) -> These:
 
 
 def _over_these(found: Mixed, omega: float, sigma: float) -> tuple[Floats, Floats]:
-    """Return mu and its covariance, all variances of interactions and of noise times these."""
+    """Return arm means and their covariance, with both variances scaled by `omega` and `sigma`."""
     c = found.cells
     between = omega * found.between
     c = c.weighted(1.0 / (between + sigma * found.noise))

@@ -1,23 +1,24 @@
-"""The probability of being the best, by what was thought of the arms before the data: two priors.
+"""Posterior probability that each arm is the best, under one of two priors on the arm means.
 
-"flat": any gap was as likely as any other; what a Student-t interval says, read as a probability. Of many
-arms one seems ahead by chance, and it believes that.
+"flat" is the improper flat prior: every gap is equally likely beforehand. The result is a Student-t tail
+probability. With many arms one of them leads by chance, and this prior overrates it.
 
-"exchangeable": the means of arms come from one normal distribution of unknown level, whose standard deviation
-tau is learned from how far the estimates lie apart. In K - 1 orthonormal contrasts
+"exchangeable" assumes that the arm means come from one normal distribution with an unknown mean, whose
+standard deviation tau is estimated from the data (a hierarchical model). In K - 1 orthonormal contrasts
 
-    mu ~ N(0, tau^2 I),    muhat ~ N(mu, sigma^2 V),    p(tau) ~ 1/tau for tau > s, p(sigma) ~ 1/sigma:
+    mu ~ N(0, tau^2 I),    muhat ~ N(mu, sigma^2 V),    p(tau) ~ 1/tau for tau > s, p(sigma) ~ 1/sigma.
 
-all orders of magnitude of tau are as likely from s on, the standard error of a typical arm (s^2 is the
-harmonic mean of the variances lambda_i along V's axes). A smaller spread could not be told from none. So tau
-is relative to how well arms are known, and the prior is the same in any unit and on every scale; on those of
-ratios and odds, mu are logarithms. With y_i the estimates along these axes, and tau in units of sigma,
+All orders of magnitude of tau above s are equally likely; s is the standard error of a typical arm (s^2 is
+the harmonic mean of the variances lambda_i along the axes of V). A smaller tau is indistinguishable from 0.
+Because tau is relative to the standard errors, the prior does not depend on the unit of the rewards. On the
+scales of ratios and odds, mu are logarithms. With y_i the estimates along these axes, and tau in units of
+sigma,
 
     p(tau | data) ~ 1/tau prod_i (tau^2 + lambda_i)^-1/2 (1 + q/nu)^-(nu + K - 1)/2,
-    q = sum_i y_i^2/(tau^2 + lambda_i),
+    q = sum_i y_i^2/(tau^2 + lambda_i).
 
-and given tau the contrasts are multivariate Student-t with nu + K - 1 degrees of freedom around w_i y_i,
-w_i = tau^2/(tau^2 + lambda_i), with scale w_i lambda_i (nu + q)/(nu + K - 1) along axis i.
+Given tau the contrasts are multivariate Student-t with nu + K - 1 degrees of freedom around w_i y_i, w_i =
+tau^2/(tau^2 + lambda_i), with squared scale w_i lambda_i (nu + q)/(nu + K - 1) along axis i.
 
 References
 ----------
@@ -48,16 +49,16 @@ _BEYOND = 12.0  # the highest tau: e to this times what was seen
 
 
 def checked_prior(prior: Any) -> Prior:
-    """Return the prior, or say what is allowed."""
+    """Return `prior` if it is the name of a prior; raise `InputError` with the allowed names otherwise."""
     if not isinstance(prior, str) or prior not in SAID:
         raise InputError(f"prior must be {join_names(map(repr, SAID), 'or')}, not {prior!r}")
     return prior
 
 
 def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
-    """Return the probability of each arm of having the highest mean, and the error of its integration.
+    """Return each arm's posterior probability of having the highest mean, and the integration error.
 
-    `C` is the covariance of the estimates `mu`, known up to a factor from that many degrees of freedom.
+    `C` is the covariance of the estimates `mu`; its scale is estimated with `freedom` degrees of freedom.
     """
     if prior == "flat":
         return chance_of_best(mu, 1.0, C, freedom)
@@ -65,14 +66,15 @@ def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats,
 
 
 def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
-    """Return the probability of each arm of having the highest mean, and its standard error.
+    """Return each arm's probability of being the best under the exchangeable prior, and its error.
 
-    Each line of `chance_along` has its own tau, at even steps of its distribution. The error, the largest
-    over arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred and 2e-2 for five hundred.
+    Each integration line of `chance_along` has its own tau, at equally spaced quantiles of the posterior of
+    tau. The error, the largest over arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred and
+    2e-2 for five hundred.
 
     Examples
     --------
-    An arm two standard errors ahead of one other, and of nine that are all alike:
+    An arm two standard errors ahead of one other arm, and of nine equal arms:
 
     >>> ahead = np.append(np.zeros(9), 2.0 * math.sqrt(2.0))
     >>> [f"{chance_if_exchangeable(ahead[-K:], np.eye(K), 90.0)[0][-1]:.2f}" for K in (2, 10)]
@@ -95,14 +97,14 @@ def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Float
 
 @lru_cache(maxsize=8)
 def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
-    """Return even steps of the distribution of tau and the directions of lines, for each shift."""
+    """Return, for each random shift, quantile levels for tau and a lattice of directions on the sphere."""
     random = np.random.default_rng(20240919)
     shifts = [(random.random(), random.random(dimension)) for _ in range(_SHIFTS)]
     return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
 
 
 class _Known(NamedTuple):
-    """Estimates along the axes of their covariance: y and variance (K - 1,), axes (K, K - 1)."""
+    """Estimates along the principal axes of their covariance: y and variance (K - 1,), axes (K, K - 1)."""
 
     y: Floats
     variance: Floats
@@ -111,6 +113,7 @@ class _Known(NamedTuple):
 
 
 def _along_axes(mu: Floats, C: Floats, freedom: float) -> _Known:
+    """Return the estimates and variances along the principal axes of the covariance of the contrasts."""
     C = C - C.mean(axis=0) - C.mean(axis=1, keepdims=True) + C.mean()
     variance, axes = np.linalg.eigh(C)  # the first axis is a common level, which does not matter
     variance = np.maximum(variance[1:], 1e-12 * variance[-1])
@@ -118,7 +121,7 @@ def _along_axes(mu: Floats, C: Floats, freedom: float) -> _Known:
 
 
 def _spread(known: _Known) -> tuple[Floats, Floats]:
-    """Return steps of log tau, and the posterior probability below each."""
+    """Return a grid of log tau and the posterior distribution function of tau on it."""
     least = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
     most = max(least, math.log(float(np.abs(known.y).max()) + math.exp(least))) + _BEYOND
     log_tau = np.linspace(least, most, _STEPS)
@@ -132,7 +135,7 @@ def _spread(known: _Known) -> tuple[Floats, Floats]:
 
 
 def _given(known: _Known, tau2: Floats) -> tuple[Floats, Floats]:
-    """Return middle and scale of the posterior along each axis, given the squares of tau: (points, K - 1)."""
+    """Return location and scale of the posterior along each axis, given tau^2: (points, K - 1) each."""
     total = tau2 + known.variance
     shrunk = tau2 / total
     q = np.sum(known.y**2 / total, axis=1, keepdims=True)

@@ -1,6 +1,6 @@
-"""From estimates to intervals and probabilities: Student-t, F, and integrals over several of them.
+"""Student-t and F inference: intervals, p-values, Dunnett's constants, chances of being best.
 
-Arrays in, numbers out; no names. scipy is loaded when one of these first runs.
+All functions take arrays or numbers. scipy is imported when one of them first runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORGOTTEN = 1e-4  # chance of all arms together that `chance_of_best` may leave
 
 
 def pair_variances(C: Floats) -> Floats:
-    """Return the variance of every difference of two arms from their covariance: (K, K).
+    """Return the variance of the difference of each pair of arms from the arms' covariance matrix: (K, K).
 
     >>> pair_variances(np.array([[2.0, 0.5], [0.5, 3.0]]))
     array([[0., 4.],
@@ -31,7 +31,7 @@ def pair_variances(C: Floats) -> Floats:
 
 
 def t_quantile(level: float, freedom: float) -> float:
-    """Return t such that a Student-t number lies in (-t, t) with probability `level`; NaN without freedom.
+    """Return t such that a Student-t number lies in (-t, t) with probability `level`; NaN if df is 0.
 
     >>> round(t_quantile(0.95, 10), 3)
     2.228
@@ -42,7 +42,10 @@ def t_quantile(level: float, freedom: float) -> float:
 
 
 def limits(estimate: Floats, variance: Floats, freedom: Floats, level: float) -> dict[str, Floats]:
-    """Return standard errors and Student-t intervals, "se", "low" and "high"; NaN without freedom."""
+    """Return standard errors and Student-t confidence intervals: "se", "low" and "high".
+
+    They are NaN for 0 degrees of freedom.
+    """
     from scipy.special import stdtrit
 
     se = np.sqrt(variance)
@@ -65,14 +68,14 @@ def normal_tail(z: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """Return the number that a standard normal one stays below with probability `level`."""
+    """Return the quantile of the standard normal distribution at probability `level`."""
     from scipy.special import ndtri
 
     return float(ndtri(level))
 
 
 def f_tail(F: float, df1: float, df2: float) -> float:
-    """Return the probability that an F-distributed number exceeds `F`.
+    """Return the upper tail probability of the F distribution at `F`: a p-value.
 
     >>> round(f_tail(4.96, 1, 10), 3)
     0.05
@@ -83,14 +86,14 @@ def f_tail(F: float, df1: float, df2: float) -> float:
 
 
 def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple[Floats, float]:
-    """Return the probability of each arm of having the highest mean, and its standard error.
+    """Return each arm's probability of having the highest mean, under a flat prior, and its error.
 
-    The contrasts are multivariate Student-t around those of `mu`, with scale sigma^2 P. Along a line
-    mu + r v, r real, each arm is highest on one interval of r, whose probability is known: so only
-    the direction v is integrated numerically, over a Kronecker lattice spread on the sphere, under 16
-    random shifts with a fixed seed. Of many arms those are left out that together have a chance below 1e-4
-    of being above the leader. The error, the largest over arms, is 0 for two arms, a few 1e-4
-    for ten and about 1e-3 for fifty.
+    The contrasts are multivariate Student-t around those of `mu`, with squared scale sigma^2 P. On a line mu
+    + r v with r real, each arm is the highest on one interval of r, whose probability is known in closed
+    form. So only the direction v is integrated numerically, over a Kronecker lattice on the sphere with 16
+    random shifts and a fixed seed. With many arms, those whose probabilities of exceeding the leader add up
+    to less than 1e-4 are left out. The error, the largest over arms, is 0 for two arms, a few 1e-4 for ten
+    and about 1e-3 for fifty.
 
     References
     ----------
@@ -124,7 +127,7 @@ def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple
 
 
 def _near(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
-    """Return the arms whose chance to be above the leader is not as good as nothing, two at least."""
+    """Return the arms with a relevant probability of exceeding the leader, at least two of them."""
     from scipy.special import stdtr
 
     leader = int(np.argmax(mu))
@@ -138,11 +141,11 @@ def _near(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
 
 
 def chance_along(mu: Floats, v: Floats, freedom: float) -> Floats:
-    """Average, over the lines mu + r v, the probability of each arm of being the highest.
+    """Return the probability that each arm is the highest, averaged over the lines mu + r v.
 
-    `mu` is (K,), or (lines, K) if each line has its own middle.
-    From r = -inf, where the arm that rises least is the highest, each line is walked up from one
-    crossing to the next: a handful of steps, however many arms there are.
+    `mu` is (K,), or (lines, K) if each line has its own centre. Each line is followed from r = -inf, where
+    the arm with the smallest slope is the highest, from one crossing to the next. That takes a few steps,
+    however many arms there are.
     """
     K, line = mu.shape[-1], np.arange(len(v))
     mu, chance = np.broadcast_to(mu, v.shape), np.zeros(K)
@@ -161,7 +164,7 @@ def chance_along(mu: Floats, v: Floats, freedom: float) -> Floats:
 
 
 def _radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
-    """Return the distribution of the signed length of a standard Student-t vector along its line."""
+    """Return the distribution function of the signed radius of a standard multivariate Student-t vector."""
     from scipy.special import fdtr
 
     with np.errstate(over="ignore"):
@@ -169,13 +172,14 @@ def _radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
 
 
 def critical_values(C: Floats, freedom: Floats, level: float, which: Ints | None = None) -> Floats:
-    """Return, for each arm i, d_i: with probability `level` no (x_k - x_i)/se_ik, k != i, exceeds it.
+    """Return Dunnett's one-sided critical value of each arm as the control: (K,).
 
-    x is multivariate Student-t with scale C and `freedom[i]` degrees of freedom, se_ik the scale of
-    x_k - x_i: Dunnett's one-sided constant with arm i as the control, for any design. Within 0.015 for up
-    to twelve arms, 0.03 for more; arms that are alike differ by that, and machines do, whose libraries choose
-    other axes. Beyond 500 arms it is Bonferroni's constant, which is larger. Only for the arms in `which`, if
-    given; NaN for the others.
+    With probability `level` no (x_k - x_i)/se_ik, k != i, exceeds d_i. Here x is multivariate Student-t with
+    squared scale C and `freedom[i]` degrees of freedom, and se_ik is the scale of x_k - x_i; the design may
+    be unbalanced. The error is below 0.015 for up to twelve arms and below 0.03 for more. Equal arms may
+    differ by that, and so may machines whose linear algebra chooses other axes. Beyond 500 arms the result is
+    Bonferroni's constant, which is larger. If `which` is given, values are computed for these arms only and
+    are NaN for the others.
 
     References
     ----------
@@ -205,13 +209,16 @@ def critical_values(C: Floats, freedom: Floats, level: float, which: Ints | None
 
 
 def _excess(chance: Callable[[float], float], level: float, d: float) -> float:
+    """Return the probability at `d` minus the wanted probability `level`."""
     return chance(d) - level
 
 
 def chance_below(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
-    """Return, for the arms i in `which`, the probability that no (x_k - x_i)/se_ik exceeds d_i; else NaN.
+    """Return the probability that no (x_k - x_i)/se_ik exceeds d_i, for each arm i in `which`.
 
-    The inverse of `critical_values`, at a tenth of the cost; beyond 500 arms Bonferroni's bound.
+    It is NaN for the other arms.
+
+    It is the inverse of `critical_values`, at a tenth of the cost. Beyond 500 arms it is Bonferroni's bound.
     """
     from scipy.special import stdtr
 
@@ -227,8 +234,8 @@ def chance_below(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
 def _chances_below(C: Floats, freedom: Floats, which: Ints) -> Iterator[tuple[int, Callable[[float], float]]]:
     """Yield each arm i and the function d -> P(no (x_k - x_i)/se_ik exceeds d), for d >= 0.
 
-    Along a direction the largest ratio is a multiple of the radius, whose distribution is known;
-    directions are integrated over the lattice of `chance_of_best` and its mirror image.
+    Along a direction the largest ratio is a multiple of the radius, whose distribution is known. Directions
+    are integrated over the lattice of `chance_of_best` and its mirror image.
     """
     K = len(C)
     points = 1024 if K <= 5 else _points(K, 1024, 2**19)
@@ -243,21 +250,24 @@ def _chances_below(C: Floats, freedom: Floats, which: Ints) -> Iterator[tuple[in
 
 
 def _radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
-    """Tabulate the distribution of the length of a Student-t vector, r/(1 + r) in even steps."""
+    """Return a table of the distribution function of a Student-t vector's length.
+
+    It is equally spaced in r/(1 + r).
+    """
     step = np.linspace(0.0, 1.0, 2**12, endpoint=False)
     r = step / (1.0 - step)
     return r, 2.0 * _radial_cdf(r, dimension, freedom) - 1.0
 
 
 def _below(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
-    """Return d -> P(largest ratio <= d), for d >= 0."""
+    """Return the function d -> P(largest ratio <= d), for d >= 0."""
     rising = steepest[steepest > 0.0]
     never = steepest.size - rising.size
     return lambda d: float((np.sum(np.interp(d / rising, r, cdf)) + never) / steepest.size)
 
 
 def root_between(low: float, high: float, f: Callable[[float], float], close: float = 1e-9) -> float:
-    """Find the zero of an increasing function by false position, halving the end that stays."""
+    """Return the zero of an increasing function between two points, by false position (Illinois)."""
     at_low, at_high = f(low), f(high)
     if at_low >= 0.0 or high <= low:
         return low
@@ -276,7 +286,7 @@ def root_between(low: float, high: float, f: Callable[[float], float], close: fl
 
 
 def _points(arms: int, fewest: int, numbers: int) -> int:
-    """Return how many directions to take: 4096, but no more than so many numbers, nor fewer than `fewest`.
+    """Return the number of lattice directions: 4096, limited by memory (`numbers`), but never below `fewest`.
 
     >>> [_points(arms, 64, 2**16) for arms in (2, 15, 16, 17, 100, 2000)]
     [4096, 4096, 4096, 3855, 655, 64]
@@ -285,7 +295,7 @@ def _points(arms: int, fewest: int, numbers: int) -> int:
 
 
 def directions(points: int, shift: Floats) -> Floats:
-    """Spread points on the unit sphere: a shifted Kronecker lattice, folded, through the normal quantile."""
+    """Return points spread evenly on the unit sphere: a folded Kronecker lattice of normal quantiles."""
     from scipy.special import ndtri
 
     lattice = np.outer(np.arange(points), 2.0 ** (np.arange(1, shift.size + 1) / (shift.size + 1)))
@@ -296,12 +306,12 @@ def directions(points: int, shift: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def _middle_directions(points: int, dimension: int) -> Floats:
-    """Return the points of the lattice under the shift of a half; they are asked for again and again."""
+    """Return the lattice directions for a shift of one half; cached, because they are used repeatedly."""
     return directions(points, np.full(dimension, 0.5))
 
 
 def _root(C: Floats) -> Floats:
-    """Return R with RR' = C on contrasts: (K, K - 1). Of many arms a Cholesky factor, the quickest."""
+    """Return R with R R' = C on contrasts, (K, K - 1): by eigenvectors, or Cholesky for many arms."""
     if len(C) > _MANY:
         R = np.zeros((len(C), len(C) - 1))
         with contextlib.suppress(np.linalg.LinAlgError):  # an arm known exactly
@@ -313,7 +323,7 @@ def _root(C: Floats) -> Floats:
 
 
 def chi2_tail(x: float, freedom: float) -> float:
-    """Return the probability that a chi-squared number exceeds `x`; 1 without freedom.
+    """Return the upper tail probability of the chi-squared distribution at `x`; 1 for 0 degrees of freedom.
 
     >>> round(chi2_tail(3.841, 1), 3)
     0.05

@@ -1,4 +1,4 @@
-"""Does one shift for all arms describe the data? The test of arm x environment interaction."""
+"""Additivity test: an F test for interactions between arms and environments."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tideproof.table import Table, to_json_values
 
 @dataclass(frozen=True, slots=True)
 class Additivity:
-    """Does one shift for all arms describe the data? The F test of arm x environment interaction.
+    """Result of the F test of additivity: whether each environment shifts all arms equally.
 
     Attributes
     ----------
-    F : mean square of the cells around the model over the mean square inside the cells.
-    df1, df2 : their degrees of freedom; `df2` is a fraction where variances are unequal.
-    p : probability of so large an F if shifts are the same for all arms.
-    worst : cells furthest from the model, in standard errors `z`; those that nothing else can check
-        are left out.
+    F : mean square of the cell means around the model, over the mean square inside cells.
+    df1, df2 : numerator and denominator degrees of freedom; `df2` is a fraction if variances are unequal.
+    p : p-value; a small one means that shifts differ between arms.
+    worst : the cells that are furthest from the model, with their distance `z` in standard errors. Cells that
+        no other cell can check are left out.
     """
 
     F: float
@@ -38,13 +38,13 @@ class Additivity:
     worst: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the result as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
-    """Test whether one shift for all arms describes the data, and name the `worst` cells."""
+    """Test whether each environment shifts all arms equally, and list the `worst` fitting cells."""
     worst = require_whole_number("worst", worst, 1)
     df1, df2 = interactions(c, s), s.told - c.n.size
     inside = float(np.sum(c.squares))
@@ -60,10 +60,11 @@ def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
 
 
 def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
-    """Test additivity where arms or environments do not vary alike: Welch's test, generalised.
+    """Test additivity with unequal variances of arms or environments: a generalised Welch F test.
 
-    T = sum of w residual^2 with weights w = n/variance is compared with an F distribution as `welch` says,
-    from tr Q_p^2 and tr Q_p: Q the projection onto residuals, Q_p its block of the cells of pool p.
+    The statistic T = sum of w residual^2 with weights w = n/variance is compared with the F distribution of
+    `welch_f`, which needs tr Q_p^2 and tr Q_p: Q is the projection onto residuals, and Q_p is its block of
+    the cells of pool p.
     """
     c = c.weighted(c.n / pools.variance[pools.of])
     s = solve(c)
@@ -91,12 +92,12 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
 
 
 def interactions(c: Cells, s: Solution) -> int:
-    """Return how many interactions of arm and environment can be seen: cells minus parameters."""
+    """Return the degrees of freedom of arm x environment interactions: cells minus parameters."""
     return c.n.size - s.environments - s.joins
 
 
 def check_testable(c: Cells, df1: int) -> None:
-    """Say what is lacking where no environment checks another."""
+    """Raise `InputError` if additivity cannot be tested because the model has as many parameters as cells."""
     if df1 == 0:
         raise InputError(
             f"additivity cannot be tested: {c.n.size} cells of arm and environment are no more than "
@@ -105,7 +106,10 @@ def check_testable(c: Cells, df1: int) -> None:
 
 
 def worst_cells(c: Cells, residual: Floats, variance: Floats, worst: int, free: Floats) -> Table:
-    """Return the cells furthest from the model; those that nothing else checks (`free` = 0) are left out."""
+    """Return a table of the cells with the largest standardised residuals.
+
+    Cells that no other cell checks (`free` is 0) are left out.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(free > 1e-9, residual / np.sqrt(variance), np.nan)
     rows = np.argsort(-np.abs(z), kind="stable")[: min(worst, np.count_nonzero(~np.isnan(z)))]

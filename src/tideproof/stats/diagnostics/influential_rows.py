@@ -1,4 +1,4 @@
-"""Single rows that hold up a difference of two arms, found by the extreme rows of the cells, and left out."""
+"""Influential single rows: rows on which the difference of two arms depends most, and their removal."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from tideproof.stats.solve.least_squares import residuals, solve
 
 
 class ExtremeRow(NamedTuple):
-    """The row with the lowest reward of a cell, or with the highest: the index of the cell, and which."""
+    """The row with the lowest or the highest reward of a cell."""
 
     cell: int
     highest: bool
 
     def reward(self, c: Cells) -> float:
-        """Return its reward."""
+        """Return the reward of the row."""
         ends = c.high if self.highest else c.low
         assert ends is not None
         return float(ends[self.cell])
 
 
 def leaning_on(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
-    """Return rows without which muhat_a - muhat_b falls, `most` of them, those that matter most first.
+    """Return up to `most` rows whose removal lowers muhat_a - muhat_b, the most influential first.
 
-    Leaving a row out moves muhat by -P g e/(1 - h), e its residual, g = e_arm - b_j, h = 1/m_j + g'Pg its
-    leverage. In a cell all have one g and one h, so that the lowest or the highest moves most: two rows a
-    cell are tried. A row whose leaving would part the arms is passed over.
+    Removing a row moves muhat by -P g e/(1 - h), where e is its residual, g = e_arm - b_j, and h = 1/m_j +
+    g'Pg is its leverage. All rows of a cell have the same g and h, so the lowest or the highest reward has
+    the largest effect: two rows of each cell are tried. A row whose removal would disconnect the arms is
+    skipped.
     """
     if c.low is None or c.high is None:
         raise InputError(
@@ -52,7 +53,7 @@ def leaning_on(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
 
 
 def without(c: Cells, cell: int, reward: float) -> Cells:
-    """Return the cells without a row of one of them; what is not needed to estimate arms is forgotten."""
+    """Return the cells after the removal of one row, without the moments that only diagnostics need."""
     if c.n[cell] == 1.0:
         return c.select(np.delete(np.arange(c.n.size), cell))
     n, mean, squares = c.n.copy(), c.mean.copy(), c.squares.copy()

@@ -1,4 +1,4 @@
-"""What is checked cell by cell where variances follow means: 0/1 rewards, and tides that multiply."""
+"""Lack-of-fit tests for models whose variance follows the mean: 0/1 rewards, multiplicative tides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tideproof.stats.solve.least_squares import Solution
 
 
 def log_gaps(c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: float) -> EnvironmentGaps:
-    """Return the logarithm of the ratio of two arms, or of their odds, in each environment: x over y."""
+    """Return the log ratio of two arms, or their log odds ratio, in each environment that has both.
+
+    `x` and `y` are the cells of the two arms in these environments.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         other = 1.0 - c.mean if odds else np.ones(c.n.size)
         value = np.log(c.mean / other)
@@ -29,10 +32,10 @@ def log_gaps(c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: 
 
 
 def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivity:
-    """Test whether one shift, or factor, for all arms describes the data: Pearson's chi-square of the cells.
+    """Test by Pearson's chi-squared whether one shift, or factor, per environment fits all arms.
 
-    Where few events are expected in a cell its square varies more than that of a normal number: the
-    distribution is that of a chi-square with the sum's own mean and variance.
+    In a cell with few expected events the squared residual varies more than that of a normal number. The
+    p-value comes from a scaled chi-squared distribution that has the mean and the variance of the sum.
 
     References
     ----------
@@ -58,7 +61,10 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
 
 
 def without_each_environment(c: Cells, scale: Any) -> Floats:
-    """Return theta with each environment left out in turn, (J, K), to first order: theta - P (its score)."""
+    """Return theta with each environment left out in turn, to first order: (J, K).
+
+    It is theta minus P times the score of the environment.
+    """
     score = np.zeros((c.J, c.K))
     score[c.environment, c.arm] = scale.sums - c.n * scale.fitted
     return np.asarray(scale.theta - score @ scale.P)

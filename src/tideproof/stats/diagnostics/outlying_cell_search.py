@@ -1,9 +1,9 @@
-"""Cells that are simply wrong (a logging bug, an outage): found, and left out before anything is compared.
+"""Search for outlying cells, for example after a logging error or an outage, which are left out of a fit.
 
-A cell is off if it lies further from what the others expect of it than noise explains, by the scatter that
-most cells have around the model: s_c^2 = tau^2 + sigma^2/n, both from medians. Where shifts are not the same
-for all arms, tau is large and nothing is off that is not far out even so. Without such a cell nothing
-changes: the fit is that of all cells, to the last digit.
+A cell is outlying if it is further from the value that the other cells predict than their scatter explains.
+The scatter has the variance s_c^2 = tau^2 + sigma^2/n, with tau and sigma estimated from medians. If shifts
+differ between arms, tau is large, and only extreme cells count as outlying. If no cell is outlying, the fit
+is exactly that of all cells.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ MOST = 1.0 / 3.0  # of the cells that may be off; with more nobody can say which
 
 
 class TrustedCells(NamedTuple):
-    """Which cells are believed.
+    """Result of a search for outlying cells: which cells and environments are kept.
 
     Attributes
     ----------
-    cells : (C,) whether each cell is.
-    z : (C,) how far each lies from what the others expect, in standard errors; NaN where nothing tells.
-    environments : (J,) whether an environment is left out as a whole, half of its cells or more being off.
-    torn : whether so many cells are off that none was left out.
+    cells : (C,) whether each cell is kept.
+    z : (C,) distance of each cell from the value that the other cells predict, in standard errors; NaN if no
+        other cell checks it.
+    environments : (J,) whether the whole environment is left out, because half of its cells or more are
+        outlying.
+    torn : whether so many cells are outlying that none was left out.
     """
 
     cells: Mask
@@ -50,9 +52,13 @@ class TrustedCells(NamedTuple):
 
 
 class RobustMeans(NamedTuple):
-    """Arms by least squares on the cells that are believed: (K,) each, and (J, K) which those are.
+    """Arm effects by least squares on the cells that are not outlying.
 
-    `mu` is up to a constant for each label of `component`.
+    Attributes
+    ----------
+    mu : (K,) arm effects, up to a constant for each value of `component`.
+    component : (K,) connected group of each arm.
+    kept : (J, K) whether each cell has rewards and is not outlying.
     """
 
     mu: Floats
@@ -61,9 +67,9 @@ class RobustMeans(NamedTuple):
 
 
 def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
-    """Estimate arms from (J, K) counts, means and sums of squared deviations, wrong cells left out.
+    """Estimate arm effects from (J, K) counts, means and squared deviations, without outlying cells.
 
-    What a run selects by at its end: `argmax(mu)`. Cells with n = 0 are not looked at.
+    A run that selects robustly at its end selects `argmax(mu)`. Cells with n = 0 are ignored.
     """
     environment, arm = np.nonzero(n > 0.0)
     J, K = n.shape
@@ -77,10 +83,11 @@ def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
 
 
 def keep(cells: Cells, cut: float = CUT) -> TrustedCells:
-    """Find the cells that are further off than `cut` standard errors.
+    """Find the cells that are more than `cut` standard errors from the value that other cells predict.
 
-    A first fit in which no cell pulls harder than one standard error does (Huber's), then rounds of
-    leaving out and looking again, from the cells that are left, at all of them. O(rounds (C K + K^3)).
+    The search begins with Huber's M-estimate, which limits the influence of a cell to that of one standard
+    error. Then it alternates between leaving out outlying cells and checking all cells against those that are
+    left. Takes O(rounds (C K + K^3)).
 
     References
     ----------
@@ -116,11 +123,15 @@ def keep(cells: Cells, cut: float = CUT) -> TrustedCells:
 
 
 def _all(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
+    """Return the result in which every cell is kept."""
     return TrustedCells(np.ones(cells.n.size, bool), z, np.zeros(cells.J, bool), torn)
 
 
 def _inside(cells: Cells) -> float:
-    """Return the variance of a reward inside most cells: the weighted median of theirs, median-unbiased."""
+    """Return the variance inside cells by a robust estimate: a weighted median of cell variances.
+
+    Each cell variance is median-unbiased under normal noise.
+    """
     from scipy.special import gammaincinv
 
     freedom = cells.n - 1.0
@@ -137,13 +148,13 @@ def _inside(cells: Cells) -> float:
 
 
 def _pooled(cells: Cells, believed: Mask, otherwise: float) -> float:
-    """Return the variance inside the cells that are believed."""
+    """Return the pooled variance inside kept cells, or `otherwise` without degrees of freedom."""
     freedom = float(np.sum(cells.n[believed] - 1.0))
     return float(np.sum(cells.squares[believed])) / freedom if freedom else otherwise
 
 
 def _first(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
-    """Return the cells that a first fit believes, in which none pulls hard, and tau^2."""
+    """Return the cells that a first Huber M-estimate keeps, and tau^2."""
     C = cells.n.size
     noise = inside / cells.n
     s = solve(cells)
@@ -165,14 +176,14 @@ def _first(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
 
 
 def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
-    """Return tau^2 that makes half of r^2/(share (tau^2 + noise)) smaller than a half of honest ones are."""
+    """Return the variance tau^2 that matches the median squared residual to that of a normal distribution."""
     return max(0.0, float(np.median(r**2 / (_MEDIAN * share) - noise)))
 
 
 def _distances(
     cells: Cells, believed: Mask, checked: Mask, inside: float, tau2: float
 ) -> tuple[Floats, float]:
-    """Return how far each cell is from what those believed say of it, in standard errors, and tau^2."""
+    """Return each cell's distance from the prediction of the kept cells, in standard errors, and tau^2."""
     noise = inside / cells.n
     z = np.full(cells.n.size, np.nan)
     for _ in range(2):  # once for tau, once with it
@@ -191,10 +202,11 @@ def _distances(
 
 
 def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
-    """Return how far each cell is from mu + shift, and the variance of that, cells varying by v.
+    """Return each cell's mean minus mu + shift, and its variance, given cell variances v: (C,) each.
 
-    mu is of the cells that are believed, and so is the shift; in an environment without one it is the median
-    of its cells. A believed cell is one of those that expect something of it, v - h; another is not, v + h.
+    Arm effects and shifts come from the kept cells. In an environment without a kept cell the shift is the
+    median of its residuals. A kept cell has taken part in the estimate and gets the variance v - h; another
+    cell gets v + h.
     """
     s = solve(cells.select(np.flatnonzero(believed)).weighted(1.0 / v[believed]))
     j, arm = cells.environment, cells.arm
@@ -215,14 +227,17 @@ def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, F
 
 
 def _whole(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
-    """Leave out environments of which half or more is off, as nobody knows then which half is wrong."""
+    """Leave out environments in which at least half of the cells are outlying: either half may be wrong."""
     off = cells.by_environment((~believed).astype(float))
     whole = (off >= _HALF * cells.arms_seen) & cells.compares & (off > 0.0)
     return believed & ~whole[cells.environment], whole
 
 
 def _connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
-    """Take back an environment of each arm that would otherwise meet no other: that of its least bad cell."""
+    """Restore an environment for each arm that would otherwise be connected to no other arm.
+
+    It is the environment of the arm's least outlying cell.
+    """
     if believed.all():
         return believed
     now, then = solve(cells), solve(cells.select(np.flatnonzero(believed)))

@@ -1,4 +1,4 @@
-"""Did arms get the traffic they should? Pearson's chi-squared tests on counts."""
+"""Sample ratio mismatch: chi-squared tests of whether arms received their shares of the traffic."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tideproof.table import Table, to_json_values
 
 @dataclass(frozen=True, slots=True)
 class SampleRatio:
-    """Whether the arms got the traffic they should.
+    """Result of the sample ratio tests: whether the arms received their expected shares of the traffic.
 
     Attributes
     ----------
-    chi2, df, p : against the expected shares among the arms seen in each environment.
-    drift_chi2, drift_df, drift_p : against shares that are the same in all environments, whatever they
-        are; a small p with fixed shares means that raw means compare different days.
-    arms : table of arms: n, expected count, z.
-    worst : environments furthest from the expected shares.
+    chi2, df, p : test against the expected shares among the arms seen in each environment.
+    drift_chi2, drift_df, drift_p : test against shares that are equal in all environments, whatever they are.
+        If shares should be fixed, a small p means that raw means compare different environments.
+    arms : table of arms with n, expected count and z-score.
+    worst : the environments that are furthest from the expected shares.
     """
 
     chi2: float
@@ -39,13 +39,13 @@ class SampleRatio:
     worst: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the result as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> SampleRatio:
-    """Test whether the arms got the shares of the traffic they should; equal ones unless told."""
+    """Test whether arms received their expected shares of the traffic; None means equal shares."""
     share = _expected_shares(c.arms, expected)[c.arm]
     share /= c.by_environment(share)[c.environment]  # among the arms that were seen there
     want = c.sizes[c.environment] * share
@@ -76,9 +76,10 @@ def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> 
 
 
 def _drift(c: Cells) -> tuple[float, int]:
-    """Test one set of shares for all environments in which the same arms were seen.
+    """Return chi-squared and degrees of freedom of a test for shares that are constant over environments.
 
-    Shares of each set of arms are their own: an arm that was not shown is no change of ratio.
+    Environments are grouped by the set of arms seen there, and each group has shares of its own: leaving an
+    arm out of an environment does not count as a change of the shares.
     """
     order = np.lexsort((c.arm, c.environment))
     start = np.searchsorted(c.environment[order], np.arange(c.J))
@@ -99,6 +100,7 @@ def _drift(c: Cells) -> tuple[float, int]:
 
 
 def _expected_shares(arms: list[Any], expected: Mapping[Any, float] | None) -> Floats:
+    """Return the expected share of each arm, up to a constant; raise an error for invalid shares."""
     if expected is None:
         return np.full(len(arms), 1.0)
     for arm in expected:

@@ -1,4 +1,4 @@
-"""Do arms differ by the same in all segments? A test in which every segment has noise of its own."""
+"""Heterogeneity test: an F test of whether differences between arms vary between segments."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tideproof.table import to_json_values
 
 @dataclass(frozen=True, slots=True)
 class Heterogeneity:
-    """Do arms differ by the same in all segments? The F test.
+    """Result of the F test of heterogeneity: whether differences between arms vary between segments.
 
     Attributes
     ----------
-    F : weighted squares of the segments' differences around what is common to all, over its expectation.
-    df1, df2 : its degrees of freedom.
-    p : probability of so large an F if arms differ by the same everywhere.
-    segments : how many segments say something.
+    F : weighted squares of the segments' differences around the common ones, over their expectation.
+    df1, df2 : numerator and denominator degrees of freedom.
+    p : p-value; a small one means that arms differ by different amounts in different segments.
+    segments : number of segments that contribute.
     """
 
     F: float
@@ -37,13 +37,13 @@ class Heterogeneity:
     segments: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the result as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 class SegmentPart(NamedTuple):
-    """What a segment knows of its arms: information over its own noise."""
+    """Arm effects of one segment, their information matrix W and its rank, and degrees of freedom."""
 
     mu: Floats
     W: Floats
@@ -52,11 +52,11 @@ class SegmentPart(NamedTuple):
 
 
 def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
-    """Test whether arms, listed alike in all segments, differ by the same everywhere.
+    """Test whether differences between arms are equal in all segments, each with its own noise variance.
 
-    With muhat_s and its information W_s = L_s/sigma_s^2, and muhat the weighted mean,
-    T = sum_s (muhat_s - muhat)' W_s (muhat_s - muhat), compared as `welch` says, for each sigma_s is an
-    estimate.
+    All segments must list the same arms. With muhat_s, its information W_s = L_s/sigma_s^2, and muhat the
+    weighted mean, T = sum_s (muhat_s - muhat)' W_s (muhat_s - muhat) is compared with the F distribution of
+    `welch_f`, which allows for each sigma_s being an estimate.
     """
     parts = [part for cells in segments if (part := _part(cells)) is not None]
     total = np.sum([part.W for part in parts], axis=0) if parts else np.zeros((1, 1))
@@ -82,7 +82,7 @@ def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
 
 
 def _part(cells: Cells) -> SegmentPart | None:
-    """Return what a segment says; None without noise to weigh it by."""
+    """Return the arm effects of a segment and their information; None if its noise cannot be estimated."""
     s = solve(cells)
     if not s.joins or s.freedom <= 0 or not s.rss > 0.0:
         return None
@@ -90,6 +90,7 @@ def _part(cells: Cells) -> SegmentPart | None:
 
 
 def _information(cells: Cells, s: Solution) -> Floats:
+    """Return the information on arm effects over sigma^2: a Laplacian, or its two-factor equivalent."""
     if cells.factors is None:
         return laplacian(cells)
     centre = np.eye(cells.K) - 1.0 / cells.K

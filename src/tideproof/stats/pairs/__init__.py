@@ -1,1 +1,1 @@
-"""Tests and confidence intervals for pairs of arms, one file for each scale or method."""
+"""Tests and confidence intervals for the difference, ratio or odds ratio of two arms."""

@@ -1,4 +1,4 @@
-"""The scale of differences: r = mu_arm + s_environment + noise, by least squares."""
+"""Pair tests on the scale of differences: reward = mu_arm + s_environment + noise, by least squares."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from tideproof.stats.variance.sandwich import meat
 
 
 class Additive:
-    """Least squares, as a scale on which pairs of arms are tested.
+    """Scale of differences: least squares, as the pair tests need it.
 
-    The direction of a pair is w_arm minus the mean of w over the environment's rewards, w = P(e_i - e_k):
-    so U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates: cut off at 0
-    and 1, and in `fitted` an arm with few events is drawn to the others, lest it seem without noise.
+    The test direction of a pair is w_arm minus the mean of w over the environment's rewards, with w = P(e_i -
+    e_k): then U is the least-squares contrast minus the gap. Expected means of 0/1 rewards are rates and are
+    clipped to [0, 1]. For `fitted`, arms with few events are shrunk towards the others, because otherwise
+    they would seem to have no noise.
     """
 
     def __init__(self, cells: Cells, solution: Solution) -> None:
@@ -28,24 +29,24 @@ class Additive:
         self.fitted = self._expected(self.steady)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the least-squares contrast."""
+        """Return the least-squares estimate of mu_i - mu_k."""
         return float(self.solution.mu[i] - self.solution.mu[k])
 
     def null(self, i: int, k: int, gap: float) -> Null:
-        """Return the contrast minus the gap; expectations have i and k moved to where the gap is true."""
+        """Return the score statistic of mu_i - mu_k = gap, and expected means that satisfy it."""
         c, s = self.cells, self.solution
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
         return Null(self.gap(i, k) - gap, direction, self._expected(apart(s.mu, i, k, gap, c.counts)))
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        """Return the means of arms i and k in each environment, (J,) each, if the gap were true."""
         c = self.cells
         mu = apart(self.solution.mu, i, k, gap, c.counts)
         level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
         return level + mu[i], level + mu[k]
 
     def grid(self, law: RewardLaw) -> Grid | None:
-        """Return what tests many pairs at once; None of 0/1 rewards, whose means are cut off."""
+        """Return a grid for testing many pairs at once; None for 0/1 rewards, which are clipped."""
         return (
             OfDifferences(self.cells, self.solution.mu, law.spreads)
             if isinstance(law, MeasuredRewards)
@@ -53,13 +54,14 @@ class Additive:
         )
 
     def _expected(self, mu: Floats) -> Floats:
+        """Return the expected mean of each cell for given arm effects."""
         c = self.cells
         mean = c.mean - c.centred(c.mean - mu[c.arm])
         return possible_rates(c, mean) if c.binary else mean
 
 
 def _steady(c: Cells, s: Solution) -> Floats:
-    """Return mu with half an event more for each arm, as if it were like the others of its group."""
+    """Return arm effects shrunk towards the mean of the group, as if each arm had half an event more."""
     events = c.by_environment(c.n * c.mean) / np.maximum(c.sizes, 1.0)
     expected = c.by_arm(c.n * events[c.environment])
     share = expected / (expected + 0.5)
@@ -69,7 +71,7 @@ def _steady(c: Cells, s: Solution) -> Floats:
 
 
 def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
-    """Return tests of all pairs of arms on the scale of differences, variances as they are found."""
+    """Return tests of all pairs of arms on the scale of differences, with variances from the cells."""
     scale = Additive(cells, solution)
     law: RewardLaw
     if cells.binary:
@@ -83,7 +85,7 @@ def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
 
 
 def possible_rates(c: Cells, mean: Floats) -> Floats:
-    """Return means cut off at 0 (and 1), those of an environment scaled to its number of events."""
+    """Return means clipped to [0, 1], rescaled so that each environment keeps its number of events."""
     rate = np.clip(mean, 0.0, 1.0)
     events, expected = c.by_environment(c.n * c.mean), c.by_environment(c.n * rate)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,7 +94,7 @@ def possible_rates(c: Cells, mean: Floats) -> Floats:
 
 
 def apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
-    """Return theta with arms i and k moved, each the less the more it weighs, until they are a gap apart."""
+    """Return theta with arms i and k moved to differ by `gap`; the arm with less weight moves further."""
     moved = theta.copy()
     share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5
     middle = share * (theta[i] - gap) + (1.0 - share) * theta[k]

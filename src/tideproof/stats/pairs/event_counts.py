@@ -1,7 +1,8 @@
-"""Had two arms enough events for a test to exclude one of them? Of a handful no law of their sum is known.
+"""Minimum number of events for a test of two arms: below it no arm is excluded.
 
-Of 0/1 rewards events are the ones, and the zeros. Of amounts that are mostly 0 (money of a few buyers) a few
-large ones decide: (sum r)^2/(sum r^2) is how many equal ones would make a sum that is as uncertain.
+For 0/1 rewards events are the ones, and the zeros. For amounts that are mostly 0, such as revenue, a few
+large ones dominate. Their effective number is (sum r)^2/(sum r^2): the number of equal amounts whose sum is
+as uncertain.
 """
 
 from __future__ import annotations
@@ -19,28 +20,29 @@ _MOSTLY = 0.5  # of the rewards: amounts that are worth as many equal ones, or m
 
 
 class Events(NamedTuple):
-    """The events of each arm where it met another; infinitely many where rewards are not of these kinds.
+    """Number of events of each arm in environments shared with other arms; unlimited if not countable.
 
     Attributes
     ----------
-    kinds : (K, 2) ones and zeros of 0/1 rewards.
-    amounts : (K, 3) number of rewards, their sum and that of their squares, if most are 0.
+    kinds : (K, 2) number of ones and of zeros, for 0/1 rewards.
+    amounts : (K, 3) number of rewards, their sum and their sum of squares, if most are 0.
     """
 
     kinds: Floats | None = None
     amounts: Floats | None = None
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms had enough events for a test to exclude one of them."""
+        """Return True if two arms have enough events together for a test to exclude one of them."""
         if self.kinds is not None:
             return bool(np.all(self.kinds[i] + self.kinds[k] >= HANDFUL))
         both, rarer = self.worth(i, k)
         return both >= HANDFUL and rarer >= RARER
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
-        """Return how many equal rewards those of two arms are worth, and how many the one with less traffic.
+        """Return the effective number of events of two arms, and the share of the arm with less traffic.
 
-        The latter by traffic: what it should have had if both are alike, not what it had.
+        The expected part is in proportion to traffic, as if the arms were equal; it is not the number that
+        was observed.
         """
         if self.amounts is None:
             return np.inf, np.inf
@@ -49,12 +51,12 @@ class Events(NamedTuple):
         return both, both * float(self.amounts[self.rarer(i, k), 0]) / max(n, 1.0)
 
     def rarer(self, i: int, k: int) -> int:
-        """Return which of two arms had less traffic."""
+        """Return the one of two arms that had less traffic."""
         return i if self.amounts is None or self.amounts[i, 0] < self.amounts[k, 0] else k
 
 
 def events_of(c: Cells) -> Events:
-    """Count events where arms met others."""
+    """Count the events of each arm in the environments that it shares with others."""
     met = np.where(c.compares[c.environment], c.n, 0.0)
     if c.binary:
         return Events(np.rint(np.column_stack([c.by_arm(met * c.mean), c.by_arm(met * (1.0 - c.mean))])))

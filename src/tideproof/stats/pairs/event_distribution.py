@@ -1,10 +1,12 @@
-"""Two arms where they met, exactly: the distribution of one arm's events given the totals of both.
+"""Exact conditional inference for two arms: the distribution of one arm's events given the totals of both.
 
-Given the total of the two arms in each environment, s events of the first have a probability proportional to
-c_s exp(theta s), theta the logarithm of the ratio: of odds (c hypergeometric, rewards 0 or 1) or of rates (c
-binomial, counts that are Poisson). Over environments the c are convolved, once for all theta.
+Given the total of the two arms in each environment, s events of the first arm have a probability proportional
+to c_s exp(theta s). Here theta is the logarithm of the odds ratio (c hypergeometric, for 0/1 rewards) or of
+the rate ratio (c binomial, for Poisson counts). The distributions of the environments are convolved once for
+all theta.
 
-Exact means: allocation inside an environment does not depend on its rewards. Other arms are not looked at.
+The inference is exact if allocation inside an environment does not depend on the rewards there. Other arms
+are not used.
 
 References
 ----------
@@ -30,15 +32,15 @@ _NEVER = 1e-35  # probability below which an outcome is left out; where theta is
 
 
 class Exact(NamedTuple):
-    """Two arms compared exactly.
+    """Result of an exact comparison of two arms.
 
     Attributes
     ----------
-    estimate : the logarithm of the ratio with the highest conditional likelihood; infinite where all events
-        that could were those of one arm, NaN without a single one.
-    low, high : limits, (1 - level)/2 on either side.
-    above, below : probability of as many events or more, and of as many or fewer, if the ratio is the null.
-    p : of the null, twice the smaller of the two.
+    estimate : logarithm of the ratio, by maximum conditional likelihood; infinite if all possible events were
+        those of one arm, NaN without any event.
+    low, high : confidence bounds, each with an error probability of (1 - level)/2.
+    above, below : probability of as many events or more, and of as many or fewer, under the null hypothesis.
+    p : two-sided p-value, twice the smaller of the two.
     """
 
     estimate: float
@@ -50,7 +52,7 @@ class Exact(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """What can happen, (L,) each: for every environment in turn, its outcomes s from lowest to highest."""
+    """Possible event counts: for each environment, its outcomes s from lowest to highest, (L,) each."""
 
     environment: Ints
     first: Ints
@@ -59,7 +61,7 @@ class _Places(NamedTuple):
 
 
 class _Distribution(NamedTuple):
-    """Probabilities of each sum s at `theta`, and the normaliser of each environment there."""
+    """Probabilities of each total s at `theta`, and the normalising constant of each environment there."""
 
     theta: float
     s: Floats
@@ -71,16 +73,19 @@ class _Distribution(NamedTuple):
 def exact_odds(
     cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
 ) -> Exact:
-    """Compare the odds of arms i and k in the environments where they met; `null` is a logarithm.
+    """Return the exact comparison of the odds of arms i and k; `null` is a log odds ratio.
 
-    With `mid` half of the probability of what was observed counts (mid-p): limits and p are then right on
-    average instead of at least.
+    With `mid` only half of the probability of the observed outcome counts (mid-p): confidence bounds and
+    p-values then have the right error rate on average instead of at most.
     """
     return _compared(conditional_odds(cells, i, k, mid), level, null)
 
 
 def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditional:
-    """Return the distribution of the ones of arm i where it met arm k; theta is the log of the odds ratio."""
+    """Return the conditional distribution of the ones of arm i where it met arm k.
+
+    Its parameter theta is the log odds ratio.
+    """
     S, _ = events(cells)
     n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
     T = own.sum(axis=0)
@@ -93,9 +98,9 @@ def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditio
 def exact_ratio(
     cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
 ) -> Exact:
-    """Compare the rates of arms i and k where they met: exact for counts that are Poisson.
+    """Return the exact comparison of the Poisson rates of arms i and k; `null` is a log rate ratio.
 
-    For rewards that are 0 or 1 limits are too wide, by the factor 1/sqrt(1 - rate).
+    For 0/1 rewards the intervals are too wide by the factor 1/sqrt(1 - rate).
     """
     S = sums_of(cells)
     n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
@@ -110,7 +115,7 @@ def exact_ratio(
 
 
 def _meetings(cells: Cells, values: Floats, i: int, k: int) -> Floats:
-    """Return a value of arm i and of arm k in each environment where both were seen: (2, places)."""
+    """Return a cell-wise value of arms i and k in each environment that has both: (2, environments)."""
     found = np.full((2, cells.J), np.nan)
     for row, arm in enumerate((i, k)):
         here = cells.arm == arm
@@ -119,6 +124,7 @@ def _meetings(cells: Cells, values: Floats, i: int, k: int) -> Floats:
 
 
 def _laid_out(low: Floats, high: Floats) -> _Places:
+    """Return the possible event counts of each environment, from lowest to highest, in one array."""
     length = (high - low).astype(np.int64) + 1
     first = np.cumsum(length) - length
     environment = np.repeat(np.arange(low.size), length)
@@ -127,13 +133,14 @@ def _laid_out(low: Floats, high: Floats) -> _Places:
 
 
 def _log_choose(n: Floats, s: Floats) -> Floats:
+    """Return the logarithm of the binomial coefficient of n and s."""
     from scipy.special import gammaln
 
     return np.asarray(gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0))
 
 
 class Conditional:
-    """The distribution of one arm's events given all totals; `mid`: half of what was observed counts."""
+    """Distribution of one arm's events given all totals; with `mid` half of the observed outcome counts."""
 
     def __init__(self, places: _Places, own: Floats, mid: bool = True) -> None:
         self.seen = float(own[0].sum())
@@ -144,30 +151,31 @@ class Conditional:
         self._found = _convolved(places, wanted) if self.low < self.high else None
 
     def estimate(self) -> float:
-        """Return the theta with the highest likelihood; NaN if only one outcome is possible."""
+        """Return the conditional maximum likelihood estimate of theta; NaN for one possible outcome."""
         if self._found is None:
             return math.nan
         ends = {self.low: -math.inf, self.high: math.inf}
         return ends[self.seen] if self.seen in ends else _estimate(self._found, self.seen)
 
     def tails(self, theta: float) -> tuple[float, float]:
-        """Return the probabilities at `theta` of as many events or more, and of as many or fewer."""
+        """Return the probabilities, at `theta`, of as many events or more and of as many or fewer."""
         return (1.0, 1.0) if self._found is None else _tails(self._found, theta, self.seen, self._half)
 
     def lower(self, chance: float) -> float:
-        """Return the theta at which as many events or more have that probability."""
+        """Return the lower bound of theta: at which as many events or more have probability `chance`."""
         if self._found is None or self.seen == self.low:
             return -math.inf
         return _crossing(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
 
     def upper(self, chance: float) -> float:
-        """Return the theta at which as many events or fewer have that probability."""
+        """Return the upper bound of theta: at which as many events or fewer have probability `chance`."""
         if self._found is None or self.seen == self.high:
             return math.inf
         return _crossing(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
 def _compared(found: Conditional, level: float, null: float) -> Exact:
+    """Return estimate, confidence bounds and p-value from a conditional distribution."""
     chance = (1.0 - level) / 2.0
     up, down = found.tails(null)
     p = min(1.0, 2.0 * min(up, down))
@@ -175,7 +183,7 @@ def _compared(found: Conditional, level: float, null: float) -> Exact:
 
 
 def _normalisers(places: _Places, theta: float) -> tuple[Floats, Floats]:
-    """Return log sum_s c_s exp(theta s) of each environment, and log c_s + theta s less that."""
+    """Return log sum_s c_s exp(theta s) of each environment, and the log probability of each outcome."""
     value = places.logarithm + theta * places.s
     most = np.maximum.reduceat(value, places.first)
     total = most + np.log(np.add.reduceat(np.exp(value - most[places.environment]), places.first))
@@ -183,9 +191,11 @@ def _normalisers(places: _Places, theta: float) -> tuple[Floats, Floats]:
 
 
 def _convolved(places: _Places, wanted: float) -> _Distribution:
-    """Return the distribution of the sum at the theta where `wanted` is expected, by a tree of convolutions.
+    """Return the distribution of the total at the theta where its mean is `wanted`, by convolution.
 
-    All terms are positive: no digit is lost, also far out.
+    The distributions of the environments are convolved pairwise, as a tree.
+
+    All terms are positive, so no precision is lost in the tails.
     """
     theta = 0.0
     for _ in range(100):  # Newton's, to where it suffices
@@ -213,16 +223,17 @@ def _convolved(places: _Places, wanted: float) -> _Distribution:
 
 
 def _trimmed(start: float, chance: Floats) -> tuple[float, Floats]:
-    """Leave out what never happens, at both ends."""
+    """Return a distribution without negligible probabilities at both ends."""
     kept = np.flatnonzero(chance > _NEVER)
     return float(start + kept[0]), chance[kept[0] : kept[-1] + 1]
 
 
 def _tails(found: _Distribution, theta: float, seen: float, half: float) -> tuple[float, float]:
-    """Return the probabilities at `theta` of more events and of fewer, each with `half` that of as many.
+    """Return upper and lower tail probabilities at `theta`; the observed count has the weight `half`.
 
-    Probabilities are known near the distribution's own theta and what was seen; their normaliser at
-    another theta is known exactly. So the tail that points away from there is a sum, the other what is left.
+    The stored probabilities are accurate near the distribution's own theta and the observed count, and the
+    normaliser at another theta is exact. So the tail that points away from there is summed, and the other is
+    its complement.
     """
     change = float(np.sum(_normalisers(found.places, theta)[0] - found.normaliser))
     apart = found.s - seen
@@ -237,7 +248,7 @@ def _tails(found: _Distribution, theta: float, seen: float, half: float) -> tupl
 
 
 def _estimate(found: _Distribution, seen: float) -> float:
-    """Return the theta at which as many events are expected as were seen."""
+    """Return the theta at which the expected number of events equals the observed one."""
     delta, apart = 0.0, found.s - seen
     for _ in range(50):
         weight = found.chance * np.exp(delta * apart)
@@ -251,12 +262,14 @@ def _estimate(found: _Distribution, seen: float) -> float:
 
 
 def _crossing(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
-    """Return the theta where a tail that rises with sign * theta has that probability.
+    """Return the theta at which a tail probability, rising with sign * theta, equals `chance`.
 
-    By false position (Illinois) on the scale of log odds, on which a tail is nearly straight.
+    The root is found by false position (Illinois) on the logit scale, on which a tail probability is nearly
+    linear.
     """
 
     def over(x: float) -> float:
+        """Return the logit of the tail probability at x minus that of `chance`."""
         p = min(max(tail(sign * x), 1e-300), 1.0 - 1e-16)
         return math.log(p / (1.0 - p)) - math.log(chance / (1.0 - chance))
 

@@ -1,7 +1,7 @@
-"""Two arms with few events, compared by the odds: tests and limits from the distribution itself.
+"""Exact odds-ratio tests of two arms with few events, as pair tests.
 
-Given the totals of the environments nothing else is unknown, so there is no approximation; half of the
-probability of what was observed counts (mid-p). The promise is exact where the share of an arm inside an
+Given the totals of the environments there is no other unknown parameter, and no approximation is needed. Half
+of the probability of the observed outcome counts (mid-p). The error rate is exact if an arm's share of an
 environment does not depend on the rewards there.
 """
 
@@ -21,7 +21,10 @@ FEW = 100  # ones, or zeros, of two arms where they met, up to which the distrib
 
 
 def few_enough(cells: Cells) -> bool:
-    """Tell whether there are two arms, with at most `FEW` rewards of the rarer kind where they met."""
+    """Return True if two arms with 0/1 rewards have few enough events for exact inference.
+
+    That is at most `FEW` rewards of the rarer kind in the environments where they met.
+    """
     if cells.K != 2 or not cells.binary:
         return False
     x, y = meetings(cells, 0, 1)
@@ -30,34 +33,35 @@ def few_enough(cells: Cells) -> bool:
 
 
 class ExactPairs(Pairs):
-    """Tests and limits of theta_i - theta_k, the logarithm of the odds ratio."""
+    """Exact tests and confidence bounds for theta_i - theta_k, the logarithm of the odds ratio."""
 
     def __init__(self, tests: PairTests) -> None:
         self._tests, self.scale = tests, tests.scale
         self._between = cache(self._conditional)
 
     def _conditional(self, i: int, k: int) -> Conditional:
+        """Return the conditional distribution for arms i and k."""
         return conditional_odds(self.scale.cells, i, k)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate, the maximum of the conditional likelihood."""
+        """Return the maximum conditional likelihood estimate of the log odds ratio."""
         return self._tests.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the normal number that is as improbable as the events seen if theta_i - theta_k = gap."""
+        """Return the z-score with the exact tail probability of the events if theta_i - theta_k = gap."""
         above, below = self._between(i, k).tails(gap)
         if above <= below:
             return -normal_quantile(above) if above > 0.0 else math.inf
         return normal_quantile(below) if below > 0.0 else -math.inf
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether there is enough of two arms for a test to exclude one of them."""
+        """Return True if two arms have enough events for a test to exclude one of them."""
         return self._tests.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k does not exceed."""
+        """Return the upper confidence bound of theta_i - theta_k."""
         return self._between(i, k).upper(normal_tail(z))
 
     def lower(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k is not below."""
+        """Return the lower confidence bound of theta_i - theta_k."""
         return self._between(i, k).lower(normal_tail(z))

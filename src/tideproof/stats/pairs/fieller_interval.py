@@ -1,4 +1,4 @@
-"""Limits of a ratio of two estimates."""
+"""Fieller's confidence interval for the ratio of two estimates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from tideproof.stats.best.student_inference import t_quantile
 def ratio_limits(
     x: float, y: float, xx: float, xy: float, yy: float, freedom: float, level: float
 ) -> tuple[float, float]:
-    """Return the limits of E x / E y, from the variances and covariance of x and y; NaN where there are none.
+    """Return Fieller's confidence interval for E x / E y; NaN if it is unbounded.
 
-    Every ratio q is kept for which x - q y is not significantly different from 0: the q between the roots
-    of (y^2 - t^2 yy) q^2 - 2 (x y - t^2 xy) q + x^2 - t^2 xx. Where y itself may be 0 no bounded set has
-    the coverage.
+    The arguments are the two estimates, their variances xx and yy, and their covariance xy. The interval
+    holds every ratio q for which x - q y does not differ significantly from 0: the q between the roots of
+    (y^2 - t^2 yy) q^2 - 2 (x y - t^2 xy) q + x^2 - t^2 xx. If y itself is not significantly different from 0,
+    no bounded set has the coverage.
 
     >>> [round(limit, 3) for limit in ratio_limits(1.0, 4.0, 0.01, 0.0, 0.01, 50.0, 0.95)]
     [0.199, 0.302]

@@ -1,8 +1,9 @@
-"""Pairs of arms by means and variances of logarithms: limits of the two are put together.
+"""Pair tests of lognormal means, which combine intervals for the mean and the variance of the logarithms.
 
-The mean of lognormal rewards is exp(m + v/2). Limits of m are Student's, those of v are chi-square's: far
-wider upwards than downwards for an arm with few rewards. Limits of the sum lie as far from it as the root
-of the squares of those distances.
+The mean of lognormal rewards is exp(m + v/2). The interval for m is Student's. The interval for v is that of
+the chi-squared distribution: for an arm with few rewards it reaches much further upwards than downwards. The
+distances of the two bounds from their estimates are combined by the root of the sum of squares (the MOVER
+method).
 
 References
 ----------
@@ -24,10 +25,10 @@ _MOST = 37.0  # deviates; of larger ones the probability is no number
 
 
 class LogPairs(Pairs):
-    """Tests and limits of theta_i - theta_k, theta the logarithm of a mean.
+    """Tests and confidence bounds for theta_i - theta_k, with theta the logarithm of a lognormal mean.
 
-    `covariance` and `freedom` are of the means of logarithms, `half` is half the variance of each arm's
-    logarithms, known on `of_half` degrees of freedom.
+    `covariance` and `freedom` belong to the means of the logarithms. `half` is half the variance of each
+    arm's logarithms, and `of_half` holds its degrees of freedom.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class LogPairs(Pairs):
         self._se = np.sqrt(np.maximum(pair_variances(covariance), 0.0))
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate."""
+        """Return the estimate of theta_i - theta_k."""
         return float(self._theta[i] - self._theta[k])
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return a standard normal number if theta_i - theta_k = gap; high if it is more. NaN if unknown."""
+        """Return the z-score of the hypothesis theta_i - theta_k = gap; NaN without degrees of freedom."""
         above = self.gap(i, k) - gap
         if above < 0.0:
             return -self.deviate(k, i, -gap)
@@ -55,15 +56,15 @@ class LogPairs(Pairs):
         return root_between(0.0, high, lambda z: self._reach(k, i, z) - above)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True: there is nothing rare to be counted."""
+        """Return True: lognormal rewards have no rare events that would have to be counted."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""
+        """Return the upper confidence bound of theta_i - theta_k: the gap whose z-score is -z."""
         return self.gap(i, k) + self._reach(i, k, z)
 
     def _reach(self, i: int, k: int, z: float) -> float:
-        """Return how far the upper limit is above the estimate."""
+        """Return the distance from the estimate to the upper confidence bound at the normal quantile z."""
         from scipy.special import gammainccinv, gammaincinv
 
         freedom, chance = float(self._freedom[i, k]), normal_tail(z)

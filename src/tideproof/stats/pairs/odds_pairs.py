@@ -1,4 +1,4 @@
-"""The scale of odds, logit P(r = 1) = lambda_environment + theta_arm: pairs of arms by the score."""
+"""Pair tests of odds ratios, logit P(reward = 1) = lambda_environment + theta_arm, by scores."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _CLOSE = 1e-10
 
 
 class OddsPairs:
-    """Odds that multiply, as a scale on which pairs of arms are tested.
+    """Scale of odds ratios for 0/1 rewards: the conditional logistic model, as the pair tests need it.
 
-    What is expected of a cell is exact, given the total of its environment, however few events that has.
-    Directions come from a theta with half an event and half a non-event more for each arm: finite for
-    an arm that had only one kind. Environments where all rewards are alike say nothing.
+    The expected number of events of a cell is exact given the total of its environment, however few events it
+    has. Test directions come from a theta with half an event and half a non-event added to each arm, which is
+    finite even for an arm with only one kind of reward. Environments in which all rewards are equal carry no
+    information.
     """
 
     def __init__(self, cells: Cells) -> None:
@@ -48,15 +49,15 @@ class OddsPairs:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """The maximum of the conditional likelihood, without these halves."""
+        """Maximum conditional likelihood fit, without the added half events."""
         return solve_odds(self.cells)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum of the conditional likelihood, which may be infinite."""
+        """Return the maximum conditional likelihood estimate of theta_i - theta_k, which may be infinite."""
         return self.found.gap(i, k)
 
     def null(self, i: int, k: int, gap: float) -> Null:
-        """Return the conditional score of the hypothesis that the odds of i and k are exp(gap) : 1."""
+        """Return the conditional score statistic of the hypothesis that the odds ratio is exp(gap)."""
         c = self.cells
         expected = self._expected(apart(self.theta, i, k, gap, self._weight))
         mean = expected / c.n
@@ -66,17 +67,20 @@ class OddsPairs:
         return Null(float(np.sum(w * (self.sums - expected))), direction, mean)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        """Return the event probabilities of arms i and k in each environment, if the gap were true."""
         theta = apart(self.theta, i, k, gap, self._weight)
         level = self.levels(theta)
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
 
     def grid(self, law: RewardLaw) -> None:
-        """Return None: what is expected of other arms moves with every pair."""
+        """Return None: pairs of odds ratios cannot be tested together.
+
+        The expected events of all arms change with each pair.
+        """
 
     def levels(self, theta: Floats) -> Floats:
-        """Return lambda of each environment, (J,): infinite where all rewards are alike."""
+        """Return lambda of each environment, (J,); infinite where all rewards are equal."""
         c = self.cells
         rate = c.by_environment(self.sums) / np.maximum(c.sizes, 1.0)
         with np.errstate(divide="ignore"):
@@ -87,12 +91,13 @@ class OddsPairs:
         return found
 
     def _expected(self, theta: Floats) -> Floats:
+        """Return the expected number of events of each cell, given the totals of the environments."""
         expected = self.sums.copy()
         expected[self._kept] = moments(self._part, self._totals, theta)[0]
         return expected
 
     def _steadied(self) -> tuple[Floats, Floats]:
-        """Return theta and the information on it, with what half an event and half a non-event tell."""
+        """Return theta and its information with half an event and half a non-event added to each arm."""
         part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
         for _ in range(_STEPS):
             expected, between = moments(part, self._totals, theta)
@@ -107,11 +112,11 @@ class OddsPairs:
 
 
 def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
-    """Estimate arms and environments where odds multiply; `solution` is that of least squares.
+    """Estimate arm and environment effects on the scale of odds ratios; `solution` is the least-squares fit.
 
-    The adjusted mean of an arm is its average chance over all environments in proportion to traffic; an
-    environment's shift is the factor of its odds, 1 where they are as in all traffic together. Variances by
-    the delta method, at the steady odds.
+    The adjusted mean of an arm is its event probability averaged over all environments in proportion to
+    traffic. The shift of an environment is a factor of the odds, 1 at the odds of the overall rate. Variances
+    come from the delta method, at the theta with half events added.
     """
     scale = OddsPairs(cells)
     law = Chances(cells)
@@ -122,6 +127,7 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     traffic, level = cells.sizes / cells.sizes.sum(), scale.levels(scale.theta)
 
     def chances(theta: Floats) -> Floats:
+        """Return the event probability of each arm in each environment: (J, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
         return np.where(

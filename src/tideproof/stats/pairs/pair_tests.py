@@ -1,11 +1,11 @@
-"""Is arm i above arm k by more than a gap? Tests that survive rare events and skewed money, and their limits.
+"""Score tests and confidence bounds for theta_i - theta_k that allow for rare events and skewed rewards.
 
-On every scale the statistic is linear in the cells' sums S, U = sum g (S - n m): m is what each cell is
-expected to have if the gap is true, and g, within an environment orthogonal to its level, is the direction in
-which the gap would show, theta_i - theta_k as the whole design sees it. So shifts drop out exactly, other
-arms to first order. Variance and skewness of U are taken under the hypothesis (a score test): an arm without
-an event varies as its rival does, not as if it were certain. With two arms and 0/1 rewards a gap of 0 is
-Mantel and Haenszel's test.
+On every scale the statistic is linear in the sums S of the cells: U = sum g (S - n m). Here m is the expected
+mean of a cell if the gap is true, and g is the direction in which the gap shows: theta_i - theta_k as the
+whole design estimates it. Within an environment g is orthogonal to the shift, so shifts cancel exactly and
+other arms cancel to first order. Variance and skewness of U are computed under the null hypothesis (a score
+test): an arm without an event is as variable as the arm it is compared with, instead of being certain. For
+two arms, 0/1 rewards and a gap of 0 it is the Mantel-Haenszel test.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _MANY = 100  # arms, beyond which pairs are tested together
 
 
 class Null(NamedTuple):
-    """What a scale expects if theta_i - theta_k has a given value.
+    """Score statistic of the null hypothesis that theta_i - theta_k has a given value.
 
     Attributes
     ----------
     statistic : U.
     direction : (C,) g.
-    mean : (C,) m.
+    mean : (C,) m, the expected mean of each cell.
     """
 
     statistic: float
@@ -55,27 +55,27 @@ class Null(NamedTuple):
 
 
 class PairScale(Protocol):
-    """A scale on which arms are compared, fitted to cells."""
+    """Protocol for a scale on which arms are compared (differences, ratios, odds), fitted to cells."""
 
     cells: Cells
     P: Floats
 
     @property
     def fitted(self) -> Floats:
-        """(C,) the expected mean of each cell."""
+        """(C,) expected mean of each cell."""
 
     def null(self, i: int, k: int, gap: float) -> Null:
-        """Return the statistic of the hypothesis theta_i - theta_k = gap, its direction and expectations."""
+        """Return the score statistic of the hypothesis theta_i - theta_k = gap, direction and means."""
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate of theta_i - theta_k; may be infinite."""
+        """Return the estimate of theta_i - theta_k, which may be infinite."""
 
     def grid(self, law: RewardLaw) -> Grid | None:
-        """Return what tests many pairs at once; None where that cannot be done."""
+        """Return a grid that tests many pairs at once; None if the scale does not support it."""
 
 
 class CellMoments(NamedTuple):
-    """Second and third central moments of each cell's rewards, and the degrees of freedom behind them."""
+    """Variance and third central moment of a reward in each cell, with the estimates behind them."""
 
     variance: Floats
     third: Floats
@@ -83,21 +83,24 @@ class CellMoments(NamedTuple):
 
 
 class RewardLaw(Protocol):
-    """How single rewards vary around their mean."""
+    """Protocol for the distribution of single rewards around their mean."""
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the moments if the cells have these means."""
+        """Return the moments of the rewards if the cells have these means."""
 
 
 class Chances:
-    """0/1 rewards: their mean says all. Given its total, an environment varies N/(N - 1) times as much."""
+    """Distribution of 0/1 rewards, determined by their means.
+
+    Given the total of an environment, variances are larger by the factor N/(N - 1).
+    """
 
     def __init__(self, cells: Cells) -> None:
         size = cells.sizes[cells.environment]
         self._correction = np.where(size > 1.0, size / np.maximum(size - 1.0, 1.0), 0.0)
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the moments of 0/1 numbers with these means."""
+        """Return the moments of 0/1 rewards with these means."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
         variance[variance < _ROUNDING] = 0.0  # else a test would rest on rounding
@@ -105,13 +108,13 @@ class Chances:
 
 
 class MeasuredRewards:
-    """Rewards of any kind, whose variance and skewness were measured."""
+    """Distribution of rewards of any kind, with variance and skewness measured in the cells."""
 
     def __init__(self, spreads: Spreads, fitted: Floats | None) -> None:
         self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> CellMoments:
-        """Return the measured moments; on a scale of ratios a cell expected to have more varies more."""
+        """Return the measured moments; on the scale of ratios the variance is proportional to the mean."""
         s = self.spreads
         if self._fitted is None:
             return CellMoments(s.variance, s.third, s)
@@ -124,7 +127,10 @@ _CLOSE = 1e-6  # how near to its deviate a limit must come
 
 
 class PairTests(Pairs):
-    """Tests and limits of theta_i - theta_k; `covariance` of theta says how far limits will be."""
+    """Score tests and confidence bounds for theta_i - theta_k on a given scale.
+
+    `covariance` of theta provides the first guess of where the bounds are.
+    """
 
     def __init__(self, scale: PairScale, law: RewardLaw, covariance: Floats) -> None:
         self.scale, self.law, self.covariance = scale, law, covariance
@@ -133,17 +139,18 @@ class PairTests(Pairs):
 
     @cached_property
     def _grid(self) -> Grid | None:
+        """Grid for testing many pairs at once; None with few arms or if the scale has no grid."""
         c = self.scale.cells
         return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
 
     @property
     def quick(self) -> bool:
-        """Whether many pairs are tested together."""
+        """True if many pairs are tested together."""
         return self._grid is not None
 
     @cached_property
     def variance(self) -> Floats:
-        """(C,) variance of a single reward of each cell, at the means that are fitted."""
+        """(C,) variance of a single reward of each cell, at the fitted means."""
         return self.law.moments(self.scale.fitted).variance
 
     def gap(self, i: int, k: int) -> float:
@@ -151,7 +158,7 @@ class PairTests(Pairs):
         return self.scale.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return a standard normal number if theta_i - theta_k = gap, high if it is more; NaN if unknown."""
+        """Return the z-score of the hypothesis theta_i - theta_k = gap; NaN without degrees of freedom."""
         null = self.scale.null(i, k, gap)
         moments, direction = self.law.moments(null.mean), null.direction
         weight = self.scale.cells.n * direction * direction
@@ -163,11 +170,11 @@ class PairTests(Pairs):
         return normal_from_student(z, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms had enough events for a test to exclude one of them."""
+        """Return True if two arms have enough events for a test to exclude one of them."""
         return self._events.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k does not exceed: there the deviate has fallen to -z."""
+        """Return the upper confidence bound of theta_i - theta_k: the gap whose z-score is -z."""
         if math.isinf(z):
             return np.inf
         middle = self.gap(i, k)
@@ -179,6 +186,7 @@ class PairTests(Pairs):
 
         @cache
         def excess(gap: float) -> float:
+            """Return -z minus the z-score at `gap`, which is 0 at the bound."""
             return -z - self.deviate(i, k, gap)
 
         for _ in range(_DOUBLINGS):  # upwards, until the deviate has fallen far enough
@@ -196,7 +204,7 @@ class PairTests(Pairs):
         return root_between(low, high, excess, _CLOSE)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
-        """Return the deviates of many pairs at a gap of 0."""
+        """Return the z-scores of many pairs for the hypothesis of no difference."""
         if self._grid is None:
             return super().deviates(i, k)
         return self._in_blocks(
@@ -204,11 +212,12 @@ class PairTests(Pairs):
         )
 
     def uppers(self, i: Ints, k: Ints, z: Floats) -> Floats:
-        """Return the upper limits of many pairs."""
+        """Return the upper confidence bounds of many pairs."""
         if self._grid is None:
             return super().uppers(i, k, z)
 
         def limits(here: Ints, pairs: Together) -> Floats:
+            """Return the upper confidence bounds of one block of pairs."""
             at, other = i[here], k[here]
             middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
             step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
@@ -219,6 +228,7 @@ class PairTests(Pairs):
         return self._in_blocks(i, k, limits)
 
     def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, Together], Floats]) -> Floats:
+        """Return the results of `work` for many pairs, computed in blocks that fit into memory."""
         c, found = self.scale.cells, np.full(i.size, np.nan)
         assert self._grid is not None
         n, rows = spread_out(c, c.n), max(1, AT_ONCE // c.K)
@@ -229,7 +239,7 @@ class PairTests(Pairs):
         return found
 
     def _deviates(self, pairs: Together, i: Ints, k: Ints, gap: Floats) -> Floats:
-        """Return the deviates of pairs that are tested together; by themselves where that says nothing."""
+        """Return the z-scores of pairs tested together; pairs without a joint result are tested singly."""
         z = pairs.deviates(gap)
         for at in np.flatnonzero(np.isnan(z)).tolist():
             z[at] = self.deviate(int(i[at]), int(k[at]), float(gap[at]))

@@ -1,9 +1,9 @@
-"""The tests of `pair_tests` for very many pairs of arms at once: the same numbers, to rounding.
+"""Vectorised score tests of very many pairs of arms; the results equal those of `pair_tests` up to rounding.
 
-Every cell takes part in the test of a pair (i, k). But of the gap cells of other arms know no more than a
-factor of their environment. So all they contribute are sums over arms of x_aj w_a^p, p = 0 to 3, with w the
-pair's direction and x what a cell varies by: products of matrices, made once for all gaps. What is left for
-each gap are numbers for each environment.
+Every cell takes part in the test of a pair (i, k). But the gap affects cells of other arms only through one
+factor for each environment. So these cells contribute only sums over arms of x_aj w_a^p, p = 0 to 3, with w
+the direction of the pair and x a variance term of the cell. The sums are matrix products, computed once for
+all gaps. For each gap only numbers for each environment remain to be computed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AT_ONCE = 2**21  # numbers in a block of pairs x arms: 16 MB
 
 
 class Batch(NamedTuple):
-    """Pairs of arms, (B,) each, and their directions w, (B, K), up to a constant."""
+    """Pairs of arms, (B,) each, and their test directions w, (B, K), up to a constant."""
 
     i: Ints
     k: Ints
@@ -34,28 +34,28 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> Batch:
-        """Return pairs with w = P(e_i - e_k), centred: sums over other arms then lose no digits."""
+        """Return a batch of pairs with directions w = P(e_i - e_k), centred to keep precision."""
         w = P[i] - P[k]
         return cls(i, k, w - (w @ cells.counts / cells.counts.sum())[:, None])
 
     def of_pair(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the columns of the two arms, (B, J) each, of numbers for each cell, (J, K)."""
+        """Return the columns of the two arms of each pair from a (J, K) matrix: (B, J) each."""
         return x[:, self.i].T, x[:, self.k].T
 
     @property
     def own(self) -> tuple[Floats, Floats]:
-        """The directions of the two arms: (B, 1) each."""
+        """Directions w of the two arms of each pair: (B, 1) each."""
         rows = np.arange(self.i.size)
         return self.w[rows, self.i][:, None], self.w[rows, self.k][:, None]
 
 
 class Varying(NamedTuple):
-    """How rewards vary if a gap is true.
+    """Variances and third moments of rewards under the hypotheses of a batch of pairs.
 
     Attributes
     ----------
-    variance, third : of other arms: coefficients, (B, J), of the sums with the same places.
-    of_pair : variance and third moment of a reward of either arm of the pair: (B, J) each.
+    variance, third : for other arms, pairs of an index into the power sums and coefficients (B, J).
+    of_pair : for the two arms of each pair, variance and third moment of a reward: (B, J) each.
     """
 
     variance: list[tuple[int, Floats]]
@@ -64,7 +64,7 @@ class Varying(NamedTuple):
 
 
 class TestedPairs(NamedTuple):
-    """What is tested: the statistics, (B,), the mean direction in each environment, (B, J), what varies."""
+    """Score statistics of a batch of pairs, (B,), mean directions by environment, (B, J), and variances."""
 
     statistic: Floats
     centre: Floats
@@ -72,33 +72,33 @@ class TestedPairs(NamedTuple):
 
 
 class Grid(Protocol):
-    """A scale and a law of the rewards, on a grid of environments x arms."""
+    """Protocol for a scale and a distribution of rewards, arranged as matrices of environments x arms."""
 
     x: list[Floats]
 
     @property
     def spreads(self) -> Spreads | None:
-        """How much rewards vary, as it was measured; None of 0/1 rewards."""
+        """Measured variances of the rewards; None for 0/1 rewards."""
 
     def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
-        """Return what is to be tested if theta_i - theta_k = gap."""
+        """Return the score statistics of a batch of pairs for the hypotheses theta_i - theta_k = gap."""
 
 
 def is_dense(cells: Cells) -> bool:
-    """Tell whether a grid of environments x arms is small, and filled well enough."""
+    """Return True if a matrix of environments x arms is small enough and has enough cells filled."""
     grid = cells.J * cells.K
     return grid <= _CELLS and grid <= _EMPTY * cells.n.size
 
 
 def spread_out(cells: Cells, values: Floats) -> Floats:
-    """Return values of cells as a matrix, environments x arms."""
+    """Return cell-wise values as a matrix of environments x arms."""
     found = np.zeros((cells.J, cells.K))
     found[cells.environment, cells.arm] = values
     return found
 
 
 class PowerSums:
-    """Sums over the other arms of x w^p, for each x: `power[p][x]`, (B, J)."""
+    """Sums over the other arms of x w^p for each matrix x: `power[p][x]`, (B, J)."""
 
     def __init__(self, batch: Batch, x: list[Floats]) -> None:
         rows, others = np.arange(batch.i.size), batch.w.copy()
@@ -121,14 +121,14 @@ class PowerSums:
 
 
 class Together:
-    """Tests of pairs of arms at any gaps."""
+    """Score tests of a batch of pairs of arms, at any gaps."""
 
     def __init__(self, n: Floats, grid: Grid, batch: Batch) -> None:
         self._n, self._grid, self._batch = n, grid, batch
         self._sums = PowerSums(batch, grid.x)
 
     def deviates(self, gap: Floats) -> Floats:
-        """Return what `PairTests.deviate` returns for each pair and its gap: (B,)."""
+        """Return the z-score of each pair at its gap, as `PairTests.deviate` does: (B,)."""
         case = self._grid.case(self._batch, self._sums, gap)
         centre, varying = case.centre, case.varying
         parts = sum(c * self._sums.second(x, centre) for x, c in varying.variance)
@@ -147,7 +147,7 @@ class Together:
     def _freedom(
         self, s: Spreads, centre: Floats, varying: Varying, parts: Floats, own: list[Floats]
     ) -> Floats:
-        """Return what `Spreads.freedom_of` returns for each pair; 0 where nothing is known."""
+        """Return the degrees of freedom of each pair, by Satterthwaite's formula; 0 if unknown."""
         batch, total = self._batch, parts.sum(axis=1)
         if not s.freedom > 0.0:
             return np.zeros(total.size)
@@ -165,12 +165,13 @@ class Together:
 
 
 def _squares(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
+    """Return the Satterthwaite terms of the factors of arms or of environments: (B,)."""
     here = trust > 0.0
     return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
 
 
 class OfDifferences:
-    """Least squares with measured variances, which no gap changes."""
+    """Grid for the scale of differences: least squares with measured variances, which no gap changes."""
 
     def __init__(self, cells: Cells, mu: Floats, spreads: Spreads) -> None:
         self.spreads, self._mu = spreads, mu
@@ -179,7 +180,7 @@ class OfDifferences:
         self.x = [spread_out(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
 
     def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
-        """Return what is to be tested if mu_i - mu_k = gap."""
+        """Return the score statistics of a batch of pairs for the hypotheses mu_i - mu_k = gap."""
         i, k = batch.i, batch.k
         centre = batch.w @ self._share.T
         one = np.ones_like(centre)
@@ -190,10 +191,12 @@ class OfDifferences:
 
 
 class OfRatios:
-    """Rates that multiply: E r = lambda_environment exp(theta_arm), in the names of `Multiplying`.
+    """Grid for the scale of ratios, E r = lambda_environment exp(theta_arm).
 
-    With `spreads` variances were measured, and follow the expected mean; without, rewards are 0 or 1, whose
-    variance in an environment is corrected as `Chances` does.
+    Names are those of `Multiplying`.
+
+    With `spreads`, variances were measured and are proportional to the expected mean. Without, rewards are 0
+    or 1, and the variance in an environment is corrected as in `Chances`.
     """
 
     def __init__(
@@ -217,7 +220,7 @@ class OfRatios:
             self.x += [self._n * each for each in self._each]
 
     def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
-        """Return what is to be tested if theta_i - theta_k = gap; NaN where rates would be above 1."""
+        """Return the score statistics for theta_i - theta_k = gap; NaN where an expected rate exceeds 1."""
         theta, i, k = self._theta, batch.i, batch.k
         both = self._weight[i] + self._weight[k]
         share = np.where(both > 0.0, self._weight[i] / np.where(both > 0.0, both, 1.0), 0.5)
@@ -236,6 +239,7 @@ class OfRatios:
         return TestedPairs(np.where(too_high, np.nan, statistic), centre, self._chances(rate, moved))
 
     def _chances(self, rate: Floats, moved: list[Floats]) -> Varying:
+        """Return the variances and third moments of 0/1 rewards at the expected rates."""
         c = self._correction
         variance = [(0, c * rate), (1, -c * rate**2)]
         third = [(0, rate), (1, -3.0 * rate**2), (2, 2.0 * rate**3)]
@@ -247,6 +251,7 @@ class OfRatios:
         return Varying(variance, third, (pair[0], pair[1]))
 
     def _measured(self, batch: Batch, rate: Floats, moved: list[Floats]) -> Varying:
+        """Return the measured variances and third moments, scaled to the expected rates."""
         fitted = self._total / np.maximum(self._exposed, _NOTHING)
         more = np.where(fitted > 0.0, rate / np.where(fitted > 0.0, fitted, 1.0), 1.0)
         pair = []
@@ -260,9 +265,13 @@ class OfRatios:
 def upper_limits(
     deviate: Callable[[Floats], Floats], middle: Floats, step: Floats, z: Floats, doublings: int, close: float
 ) -> Floats:
-    """Return what `PairTests.upper` returns, for many pairs at once: the gaps where the deviates are -z."""
+    """Return upper confidence bounds of many pairs at once: the gaps whose z-scores are -z.
+
+    The results are those of `PairTests.upper`.
+    """
 
     def excess(gap: Floats) -> Floats:
+        """Return -z minus the z-scores at the gaps, which is 0 at the bounds."""
         return -z - deviate(gap)
 
     low, step = np.where(np.isfinite(middle), middle, 0.0), step.copy()

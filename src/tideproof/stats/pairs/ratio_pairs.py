@@ -1,4 +1,4 @@
-"""The scale of ratios: E r = lambda_environment exp(theta_arm); pairs of arms by the conditional score."""
+"""Pair tests on the scale of ratios, E reward = lambda_environment exp(theta_arm), by conditional scores."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NOTHING = 1e-300  # the weight of an environment without an event: it has share
 
 
 class Multiplying:
-    """Rates that multiply, as a scale on which pairs of arms are tested.
+    """Scale of ratios: a multiplicative Poisson-type model, as the pair tests need it.
 
-    Directions and expectations come from `theta`, the same fit with half an event more for each arm, spread
-    as if all arms were equal: it is finite for an arm without an event, and says of it what its rivals say.
-    The direction of a pair is w_arm minus its mean over the expected events of the environment, with
-    w = P(e_i - e_k), so that U = sum g S is 0 on average whatever the tide.
+    Directions and expectations come from `theta`, a fit with half an event more for each arm, distributed as
+    if all arms were equal. It is finite for an arm without an event, and there it follows the arms it is
+    compared with. The test direction of a pair is w_arm minus its mean over the expected events of the
+    environment, with w = P(e_i - e_k), so that U = sum g S has mean 0 whatever the tide.
     """
 
     def __init__(self, cells: Cells) -> None:
@@ -47,15 +47,15 @@ class Multiplying:
 
     @cached_property
     def found(self) -> ConditionalFit:
-        """The maximum of the likelihood, without that half of an event."""
+        """Maximum likelihood fit, without the added half events."""
         return solve_ratio(self.cells)
 
     def gap(self, i: int, k: int) -> float:
-        """Return the maximum of the likelihood: infinite where only one of them had an event."""
+        """Return the maximum likelihood estimate of theta_i - theta_k, which may be infinite."""
         return self.found.gap(i, k)
 
     def null(self, i: int, k: int, gap: float) -> Null:
-        """Return the score of the hypothesis that rates of i and k are exp(gap) : 1."""
+        """Return the score statistic of the hypothesis that the rate ratio of i to k is exp(gap)."""
         c = self.cells
         exposure, rate = self.rates(apart(self.theta, i, k, gap, self._weight))
         w = (self.P[:, i] - self.P[:, k])[c.arm]
@@ -64,7 +64,7 @@ class Multiplying:
         return Null(float(np.sum(direction * self.sums)), direction, rate)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
-        """Return what arms i and k would have had in each environment, (J,) each, if the gap were true."""
+        """Return the means of arms i and k in each environment, (J,) each, if the gap were true."""
         theta = apart(self.theta, i, k, gap, self._weight)
         exposure, _ = self.rates(theta)
         rate = self.totals / np.maximum(self.cells.by_environment(exposure), _NOTHING)
@@ -72,13 +72,13 @@ class Multiplying:
         return rate * factor[i], rate * factor[k]
 
     def grid(self, law: RewardLaw) -> Grid:
-        """Return what tests many pairs at once."""
+        """Return a grid that tests many pairs at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
         return OfRatios(self.cells, self.theta, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:
-        """(C,) the expected mean of each cell, the totals of the environments given."""
+        """(C,) expected mean of each cell, given the totals of the environments."""
         return self.rates(self.theta)[1]
 
     def rates(self, theta: Floats) -> tuple[Floats, Floats]:
@@ -91,7 +91,7 @@ class Multiplying:
 
 
 def multiplying_pairs(cells: Cells, freedom: int) -> PairTests:
-    """Return tests of all pairs of arms on the scale of ratios; `freedom` is that of all residuals."""
+    """Return tests of all pairs of arms on the scale of ratios; `freedom` is that of the residuals."""
     scale = Multiplying(cells)
     law: RewardLaw = Chances(cells)
     if not cells.binary:
@@ -102,11 +102,11 @@ def multiplying_pairs(cells: Cells, freedom: int) -> PairTests:
 
 
 def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
-    """Estimate arms and environments where the tide multiplies; `solution` is that of least squares.
+    """Estimate arm and environment effects on the scale of ratios; `solution` is the least-squares fit.
 
-    Adjusted means are what each arm would have had in every environment of its group in proportion to
-    traffic; an environment's shift is its factor, 1 on average over that traffic. Variances by the delta
-    method, at the steady rates.
+    The adjusted mean of an arm is its mean over all environments of its group in proportion to traffic. The
+    shift of an environment is a factor, 1 on average over that traffic. Variances come from the delta method,
+    at the rates with half events added.
     """
     pairs = multiplying_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
@@ -115,9 +115,10 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
 
 
 def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> Readout:
-    """Return adjusted means and shifts where arms have the factors exp(theta), with covariance C.
+    """Return adjusted means and shifts for arm factors exp(theta) with covariance C of theta.
 
-    `pairs` are those of ratios, `shown` are the factors' logarithms that people see.
+    `pairs` are tests on the scale of ratios, and `shown` holds the logarithms of the factors that are
+    reported.
     """
     scale: Any = pairs.scale
     cells, component = scale.cells, scale.component
@@ -128,7 +129,7 @@ def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> R
     traffic = belongs @ cells.sizes
 
     def levels(factors: Floats) -> tuple[Floats, Floats]:
-        """Return the rate of each environment, and what an arm with factor 1 would have had in its group."""
+        """Return the rate of each environment, and the mean of an arm with factor 1 in each group."""
         exposure, fitted = scale.rates(factors)
         rate = cells.by_environment(cells.n * fitted) / np.maximum(cells.by_environment(exposure), _NOTHING)
         return rate, belongs @ (cells.sizes * rate) / traffic
@@ -153,9 +154,10 @@ def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> R
 
 
 def _shown(scale: Multiplying) -> Floats:
-    """Return the likeliest theta, -inf for an arm without an event; or the steady ones.
+    """Return the theta to report: the maximum likelihood estimate, or the steady one.
 
-    Ratios of arms with events may be infinite, where arms met so seldom that one had all events: then those.
+    The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
+    arms with events are infinite, the steady estimate with half events added is reported.
     """
     found, group = scale.found, scale.component
     eventful = np.isfinite(found.theta)
@@ -167,10 +169,10 @@ def _shown(scale: Multiplying) -> Floats:
 
 
 def _steady(cells: Cells, own: Floats) -> ConditionalFit:
-    """Solve with half an event more for each arm, spread over its cells as if all arms were equal.
+    """Return the fit with half an event more for each arm, distributed as if all arms were equal.
 
-    The size of an event is about the mean square over the mean of the rewards in its environment: 1 where
-    rewards are 0 or 1, nearly the reward itself where none is 0.
+    The size of an event is about the mean square over the mean of the rewards in its environment: 1 for
+    rewards of 0 or 1, and about the reward itself if no reward is 0.
     """
     overall = float(own.sum() / cells.n.sum())
     if overall == 0.0:

@@ -1,8 +1,8 @@
-"""The tail of a sum that is not normal, from three cumulants: what rare events and skewed money need.
+"""Tail probabilities of skewed sums, from their first three cumulants (Pearson type III), as normal z-scores.
 
-A sum of many independent parts, some of them rare or with a long tail, is nearer to a shifted gamma number
-(Pearson's type III, which has the sum's mean, variance and skewness) than to a normal one. Both are expressed
-here as a normal deviate: the number that a standard normal exceeds as seldom.
+A sum of many independent terms, some of them rare or with a long tail, is closer to a shifted gamma
+distribution with the same mean, variance and skewness than to a normal one. Results are z-scores: the
+standard normal numbers with the same tail probability.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _END = 37.0  # deviates beyond it have no probability that a float can hold
 
 
 def deviate(x: float, variance: float, third: float) -> float:
-    """Return the normal deviate of x, a number of mean 0 with this variance and third central moment.
+    """Return the normal z-score of x, a number with mean 0, this variance and this third central moment.
 
-    For a count it is close to that of the mid-p value: half the probability of what was seen counts.
+    For a count it is close to the z-score of the mid-p-value: half the probability of the observed count is
+    included.
 
     References
     ----------
@@ -28,7 +29,7 @@ def deviate(x: float, variance: float, third: float) -> float:
 
     Examples
     --------
-    Nine events where four were expected: P(X > 9) + P(X = 9)/2 of a Poisson number is 0.0147, a deviate of
+    Nine events where four were expected: for a Poisson number P(X > 9) + P(X = 9)/2 is 0.0147, a z-score of
     2.18.
 
     >>> round(deviate(5.0, 4.0, 4.0), 2), round(deviate(5.0, 4.0, 0.0), 2)
@@ -52,7 +53,7 @@ def deviate(x: float, variance: float, third: float) -> float:
 
 
 def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
-    """Return `deviate` of many numbers at once.
+    """Return the normal z-scores of many skewed numbers, as `deviate` does for one.
 
     >>> deviates(np.array([5.0, 5.0]), np.array([4.0, 4.0]), np.array([4.0, 0.0])).round(2)
     array([2.19, 2.5 ])
@@ -71,7 +72,7 @@ def deviates(x: Floats, variance: Floats, third: Floats) -> Floats:
 
 
 def normals_from_student(t: Floats, freedom: Floats) -> Floats:
-    """Return `normal_from_student` of many numbers at once; NaN without freedom.
+    """Return normal z-scores with the tail probabilities of Student-t numbers; NaN for 0 degrees of freedom.
 
     >>> normals_from_student(np.array([2.228, 1.3, 1.0]), np.array([10.0, np.inf, 0.0])).round(2)
     array([1.96, 1.3 ,  nan])
@@ -86,7 +87,7 @@ def normals_from_student(t: Floats, freedom: Floats) -> Floats:
 
 
 def normal_from_student(t: float, freedom: float) -> float:
-    """Return the normal deviate that is exceeded as seldom as `t` by a Student-t number.
+    """Return the normal z-score with the same tail probability as the Student-t number `t`.
 
     >>> round(normal_from_student(2.228, 10.0), 2), normal_from_student(1.3, math.inf)
     (1.96, 1.3)
@@ -100,7 +101,7 @@ def normal_from_student(t: float, freedom: float) -> float:
 
 
 def student_from_normal(z: float, freedom: float) -> float:
-    """Return the number that a Student-t number exceeds as seldom as a normal one exceeds `z`.
+    """Return the Student-t quantile with the same tail probability as the normal z-score `z`.
 
     >>> round(student_from_normal(1.96, 10.0), 2)
     2.23

@@ -1,4 +1,4 @@
-"""Pairs of arms by estimate and standard error: exact for normal noise, as good as its variance elsewhere."""
+"""Pair tests from estimates and standard errors (Wald tests), exact for normal noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideproof.stats.pairs.skewed_tails import normal_from_student, student_from
 
 
 class Wald(Pairs):
-    """Student-t tests and limits of mu_i - mu_k."""
+    """Student-t tests and confidence bounds for mu_i - mu_k."""
 
     def __init__(self, mu: Floats, covariance: Floats, freedom: Floats) -> None:
         self.mu, self._freedom = mu, freedom
@@ -19,25 +19,25 @@ class Wald(Pairs):
 
     @property
     def quick(self) -> bool:
-        """True: a pair is a handful of numbers."""
+        """True: a test takes only a few operations."""
         return True
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate."""
+        """Return the estimate of mu_i - mu_k."""
         return float(self.mu[i] - self.mu[k])
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return a standard normal number if mu_i - mu_k = gap; high if it is more. NaN without freedom."""
+        """Return the z-score of the hypothesis mu_i - mu_k = gap; NaN for 0 degrees of freedom."""
         above, freedom = self.gap(i, k) - gap, float(self._freedom[i, k])
         with np.errstate(divide="ignore", invalid="ignore"):
             t = float(np.divide(above, self._se[i, k])) if above else 0.0
         return normal_from_student(t, freedom) if freedom else np.nan
 
     def enough(self, i: int, k: int) -> bool:
-        """Return True: what is assumed of the noise says all."""
+        """Return True: the test relies on the assumed variance and needs no minimum number of events."""
         return True
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that mu_i - mu_k does not exceed: there the deviate has fallen to -z."""
+        """Return the upper confidence bound of mu_i - mu_k: the gap whose z-score is -z."""
         freedom = float(self._freedom[i, k])
         return self.gap(i, k) + student_from_normal(z, freedom) * float(self._se[i, k]) if freedom else np.nan

@@ -1,1 +1,1 @@
-"""Scales on which arms are compared: likelihoods for ratios and odds, and tests of which scale fits."""
+"""Scales on which arms are compared (differences, ratios, odds, logarithms): fits and tests of fit."""

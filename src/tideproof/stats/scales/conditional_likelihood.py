@@ -1,10 +1,10 @@
-"""What the scales that multiply share: which arms have a finite ratio, and the climb to their likelihood.
+"""Conditional likelihoods of multiplicative models: which ratios are finite, and the maximisation.
 
-On the scale of ratios and on that of odds the likelihood given the totals of the environments depends on
-theta alone, is concave, and its information is a Laplacian on the arms. Its maximum may lie at infinity: an
-arm without a single event. Then arms fall into classes. Inside a class every ratio is finite; between two
-classes it is infinite or not known at all. In the limit the classes of an environment no longer compete,
-so that they may be treated as if they had met in different environments.
+On the scales of ratios and of odds, the likelihood given the totals of the environments depends on theta
+alone, is concave, and has a Laplacian on the arms as its information. Its maximum may be infinite, for
+example for an arm without an event. The arms then form classes: inside a class every ratio is finite, and
+between two classes it is infinite or not identified. In the limit the classes of an environment no longer
+compete, so they are treated as if they were in different environments.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Moments = Callable[[Floats], tuple[Floats, Floats | Through]]
 
 
 class Peak(NamedTuple):
-    """The maximum of a likelihood: theta, (K,), P, (K, K), and what is expected of each cell, (C,).
+    """Maximum of a conditional likelihood: theta, its covariance P, and the expected sums of cells.
 
-    `short` is the way from many arms to P through few environments.
+    `short` holds factors of P through the environments, if there are many arms and few environments.
     """
 
     theta: Floats
@@ -40,18 +40,21 @@ class Peak(NamedTuple):
 
 
 class ConditionalFit(NamedTuple):
-    """Arms compared on a scale where the tide multiplies, the totals of the environments given.
+    """Maximum conditional likelihood fit on a multiplicative scale, given the totals of the environments.
 
     Attributes
     ----------
     theta : (K,) logarithm of the arm's factor (of rates or of odds) relative to the reference of its class;
-        -inf without an event, +inf where only events were seen (odds), NaN for an arm unseen.
-    rate : (J,) what the factors multiply in each environment, a rate or odds; NaN where no reward was seen.
-    fitted : (C,) expected mean of each cell, the total of its environment given.
-    P : (K, K) generalised inverse of the information on theta; the row of one arm a class is 0.
-    component : (K,) the class of the arm, 0, 1, ... by their first arm; ratios inside a class are finite.
-    beats : (K, K) whether an event of the first arm was seen where the second might have had one instead.
-    short : the way from many arms to P through few environments; None otherwise.
+        -inf for an arm without an event, +inf for an arm with events only (odds), NaN for an arm without
+        rewards.
+    rate : (J,) baseline of each environment that the factors multiply, a rate or odds; NaN without rewards.
+    fitted : (C,) expected mean of each cell, given the total of its environment.
+    P : (K, K) generalised inverse of the information on theta; the row of one arm of each class is 0.
+    component : (K,) class of each arm, 0, 1, ... in the order of their first arms; ratios inside a class are
+        finite.
+    beats : (K, K) whether the first arm had an event in an environment where the second had a non-event.
+    short : factors of P through the environments, if there are many arms and few environments; None
+        otherwise.
     """
 
     theta: Floats
@@ -63,7 +66,7 @@ class ConditionalFit(NamedTuple):
     short: Through | None = None
 
     def gap(self, i: int, k: int) -> float:
-        """Return theta_i - theta_k: infinite where only one of them had its chances, NaN if nothing tells."""
+        """Return the estimate of theta_i - theta_k: infinite between classes, NaN if not identified."""
         if self.component[i] == self.component[k]:
             return 0.0 if i == k else float(self.theta[i] - self.theta[k])
         above, below = reached(self.beats, i)[k], reached(self.beats, k)[i]
@@ -71,7 +74,7 @@ class ConditionalFit(NamedTuple):
 
 
 def endless(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
-    """Return theta with what is infinite: arms that never won, arms that never lost."""
+    """Return theta with infinite values for arms that never won or that never lost."""
     never = [cells.by_arm(part) == 0.0 for part in (wins, losses)]
     return np.where(
         cells.counts == 0.0, np.nan, np.where(never[0], -np.inf, np.where(never[1], np.inf, theta))
@@ -79,11 +82,11 @@ def endless(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats
 
 
 def classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the class of each arm, (K,), and who beats whom, (K, K).
+    """Return the class of each arm, (K,), and the matrix of which arm beats which, (K, K).
 
-    Arm a beats arm b where a has a win and b a loss in the same environment. Swapping the two would be as
-    possible an outcome: that bounds theta_a - theta_b from above. A ratio is finite if it is bounded on both
-    sides, through others if need be: if the arms are strongly connected.
+    Arm a beats arm b if a has a win and b a loss in the same environment. If theta_a - theta_b went to minus
+    infinity, that outcome would have probability 0: it bounds theta_a - theta_b from below. A ratio is finite
+    if it is bounded on both sides, possibly through other arms: if the two arms are strongly connected.
 
     References
     ----------
@@ -105,7 +108,7 @@ def classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[n
 
 
 def reached(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
-    """Return which nodes can be reached from one, itself among them."""
+    """Return a mask of the nodes of a directed graph that can be reached from `start`, including `start`."""
     found = np.arange(len(edges)) == start
     new = found
     while new.any():
@@ -115,10 +118,12 @@ def reached(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
 
 
 def split(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[Cells, Ints]:
-    """Return the cells that compete, each class of an environment being an environment of its own.
+    """Return the cells that compete, each class of an environment being its own environment.
 
-    Left out are those without a competitor of their class, and those where all have won or all have lost.
-    Also returned: which cells are kept.
+    Also return their indices.
+
+    Cells without a competitor of their class are left out, and so are environments where all have won or all
+    have lost.
     """
     stratum = cells.environment * (int(component.max()) + 1) + component[cells.arm]
     own, label = np.unique(stratum, return_inverse=True)
@@ -133,18 +138,17 @@ def split(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[
 
 
 def subset(cells: Cells, kept: Ints) -> Cells:
-    """Return some of the cells, among the same arms and environments."""
+    """Return some of the cells, with all arms and environments still listed."""
     values = {field.name: getattr(cells, field.name) for field in fields(cells)}
     some: dict[str, Any] = {name: x[kept] for name, x in values.items() if isinstance(x, np.ndarray)}
     return replace(cells, **some)
 
 
 def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Moments) -> Peak:
-    """Find the maximum of a concave likelihood by Newton's method.
+    """Maximise a concave conditional likelihood by Newton's method.
 
-    `own` is the sum of each cell; `moments(theta)` returns what is expected of it and, off the diagonal,
-    minus the information on theta, or the way to its inverse. The error of a step is about the square of its
-    size.
+    `own` is the sum of each cell. `moments(theta)` returns the expected sums and either minus the information
+    on theta off its diagonal, or factors of its inverse. The error of a step is about the square of its size.
     """
     last = np.inf
     for _ in range(_STEPS):
@@ -167,9 +171,10 @@ def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Mom
 
 
 def newton_step(between: Floats | Through, component: Ints, score: Floats) -> tuple[Floats, float]:
-    """Return x with L x = score, at most 1 in size, and its size before; 0 for one arm of each class.
+    """Return the Newton step x with L x = score, shortened to at most 1, and its size before shortening.
 
-    L is the Laplacian with the weights `between`. A seventh of the work of inverting it.
+    L is the Laplacian with the edge weights `between`; x is 0 for one arm of each class. A step takes a
+    seventh of the time of inverting L.
     """
     if isinstance(between, Through):
         x: Floats = between.solve(score)

@@ -1,9 +1,9 @@
-"""Rewards above 0 seen in logarithms: r = exp(theta_arm + s_environment + noise), by least squares.
+"""Logarithms of positive rewards: r = exp(theta_arm + s_environment + noise), by least squares.
 
-Where noise multiplies, as that of prices and of seconds does, logarithms hear every environment alike and no
-single reward above all others. Their means compare geometric means; the ratio of means is what is asked for,
-so half the variance of an arm's logarithms is added, and how well it is known counts. That is right if the
-logarithms are normal, and also if they are not but vary alike in all arms.
+If noise is multiplicative, as with prices and durations, logarithms give every environment the same weight,
+and no single reward dominates. Means of logarithms compare geometric means. The ratio of arithmetic means
+needs half the variance of each arm's logarithms in addition, whose uncertainty is taken into account. That is
+correct if the logarithms are normal, and also if they are not but have equal variances in all arms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SKEWED = 0.2  # skewness inside cells above which logarithms may help
 
 
 def logs_of(cells: Cells) -> Cells:
-    """Return the cells of log r, or say why there are none."""
+    """Return the cells of the logarithms of the rewards; raise `InputError` if there are none."""
     if cells.logs is not None:
         return cells.logs
     if cells.low is not None and cells.low.min() <= 0.0:
@@ -47,10 +47,11 @@ def logs_of(cells: Cells) -> Cells:
 
 
 def may_help(cells: Cells) -> bool:
-    """Tell, without a look at them, whether logarithms are worth another pass over the rows.
+    """Return True if logarithms could improve the analysis, judged before they are computed.
 
-    All rewards are above 0, not all are alike, and they are skewed or vary more where there are more. Of very
-    many rewards means are sharp enough, and another pass takes long.
+    All rewards are above 0, they are not all equal, and they are skewed or vary more where they are larger.
+    For very many rewards the answer is False: means are precise enough, and another pass over the rows takes
+    long.
     """
     if float(np.sum(cells.n)) > _PLENTY:
         return False
@@ -66,11 +67,12 @@ def may_help(cells: Cells) -> bool:
 
 
 def with_logs(cells: Cells, choice: Choice) -> Choice:
-    """Return the choice of logarithms where they are right, otherwise the one made without them.
+    """Return the choice of the scale of logarithms where it is justified, otherwise the given choice.
 
-    They are if rewards are likelier by them than by the scale that was chosen, the Jacobian counted; if they
-    make comparisons clearly sharper than ratios of means; if nothing says that the tide adds (`tide_adds`);
-    and if they vary alike in all arms, or are normal: otherwise their variances do not say what means are.
+    It is justified if the rewards are more likely under it than under the chosen scale (with the Jacobian),
+    if it makes comparisons clearly more precise than ratios of means, if no test suggests an additive tide
+    (`tide_adds`), and if logarithms have equal variances in all arms or are normal. Otherwise their variances
+    do not determine the means.
     """
     logs = cells.logs
     if logs is None or not logs.squares.any() or not choice.tests or choice.name == "odds":
@@ -93,10 +95,10 @@ def with_logs(cells: Cells, choice: Choice) -> Choice:
 
 
 def logarithm_gain(cells: Cells, logs: Cells) -> float:
-    """Return by how much the likelihood is higher, in logs, if the logarithms of the rewards are normal.
+    """Return the gain in log likelihood from normal logarithms of rewards over normal rewards.
 
-    Instead of the rewards: both with one shift for all arms and one variance. `logs` are the cells of log r.
-    Logarithms are dense where r is small: the density of r is that of log r over r, which is the Jacobian.
+    Both models have one shift for all arms and one variance. `logs` are the cells of log r. The density of r
+    is that of log r divided by r, which is the Jacobian.
 
     References
     ----------
@@ -107,9 +109,9 @@ def logarithm_gain(cells: Cells, logs: Cells) -> float:
 
 
 def gain_over_ratios(cells: Cells, logs: Cells) -> float:
-    """Return the same gain over normal rewards whose mean is a product, and whose variance is as the mean.
+    """Return the gain in log likelihood from normal logarithms over the model of the scale of ratios.
 
-    That is what the scale of ratios takes them for.
+    That model has normal rewards with a multiplicative mean and a variance proportional to the mean.
     """
     fitted = solve_ratio(cells).fitted
     squares = float(np.sum((cells.squares + cells.n * (cells.mean - fitted) ** 2) / fitted))
@@ -118,7 +120,7 @@ def gain_over_ratios(cells: Cells, logs: Cells) -> float:
 
 
 def _of_logs(cells: Cells, logs: Cells) -> float:
-    """Return minus the log likelihood of normal logarithms, as a likelihood of the rewards; no constants."""
+    """Return minus the log likelihood of normal logarithms, as a density of rewards, up to a constant."""
     found = solve(logs)
     if round(float(np.sum(cells.n))) != found.told:
         raise InputError(
@@ -128,13 +130,14 @@ def _of_logs(cells: Cells, logs: Cells) -> float:
 
 
 def _varying(squares: float) -> float:
+    """Return `squares`; raise `InputError` if they are 0, because the likelihoods are then unbounded."""
     if squares <= 0.0:
         raise InputError("likelihoods cannot be compared: rewards do not vary around what is expected")
     return squares
 
 
 def _sharper(cells: Cells) -> bool:
-    """Tell whether pairs of arms are better known by logarithms, on average, than by ratios of means."""
+    """Return True if logarithms give clearly smaller variances for pairs of arms than ratios of means."""
     logs = logs_of(cells)
     by_logs = log_means(logs, solve(logs)).covariance
     by_means = multiplying_pairs(cells, solve(cells).freedom).covariance
@@ -142,14 +145,14 @@ def _sharper(cells: Cells) -> bool:
 
 
 class LogMeans(NamedTuple):
-    """Logarithms of the arms' means, up to a constant, and how well they are known.
+    """Logarithms of the arms' means, up to a constant, with covariance and degrees of freedom.
 
     Attributes
     ----------
-    theta : (K,) mean of the logarithms plus half their variance, `half`: if they are normal, or vary alike in
-        all arms, differences are those of the logarithms of means.
-    covariance, freedom : (K, K).
-    pairs : tests and limits of each arm against each.
+    theta : (K,) mean of the logarithms plus half their variance, `half`. If the logarithms are normal, or
+        have equal variances in all arms, differences of theta are log ratios of means.
+    covariance, freedom : (K, K) covariance of theta, and degrees of freedom of each difference.
+    pairs : tests and confidence bounds for each pair of arms.
     """
 
     theta: Floats
@@ -160,10 +163,10 @@ class LogMeans(NamedTuple):
 
 
 def log_means(logs: Cells, solution: Solution) -> LogMeans:
-    """Return the logarithms of the arms' means; `solution` is that of the least squares of `logs`.
+    """Return log means of the arms from the cells of log rewards and their least-squares `solution`.
 
-    The variance of an arm is its own, around what is expected of the cells. It errs by (2 + excess kurtosis)
-    of its square over its degrees of freedom, and what it adds to a mean does so too.
+    Each arm has its own variance, around the expected means of its cells. The variance of that estimate is (2
+    + excess kurtosis) times its square over its degrees of freedom, and it is added to the covariance.
     """
     pairs = additive_pairs(logs, solution)
     squares = logs.squares + logs.n * (logs.mean - pairs.scale.fitted) ** 2
@@ -178,7 +181,7 @@ def log_means(logs: Cells, solution: Solution) -> LogMeans:
 
 
 def alike(c: Cells, of: Ints, labels: int) -> float:
-    """Return p of the test that the rewards of all labels vary alike; 0 where nothing tells.
+    """Return the p-value of Layard's test of equal variances of all groups; 0 if untestable.
 
     References
     ----------
@@ -191,10 +194,11 @@ def alike(c: Cells, of: Ints, labels: int) -> float:
 
 
 def tide_adds(logs: Cells) -> float:
-    """Return p of two tests that the tide multiplies, against a tide that adds; 1 where nothing could tell.
+    """Return the p-value of a multiplicative tide against an additive one; 1 if untestable.
 
-    If it adds, arms differ less in logarithms where the level is high (Tukey's one degree of freedom), and
-    logarithms vary less there, for noise stays as it is. The smaller p, doubled.
+    With an additive tide, arms differ less in logarithms where the level is high (Tukey's one degree of
+    freedom), and logarithms vary less there, because the noise does not grow. The result is the smaller of
+    the two p-values, doubled.
     """
     if not np.any(logs.compares):
         return 1.0
@@ -213,14 +217,14 @@ def tide_adds(logs: Cells) -> float:
 
 
 def _two_sided(U: float, variance: float, of: Floats) -> float:
-    """Return p of a sum with mean 0; 1 where it does not vary but for rounding."""
+    """Return the two-sided p-value of a sum with mean 0; 1 if its variance is only rounding."""
     if not variance > 1e-20 * float(np.sum(of**2)):
         return 1.0
     return 2.0 * normal_tail(abs(U) / math.sqrt(variance))
 
 
 def normality(logs: Cells) -> float:
-    """Return p of the test that deviations inside cells are normal: skewness and kurtosis; 1 if unknown.
+    """Return the p-value of the Jarque-Bera test that deviations inside cells are normal; 1 if untestable.
 
     References
     ----------
@@ -239,7 +243,7 @@ def normality(logs: Cells) -> float:
 
 
 def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
-    """Return the excess kurtosis inside cells, each label by its own variance; 0 where it is unknown."""
+    """Return the excess kurtosis inside cells, with a variance for each label; 0 if unknown."""
     freedom, squares = sums(of, c.n - 1.0, labels), sums(of, c.squares, labels)
     seen = (freedom > 0.0) & (squares > 0.0)
     if c.fourths is None or not seen.any():
@@ -250,9 +254,10 @@ def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
 
 
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
-    """Return the labels whose rewards vary, the logarithm of the variance of each without bias, and weights.
+    """Return the labels with varying rewards, their unbiased log variances, and weights.
 
-    Weights are over the variance of those. Heavy tails make it larger: excess kurtosis, the same for all.
+    The weights are inverse variances of the log variances. Heavy tails increase these; one excess kurtosis is
+    used for all labels.
     """
     from scipy.special import polygamma, psi
 
@@ -265,10 +270,10 @@ def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Float
 
 
 def estimate_log(cells: Cells, solution: Solution) -> Estimate:
-    """Estimate arms and environments from logarithms; `solution` is that of their least squares.
+    """Estimate arm and environment effects from log rewards, given their least-squares `solution`.
 
-    Adjusted means and factors are those of rewards: the totals of the environments, split between arms as the
-    logarithms say.
+    Adjusted means and factors are those of rewards: the totals of the environments, divided between the arms
+    according to the fit of the logarithms.
     """
     found = log_means(logs_of(cells), solution)
     theta, C = found.theta, found.covariance
@@ -278,7 +283,7 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
 
 
 def _times(gain: float) -> str:
-    """Return exp(gain) as people read it.
+    """Return exp(gain) as text for a sentence.
 
     >>> _times(math.log(30)), _times(100.0)
     ('30', '10^43')

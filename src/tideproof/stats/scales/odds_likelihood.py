@@ -1,18 +1,19 @@
-"""Odds that multiply: logit P(r = 1) = lambda_environment + theta_arm, given the totals of the environments.
+"""Conditional logistic regression: logit P(r = 1) = lambda_environment + theta_arm, given environment totals.
 
-Given its total T_j the events of an environment are noncentral hypergeometric, whatever lambda_j: the
-likelihood of theta needs no estimate of it. With any lambda, p_a = 1/(1 + exp(-lambda - theta_a)) and
-z_a(t) = 1 - p_a + p_a exp(it), the probability that independent events add up to T is the integral of
+Given its total T_j, the events of an environment have a noncentral hypergeometric distribution, whatever
+lambda_j: the likelihood of theta needs no estimate of it. With any lambda, p_a = 1/(1 + exp(-lambda -
+theta_a)) and z_a(t) = 1 - p_a + p_a exp(it), the probability that independent events add up to T is the
+integral of
 
-    W(t) = exp(-itT) prod_a z_a(t)^n_a / 2 pi    over a period;
+    W(t) = exp(-itT) prod_a z_a(t)^n_a / 2 pi    over a period.
 
-E[s_a] and E[s_a s_b] given T are averages of n_a u_a and n_a n_b u_a u_b (a != b) with weights W, u_a = p_a
-exp(it)/z_a. The sum over M equidistant t is the integral exactly if M > m_j, and up to P(s = T +- M)/P(s = T)
-otherwise, which is below 1e-15 if M exceeds 8.6 standard deviations and a dozen. With lambda such that T is
-the mean no digit is lost. So the conditional likelihood is exact to rounding, with few events and with
-many: about a dozen values of t are enough for either.
+E[s_a] and E[s_a s_b] given T are averages of n_a u_a and n_a n_b u_a u_b (a != b) with weights W, where u_a =
+p_a exp(it)/z_a. The sum over M equidistant t equals the integral exactly if M > m_j, and up to P(s = T +-
+M)/P(s = T) otherwise, which is below 1e-15 if M exceeds 8.6 standard deviations plus 12. With lambda such
+that T is the mean, no precision is lost. So the conditional likelihood is exact up to rounding, with few
+events and with many: about a dozen values of t suffice for either.
 
-Exact means: allocation inside an environment does not depend on its rewards.
+The inference is exact if allocation inside an environment does not depend on the rewards there.
 
 References
 ----------
@@ -46,7 +47,7 @@ _NOTHING = 37.0  # exp(-37) is nothing beside 1
 
 
 def solve_odds(cells: Cells) -> ConditionalFit:
-    """Maximise the likelihood given the totals of the environments; O(cells K) a step, and K^3.
+    """Return the maximum conditional likelihood fit of odds ratios; O(cells K) a step, and K^3.
 
     >>> pairs = Cells(["A", "B"], [0, 1, 2], np.array([0, 1] * 3), np.repeat(np.arange(3), 2), np.ones(6),
     ...               np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]), np.zeros(6))
@@ -70,7 +71,7 @@ def solve_odds(cells: Cells) -> ConditionalFit:
 
 
 def events(cells: Cells) -> tuple[Floats, Floats]:
-    """Return how many rewards of each cell are 1 and how many 0: (C,) both."""
+    """Return the number of rewards of each cell that are 1, and that are 0: (C,) each."""
     if not cells.binary:
         raise InputError("scale='odds' needs rewards that are all 0 or 1; use scale='ratio' or 'difference'")
     S = np.rint(cells.n * cells.mean)
@@ -78,10 +79,10 @@ def events(cells: Cells) -> tuple[Floats, Floats]:
 
 
 def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the expected events of each cell, (C,), and minus their covariance off its diagonal, (K, K).
+    """Return expected events of cells, (C,), and minus their covariances by arm off the diagonal, (K, K).
 
-    Given the totals `T` of the environments, all of them above 0 and below the environment's size. The
-    covariances of the environments are added up, each times its `weight`.
+    Both are given the totals `T` of the environments, which must be above 0 and below the environment's size.
+    The covariances are added up over environments, each multiplied by its `weight`.
     """
     centre = centres(part, T, theta)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
@@ -119,14 +120,16 @@ def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None)
 
 
 def _twice(t: Floats) -> Floats:
-    """Return how often each t counts: 0 once, above for -t, too, and not at all beyond pi."""
+    """Return the quadrature weight of each t: 1 at 0, 2 for t below pi (as -t counts, too), 0 beyond."""
     return np.where(t == 0.0, 1.0, np.where(t < np.pi, 2.0, 0.0))
 
 
 def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[Ints, Ints, int]]:
-    """Yield environments that need about as many t, their cells, and how many t from 0 on they need.
+    """Yield batches of environments that need similar numbers of quadrature points.
 
-    |W(t)| is below exp(-deviation^2 (1 - cos t)): beyond where that is nothing no t is needed.
+    Each item holds the environments, their cells, and the number of points.
+
+    |W(t)| is below exp(-deviation^2 (1 - cos t)): points where that is negligible are not needed.
     """
     reach = np.arccos(np.maximum(-1.0, 1.0 - _NOTHING / np.maximum(deviation**2, 1e-9)))
     points = np.minimum(np.floor(period / 2.0), np.ceil(reach / (2.0 * np.pi) * period)).astype(np.int64) + 1
@@ -146,10 +149,10 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
 
 
 def centres(part: Cells, T: Floats, theta: Floats) -> Floats:
-    """Return lambda of each environment such that T events are expected, nearly: (J,).
+    """Return lambda of each environment such that the expected number of events is about T: (J,).
 
-    A step of Newton's on the scale of the logit of the mean, where the slope is below 1; the steps are
-    never longer than twice the difference.
+    Newton's method is applied to the logit of the mean, where the slope is below 1; steps are at most twice
+    the difference.
     """
     wanted = np.log(T / (part.sizes - T))
     found = wanted - part.by_environment(part.n * theta[part.arm]) / part.sizes
@@ -164,7 +167,7 @@ def centres(part: Cells, T: Floats, theta: Floats) -> Floats:
 
 
 def _first(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
-    """Return a theta near the maximum: one step from 0, where the covariances are those of urns."""
+    """Return a first theta: one Newton step from 0, with hypergeometric covariances."""
     m = part.sizes
     spread = T * (m - T) / (m * (m - 1.0))
     between = links(part.weighted(part.n * spread[part.environment]))

@@ -1,8 +1,8 @@
-"""Tides that multiply: E r = lambda_environment exp(theta_arm), environments conditioned out.
+"""Conditional Poisson regression, E r = lambda_environment exp(theta_arm), given environment totals.
 
 If rewards are Poisson, the sums S_aj of an environment are multinomial given their total T_j, with shares
-p_aj = n_aj exp(theta_a) / sum. The estimate, and that it is consistent, needs no more than that means
-multiply and rewards are not negative (money, counts, conversions). Rates of environments are read out.
+p_aj = n_aj exp(theta_a) / sum. The estimate is consistent whenever means are multiplicative and rewards are
+not negative (money, counts, conversions). The rates of the environments follow from the fit.
 
 References
 ----------
@@ -30,11 +30,12 @@ from tideproof.stats.solve.laplacian import Through, links, through
 
 
 def solve_ratio(cells: Cells) -> ConditionalFit:
-    """Solve sum_j S_aj - T_j p_aj = 0, the score of the multinomials; O(cells K + K^3) a step.
+    """Return the maximum conditional likelihood fit of rate ratios; O(cells K + K^3) a step.
 
-    Of many arms in few environments O(cells J). The information is the Laplacian sum_j T_j (diag(p_j) - p_j
-    p_j'). Environments without an event or with a single arm say nothing. The covariance of theta is P if
-    rewards are Poisson; otherwise P M P with M = `weighting.meat` of the cells `sharing` events, q the
+    It solves sum_j S_aj - T_j p_aj = 0, the score of the multinomial distributions. For many arms in few
+    environments a step takes O(cells J). The information is the Laplacian sum_j T_j (diag(p_j) - p_j p_j').
+    Environments without an event or with a single arm carry no information. The covariance of theta is P if
+    rewards are Poisson; otherwise it is P M P with M = `meat` of the cells `sharing` events and q the
     variance of each cell's sum.
 
     >>> two = Cells(["A", "B"], [0], np.array([0, 1]), np.zeros(2, int), np.array([10.0, 20.0]),
@@ -48,6 +49,7 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
     own, T = S[kept], part.by_environment(S[kept])[part.environment]
 
     def moments(theta: Floats) -> tuple[Floats, Floats | Through]:
+        """Return the expected sums of the cells, and the information on theta or factors of its inverse."""
         expected = T * _shares(part, theta)
         shared = part.weighted(expected)
         if (short := through(shared, component)) is not None:
@@ -65,16 +67,16 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
 
 
 def sharing(cells: Cells, found: ConditionalFit) -> tuple[Cells, Ints]:
-    """Return the cells that share events, with weights T_j p_aj, and which cells they are.
+    """Return the cells with expected events, with weights T_j p_aj, and their indices.
 
-    `links` of them is minus the information on theta, off its diagonal; their `shares` are p_aj.
+    `links` of these cells is minus the information on theta off its diagonal; their `shares` are p_aj.
     """
     kept = np.flatnonzero(found.fitted > 0.0)
     return subset(cells, kept).weighted(cells.n[kept] * found.fitted[kept]), kept
 
 
 def sums_of(cells: Cells) -> Floats:
-    """Return the sum of the rewards of each cell, (C,); rewards below 0 cannot multiply."""
+    """Return the sum of the rewards of each cell, (C,); raise `InputError` if one is negative."""
     low = np.flatnonzero(cells.mean < 0.0)
     if low.size:
         i, j = cells.arm[low[0]], cells.environment[low[0]]
@@ -86,16 +88,16 @@ def sums_of(cells: Cells) -> Floats:
 
 
 def _shares(part: Cells, theta: Floats) -> Floats:
-    """Return p_aj = n_aj exp(theta_a) / sum over the arms there: (C,)."""
+    """Return p_aj = n_aj exp(theta_a) / sum over the arms of the environment: (C,)."""
     exposure = part.n * np.exp(theta[part.arm])
     return np.asarray(exposure / part.by_environment(exposure)[part.environment])
 
 
 def _start(part: Cells, own: Floats, T: Floats) -> Floats:
-    """Return a theta near the maximum: three steps of exp(theta_a) = sum_j S_aj / sum_j T_j n_aj/exposure_j.
+    """Return a first theta: three steps of exp(theta_a) = sum_j S_aj / sum_j T_j n_aj/exposure_j.
 
-    Each raises the likelihood, however far away (Hunter 2004, MM algorithms for generalized Bradley-Terry
-    models).
+    Each step raises the likelihood from any starting point (Hunter 2004, MM algorithms for generalized
+    Bradley-Terry models).
     """
     theta, events = np.zeros(part.K), part.by_arm(own)
     seen = events > 0.0

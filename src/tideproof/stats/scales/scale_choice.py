@@ -1,4 +1,4 @@
-"""In what to compare arms: differences, ratios or odds. What the data say, in one sentence."""
+"""Choice of the scale on which arms are compared: differences, ratios or odds."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SAME: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds
 
 
 class Choice(NamedTuple):
-    """The scale on which to compare arms.
+    """Scale on which arms are compared, with the tests behind the choice.
 
     Attributes
     ----------
     name : "difference", "ratio", "odds" or "log".
-    tests : of each scale that is possible, the test in which it looks worst; with two rivals p is doubled.
-    told : whether the data speak against another scale; if not, the choice is a convention.
-    sentence : what was found.
-    possible : the scales that the data were asked about and do not speak against, `name` among them; winners
-        have to win, and limits to hold, on each of them.
+    tests : for each possible scale, its test with the smallest p-value; with two rivals p is doubled.
+    told : whether the data reject another scale; if not, the choice is a convention.
+    sentence : explanation of the choice.
+    possible : the scales that were tested and not rejected, including `name`. A winner must win on each of
+        them, and confidence intervals must cover each of them.
     """
 
     name: Compared
@@ -40,15 +40,14 @@ class Choice(NamedTuple):
 
 
 def choose_scale(cells: Cells) -> Choice:
-    """Choose the scale on which arms differ by the same in all environments.
+    """Return the scale on which differences between arms are equal in all environments.
 
-    If nothing tells: ratios where rewards are 0 or 1 (conversions go up and down by factors wherever there
-    are enough of them to see it), and where noise grows with the level, as that of what multiplies does;
-    differences otherwise.
+    If the tests do not decide: ratios for 0/1 rewards (conversions usually change by factors) and for noise
+    that grows with the level, as multiplicative noise does; differences otherwise.
 
-    All scales are tested under one law of the rewards: 0 or 1 if they are, otherwise a variance that is a
-    power of the mean, as measured inside the cells. Odds are looked at where rewards are 0 or 1 and the mean
-    chance of one is above 0.1: below, ratios and odds are the same.
+    All scales are tested under one distribution of the rewards: 0 or 1 if they are, otherwise a variance that
+    is a power of the mean, as measured inside the cells. Odds are tested for 0/1 rewards with an overall rate
+    above 0.1: below it, ratios and odds are nearly equal.
     """
     if np.any(cells.mean < 0.0):
         test = wrong_scale(cells, "difference", "ratio")
@@ -77,9 +76,10 @@ def choose_scale(cells: Cells) -> Choice:
 
 
 def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:
-    """Test a scale against each rival; differences against odds alone where these are looked at.
+    """Return the test of a scale against the rival with the smallest p-value, with a Bonferroni correction.
 
-    Seen from differences odds and ratios are all but one.
+    Differences are tested against odds alone if odds are possible: from differences, odds and ratios look
+    almost equal.
     """
     if scale == "difference":
         rivals = rivals[-1:]
@@ -88,6 +88,7 @@ def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:
 
 
 def _sentence(name: Scale, tests: dict[Scale, WrongScale], wrong: list[Scale], right: list[Scale]) -> str:
+    """Return the sentence that explains which scale was chosen and which scales were rejected."""
     every = "at every level of the environments"
     if not wrong:
         doubt = f"The data cannot tell whether {_SAME[name]} or {_listed(tests, name)} are the same {every}"
@@ -100,7 +101,7 @@ def _sentence(name: Scale, tests: dict[Scale, WrongScale], wrong: list[Scale], r
 
 
 def of_misfits(choice: Choice) -> str:
-    """Say why a scale was chosen that does not fit either: it only fits better than the others."""
+    """Return the sentence on the chosen scale, adapted if that scale does not fit either."""
     wrong = [scale for scale, test in choice.tests.items() if test.p < DOUBT]
     if not choice.told or not wrong or choice.name == "log":
         return choice.sentence
@@ -109,9 +110,10 @@ def of_misfits(choice: Choice) -> str:
 
 
 def _listed(scales: Iterable[Scale], name: Scale) -> str:
-    """Return the scales other than one in words."""
+    """Return the names of the scales other than `name`, joined by "and"."""
     return " and ".join(_SAME[scale] for scale in scales if scale != name)
 
 
 def _p(p: float) -> str:
+    """Return a p-value as text for a sentence."""
     return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"

@@ -1,19 +1,20 @@
-"""Is this the scale on which arms differ by the same everywhere? Tukey's one degree of freedom.
+"""Test of whether differences on a scale are equal in all environments: Tukey's one df test.
 
-If the scale is right, how far an arm is above others has nothing to do with the level of the environment. If
-the tide multiplies, differences grow with the level; if it adds, logarithms of ratios shrink with it. So the
-residuals R_aj of the fit are regressed on c_a h_j: c the estimates that the other scale would make of this
-fit (not of its residuals), h_j what a small difference on that scale is here at the level of environment j
-(`OTHERWISE`). The part of c_a h_j that a change of the estimates explains is taken out; what is left has mean
-0 and a variance that follows from that inside the cells.
+On the right scale, the difference between arms does not depend on the level of the environment. If the tide
+is multiplicative, differences grow with the level; if it is additive, log ratios shrink with it. So the
+residuals R_aj of the fit are regressed on c_a h_j. Here c are the estimates that the other scale would derive
+from this fit (not from its residuals), and h_j describes how a small constant difference on the other scale
+varies on this one with the level of environment j (`OTHERWISE`). The part of c_a h_j that a change of the
+estimates explains is projected out; the remaining sum has mean 0 and a variance that follows from the
+variances inside the cells.
 
-Levels are estimates, too, and with few events they err together with the residuals. For any f of the total T
-of an environment Cov(R_a, f(T)) is, to first order, Cov(R_a, T) times the slope of f, and Cov(R_a, T) = q_a -
-share_a Q with q the variances of the cells' sums and Q their sum. That is subtracted, with a slope backwards
-from T to T less one typical reward: for Poisson counts, however few, nothing of the bias is left then, for
-E[T g(T)] = E[T] E[g(T + 1)].
+Levels are estimates, too, and with few events their errors correlate with the residuals. For any function f
+of the total T of an environment, Cov(R_a, f(T)) is, to first order, Cov(R_a, T) times the slope of f, and
+Cov(R_a, T) = q_a - share_a Q, with q the variances of the cells' sums and Q their sum. That is subtracted,
+with a backward slope from T to T less one typical reward: for Poisson counts, however few, this removes the
+bias, because E[T g(T)] = E[T] E[g(T + 1)].
 
-Where no arm was seen twice in an environment nothing is known of the noise but the residuals, and the test is
+If no arm has two rewards in one environment, the noise can only be estimated from residuals, and the test is
 Tukey's own, on differences and on logarithms.
 
 References
@@ -55,12 +56,13 @@ OTHERWISE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
 
 
 class WrongScale(NamedTuple):
-    """A test of one scale against another.
+    """Result of a test of one scale against another.
 
     Attributes
     ----------
-    z : above 0 where estimates are larger in the environments where the other scale would have them larger.
-    p : probability of so large a |z| if the scale is right; 1 where nothing could tell.
+    z : test statistic; positive if estimates are larger in the environments where the other scale predicts
+        it.
+    p : two-sided p-value of the hypothesis that the scale is right; 1 if it cannot be tested.
     """
 
     z: float
@@ -68,14 +70,14 @@ class WrongScale(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """The level of each environment, (J,) each, as far as it is known, and how rewards vary around a mean.
+    """Estimated levels of the environments, (J,) each, and the variance of a reward given its mean.
 
     Attributes
     ----------
-    here : mean reward, drawn towards that of all environments as much as it is uncertain.
+    here : mean reward, shrunk towards the overall mean according to its uncertainty.
     less : the same with one typical reward less.
     reward : size of a typical reward, variance over mean.
-    variance : that of a reward, given its mean.
+    variance : function that returns the variance of a reward, given its mean.
     """
 
     here: Floats
@@ -85,7 +87,7 @@ class _Level(NamedTuple):
 
 
 def wrong_scale(cells: Cells, scale: Scale, other: Scale) -> WrongScale:
-    """Test whether arms differ by the same in all environments on `scale`, against the same on `other`."""
+    """Test whether differences between arms are constant over environments on `scale`, against `other`."""
     if not cells.binary and not np.any(cells.squares > 0.0):  # no cell says how rewards vary
         return _without_repeats(cells, scale) if np.all(cells.n == 1.0) else WrongScale(0.0, 1.0)
     level = _levels(cells)
@@ -96,10 +98,11 @@ def wrong_scale(cells: Cells, scale: Scale, other: Scale) -> WrongScale:
 
 
 def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
-    """Test differences, or those of logarithms, against their residuals: one reward a cell, as Tukey had it.
+    """Test additivity of rewards or of their logarithms with one reward for each cell: Tukey's test.
 
-    z is Student's t. Whatever c and h are, given the fit, the residuals along the part of c_a h_j that it
-    leaves are independent of the others: exact for normal noise that is the same everywhere.
+    z is Student's t. For any c and h that depend on the fit alone, the residuals along the part of c_a h_j
+    that the fit leaves are independent of the other residuals: the test is exact for normal noise with one
+    variance.
     """
     if cells.factors is not None or (scale == "ratio" and not np.all(cells.mean > 0.0)):
         return WrongScale(0.0, 1.0)
@@ -119,10 +122,14 @@ def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
 
 
 def _of_difference(cells: Cells, level: _Level, other: Scale) -> WrongScale:
-    """Weight environments by 1/variance; weights, too, depend on the level and are made up for."""
+    """Test the scale of differences, with environments weighted by 1/variance.
+
+    The weights depend on the level, too, and their bias is corrected.
+    """
     otherwise, j = OTHERWISE["difference", other], cells.environment
 
     def weight(x: Floats) -> Floats:
+        """Return the inverse of the variance of a reward at the level x."""
         return 1.0 / level.variance(x)
 
     q = _noise(cells)
@@ -145,7 +152,10 @@ def _of_difference(cells: Cells, level: _Level, other: Scale) -> WrongScale:
 
 
 def _of_ratio(cells: Cells, level: _Level, other: Scale) -> WrongScale:
-    """Shares of the totals: R_a and T are uncorrelated if variance over mean is the same for all arms."""
+    """Test the scale of ratios, given the totals of the environments.
+
+    Residual R_a and total T are uncorrelated if the ratio of variance to mean is the same for all arms.
+    """
     found = solve_ratio(cells)
     part, kept = sharing(cells, found)
     if not part.n.size:
@@ -162,7 +172,7 @@ def _of_ratio(cells: Cells, level: _Level, other: Scale) -> WrongScale:
 
 
 def _of_odds(cells: Cells, level: _Level, other: Scale) -> WrongScale:
-    """Condition on the totals: levels are given with them, nothing is to be made up for."""
+    """Test the scale of odds, given the totals of the environments, which determine the levels."""
     found = solve_odds(cells)
     S, F = events(cells)
     part, kept = split(cells, found.component, S, F)
@@ -190,9 +200,9 @@ def _of_odds(cells: Cells, level: _Level, other: Scale) -> WrongScale:
 
 
 def _seen_from(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: Floats) -> Floats:
-    """Return the estimates that the other scale would arrive at if this one's fit were the truth: (K,).
+    """Return the estimates that the other scale would derive if the fit on this scale were the truth: (K,).
 
-    Of the fit alone: they know nothing of its residuals.
+    They depend on the fit alone and not on its residuals.
     """
     if other != "difference":
         return np.where(np.isfinite(theta), theta, 0.0)
@@ -202,6 +212,7 @@ def _seen_from(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: 
 
 
 def _inverse(part: Cells) -> Floats:
+    """Return the generalised inverse of the Laplacian of some cells."""
     if (short := through(part)) is not None:
         return short.inverse()
     between = links(part)
@@ -219,10 +230,10 @@ def _tested(
     base: tuple[Floats, Floats],
     extra: tuple[Floats, Floats],
 ) -> WrongScale:
-    """Add up c_a (f1 R_aj - slope1 bias_aj) less b_a (f0 R_aj - slope0 bias_aj), which adds up to 0.
+    """Return the test of the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj).
 
-    b is the change of the estimates that explains most of f1 c_a; z is what it leaves of it, centred in the
-    environment: the sum has the variance of sum_aj z_aj (sum of the cell).
+    The second term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the
+    remainder, centred in the environment: the sum has the variance of sum_aj z_aj (sum of the cell).
     """
     arm, j = part.arm, part.environment
     (f0, slope0), (f1, slope1) = ((f[j], slope[j]) for f, slope in (base, extra))
@@ -234,11 +245,11 @@ def _tested(
 
 
 def _judged(of_each: Floats, variance: Floats, whole: float) -> WrongScale:
-    """Return z and p of a sum over environments; 1 where nothing but rounding is left of its variance.
+    """Return z and p of a sum over environments; p is 1 if its variance is only rounding.
 
-    Where environments differ by more than their noise (heavy tails, arms that do better here and worse there)
-    the variance is that of what each of them says, around what it says if the other scale is right: then it
-    is in proportion to its variance.
+    If environments differ by more than their noise (heavy tails, interactions), the variance is estimated
+    from the contributions of the environments around their expectation, which is proportional to their
+    variances if the other scale is right.
     """
     U, total, J = float(of_each.sum()), float(variance.sum()), int(np.count_nonzero(variance))
     if not total > 1e-10 * whole:
@@ -249,23 +260,23 @@ def _judged(of_each: Floats, variance: Floats, whole: float) -> WrongScale:
 
 
 def _function(level: _Level, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return f at each level, and its slope backwards per unit of the environment's total."""
+    """Return f at each level, and its backward slope per unit of the environment's total."""
     here = f(level.here)
     return here, (here - f(level.less)) / level.reward
 
 
 def _noise(cells: Cells) -> Floats:
-    """Return the variance of each cell's sum, as measured inside it; inside all cells for a single reward."""
+    """Return the variance of each cell's sum, measured inside it; pooled for a single reward: (C,)."""
     freedom = cells.n - 1.0
     pooled = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
     return np.asarray(cells.n * np.where(freedom > 0.0, cells.squares / np.maximum(freedom, 1.0), pooled))
 
 
 def _levels(cells: Cells) -> _Level:
-    """Return the level of each environment and how the variance of a reward grows with it.
+    """Return the shrunken level of each environment, and the variance of a reward as a function of the level.
 
-    Levels are drawn towards their mean by the share of the noise in their variance (Efron, Morris 1973). With
-    0 or more as rewards they stay above half a reward.
+    Levels are shrunk towards their mean by the share of the noise in their variance (Efron, Morris 1973). For
+    rewards of 0 or more they stay above half a reward.
     """
     m = np.maximum(cells.sizes, 1.0)
     mean = cells.by_environment(cells.n * cells.mean) / m
@@ -285,7 +296,7 @@ def _levels(cells: Cells) -> _Level:
 
 
 def _law(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
-    """Return the variance of a reward given its mean x: x (1 - x) if rewards are 0 or 1, else s x^k."""
+    """Return the variance function of a reward, given its mean x: x (1 - x) for 0/1 rewards, else s x^k."""
     if cells.binary:
         return lambda x: np.maximum(x * (1.0 - x), 1e-12)
     squares, freedom = cells.by_environment(cells.squares), cells.by_environment(cells.n - 1.0)
@@ -298,22 +309,24 @@ def _law(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
 
 
 class _Growth(NamedTuple):
-    """How noise grows with the level: the power k of s x^k, and how many standard errors it is above 0."""
+    """Growth of the noise with the level: the power k of s x^k, and its z-score against 0."""
 
     power: float
     z: float
 
 
 def noise_grows(cells: Cells) -> bool:
-    """Return whether rewards vary more where their level is higher, beyond chance: noise that multiplies."""
+    """Return True if rewards vary significantly more where their level is higher: multiplicative noise."""
     return _growth(cells, _levels(cells).here).z > 2.0
 
 
 def _growth(cells: Cells, level: Floats) -> _Growth:
-    """Compare the variance inside the cells of the third of environments with the lowest levels, and highest.
+    """Compare the variances inside cells between low and high levels of the environments.
 
-    A logarithm of a variance with n degrees of freedom has the variance (2 + excess kurtosis)/n. Nothing is
-    known, 0, where levels may be negative or hardly differ.
+    These are the thirds of environments with the lowest and the highest levels.
+
+    The log variance of n degrees of freedom has the variance (2 + excess kurtosis)/n. The result is 0 if
+    levels may be negative or hardly differ.
     """
     order, third = np.argsort(level, kind="stable"), max(1, cells.J // 3)
     ends = order[:third], order[-third:]

@@ -1,9 +1,10 @@
-"""Limits of a pair of arms that allow for every scale which the data do not speak against.
+"""Confidence intervals of pairs of arms that cover every scale which the data do not reject.
 
-Where arms met in different environments, another scale makes other estimates: if the tide adds, what was 20 %
-at low tide is less at high tide. If nothing tells which is right, limits on one of them promise too much. A
-gap on another scale says how much both arms would have had in each environment; over all traffic that is a
-gap on this one. So limits reach as far as those of any scale.
+If arms met in different environments, different scales give different estimates: with an additive tide, a 20
+% lift at low tide is a smaller relative lift at high tide. If the tests do not decide between scales, an
+interval on one of them alone is too narrow. A gap on another scale implies means of both arms in each
+environment; over all traffic these imply a gap on this scale. So the interval is extended to the bounds of
+every such scale.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ _FAR = 50.0  # a logarithm of a ratio that is as good as infinite, and of which 
 
 
 class _Other(NamedTuple):
-    """Another scale, and the tests whose limits are taken from it."""
+    """Alternative scale: its estimate and its pair tests."""
 
     found: Estimate
     pairs: Pairs
 
 
 class AnyScale(Pairs):
-    """Pairs of arms as `shown` has them, on its scale, with limits that reach as far as those of the others.
+    """Pair tests on the chosen scale, with confidence bounds that also cover the other possible scales.
 
-    Scales whose estimates agree, to a fifth of a standard error, are one.
+    Scales whose estimates agree to a fifth of a standard error count as one.
     """
 
     def __init__(self, scale: Compared, shown: Estimate, others: Sequence[Estimate]) -> None:
@@ -45,11 +46,11 @@ class AnyScale(Pairs):
         self._near: dict[tuple[int, int], list[_Other]] = {}
 
     def gap(self, i: int, k: int) -> float:
-        """Return the estimate, on the scale that is shown."""
+        """Return the estimate of theta_i - theta_k on the chosen scale."""
         return self._shown.pairs.gap(i, k)
 
     def deviate(self, i: int, k: int, gap: float = 0.0) -> float:
-        """Return the deviate on the scale that is shown; of no gap, that of the scale which says least."""
+        """Return the z-score on the chosen scale; for a gap of 0, the smallest over all scales."""
         found = self._shown.pairs.deviate(i, k, gap)
         if gap:
             return found
@@ -57,17 +58,17 @@ class AnyScale(Pairs):
         return min((found, *(z for z in rest if not math.isnan(z))), key=abs)
 
     def enough(self, i: int, k: int) -> bool:
-        """Return whether two arms had enough events for a test to exclude one of them."""
+        """Return True if two arms have enough events for a test to exclude one of them."""
         return self._shown.pairs.enough(i, k)
 
     def upper(self, i: int, k: int, z: float) -> float:
-        """Return the gap that theta_i - theta_k does not exceed, whatever the scale."""
+        """Return the largest upper confidence bound of theta_i - theta_k over all possible scales."""
         found = self._shown.pairs.upper(i, k, z)
         rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
         return max((found, *(limit for limit in rest if limit > found)))
 
     def _apart(self, i: int, k: int) -> list[_Other]:
-        """Return the other scales on which the two arms differ noticeably by something else."""
+        """Return the other scales on which the estimate for two arms differs noticeably."""
         pair = min(i, k), max(i, k)
         if pair not in self._near:
             C = self._shown.covariance
@@ -81,7 +82,7 @@ class AnyScale(Pairs):
         return self._near[pair]
 
     def _seen(self, other: _Other, i: int, k: int, gap: float) -> float:
-        """Return a gap on another scale as one on this, over all traffic; NaN where it says nothing."""
+        """Return a gap on another scale as a gap on the chosen one, over all traffic; NaN if undefined."""
         if math.isnan(gap):
             return gap
         scale = _scale(other.found)
@@ -98,18 +99,19 @@ class AnyScale(Pairs):
 
 
 def _scale(found: Estimate) -> Any:
+    """Return the fitted scale behind the pair tests of an estimate."""
     pairs: Any = found.pairs
     return pairs.scale
 
 
 def _tests(found: Estimate) -> Pairs:
-    """Return the tests of pairs; of very many cells those by standard error, which take no time."""
+    """Return the pair tests of an estimate; Wald tests, which are quick, for very many cells."""
     many = _scale(found).cells.n.size > _MANY
     return Wald(found.mu, found.covariance, found.freedom) if many else found.pairs
 
 
 def _traffic(found: Estimate, cells: Cells, i: int) -> Floats:
-    """Return the share of each environment in the traffic of an arm's group: (J,)."""
+    """Return the share of each environment in the traffic of the connected group of arm i: (J,)."""
     here = np.zeros(cells.J)
     here[cells.environment[found.component[cells.arm] == found.component[i]]] = 1.0
     return np.asarray(here * cells.sizes / float(here @ cells.sizes))

@@ -1,1 +1,1 @@
-"""Least squares from cells to estimates: arm effects, shifts, adjusted means, covariates."""
+"""Weighted least squares on cells: arm effects, shifts, adjusted means, covariates."""

@@ -1,8 +1,8 @@
-"""What people read: adjusted means and shifts, under common noise, and under any weights and any noise.
+"""Adjusted means of arms and shifts of environments, with their variances.
 
-With t_j the traffic's share of environment j among those of its group of arms, the adjusted mean of
-arm i is muhat_i + sum_j t_j shat_j and the shift of environment j is shat_j - sum_l t_l shat_l,
-shat_j = (weighted mean of j) - b_j'muhat. In g and b_j this follows `weighting`.
+Let t_j be the share of environment j in the rewards of its group of connected arms, and let shat_j =
+(weighted mean of j) - b_j'muhat. The adjusted mean of arm i is muhat_i + sum_j t_j shat_j, and the shift of
+environment j is shat_j - sum_l t_l shat_l. The symbols g and b_j are those of `variance.sandwich`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from tideproof.stats.solve.two_factors import two_way_shifts
 
 
 class Readout(NamedTuple):
-    """What people read: (K,) adjusted means and their variances, (J,) shifts and theirs.
+    """Adjusted means and their variances, (K,) each, and shifts and their variances, (J,) each.
 
-    `steady` has the means that the variances belong to, where these are not the means themselves: an arm
-    without an event has a mean of 0, and a variance all the same.
+    `steady` holds the means for which the variances were computed, if they differ from `mean`: an arm without
+    an event has a mean of 0, but its variance is not 0.
     """
 
     mean: Floats
@@ -32,13 +32,13 @@ class Readout(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """Who got how many rewards, group by group of connected arms; NaN where nothing was seen.
+    """Number and mean of the rewards of each group of connected arms; NaN for a group without rewards.
 
     Attributes
     ----------
     share : (K,) share of each arm in the rewards of its group.
-    total, mean : (groups,) rewards of each group and their mean.
-    home : (J,) the group that each environment belongs to.
+    total, mean : (groups,) number of rewards of each group, and their mean.
+    home : (J,) group that each environment belongs to.
     """
 
     share: Floats
@@ -48,7 +48,7 @@ class Traffic(NamedTuple):
 
 
 def traffic(solution: Solution, cells: Cells) -> Traffic:
-    """Return who got how many rewards."""
+    """Count the rewards of each group of connected arms and the share of each arm in them."""
     component = solution.component
     total = sums(component, cells.counts, component.max() + 1)
     total[total == 0.0] = np.nan
@@ -57,11 +57,11 @@ def traffic(solution: Solution, cells: Cells) -> Traffic:
 
 
 def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the adjusted mean of each arm and its variance, environments fixed: (K,) and (K,).
+    """Return the adjusted mean of each arm and its variance over sigma^2, shifts taken as fixed: (K,).
 
-    The mean an arm would have had in every environment of its group in proportion to traffic,
-    muhat_i + rbar - (counts/N)'muhat; its variance is 1/N + c'Pc, c = e_i - counts/N. NaN for an arm
-    unseen.
+    It is the mean that an arm would have had in all environments of its group, weighted by traffic: muhat_i +
+    rbar - (counts/N)'muhat. Its variance is 1/N + c'Pc with c = e_i - counts/N. NaN for an arm without
+    rewards.
     """
     component, got = solution.component, traffic(solution, cells)
     average = _by_group(component, got)
@@ -70,25 +70,28 @@ def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def quadratic(C: Floats, average: Floats, component: Ints) -> Floats:
-    """Return c'Cc of each arm, c = e_i minus the average of its group: (K,). `average` is (groups, K)."""
+    """Return the quadratic form c'Cc of each arm, with c = e_i minus the average of its group: (K,).
+
+    `average` has one row of arm weights for each group: (groups, K).
+    """
     across = average @ C
     own = np.sum(across * average, axis=1)
     return np.asarray(np.diag(C) - 2.0 * across[component, np.arange(len(C))] + own[component])
 
 
 def _by_group(component: Ints, got: Traffic) -> Floats:
-    """Return the shares of the arms of each group: (groups, K)."""
+    """Return the shares of the arms as one row for each group of connected arms: (groups, K)."""
     average = np.zeros((got.total.size, component.size))
     average[component, np.arange(component.size)] = got.share
     return average
 
 
 def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return the shift of each environment and its variance: (J,) and (J,).
+    """Return the shift of each environment and its variance over sigma^2: (J,) each.
 
-    Relative to the average over the traffic of the environment's group of arms: with
-    h = n_j/m_j - counts/N the shift is rbar_j - rbar - h'muhat, its variance 1/m_j - 1/N + h'Ph.
-    NaN for an environment without rewards.
+    A shift is relative to the average over the traffic of the environment's group of arms. With h = n_j/m_j -
+    counts/N the shift is rbar_j - rbar - h'muhat and its variance is 1/m_j - 1/N + h'Ph. NaN for an
+    environment without rewards.
     """
     if cells.factors is not None:
         return two_way_shifts(cells)
@@ -105,10 +108,10 @@ def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Floats) -> Readout:
-    """Return adjusted means, shifts and their variances.
+    """Return adjusted means, shifts and their variances for any weights and covariance of arm effects.
 
-    `covariance` is that of muhat, `cells` have the weights that the solution was found with, and
-    `variance` is that of the mean of each cell. O(J K^2).
+    `covariance` is that of muhat, `cells` carry the weights of the least-squares fit `solution`, and
+    `variance` is the variance of each cell's mean. Takes O(J K^2).
     """
     mu, P, component, environment = solution.mu, solution.P, solution.component, cells.environment
     got = traffic(solution, cells)

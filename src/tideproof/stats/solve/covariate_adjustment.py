@@ -1,8 +1,9 @@
-"""Covariates: what was known of a row before it was shown an arm, taken out of its reward.
+"""Covariate adjustment (CUPED): regress rewards on covariates measured before the arm was assigned.
 
-Least squares for r = mu_arm + s_environment + slope'x + noise, from sums of squares and products inside
-cells (Frisch, Waugh and Lovell: covariates are fitted as rewards are, and residuals on residuals). What a
-row did before its arm was drawn cannot be moved by the arm, so that less noise is left and no bias comes in.
+Least squares for reward = mu_arm + s_environment + slope'x + noise, from sums of squares and products inside
+cells. By the Frisch-Waugh-Lovell theorem the covariates are fitted as if they were rewards, and then
+residuals are regressed on residuals. The arm cannot change what was measured before it was drawn, so the
+adjustment reduces noise without adding bias.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from tideproof.stats.solve.least_squares import leftover, solve
 
 
 def without_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[str]) -> Cells:
-    """Return the cells of rewards from which covariates were taken out, their means over all rows left in.
+    """Return cells of rewards adjusted for covariates; the overall mean of the covariates' effect stays in.
 
     Parameters
     ----------
     c : cells of the reward.
     x : (p, C) mean of each covariate in each cell.
     products : (p + 1, p + 1, C) sums of products of deviations from the cell means, reward first.
-    names : of the covariates, for errors.
+    names : names of the covariates, for error messages.
 
     References
     ----------
@@ -56,7 +57,7 @@ def without_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[st
 
 
 def _check_vary(left: Floats, total: Floats, names: Sequence[str]) -> None:
-    """Refuse a covariate that arms and environments explain, so that it says nothing of its own."""
+    """Raise `InputError` for a covariate without variation beyond the effects of arms and environments."""
     constant = np.flatnonzero(left <= 1e-12 * total)
     if constant.size:
         raise InputError(

@@ -1,8 +1,9 @@
-"""Two arms side by side, environment by environment: what each environment says of their difference.
+"""Differences between two arms, one for each environment in which both have rewards.
 
-The difference of two cell means needs no estimate of the shift. Its variance follows the model of the noise;
-where shifts may differ between arms ("clustered") it is that of the difference *in this environment*, so
-only the noise inside cells counts, and the differences scatter by more than their intervals say.
+The difference of two cell means does not depend on the shift. Its variance follows the model of the noise.
+Under the "clustered" model, where shifts may differ between arms, it is the variance of the difference in
+this environment alone: only the noise inside cells counts, so the differences vary by more than their
+intervals suggest.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from tideproof.stats.variance.variance_models import CellNoise
 
 
 class EnvironmentGaps(NamedTuple):
-    """How far one arm was above another in each environment that saw both.
+    """Differences between two arms in each environment that has rewards of both.
 
     Attributes
     ----------
-    environment : (G,) index, ascending.
+    environment : (G,) index of the environment, ascending.
     estimate : (G,) difference of the two cell means.
-    variance : (G,) its variance; NaN where nothing tells.
-    freedom : (G,) degrees of freedom behind the variance, a fraction where two variances are added.
+    variance : (G,) its variance; NaN if it cannot be estimated.
+    freedom : (G,) degrees of freedom of the variance; a fraction where two variance estimates are added.
     """
 
     environment: Ints
@@ -34,7 +35,10 @@ class EnvironmentGaps(NamedTuple):
 
 
 def gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentGaps:
-    """Return the gaps of arm `a` over arm `b`; two estimates of the noise are added by Welch."""
+    """Return the difference between arms `a` and `b` in each environment that has both, with variances.
+
+    Where two independent estimates of the noise are added, degrees of freedom follow Welch and Satterthwaite.
+    """
     x, y = meetings(c, a, b)
     own, other = noise.variance[x], noise.variance[y]
     total = own + other
@@ -45,7 +49,7 @@ def gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentGaps:
 
 
 def meetings(c: Cells, a: int, b: int) -> tuple[Ints, Ints]:
-    """Return the cells of two arms in the environments that saw both, in the order of the environments."""
+    """Return the cells of two arms in the environments that have both, ordered by environment."""
     first, second = (np.flatnonzero(c.arm == arm) for arm in (a, b))
     _, at, also = np.intersect1d(c.environment[first], c.environment[second], return_indices=True)
     return first[at], second[also]

@@ -1,4 +1,4 @@
-"""What leaving out one environment would change."""
+"""Influence of single environments: estimates with one environment left out, for each environment in turn."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _WORK = 2e10  # steps of arithmetic, to be spent on leaving environments out
 
 
 def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
-    """Return the winner and its lead without each environment; a low reward is good if `sign` is -1.
+    """Return a table of the leading arm and its lead without each environment, largest change first.
 
-    `without` has the values of the arms, `mu` with all environments, with each left out in turn: (J, K).
-    With `lifts` they are logarithms, and leads are shown as lifts.
+    `mu` holds the arm values from all environments, and `without` (J, K) those with each environment left
+    out. `sign` is -1 if a low reward is good. With `lifts` the values are logarithms, and leads are shown as
+    relative lifts.
 
-    All environments with two arms or more, the most influential first: None where leaving it out would
-    disconnect the arms.
+    The table lists all environments with two arms or more. The leader is None where leaving the environment
+    out would disconnect the arms.
     """
     mu, without = sign * mu, sign * without
     best = int(np.argmax(mu))
@@ -44,11 +45,12 @@ def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = 
 
 
 def without_each(c: Cells, s: Solution) -> Floats:
-    """Return muhat with each environment left out in turn, (J, K); NaN where that disconnects arms.
+    """Return arm effects with each environment left out in turn: (J, K); NaN where arms disconnect.
 
-    Leaving environment j out takes D = diag(n_j) - n_j n_j'/m_j out of L and, with e the sum of its
-    residuals by arm, moves muhat by P(Dx - e), where (I - PD)x = -Pe on the environment's own arms.
-    O(K^2 + k^3) for an environment with k arms, instead of a fit; those with as many arms at once.
+    Leaving environment j out subtracts D = diag(n_j) - n_j n_j'/m_j from the Laplacian L. With e the sums of
+    its residuals by arm, muhat moves by P(Dx - e), where (I - PD)x = -Pe on the environment's own arms. This
+    takes O(K^2 + k^3) for an environment with k arms, without a new fit. Environments with the same k are
+    solved together.
     """
     c.check_one_way("leaving environments out")
     residual, _ = residuals(s, c)
@@ -73,5 +75,5 @@ def without_each(c: Cells, s: Solution) -> Floats:
 
 
 def can_leave_out(c: Cells) -> bool:
-    """Tell whether leaving out each environment takes seconds, not minutes."""
+    """Return True if leaving out each environment in turn takes seconds rather than minutes."""
     return float(np.sum(c.arms_seen.astype(np.float64) ** 3)) <= _WORK

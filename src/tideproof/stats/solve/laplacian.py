@@ -1,6 +1,7 @@
-"""The graph of the arms: who met whom, how much that tells, who is connected, and the Laplacian inverted.
+"""Graph of the arms: comparisons within environments, connected components, and the inverse of the Laplacian.
 
-Profiling out the shifts leaves the Laplacian L = sum_j diag(w_j) - w_j w_j'/W_j on the arms.
+Profiling out the shifts from the normal equations leaves the Laplacian L = sum_j diag(w_j) - w_j w_j'/W_j on
+the arms.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _FEWER = 4  # times: how few environments that takes
 
 
 def links(cells: Cells) -> Floats:
-    """Return sum_j w_j w_j'/W_j: (K, K), symmetric to the last bit.
+    """Return sum_j w_j w_j'/W_j over the environments: (K, K), symmetric to the last bit.
 
-    Off the diagonal that is how much direct comparisons of two arms tell, the weights of the Laplacian.
+    Its entries off the diagonal are the edge weights of the Laplacian: the information from direct
+    comparisons of two arms.
     """
     total = np.zeros((cells.K, cells.K))
     for _, _, (share, weight) in cells.blocks(cells.shares, cells.weight):
@@ -30,12 +32,12 @@ def links(cells: Cells) -> Floats:
 
 
 def laplacian(cells: Cells) -> Floats:
-    """Return L: (K, K). To solve with it use `inverse`, which builds it without cancellation."""
+    """Return the Laplacian L of the arms, (K, K); `inverse` solves with it without cancellation."""
     return np.asarray(np.diag(cells.by_arm(cells.weight)) - links(cells))
 
 
 def components(linked: NDArray[np.bool_]) -> Ints:
-    """Count through the connected groups of arms, 0, 1, ... by their first arm; an arm may be alone."""
+    """Return the connected component of each node: 0, 1, ... in the order of their first nodes."""
     lowest = np.arange(len(linked))
     while True:  # every arm takes the lowest arm it knows of, until nobody learns of a lower one
         near = np.minimum(lowest, np.where(linked, lowest, len(linked)).min(axis=1))
@@ -45,18 +47,18 @@ def components(linked: NDArray[np.bool_]) -> Ints:
 
 
 def inverse(between: Floats, component: Ints) -> Floats:
-    """Invert the Laplacian with these weights between arms, less one arm a component: that with most links.
+    """Return a generalised inverse P of the Laplacian with these edge weights; 0 for reference arms.
 
-    L is diagonally dominant with zero row sums: its diagonal is the sum of its other entries, added up
-    without cancellation. P = X'X, X the inverse of a Cholesky factor, is symmetric and positive
-    semidefinite to the last bit.
+    The reference of each component is the arm with the largest sum of edge weights. L is diagonally dominant
+    with zero row sums, so its diagonal is computed as the sum of the other entries, without cancellation. P =
+    X'X with X the inverse of a Cholesky factor is symmetric and positive semidefinite to the last bit.
     """
     X = _root_of_inverse(between, component)
     return np.asarray(X.T @ X)
 
 
 def _root_of_inverse(between: Floats, component: Ints) -> Floats:
-    """Return X with X'X the inverse."""
+    """Return X such that X'X is the generalised inverse of the Laplacian with these edge weights."""
     degree = between.sum(axis=1)
     reference = _references(degree, component)
     laplacian = np.diag(degree) - between
@@ -68,25 +70,26 @@ def _root_of_inverse(between: Floats, component: Ints) -> Floats:
 
 
 def _references(degree: Floats, component: Ints) -> Ints:
-    """Return the arm with most links of each component."""
+    """Return the arm with the largest sum of edge weights in each component."""
     heaviest = np.lexsort((-degree, component))
     return np.asarray(heaviest[np.unique(component[heaviest], return_index=True)[1]])
 
 
 class Through(NamedTuple):
-    """The inverse of a Laplacian of many arms through the few environments in which they met.
+    """Factored generalised inverse of the Laplacian of many arms that share few environments.
 
-    Rewards of an arm that are known in all environments leave a Laplacian M on the environments, with weights
-    sum_a w_aj w_al/w_a: of size J, not K. With X'X its inverse, diag(1/w_a) + S'S, S = X (w_aj/w_a), differs
-    from the inverse of L by constants for each row and column of a component, which no contrast sees: those
-    that make the rows of the references 0 are taken. O(J K^2) instead of O(K^3).
+    Eliminating the arms instead of the environments leaves a Laplacian M on the environments, with edge
+    weights sum_a w_aj w_al/w_a: of size J instead of K. Let X'X be its inverse and S = X (w_aj/w_a). Then
+    diag(1/w_a) + S'S equals the inverse of L up to constants for each row and column of a component.
+    Contrasts do not depend on these constants; they are chosen so that the rows of the references are 0.
+    Takes O(J K^2) instead of O(K^3).
 
     Attributes
     ----------
     own : (K,) 1/w_a.
     by : (J, K) S.
-    component : (K,) the connected group of each arm.
-    reference : (groups,) the arm of each group whose row is 0.
+    component : (K,) connected component of each arm.
+    reference : (groups,) the arm of each component whose row is 0.
     """
 
     own: Floats
@@ -95,13 +98,13 @@ class Through(NamedTuple):
     reference: Ints
 
     def inverse(self) -> Floats:
-        """Return what `inverse` returns, to rounding."""
+        """Return the dense generalised inverse P, equal to that of the function `inverse` up to rounding."""
         P = self.by.T @ self.by
         P[np.diag_indices(self.own.size)] += self.own
         return self._fixed(P)
 
     def sandwich(self, middle: Floats) -> Floats:
-        """Return P middle P as `sandwich` does."""
+        """Return P middle P, computed from the factors."""
         left = self.own[:, None] * middle + self.by.T @ (self.by @ middle)
         return self._fixed(left * self.own + (left @ self.by.T) @ self.by)
 
@@ -111,7 +114,7 @@ class Through(NamedTuple):
         return np.asarray(x - x[self.reference][self.component])
 
     def _fixed(self, P: Floats) -> Floats:
-        """Take off what makes the rows and columns of the references 0."""
+        """Subtract the constants that make the rows and columns of the reference arms 0."""
         level = P[self.reference[self.component], np.arange(self.own.size)]
         level -= 0.5 * level[self.reference][self.component]
         P -= level[:, None] + level
@@ -122,12 +125,15 @@ class Through(NamedTuple):
 
 
 def sandwich(P: Floats, middle: Floats, short: Through | None) -> Floats:
-    """Return P middle P, for a symmetric `middle` whose rows add up to 0 in each component."""
+    """Return the product P middle P, for a symmetric `middle` whose rows add up to 0 in each component.
+
+    `short` is the factored form of P, which is quicker; None if there is none.
+    """
     return P @ middle @ P if short is None else short.sandwich(middle)
 
 
 def through(cells: Cells, component: Ints | None = None) -> Through | None:
-    """Return the way through environments; None unless arms are many and environments few."""
+    """Return the factored inverse of the Laplacian; None unless there are many arms and few environments."""
     if cells.K <= _MANY or _FEWER * cells.J > cells.K:
         return None
     w = np.zeros((cells.J, cells.K))
@@ -146,7 +152,7 @@ def through(cells: Cells, component: Ints | None = None) -> Through | None:
 
 
 def _of_arms(cells: Cells, place: Ints) -> Ints:
-    """Count through the groups of arms as `components` does, from those of their environments."""
+    """Return the component of each arm, numbered as in `components`, from those of the environments."""
     label = cells.J + np.arange(cells.K)  # an arm unseen is alone
     label[cells.arm] = place[cells.environment]
     _, first, group = np.unique(label, return_index=True, return_inverse=True)

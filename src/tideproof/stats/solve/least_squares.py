@@ -1,8 +1,8 @@
-"""Least squares for r = mu_arm + s_environment + noise in one go, from the cells of a whole log.
+"""Least squares for the model reward = mu_arm + s_environment + noise, from the cells of a whole log.
 
-The same estimator as `fixed_effects`, which follows one observation after another. This one runs
-once a fit, interpreted and over arrays of any length, so it is vectorised NumPy and not a `@kernel`.
-Nothing of size J x J or J x K x K is ever built. Multiply what is called a variance by sigma^2.
+The estimator is the same as `kernels.fit.fixed_effects`, which updates it after every reward. This one runs
+once for each fit, interpreted and over arrays of any length, so it is vectorised NumPy and not a `@kernel`.
+It never builds an array of size J x J or J x K x K. Variances are relative: multiply them by sigma^2.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from tideproof.stats.solve.two_factors import residual_variance, two_way
 
 
 class Solution(NamedTuple):
-    """What a log says about its arms, in the names of `FixedEffects`.
+    """Least-squares fit of arm effects and shifts; the attributes are named as in `FixedEffects`.
 
     Attributes
     ----------
-    P : (K, K) generalised inverse of the Laplacian, one block for each group of connected arms; the
-        row of one arm a group, its reference, is 0.
-    mu : (K,) muhat, relative to the reference of the arm's group.
+    P : (K, K) generalised inverse of the Laplacian, one block for each group of connected arms; the row of
+        one arm of each group, its reference, is 0.
+    mu : (K,) arm effects muhat, relative to the reference of the arm's group.
     rss : residual sum of squares.
-    component : (K,) which connected group the arm belongs to, 0, 1, ... by their first arm; an arm that
-        met no other is a group of its own.
-    group : (K,) label of the arm's group, 1, 2, ...; 0 for an arm unseen or that met no other.
-    told : rewards, N.
-    environments : environments with a reward, J.
-    joins : arms seen minus their groups.
-    spent : degrees of freedom that covariates took.
-    short : the way from many arms to P through few environments; None otherwise.
+    component : (K,) index of the connected group of each arm, 0, 1, ... in the order of the first arm of each
+        group; an arm that shares no environment with another is a group of its own.
+    group : (K,) label of the arm's group, 1, 2, ...; 0 for an arm without rewards or connected to no other.
+    told : number of rewards, N.
+    environments : number of environments with a reward, J.
+    joins : number of arms with rewards minus the number of their groups.
+    spent : degrees of freedom used by covariates.
+    short : factors of P through the environments, if there are many arms and few environments; None
+        otherwise.
     """
 
     P: Floats
@@ -49,16 +50,16 @@ class Solution(NamedTuple):
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom, N - K - J + groups, K the arms seen, less one for each covariate."""
+        """Residual degrees of freedom: N - K - J + groups - covariates, K counting arms with rewards."""
         return self.told - self.environments - self.joins - self.spent
 
 
 def solve(cells: Cells) -> Solution:
-    """Solve L muhat = b.
+    """Fit arm effects and shifts by weighted least squares: solve L muhat = b.
 
-    Rewards are centred inside each environment first and residuals are summed as such, so that shifts,
-    however large, do no harm. O(cells K + K^3), or of many arms in few environments O(J K^2); an arm that
-    meets no other keeps P = 0 and muhat = 0.
+    Rewards are first centred within each environment and residuals are added up after centring, so that large
+    shifts do not cost precision. Takes O(cells K + K^3), or O(J K^2) for many arms in few environments. An
+    arm that shares no environment with another keeps P = 0 and muhat = 0.
     """
     if cells.factors is not None:
         return _solve_two_way(cells)
@@ -91,7 +92,7 @@ def solve(cells: Cells) -> Solution:
 
 
 def _solve_two_way(cells: Cells) -> Solution:
-    """Solve where an environment is the sum of two factors: all arms are connected, or that raises."""
+    """Fit by least squares with shifts that are sums of two factors; all arms must be connected."""
     found = two_way(cells)
     joins = cells.K - 1
     return Solution(
@@ -108,21 +109,22 @@ def _solve_two_way(cells: Cells) -> Solution:
 
 
 def _spent(cells: Cells) -> int:
+    """Return the degrees of freedom used by covariates: one for each."""
     return 0 if cells.slope is None else cells.slope.by.size
 
 
 def home(solution: Solution, cells: Cells) -> Ints:
-    """Return the component that each environment belongs to: (J,)."""
+    """Return the index of the connected group of arms to which each environment belongs: (J,)."""
     found = np.zeros(cells.J, np.int64)
     found[cells.environment] = solution.component[cells.arm]
     return found
 
 
 def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
-    """Return how far the mean of each cell is from what the model expects, and its variance.
+    """Return the residual of each cell's mean and its variance over sigma^2: (C,) each.
 
-    With g = e_arm - b_j, b_j the shares in the environment, the variance is 1/w - 1/W_j - g'Pg; 0 (to
-    rounding) where the cell alone determines what is expected of it.
+    With g = e_arm - b_j and b_j the shares of the arms in the environment, the variance is 1/w - 1/W_j -
+    g'Pg. It is 0, up to rounding, for a cell that determines its own expected value alone.
     """
     if cells.factors is not None:
         found = two_way(cells)
@@ -137,22 +139,22 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def leftover(solution: Solution, cells: Cells) -> Floats:
-    """Return how far the mean of each cell is from what the model expects: (C,)."""
+    """Return the residual of each cell: its mean minus the mean that the fitted model expects (C,)."""
     return _residual(cells, solution.mu) if cells.factors is None else two_way(cells).residual
 
 
 def _residual(cells: Cells, mu: Floats) -> Floats:
-    """Return mean - muhat_arm - shat_environment of each cell, centred first: shifts may be large."""
+    """Return mean - muhat_arm - shat_environment of each cell, centred first because shifts may be large."""
     return cells.centred(cells.centred(cells.mean) - mu[cells.arm])
 
 
 def labels(component: Ints) -> Ints:
-    """Label the groups of two arms or more 1, 2, ...; 0 for an arm alone."""
+    """Return the label of each arm's group: 1, 2, ... for groups of two or more arms, 0 for an arm alone."""
     shared = np.bincount(component) > 1
     return np.where(shared[component], np.cumsum(shared)[component], 0)
 
 
 def component_of(group: Ints) -> Ints:
-    """Number the groups of such labels, each arm alone after them."""
+    """Return group indices 0, 1, ... from group labels; each arm without a group gets an index of its own."""
     alone = np.arange(len(group)) + group.max() + 1
     return np.where(group == 0, alone, group)

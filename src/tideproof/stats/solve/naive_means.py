@@ -1,4 +1,4 @@
-"""Averages that do not know of shifts: what people compare when nobody takes the tide out."""
+"""Averages that ignore the shifts, for comparison with adjusted means."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tideproof.stats.cells import Cells
 
 
 def raw_mean(c: Cells) -> Floats:
-    """Return the mean reward of each arm as it is: (K,); NaN for an arm unseen."""
+    """Return the plain mean reward of each arm: (K,); NaN for an arm without rewards."""
     with np.errstate(invalid="ignore"):
         return c.by_arm(c.n * c.mean) / c.counts
 
 
 def period_mean(c: Cells) -> Floats:
-    """Return each arm's mean over the environments it was seen in, in proportion to their traffic: (K,)."""
+    """Return each arm's average of cell means, weighted by the traffic of the environments: (K,)."""
     sizes = c.sizes[c.environment]
     with np.errstate(invalid="ignore"):
         return c.by_arm(sizes * c.mean) / c.by_arm(sizes)

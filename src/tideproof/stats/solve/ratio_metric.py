@@ -1,4 +1,4 @@
-"""Ratio metrics, such as revenue per session: cells whose mean is a sum over a sum."""
+"""Ratio metrics, such as revenue per session: cells whose mean is a sum divided by another sum."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tideproof.stats.cells import Cells
 
 
 def quotient(c: Cells, denominator: Floats, products: Floats, name: str) -> Cells:
-    """Return cells of numerator over denominator, with the delta method's variance.
+    """Return cells of numerator over denominator, with variances from the delta method.
 
-    In a cell the quotient is R = sum of y / sum of x, and errs as the mean of (y - R x)/xbar does, whose
-    squared deviations are the cell's. A bias of the size of the variance of xbar over xbar^2 is left: a few
-    per cent where a cell has ten rows, nothing where it has hundreds.
+    In a cell the quotient is R = sum of y / sum of x. Its error is that of the mean of (y - R x)/xbar, whose
+    squared deviations become those of the cell. A bias of the size of Var(xbar)/xbar^2 remains: a few per
+    cent in a cell with ten rows, negligible with hundreds.
 
     Parameters
     ----------
     c : cells of the numerator.
     denominator : (C,) mean of the denominator in each cell.
     products : (2, 2, C) sums of products of deviations from the cell means, numerator first.
-    name : of the denominator, for errors.
+    name : name of the denominator, for error messages.
     """
     wrong = np.flatnonzero(~(denominator > 0.0))
     if wrong.size:

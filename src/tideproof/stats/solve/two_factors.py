@@ -1,7 +1,8 @@
-"""Environments that are sums of two factors: r = mu_arm + s_first + t_second + noise, by least squares.
+"""Least squares for environments that are sums of two factors: reward = mu_arm + s_first + t_second + noise.
 
-As a cow that gives more milk and a month in which all give more. The factor with more levels is profiled
-out, as shifts are in `solve`; what is left has the size of the arms plus the other factor.
+An example: a cow that gives more milk, and a month in which all cows give more. The factor with more levels
+is profiled out, as shifts are in `least_squares`; the remaining system has the size of the arms plus the
+other factor.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ _RANK = 1e-10  # eigenvalues below this share of the largest are 0
 
 
 class TwoWay(NamedTuple):
-    """Least squares with the larger factor profiled out; columns are arms, then levels of the smaller one.
+    """Least-squares fit with two factors, the larger profiled out; columns are arms, then smaller factor.
 
     Attributes
     ----------
-    large, small : (C,) the level of each cell in the two factors.
-    levels : how many levels the larger factor has.
-    weight : (levels,) rewards of each of its levels.
-    inverse : (K + L, K + L) generalised inverse of the normal equations, the covariance over sigma^2.
-    theta : (K + L,) effects of arms and of levels of the smaller factor, up to constants.
-    residual : (C,) mean minus what the model expects.
-    rank : parameters that the data determine, those of the larger factor included.
+    large, small : (C,) level of each cell in the larger and in the smaller factor.
+    levels : number of levels of the larger factor.
+    weight : (levels,) total weight of each level of the larger factor.
+    inverse : (K + L, K + L) generalised inverse of the normal equations: the covariance over sigma^2.
+    theta : (K + L,) effects of the arms and of the levels of the smaller factor, up to constants.
+    residual : (C,) mean of each cell minus its expected value.
+    rank : number of parameters that the data determine, including those of the larger factor.
     """
 
     large: Ints
@@ -45,12 +46,13 @@ class TwoWay(NamedTuple):
 
 
 def two_way(c: Cells) -> TwoWay:
-    """Solve. O(C + levels (K + L)^2 + (K + L)^3), L the levels of the smaller factor.
+    """Fit arm effects and both factors by least squares.
+
+    Takes O(C + levels (K + L)^2 + (K + L)^3) with L the number of levels of the smaller factor.
 
     Raises
     ------
-    NotComparable
-        If the data do not determine the differences of all arms.
+    NotComparable If the data do not determine the differences of all arms.
     """
     assert c.factors is not None
     first, second = (_numbered(factor[c.environment]) for factor in c.factors)
@@ -72,10 +74,10 @@ def two_way(c: Cells) -> TwoWay:
 
 
 def residual_variance(c: Cells, found: TwoWay) -> Floats:
-    """Return the variance of each cell's residual over sigma^2, 1/w - 1/W - g'Ag: (C,).
+    """Return the variance of each cell's residual over sigma^2: 1/w - 1/W - g'Ag, (C,).
 
-    g of a cell is its row of the design minus the mean row of its level of the larger factor, A the
-    generalised inverse.
+    g of a cell is its row of the design minus the mean row of its level of the larger factor, and A is the
+    generalised inverse of the normal equations.
     """
     variance = 1.0 / c.weight - 1.0 / found.weight[found.large]
     for cells, row, rows in _level_rows(c, found):
@@ -87,11 +89,12 @@ def residual_variance(c: Cells, found: TwoWay) -> Floats:
 
 
 def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
-    """Return the shift of each environment, the sum of its two effects, and its variance over sigma^2.
+    """Return the shift of each environment, the sum of two effects, and its variance over sigma^2: (J,).
 
-    Relative to the average over all rewards: with e the column of its level of the smaller factor, zbar
-    the mean row of its level of the larger and q the arms' shares of all rewards, h = e - zbar + q; the
-    shift is the mean of that level minus the mean of all plus h'theta, its variance 1/W - 1/N + h'Ah.
+    A shift is relative to the average over all rewards. Let e be the column of the environment's level of the
+    smaller factor, zbar the mean row of its level of the larger one, q the shares of the arms in all rewards,
+    and h = e - zbar + q. The shift is the mean of that level minus the overall mean plus h'theta, and its
+    variance is 1/W - 1/N + h'Ah.
     """
     found = two_way(c)
     total = float(np.sum(c.weight))
@@ -110,19 +113,19 @@ def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
 
 
 def _numbered(level: Ints) -> Ints:
-    """Number the levels that occur 0, 1, ...; cells may have lost some."""
+    """Return factor levels renumbered 0, 1, ..., because a subset of the cells may lack some of them."""
     return np.asarray(np.unique(level, return_inverse=True)[1])
 
 
 def _within(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
-    """Subtract from each value the weighted mean over its level."""
+    """Return the values minus the weighted mean of their factor level."""
     return np.asarray(values - (sums(level, weight * values, total.size) / total)[level])
 
 
 def _blocks(
     c: Cells, large: Ints, small: Ints, levels: int, columns: int
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield cells, their row, and the weight of each column in each level, block by block of levels."""
+    """Yield blocks of levels of the larger factor: cells, their row numbers, and column weights."""
     order = np.argsort(large, kind="stable")
     step = max(1, _BLOCK // columns)
     for start in range(0, levels, step):
@@ -136,13 +139,13 @@ def _blocks(
 
 
 def _level_rows(c: Cells, found: TwoWay) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield cells, their row, and the mean row of each level of the larger factor, block by block."""
+    """Yield blocks of cells, their row numbers, and mean design rows of the larger factor's levels."""
     for cells, row, rows in _blocks(c, found.large, found.small, found.levels, found.theta.size):
         yield cells, row, rows / rows[:, : c.K].sum(axis=1)[:, None]
 
 
 def _normal(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
-    """Return the normal equations of arms and the smaller factor, the larger one profiled out."""
+    """Return the normal equations of arms and smaller factor, with the larger factor profiled out."""
     columns = c.K + int(small.max()) + 1
     total = np.zeros((columns, columns))
     np.add.at(total, (c.arm, c.K + small), c.weight)
@@ -154,10 +157,10 @@ def _normal(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
 
 
 def _inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
-    """Return a generalised inverse of A, its rank, and the group of each of the first K columns.
+    """Return a generalised inverse of A, its rank, and groups of comparable arms: the first K columns.
 
-    Two arms are in one group if nothing that the data cannot see tells them apart: if their rows of the
-    null space are equal.
+    Two arms are comparable if their rows of the null space of A are equal: then their difference is
+    estimable.
     """
     value, axes = np.linalg.eigh(A)
     seen = value > _RANK * max(float(value[-1]), 0.0)

@@ -1,1 +1,1 @@
-"""The tide of a log without environment labels: its law, its curve, and the arms adjusted for it."""
+"""Hidden tide: arm means and shifts over time, estimated from logs without environment labels."""

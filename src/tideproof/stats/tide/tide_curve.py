@@ -1,9 +1,9 @@
-"""The tide as a curve with jumps: what all rewards, before and after, say of each moment.
+"""Smoothed curve of a hidden tide, with jumps, from all rewards before and after each moment.
 
-Once arms are taken out the rewards of a moment show the tide alone, y = tide + noise. The tide's law is the
-same backwards. So what is known of it at a moment is what a filter knows that came from the past, and what
-one knows that came from the future, put together: on the paths of both, with a jump between the two moments
-or without. How likely a jump was there the paths say some rows later, those of both filters.
+After subtracting arm effects, the rewards of a moment show the tide alone: y = tide + noise. The law of the
+tide is symmetric in time. So the smoother combines, at each moment, a filter that runs forwards with one that
+runs backwards: over the paths of both, with or without a jump between the two moments. The probabilities of
+jumps are the filters' estimates some rows later.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _BLOCK = 2**14  # moments at once
 
 
 class TideCurve(NamedTuple):
-    """The tide at each moment, (T,) each.
+    """Smoothed hidden tide at each moment, (T,) each.
 
     Attributes
     ----------
-    time, n : the moment and its rewards.
-    level, variance : of the tide, arms given.
-    chance, jump : how likely it jumped just before this moment, and by how much if so.
+    time, n : the moment, and its number of rewards.
+    level, variance : estimated tide and its variance, given the arm effects.
+    chance, jump : probability of a jump just before this moment, and the expected size of such a jump.
     first : index of the first row of the moment.
     """
 
@@ -46,7 +46,7 @@ class TideCurve(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A jump of the tide: around which moment, how likely, by how much."""
+    """Detected jump of the hidden tide: index of its likeliest moment, probability and size."""
 
     place: int
     chance: float
@@ -54,7 +54,10 @@ class Change(NamedTuple):
 
 
 def curve(rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[Weighed]) -> TideCurve:
-    """Smooth the tide, averaged over the likelier laws; `mu` are the arms, `noise` its variance."""
+    """Smooth the hidden tide over time, averaged over the likelier laws.
+
+    `mu` holds the arm effects, and `noise` is the variance of the noise.
+    """
     new = np.ones(time.size, bool)
     new[1:] = np.diff(time) != 0.0
     first, of = np.flatnonzero(new), np.cumsum(new) - 1
@@ -78,7 +81,7 @@ def curve(rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[W
 
 
 def _smooth(flat: TimedRows, law: Law, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return level, variance, chance of a jump before each moment, and its size, under one law."""
+    """Return level, variance, jump probability and jump size of the tide at each moment, under one law."""
     T, noise = flat.arm.size, max(noise, TINY)
     F, heard = (12, 6) if T <= FEW else (4, 1)
     program = program_for(T)
@@ -129,7 +132,7 @@ def _smooth(flat: TimedRows, law: Law, noise: float) -> tuple[Floats, Floats, Fl
 
 
 def _likeliest(kept: PathRecord, count: int) -> PathRecord:
-    """Return the likeliest paths of each moment, weights adding up to 1."""
+    """Return the `count` likeliest paths of each moment, with weights normalised to 1."""
     if count == 1:
         best = kept.weight.argmax(axis=1)[:, None]
     else:
@@ -139,10 +142,10 @@ def _likeliest(kept: PathRecord, count: int) -> PathRecord:
 
 
 def changes(found: TideCurve) -> list[Change]:
-    """Return the jumps that are likelier than not, in the order of time.
+    """Return the jumps of the tide with a probability of at least one half, in the order of time.
 
-    One jump may have been at several neighbouring moments: around the likeliest of them probabilities are
-    added up, the nearest first, until they make one jump.
+    One jump may be attributed to several neighbouring moments. Around the likeliest moment probabilities are
+    added up, the nearest first, until they reach 1.
     """
     left = found.chance.copy()
     order = np.flatnonzero(left >= NAMED / (2 * NEAR + 1))

@@ -1,8 +1,9 @@
-"""What the tide of a log is like: laws of drift and jumps, weighed by how likely they make the rewards.
+"""Bayesian model averaging over laws of a hidden tide: its drift and its jumps.
 
-A law is the variance of a step between two moments, the chance of a jump, and its variance, all variances in
-those of the noise. Laws of a wide grid are tried on a part of the log, the best is refined, and those worth
-keeping are tried on all of it. Estimates are then averaged over laws: limits allow for not knowing the law.
+A law consists of the variance of a step between two moments, the probability of a jump, and its variance;
+variances are relative to that of the noise. A wide grid of laws is evaluated on a part of the log, the best
+law is refined, and the laws worth keeping are evaluated on all of it. Estimates are averaged over laws, so
+intervals include the uncertainty about the law.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MOST_INTERPRETED = 5_000  # rows
 
 
 class Effort(NamedTuple):
-    """How much is tried: the grid on so many rows, so many laws on all of them, on so many paths."""
+    """Computational effort: number of rows for the grid, number of laws on all rows, and number of paths."""
 
     studied: int
     laws: int
@@ -46,7 +47,7 @@ USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 3), Effort(400
 
 
 class Law(NamedTuple):
-    """How the tide moves between two rows: variance of its step, chance and variance of a jump."""
+    """Law of a hidden tide: variance of its step between rows, probability and variance of a jump."""
 
     drift: float
     chance: float
@@ -54,20 +55,21 @@ class Law(NamedTuple):
 
     @property
     def prior(self) -> float:
-        """How likely it is before anything is seen."""
+        """Prior probability of the law."""
         if self.chance == 0.0:
             return CALM / len(DRIFTS)
         return (1.0 - CALM) / (len(DRIFTS) * len(CHANCES) * len(SIZES))
 
 
 class LawFit(NamedTuple):
-    """A log under one law.
+    """Fit of a log under one law of the tide.
 
     Attributes
     ----------
-    evidence : logarithm of the density of its rewards.
-    level : (K,) of each arm at the end, tide included.
-    covariance : (K, K) of the levels, noise unknown allowed for; up to the tide's own part.
+    evidence : log marginal likelihood of the rewards.
+    level : (K,) mean of each arm at the end, including the tide.
+    covariance : (K, K) covariance of the levels, with the noise variance as an estimate; without the tide's
+        own part.
     noise : variance of the noise.
     """
 
@@ -78,7 +80,7 @@ class LawFit(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """A law, how likely it is given all rewards, and what it says of them."""
+    """Law of the tide with its posterior probability and its fit."""
 
     law: Law
     weight: float
@@ -86,13 +88,13 @@ class Weighed(NamedTuple):
 
 
 def laws() -> list[Law]:
-    """Return the grid."""
+    """Return the grid of laws that are tried first."""
     calm = [Law(drift, 0.0, SIZES[0]) for drift in DRIFTS]
     return calm + [Law(*each) for each in product(DRIFTS, CHANCES, SIZES)]
 
 
 def weighed_laws(rows: TimedRows, arms: int) -> list[Weighed]:
-    """Return the laws worth keeping, the likeliest first, weights adding up to 1."""
+    """Return the laws worth keeping with their posterior probabilities, in descending order."""
     size = rows.arm.size
     program = program_for(size)
     effort = USUAL if size <= FEW else LONG
@@ -101,6 +103,7 @@ def weighed_laws(rows: TimedRows, arms: int) -> list[Weighed]:
     parts = _parts(rows, effort.studied)
 
     def tried(some: Iterable[Law]) -> dict[Law, float]:
+        """Return the log posterior of some laws, up to a constant, from the studied rows."""
         return {
             law: math.log(law.prior) + sum(follow(program, part, arms, law, 3).evidence for part in parts)
             for law in some
@@ -123,6 +126,7 @@ def weighed_laws(rows: TimedRows, arms: int) -> list[Weighed]:
 
 
 def _best(known: dict[Law, float], most: int) -> list[Law]:
+    """Return the most probable laws: at most `most`, each above the relative probability `WORTH`."""
     ordered = sorted(known, key=lambda law: -known[law])
     return [law for law in ordered[:most] if known[law] - known[ordered[0]] > math.log(WORTH)]
 
@@ -137,7 +141,7 @@ def _near(law: Law) -> list[Law]:
 
 
 def _parts(rows: TimedRows, studied: int) -> list[TimedRows]:
-    """Return the rows on which the grid is tried."""
+    """Return the stretches of rows on which the grid of laws is evaluated."""
     total = rows.arm.size
     if total <= studied:
         return [rows]
@@ -147,13 +151,14 @@ def _parts(rows: TimedRows, studied: int) -> list[TimedRows]:
 
 
 def _part(rows: TimedRows, where: slice) -> TimedRows:
+    """Return a slice of the rows."""
     return TimedRows(rows.arm[where], rows.n[where], rows.mean[where], rows.squares[where], rows.move[where])
 
 
 def follow(
     program: Kernel, rows: TimedRows, arms: int, law: Law, count: int, kept: PathRecord | None = None
 ) -> LawFit:
-    """Follow a log under one law on so many paths."""
+    """Fit a log under one law of the tide by filtering with `count` paths."""
     paths = _empty(arms, count)
     met = np.zeros(arms, np.int64)
     keep = kept or empty_kept(0, 0)
@@ -171,7 +176,7 @@ def follow(
 
 
 def empty_kept(rows: int, count: int) -> PathRecord:
-    """Return room for what so many paths know after so many rows."""
+    """Return empty arrays for the states of the paths after each row."""
     per_row = [np.zeros((rows, count)) for _ in range(3)]
     return PathRecord(
         per_row[0], per_row[1], per_row[2], np.zeros(rows), np.zeros((count, LAG if rows else 0))
@@ -179,13 +184,14 @@ def empty_kept(rows: int, count: int) -> PathRecord:
 
 
 def _empty(arms: int, count: int) -> Paths:
+    """Return paths with all arrays set to 0."""
     sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
     shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
     return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
 
 
 def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
-    """Return levels, their covariance and the noise variance, laws unknown: up to one level for all."""
+    """Return arm levels, their covariance and the noise variance averaged over laws, up to a common level."""
     weight = np.array([each.weight for each in found])
     levels = np.array([each.found.level - each.found.level[0] for each in found])
     mean = weight @ levels
@@ -196,7 +202,7 @@ def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
 
 
 def program_for(rows: int) -> Kernel:
-    """Return the program that follows so many rows: compiled, or interpreted where that is quicker."""
+    """Return the filter program for this many rows: compiled, or interpreted if that is quicker."""
     if rows < WORTH_THE_COMPILER:
         return follow_log
     try:
@@ -207,6 +213,7 @@ def program_for(rows: int) -> Kernel:
 
 @cache
 def _compiled() -> Kernel:
+    """Return the compiled filter program, from the cache on disk if it is there."""
     from tideproof.core.cpu_target import cpu
     from tideproof.core.kernel_linker import link
     from tideproof.core.program_cache import keep

@@ -1,7 +1,8 @@
-"""Can single rewards show the tide? Not if most are equal, or if large ones stand alone.
+"""Check of whether rewards are suitable for estimating a hidden tide row by row.
 
-Whoever follows a tide row by row takes noise for about normal: what it is not, was a jump. A buyer among
-visitors who spend nothing then is a jump up and, a row later, one down, and what arms differ by is gone.
+The filter treats noise as approximately normal and takes large deviations for jumps. If most rewards are
+equal and a few are large, as with revenue, each large reward looks like a jump up and a jump down, and the
+differences between arms are lost.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ ROUNDS = 3  # in which arms are put level
 
 
 def too_coarse(arm: Ints, reward: Floats) -> bool:
-    """Tell whether rewards in the order of time are such that a tide cannot be followed row by row.
+    """Return True if rewards in the order of time are too coarse or skewed to show a hidden tide.
 
-    Tails on both sides alike do no harm: jumps up and jumps down then take as much from each arm.
+    Symmetric heavy tails do no harm: jumps up and jumps down then take as much from each arm.
 
     >>> rng = np.random.default_rng(1)
     >>> arm = rng.integers(2, size=500)
@@ -32,18 +33,22 @@ def too_coarse(arm: Ints, reward: Floats) -> bool:
 
 
 def _varies(arm: Ints, reward: Floats) -> bool:
-    """Tell whether an arm has different rewards: where none has, there is no noise."""
+    """Return True if at least one arm has different rewards; otherwise there is no noise."""
     return any(np.ptp(reward[arm == k]) > 0.0 for k in np.unique(arm).tolist())
 
 
 def _tied(arm: Ints, reward: Floats) -> bool:
+    """Return True if a large share of rewards equals the previous reward of the same arm."""
     order = np.argsort(arm, kind="stable")
     equal = np.diff(reward[order])[np.diff(arm[order]) == 0] == 0.0
     return bool(equal.size >= ENOUGH and equal.mean() >= TIED)
 
 
 def _level(arm: Ints, reward: Floats) -> Floats:
-    """Return rewards less their arms', by the medians of steps from arm to arm, which no tide moves."""
+    """Return rewards minus arm effects, estimated by medians of steps between arms.
+
+    Most steps are too short for the tide to move noticeably.
+    """
     level, arms = reward.copy(), int(arm.max()) + 1
     part = (arms - 1) / arms  # of the way: the others move, too
     for _ in range(ROUNDS):
@@ -57,6 +62,7 @@ def _level(arm: Ints, reward: Floats) -> Floats:
 
 
 def _alone(level: Floats) -> bool:
+    """Return True if many rows stand out from both neighbours, more in one direction than in the other."""
     if level.size < 3:
         return False
     far = FAR * float(np.median(np.abs(np.diff(level)))) / 0.6745

@@ -1,7 +1,6 @@
-"""A log whose tide nobody labelled: arms adjusted for it, the curve of the tide, and where it jumped.
+"""Analysis of a log without environment labels: arm means, the hidden tide's curve and its jumps.
 
-Pieces of time with about the same traffic stand where environments do, so that a fit of such a log has the
-tables of any other.
+Time is cut into pieces of about the same traffic, which serve as environments in the tables of the fit.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ LONG = 20.0  # times the mean time between two moments: a pause
 
 
 class Points(NamedTuple):
-    """The tide in pieces, (J,) each, relative to its average over traffic.
+    """Average hidden tide in each piece of time, (J,) each, relative to its average over traffic.
 
     Attributes
     ----------
-    piece : (T,) the piece that each moment of the curve belongs to.
-    start : index of the first moment of each.
-    n : rewards.
-    shift, variance : the average tide, and its variance.
+    piece : (T,) piece that each moment of the curve belongs to.
+    start : index of the first moment of each piece.
+    n : number of rewards.
+    shift, variance : average tide, and its variance.
     """
 
     piece: Ints
@@ -44,27 +43,27 @@ class Points(NamedTuple):
     variance: Floats
 
     def where(self, moment: int) -> float:
-        """Return where in the pieces the start of a moment lies: 2.5 is in the middle of the third."""
+        """Return the position of a moment's start in units of pieces: 2.5 is inside the third piece."""
         ends = np.append(self.start, self.piece.size)
         at = int(self.piece[moment])
         return at + float((moment - ends[at]) / (ends[at + 1] - ends[at]))
 
 
 class TideFit(NamedTuple):
-    """What is known of a hidden tide and of the arms.
+    """Fit of a log with a hidden tide.
 
     Attributes
     ----------
     cells : rewards by arm and piece of time.
-    still : the same, the tide taken out.
-    found : arms, the tide piece by piece, and how well they are known.
-    law : the likeliest law of the tide.
-    likely : its probability.
+    still : the same cells after subtraction of the tide.
+    found : estimates of the arms and of the tide in each piece, with covariances.
+    law : most probable law of the tide.
+    likely : its posterior probability.
     sigma : standard deviation of the noise.
     freedom : degrees of freedom of the noise.
-    changes : jumps that are likelier than not.
+    changes : jumps that are more likely than not.
     curve : the tide at each moment.
-    points : the tide in pieces fine enough to be drawn.
+    points : the tide in pieces fine enough for a chart.
     """
 
     cells: Cells
@@ -79,7 +78,7 @@ class TideFit(NamedTuple):
     points: Points
 
     def noise(self) -> CellNoise:
-        """Return how well the mean of each cell is known, the tide given."""
+        """Return the variance of each cell's mean, given the tide."""
         size = self.cells.n.size
         known, nu = self.sigma**2 / self.cells.n, np.full(size, float(self.freedom))
         return CellNoise(known, nu, np.zeros(size, np.int64))
@@ -88,7 +87,10 @@ class TideFit(NamedTuple):
 def follow_tide(
     arms: list[Any], arm: Ints, time: Floats, n: Floats, mean: Floats, squares: Floats, clock: bool
 ) -> TideFit:
-    """Follow the tide of rows in the order of time; `clock`: moments are seconds since 1970."""
+    """Estimate arm means and the hidden tide from rows in the order of time.
+
+    `clock` means that moments are seconds since 1970.
+    """
     K, centre = len(arms), float(np.average(mean, weights=n))
     rows = TimedRows(arm, n, mean - centre, squares, moves(time))
     laws = weighed_laws(rows, K)
@@ -122,7 +124,7 @@ def follow_tide(
 
 
 def moves(time: Floats) -> Ints:
-    """Return whether the tide may have moved before each row: see `TimedRows`.
+    """Return, for each row, whether the tide may have moved before it: the codes of `TimedRows`.
 
     >>> moves(np.array([0.0, 1.0, 1.0, 2.0])).tolist()
     [1, 1, 0, 1]
@@ -139,10 +141,12 @@ def moves(time: Floats) -> Ints:
 def _pieces(
     rows: TimedRows, tide: TideCurve, count: int, C: Floats, noise: float, share: Floats, gauge: float
 ) -> Points:
-    """Cut time into pieces of about the same traffic, or moments where there are no more of them.
+    """Return the average tide in `count` pieces of time with about the same traffic.
 
-    A piece's level rests on about noise/variance rewards around it; what is not known of the arms among
-    those, compared with the `share` of each in all, moves it.
+    If there are fewer moments than that, each moment is a piece.
+
+    The level of a piece rests on about noise/variance rewards around it. The uncertainty about the arms
+    enters through their shares among those rewards, compared with their overall `share`.
     """
     if count >= tide.n.size:
         start = piece = np.arange(tide.n.size)
@@ -172,6 +176,7 @@ def _pieces(
 def _cells(
     arms: list[Any], labels: list[Any], arm: Ints, of: Ints, n: Floats, mean: Floats, squares: Floats
 ) -> Cells:
+    """Return cells by arm and piece of time from rows."""
     pair, cell = np.unique(of * len(arms) + arm, return_inverse=True)
     size = sums(cell, n, pair.size)
     centre = sums(cell, n * mean, pair.size) / size
@@ -180,7 +185,7 @@ def _cells(
 
 
 def moment_labels(time: Floats, clock: bool, span: float | None = None) -> list[Any]:
-    """Return moments as people write them, with as many digits as tell them apart, or as a log so long needs.
+    """Return moments as text, with as many digits as distinguish them or as a log of length `span` needs.
 
     >>> moment_labels(np.array([1714744800.0, 1714748400.0]), True)
     ['2024-05-03 14:00', '2024-05-03 15:00']

@@ -1,1 +1,1 @@
-"""How noisy rewards are: variance models, sandwich and cluster covariances, interaction variances."""
+"""Variance models of the noise: sandwich estimators, clustered units, REML, degrees of freedom."""

@@ -1,9 +1,9 @@
-"""How much single rewards vary in each cell, measured, where nobody said what they are like.
+"""Empirical-Bayes estimates of the variance of rewards in each cell.
 
-The variance of a reward is taken as base x common x arm's factor x environment's factor, where `base` is 1
-on the scale of differences and the expected mean on that of ratios. A factor is drawn towards 1 as far as its
-own noise explains it (empirical Bayes), so that equal variances stay one variance, known on all degrees of
-freedom, and a small arm whose few rewards happen to be alike is not believed to be without noise.
+The variance of a reward is modelled as base x common x arm factor x environment factor, where `base` is 1 on
+the scale of differences and the expected mean on that of ratios. Factors are shrunk towards 1 as far as their
+own sampling error explains them. So equal variances are estimated by one common variance with all degrees of
+freedom, and a small arm whose few rewards happen to be equal is not treated as free of noise.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _TINY = float(np.finfo(np.float64).tiny)  # a power below this has underflowed a
 
 
 def is_exact(sigma: float, largest: float) -> bool:
-    """Tell whether residuals are mere rounding of rewards as large as that, as no real ones are."""
+    """Return True if a residual standard deviation is mere rounding, compared with the largest mean."""
     return sigma <= _ROUNDING * largest
 
 
 class Spreads(NamedTuple):
-    """How much rewards vary, and how well that is known.
+    """Variances and third moments of rewards in each cell, with degrees of freedom.
 
     Attributes
     ----------
     variance, third : (C,) second and third central moment of a single reward.
     freedom : degrees of freedom of the common variance.
-    arm_trust, environment_trust : (K,), (J,) how much of each factor is its own, from 0 to 1.
-    arm_freedom, environment_freedom : (K,), (J,) degrees of freedom behind the own part.
+    arm_trust, environment_trust : (K,), (J,) weight of the own estimate in each factor, from 0 to 1.
+    arm_freedom, environment_freedom : (K,), (J,) degrees of freedom of the own estimates.
     """
 
     variance: Floats
@@ -45,9 +45,9 @@ class Spreads(NamedTuple):
     environment_freedom: Floats
 
     def freedom_of(self, cells: Cells, parts: Floats) -> float:
-        """Return the degrees of freedom of a sum of variances, of which each cell contributes a part.
+        """Return Satterthwaite's degrees of freedom of a sum of variances with one term for each cell.
 
-        Satterthwaite's: the errors of the common variance and of what is each factor's own add up.
+        The errors of the common variance and of the own part of each factor add up.
         """
         total = float(parts.sum())
         if not self.freedom > 0.0 or not total > 0.0:
@@ -63,11 +63,12 @@ class Spreads(NamedTuple):
 
 
 def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads:
-    """Measure how much rewards vary around `fitted`, the expected mean of each cell.
+    """Estimate the variances of rewards around `fitted`, the expected mean of each cell.
 
-    `freedom` is that of all residuals; what the fit took is charged to the cells in proportion.
-    Heavy tails make a variance noisier: excess kurtosis, where cells know fourth powers, counts against what
-    an arm claims for itself. An environment's own variance is a part of a long sum, where noise averages out.
+    `freedom` is that of all residuals; the degrees of freedom used by the fit are charged to the cells in
+    proportion. Heavy tails make a variance estimate noisier: if cells hold fourth powers, excess kurtosis
+    reduces the weight of an arm's own variance. It does not for environments, whose variances enter long sums
+    in which the noise averages out.
     """
     used = (base > 0.0) & (cells.n > 0.0)
     left = np.where(used, cells.n * (1.0 - 1.0 / cells.sizes[cells.environment]), 0.0)
@@ -98,7 +99,10 @@ def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads
 
 
 def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Floats) -> float:
-    """Return how heavy the tails are, each arm by its own variance: unequal ones are no heavy tails."""
+    """Return the excess kurtosis of rewards around their cell means, with a variance for each arm.
+
+    Separate variances keep unequal variances from counting as heavy tails.
+    """
     freedom = np.maximum(cells.by_arm(left), 1e-300)
     own = cells.by_arm(squares) / freedom
     squared = own**2
@@ -110,16 +114,18 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
 
 
 class _Factors(NamedTuple):
+    """Variance factors of arms or environments, with weight and degrees of freedom of own estimates."""
+
     value: Floats
     trust: Floats
     freedom: Floats
 
 
 def _factors(of: Ints, squares: Floats, left: Floats, labels: int, noise: float) -> _Factors:
-    """Return the variance of each label relative to the common one, drawn towards 1, and how far.
+    """Return the variance of each label relative to the common one, shrunk towards 1.
 
-    An own ratio of n degrees of freedom has the variance noise/n around the true one; the true ones vary
-    around 1 by as much as makes the weighted squares of the own ones come out as expected.
+    The own ratio of a label with n degrees of freedom has the sampling variance noise/n. The variance between
+    labels is chosen such that the weighted squares of the own ratios around 1 equal their expectation.
 
     References
     ----------
@@ -136,7 +142,7 @@ def _factors(of: Ints, squares: Floats, left: Floats, labels: int, noise: float)
 
 
 def _variance_between(deviation: Floats, error: Floats) -> float:
-    """Return t >= 0 at which the deviations' squares, over t + error, average 1; 0 if they are less at 0."""
+    """Return the variance t >= 0 at which deviation^2/(t + error) averages 1; 0 if it is below 1 at t = 0."""
     if deviation.size < 2:
         return 0.0
     t = 0.0
@@ -150,7 +156,7 @@ def _variance_between(deviation: Floats, error: Floats) -> float:
 
 
 def _unknown(cells: Cells) -> Spreads:
-    """Nothing says how much rewards vary."""
+    """Return the result for rewards whose variance cannot be estimated."""
     none = np.full(cells.n.size, np.nan)
     arms, places = np.zeros(cells.K), np.zeros(cells.J)
     return Spreads(none, none, 0.0, arms, places, arms, places)

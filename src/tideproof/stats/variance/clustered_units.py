@@ -1,4 +1,4 @@
-"""Units that come back: rewards of one visitor are not independent, whatever environments they fall into."""
+"""Cluster-robust covariance by unit: rewards of one visitor may depend on each other in any way."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BLOCK = 2**20  # numbers in a dense block of units x arms: 8 MB
 
 
 class ByUnit(NamedTuple):
-    """How well arms are known if rewards of one unit may depend on each other in any way.
+    """Cluster-robust covariance of the arm effects, clustered by unit.
 
     Attributes
     ----------
     covariance : (K, K) of muhat.
-    freedom : (K,) degrees of freedom of each arm, units minus 1 in its group of connected arms.
+    freedom : (K,) degrees of freedom of each arm: the number of units minus 1 in its connected group.
     """
 
     covariance: Floats
@@ -29,14 +29,14 @@ class ByUnit(NamedTuple):
 
 
 def by_unit(c: Cells, s: Solution) -> ByUnit:
-    """Return the sandwich with one score a unit: P (sum_u z_u z_u') P.
+    """Return the cluster-robust sandwich covariance with one score for each unit: P (sum_u z_u z_u') P.
 
-    z_u adds up reward minus expected reward times g = e_arm - b_j over the unit's rewards, b_j the shares
-    of the arms in the environment. Small-sample factors U/(U - 1) and (N - 1)/(N - parameters) with U - 1
-    degrees of freedom, for each group of connected arms; environments with a single arm count for
-    nothing, and shifts do not count as parameters where every environment belongs to one unit. Where every
-    unit belongs to one environment, as classes to schools, shifts and arms are taken out of units: the factor
-    is U/(U - parameters), with as many degrees of freedom as are left.
+    z_u adds up (reward - expected reward) g over the rewards of the unit, with g = e_arm - b_j and b_j the
+    shares of the arms in the environment. The small-sample factors are U/(U - 1) and (N - 1)/(N -
+    parameters), with U - 1 degrees of freedom, for each group of connected arms. Environments with a single
+    arm do not count, and shifts do not count as parameters if every environment belongs to one unit. If every
+    unit belongs to one environment, as classes belong to schools, shifts and arms use degrees of freedom of
+    the units: the factor is U/(U - parameters), with U - parameters degrees of freedom.
 
     References
     ----------
@@ -82,7 +82,7 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
 
 
 def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
-    """Return sum_u z_u z_u', a block of units at a time: (K, K)."""
+    """Return sum_u z_u z_u', computed for one block of units at a time: (K, K)."""
     expected = c.mean - leftover(s, c)
     rest = u.n * (u.mean - expected[u.cell])
     used = used[np.argsort(u.unit[used], kind="stable")]
@@ -105,12 +105,12 @@ def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
 
 
 def _distinct(group: Ints, label: Ints, groups: int) -> Floats:
-    """Count the distinct labels in each group: (groups,)."""
+    """Return the number of distinct labels in each group: (groups,)."""
     ordered = np.sort(label * groups + group)  # quicker than np.unique, which hashes
     found = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))] % groups
     return sums(found, np.ones(found.size), groups)
 
 
 def _count(label: Ints) -> int:
-    """Count the distinct labels."""
+    """Return the number of distinct labels."""
     return int(np.count_nonzero(np.diff(np.sort(label), prepend=-1)))

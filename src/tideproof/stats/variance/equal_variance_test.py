@@ -1,4 +1,4 @@
-"""Do rewards vary alike everywhere? An analysis of variance of log variances."""
+"""Test of equal variances: an analysis of variance of the log variances inside cells."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tideproof.table import Table, to_json_values
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Do rewards vary alike everywhere? F tests on the logarithms of the variances inside cells.
+    """Result of the F tests of equal variances between arms and between environments.
 
     Attributes
     ----------
-    F_arm, df_arm, p_arm : test that all arms vary alike, environments allowed for.
-    F_environment, df_environment, p_environment : test that all environments do, arms allowed for.
-    df : degrees of freedom of the noise of both.
-    arms, environments : tables with the standard deviation inside the cells of each, and its degrees
-        of freedom.
+    F_arm, df_arm, p_arm : test that all arms have equal variances, adjusted for environments.
+    F_environment, df_environment, p_environment : test that all environments do, adjusted for arms.
+    df : denominator degrees of freedom of both tests.
+    arms, environments : tables with the standard deviation inside the cells of each, and its degrees of
+        freedom.
     """
 
     F_arm: float
@@ -40,17 +40,17 @@ class Spread:
     environments: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the result as a dictionary of plain values for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def unequal_variances(c: Cells) -> Spread:
-    """Test whether all arms, and all environments, vary alike.
+    """Test whether all arms, and all environments, have equal variances.
 
-    ln s^2 of each cell, its bias under normal noise taken out, is fitted by an arm and an environment
-    effect with weights 1/trigamma(df/2). What is left over measures how far the tails of the noise
-    spread the variances, so that heavy tails do not count as unequal variances.
+    ln s^2 of each cell, without its bias under normal noise, is fitted by an arm and an environment effect
+    with weights 1/trigamma(df/2). The residuals measure how much heavy tails add to the variation of the log
+    variances, so heavy tails do not count as unequal variances.
 
     References
     ----------
@@ -83,7 +83,7 @@ def unequal_variances(c: Cells) -> Spread:
 
 
 def _log_variances(c: Cells) -> Cells:
-    """Return cells whose mean is ln s^2 without its bias, weighted by its variance under normal noise."""
+    """Return cells whose means are unbiased log variances, weighted by their inverse variances."""
     from scipy.special import polygamma, psi
 
     used = np.flatnonzero((c.n >= 3.0) & (c.squares > 0.0))
@@ -101,5 +101,6 @@ def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
 
 
 def _table(name: str, c: Cells, of: Ints, labels: list[object]) -> Table:
+    """Return a table of the standard deviation inside the cells of each arm or environment."""
     variance, freedom = variance_inside(c, of, len(labels))
     return Table({name: labels, "sd": np.sqrt(variance), "freedom": freedom.astype(np.int64)})

@@ -1,9 +1,11 @@
-"""Arms that differ from day to day: reward = arm + shift + interaction(arm, environment) + noise.
+"""Mixed model with random arm x environment interactions, fitted by REML.
 
-Interactions are normal with variance omega^2, shifts are any. A cell's mean then varies by
-v_c = omega^2 + sigma^2/n, independently of all others, so that this is least squares with weights 1/v_c, and
-no more has to be known of a log than its cells. omega^2 and sigma^2 come from restricted maximum likelihood
-(REML), standard errors and degrees of freedom from `kenward_roger`.
+The model is reward = arm + shift + interaction + noise.
+
+Interactions are normal with variance omega^2, and shifts are fixed effects. A cell's mean then has the
+variance v_c = omega^2 + sigma^2/n, independently of the others. So the fit is least squares with weights
+1/v_c and needs only the cells of a log. omega^2 and sigma^2 come from restricted maximum likelihood (REML),
+standard errors and degrees of freedom from `kenward_roger`.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ _LEAST, _MOST = 1e-101, 1e101  # of a variance whose cube is a number
 
 
 class Mixed(NamedTuple):
-    """What a log says of interactions, and the fit that allows for them.
+    """Fit of the mixed model with arm x environment interactions.
 
     Attributes
     ----------
-    omega2 : (1,) variance of interactions, or (K,) of each arm's.
+    omega2 : (1,) variance of interactions, or (K,) one for each arm.
     sigma2 : (1,) variance of a reward in its cell, or (pools,).
-    noise_of : (C,) which of these is that of a cell.
-    told : whether the data can tell interactions from noise: a cell with two rewards, and cells that check
-        each other.
-    cells : with the weights, 1/v.
+    noise_of : (C,) index into `sigma2` of each cell.
+    told : whether interactions and noise can be distinguished, which needs a cell with two rewards and cells
+        that check each other.
+    cells : cells with the weights 1/v.
     solution : muhat and P for these weights.
-    covariance, freedom : (K, K) of muhat, and degrees of freedom of each contrast.
+    covariance, freedom : (K, K) covariance of muhat, and degrees of freedom of each contrast.
     scales : (2, 2) covariance of the relative errors of all omega^2 and of all sigma^2; NaN at omega = 0.
     """
 
@@ -54,7 +56,7 @@ class Mixed(NamedTuple):
 
     @property
     def none(self) -> bool:
-        """Whether no interaction was found: the fit is then that without."""
+        """True if no interaction was found; the fit is then the same as without interactions."""
         return not self.omega2.any()
 
     @property
@@ -65,24 +67,24 @@ class Mixed(NamedTuple):
 
     @property
     def noise(self) -> Floats:
-        """(C,) variance of each cell's mean around its own truth."""
+        """(C,) variance of each cell's mean around its true mean."""
         return np.asarray(self.sigma2[self.noise_of] / self.cells.n)
 
     def typical(self) -> tuple[float, float]:
-        """Return omega and sigma of a reward as it comes: roots of the averages over rewards."""
+        """Return root mean squares, over rewards, of the standard deviations omega and sigma."""
         n = self.cells.n
         between, noise = (float(n @ x / n.sum()) for x in (self.between, self.sigma2[self.noise_of]))
         return math.sqrt(between), math.sqrt(noise)
 
 
 class Level(NamedTuple):
-    """Restricted likelihood at one variance of interactions.
+    """Restricted likelihood at one value of the interaction variance.
 
     Attributes
     ----------
-    cells, solution : weighted by 1/v.
-    residual, variance : (C,) of the cells around the fit, and what is expected of their squares, over `one`.
-    one : variance that multiplies v: sigma^2 where v is relative, else 1.
+    cells, solution : cells weighted by 1/v, and their least-squares fit.
+    residual, variance : (C,) residuals of the cells, and the expectation of their squares over `one`.
+    one : factor of v: sigma^2 if v is relative, else 1.
     """
 
     cells: Cells
@@ -93,9 +95,9 @@ class Level(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """0 where likelihood is highest, below 0 to the left: expected over found squares, less 1.
+        """Expected over observed weighted squares, minus 1: 0 at the maximum and negative to its left.
 
-        Almost a straight line in omega^2, which is soon solved.
+        It is almost linear in omega^2, which makes the root easy to find.
         """
         w2 = self.cells.weight**2
         found, expected = float(np.sum(w2 * self.residual**2)), self.one * float(np.sum(w2 * self.variance))
@@ -105,10 +107,11 @@ class Level(NamedTuple):
 def reml(
     c: Cells, s: Solution, pools: Pools | None = None, *, own: bool = False, none: bool = False
 ) -> Mixed:
-    """Fit by REML; `s` is the solution of least squares. O(C K + K^3) a step, a dozen of them.
+    """Fit the mixed model by REML; `s` is the least-squares fit. O(C K + K^3) a step, about a dozen steps.
 
-    Without `pools` noise is the same everywhere, and sigma^2 is estimated with omega^2. With them it is what
-    varies inside their cells. Every arm has its `own` omega if asked; there is `none` if that is known.
+    Without `pools`, noise has one variance, and sigma^2 is estimated together with omega^2. With `pools`, the
+    noise variances are those inside the cells of each pool. `own` gives every arm its own omega; `none` fits
+    without interactions.
     """
     c.check_one_way("a model of interactions")
     if own and c.K > _MANY:
@@ -134,6 +137,7 @@ def reml(
 
 
 def _check_unit(variance: float) -> None:
+    """Raise `InputError` if the variance of the rewards is so large or small that its cube overflows."""
     if not _LEAST <= variance <= _MOST:
         raise InputError(
             f"interactions cannot be told from noise where rewards vary by {math.sqrt(variance):g}: "
@@ -142,19 +146,19 @@ def _check_unit(variance: float) -> None:
 
 
 def visible(c: Cells, s: Solution) -> int:
-    """Return how many interactions can be seen: cells minus parameters."""
+    """Return the degrees of freedom of interactions: the number of cells minus the number of parameters."""
     return c.n.size - s.environments - s.joins
 
 
 class Theta(NamedTuple):
-    """Variances: (1,) or (K,) of interactions, (1,) or (pools,) of a reward in its cell."""
+    """Variance parameters: (1,) or (K,) of interactions, (1,) or (pools,) of a reward in its cell."""
 
     omega2: Floats
     sigma2: Floats
 
 
 def _level(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> Level:
-    """Look at restricted likelihood; without pools `omega2` and v are in units of sigma^2."""
+    """Return the restricted likelihood at `omega2`; without pools `omega2` and v are in units of sigma^2."""
     noise = 1.0 / c.n if pools is None else pools.variance[pools.of] / c.n
     cells = c.weighted(1.0 / (omega2 + noise))
     found = solve(cells)
@@ -164,9 +168,10 @@ def _level(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> Level:
 
 
 def _best(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
-    """Return the omega^2 of highest restricted likelihood, and its sigma^2 (1 with pools)."""
+    """Return the omega^2 that maximises the restricted likelihood, and its sigma^2 (1 with pools)."""
 
     def slope(x: float) -> float:
+        """Return the slope of the restricted likelihood at the interaction variance x."""
         return _level(c, s, pools, x).slope
 
     none = _level(c, s, pools, 0.0)
@@ -187,9 +192,9 @@ def _best(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
 
 
 def straight_root(low: tuple[float, float], guess: float, f: Callable[[float], float]) -> float:
-    """Find the zero above `low` (where, and the value there, below 0) of a function that is almost straight.
+    """Return the root of a nearly linear function above `low`, by the secant method within a bracket.
 
-    By secants through the last two points, which never leave what is known to hold the zero.
+    `low` is a point with a negative value: its position and the value there.
     """
     high, before, x = math.inf, low, guess
     for _ in range(60):
@@ -221,7 +226,7 @@ def _misfit(s: Solution, at: Level, pools: Pools | None) -> float:
 
 
 def _without(c: Cells, s: Solution, pools: Pools | None, own: bool, told: bool) -> Mixed:
-    """Return what is known without interactions; covariance and freedom are those of the model without."""
+    """Return the REML result without interactions, for which no covariance is computed."""
     sigma2 = np.array([s.rss / s.freedom if s.freedom else np.nan]) if pools is None else pools.variance
     nothing = np.full((c.K, c.K), np.nan)
     omega2 = np.zeros(c.K if own else 1)
@@ -229,11 +234,12 @@ def _without(c: Cells, s: Solution, pools: Pools | None, own: bool, told: bool) 
 
 
 def _noise_of(c: Cells, pools: Pools | None) -> Ints:
+    """Return the index of each cell's noise variance."""
     return np.zeros(c.n.size, np.int64) if pools is None else pools.of
 
 
 def _each(c: Cells, s: Solution, pools: Pools | None, start: Theta) -> Theta:
-    """Return an omega^2 for each arm (and sigma^2 without pools) by Fisher's scoring, none below 0."""
+    """Return omega^2 for each arm (and sigma^2 without pools) by Fisher scoring, at least 0."""
     joint, df, inside = pools is None, float(np.sum(c.n - 1.0)), float(np.sum(c.squares))
     D = np.array([(c.arm == i).astype(float) for i in range(c.K)] + ([1.0 / c.n] if joint else []))
     fixed = 0.0 if pools is None else pools.variance[pools.of] / c.n
@@ -261,7 +267,7 @@ def _each(c: Cells, s: Solution, pools: Pools | None, start: Theta) -> Theta:
 
 
 def _at(c: Cells, s: Solution, pools: Pools | None, theta: Theta) -> Mixed:
-    """Return the fit with these variances, its errors allowing for them being estimates."""
+    """Return the fit at these variances, with Kenward-Roger corrections because they are estimates."""
     omega2, sigma2 = theta
     of, df = _noise_of(c, pools), float(np.sum(c.n - 1.0))
     between = np.broadcast_to(omega2 if omega2.size == 1 else omega2[c.arm], c.n.shape)

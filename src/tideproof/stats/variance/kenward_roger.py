@@ -1,8 +1,8 @@
-"""Standard errors that allow for estimated variances: Kenward and Roger's, for cells that vary independently.
+"""Kenward-Roger covariance and degrees of freedom for weighted least squares with estimated variances.
 
-The variance of a cell's mean is v_c = sum_i theta_i D_ic, its weight w = 1/v. g of a cell is e_arm - b_j as
-in `weighting`, so that hat values are h_cd = [same environment]/W_j + g_c'Pg_d and nothing of size C x C is
-built. With a_i = w^2 D_i all that follows hangs on
+The variance of a cell's mean is v_c = sum_i theta_i D_ic, and its weight is w = 1/v. g of a cell is e_arm -
+b_j as in `sandwich`, so that hat values are h_cd = [same environment]/W_j + g_c'Pg_d, and no array of size C
+x C is built. With a_i = w^2 D_i everything depends on
 
     S_i = sum_c a_i g g'      and      X_ij = sum_environments (sum_c a_i g)(sum_c a_j g)'/W.
 
@@ -25,7 +25,7 @@ from tideproof.stats.variance.sandwich import Pools, deviations, meat
 
 
 class DerivativeSums(NamedTuple):
-    """S (p, K, K) and X (p, p, K, K) as above, and D (p, C)."""
+    """Sums S (p, K, K) and X (p, p, K, K) of the Kenward-Roger formulas, and D (p, C)."""
 
     D: Floats
     S: Floats
@@ -33,23 +33,24 @@ class DerivativeSums(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What estimated variances cost.
+    """Kenward-Roger corrections for variances being estimates.
 
     Attributes
     ----------
-    extra : (K, K) to be added to P.
-    doubt : (K, K) the variance of the variance of each contrast, as it is estimated, over 2.
+    extra : (K, K) term to be added to P.
+    doubt : (K, K) half the variance of the estimated variance of each contrast.
     """
 
     extra: Floats
     doubt: Floats
 
     def __add__(self, other: Spent) -> Spent:  # type: ignore[override]
+        """Return the sum of two corrections."""
         return Spent(self.extra + other.extra, self.doubt + other.doubt)
 
 
 def sums_of(cells: Cells, D: Floats) -> DerivativeSums:
-    """Add up S and X. O(p C K + p^2 J K^2)."""
+    """Compute the Kenward-Roger sums S and X. O(p C K + p^2 J K^2)."""
     a = cells.weight**2 * D
     p, K = len(D), cells.K
     S = np.array([meat(cells, row) for row in a])
@@ -66,9 +67,9 @@ def sums_of(cells: Cells, D: Floats) -> DerivativeSums:
 
 
 def information(cells: Cells, solution: Solution, residual_variance: Floats, sums: DerivativeSums) -> Floats:
-    """Return the expected information of restricted likelihood on theta, of the cells' means: (p, p).
+    """Return the expected REML information on the variance parameters theta, from the cell means: (p, p).
 
-    Half of tr(Q D_i Q D_j), Q = W - WHW the projection onto residuals.
+    It is half of tr(Q D_i Q D_j), with Q = W - WHW the projection onto residuals.
     """
     w, P, (D, S, X) = cells.weight, solution.P, sums
     own = (D * (w**2 * (2.0 * w * residual_variance - 1.0))) @ D.T  # w^2 - 2 w^3 h, h = 1/w - variance
@@ -83,10 +84,10 @@ def information(cells: Cells, solution: Solution, residual_variance: Floats, sum
 
 
 def spent(cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Floats) -> Spent:
-    """Return the cost of theta being estimated with that covariance, (p, p).
+    """Return the Kenward-Roger corrections for theta being an estimate with this covariance, (p, p).
 
-    2 sum_ij Cov_ij P (sum_c w^3 D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of each
-    contrast, s_i its entry of P S_i P.
+    They are 2 sum_ij Cov_ij P (sum_c w^3 D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of
+    each contrast, with s_i its entry of P S_i P.
     """
     P, (D, S, X) = solution.P, sums
     direct = meat(cells, cells.weight**3 * np.einsum("ic,ij,jc->c", D, covariance, D))
@@ -98,7 +99,7 @@ def spent(cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Fl
 
 
 def spent_by_pools(cells: Cells, solution: Solution, pools: Pools) -> Spent:
-    """Return the cost of the pools' variances, each estimated on its own: theta the variance of a reward."""
+    """Return the Kenward-Roger corrections for independently estimated variances of the pools."""
     P, b, n = solution.P, cells.dense_shares(), cells.n
     extra, doubt = np.zeros_like(P), np.zeros_like(P)
     for p, here in members(pools.of):
@@ -117,6 +118,6 @@ def spent_by_pools(cells: Cells, solution: Solution, pools: Pools) -> Spent:
 
 
 def freedom_of(P: Floats, doubt: Floats) -> Floats:
-    """Return Satterthwaite's degrees of freedom of each contrast, 1 at least: (K, K)."""
+    """Return Satterthwaite's degrees of freedom of each contrast, at least 1: (K, K)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(doubt > 0.0, np.maximum(pair_variances(P) ** 2 / doubt, 1.0), np.inf)

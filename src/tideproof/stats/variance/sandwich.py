@@ -1,8 +1,8 @@
-"""Unequal noise: covariances of the fixed-effects estimator when rewards do not vary alike.
+"""Sandwich covariances of the least-squares arm effects, for rewards with unequal variances.
 
-Vectorised NumPy over cells, as in `solve`. A cell has a weight w, in the common model its count; g of
-a cell is e_arm - b_j with b_j = w_j/W_j, the shares of the arms in its environment, so that
-Cov(muhat, mean the model expects in the cell) = P g.
+The functions are vectorised over cells. A cell has a weight w, in the common model its count. g of a cell is
+e_arm - b_j with b_j = w_j/W_j, the shares of the arms in its environment, so that Cov(muhat, expected mean of
+the cell) = P g.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tideproof.stats.solve.least_squares import Solution, residuals, solve
 
 
 class Pools(NamedTuple):
-    """Cells pooled because their rewards vary alike: those of one arm, or those of one environment.
+    """Pools of cells with a common reward variance: the cells of one arm, or those of one environment.
 
     Attributes
     ----------
-    of : (C,) the pool of each cell, an index.
-    variance, freedom : (pools,) the variance of a reward in each pool, and its degrees of freedom.
+    of : (C,) index of the pool of each cell.
+    variance, freedom : (pools,) variance of a reward in each pool, and its degrees of freedom.
     """
 
     of: Ints
@@ -32,13 +32,13 @@ class Pools(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Weighted least squares with weights from estimated variances.
+    """Weighted least-squares fit with weights from estimated variances.
 
     Attributes
     ----------
-    cells : with the weights, count over variance.
+    cells : cells with the weights, count over variance.
     solution : muhat and P for these weights.
-    covariance : (K, K) of muhat, the weights being estimates.
+    covariance : (K, K) covariance of muhat that allows for estimated weights.
     freedom : (K, K) degrees of freedom of each contrast.
     """
 
@@ -49,7 +49,7 @@ class Weighted(NamedTuple):
 
 
 def meat(cells: Cells, q: Floats) -> Floats:
-    """Return sum over cells of q g g', the middle of a sandwich: (K, K)."""
+    """Return the middle matrix of a sandwich estimator, the sum of q g g' over cells: (K, K)."""
     cells.check_one_way("this model of the noise")
     total = np.diag(cells.by_arm(q))
     charges = cells.by_environment(q)
@@ -60,10 +60,10 @@ def meat(cells: Cells, q: Floats) -> Floats:
 
 
 def hc3(solution: Solution, cells: Cells) -> Floats:
-    """Return sum of (residual/(1 - leverage))^2 over the observations of each cell: (C,).
+    """Return the HC3 sum of (residual/(1 - leverage))^2 over the rewards of each cell: (C,).
 
-    All of a cell share one leverage, h = 1/m_j + g'Pg, and their squared residuals add up to
-    squares + n (mean residual)^2. NaN where h = 1: nothing checks the cell.
+    All rewards of a cell have the same leverage, h = 1/m_j + g'Pg, and their squared residuals add up to
+    squares + n (mean residual)^2. NaN where h = 1: no other reward checks the cell.
 
     References
     ----------
@@ -76,7 +76,7 @@ def hc3(solution: Solution, cells: Cells) -> Floats:
 
 
 def scores(solution: Solution, cells: Cells) -> Floats:
-    """Return sum_j u_j u_j', u_j the residuals of an environment summed by arm: (K, K)."""
+    """Return the sum of u_j u_j', u_j the residuals of environment j summed by arm: (K, K)."""
     cells.check_one_way("this model of the noise")
     residual, _ = residuals(solution, cells)
     total = np.zeros((cells.K, cells.K))
@@ -86,12 +86,12 @@ def scores(solution: Solution, cells: Cells) -> Floats:
 
 
 def weighted(cells: Cells, pools: Pools) -> Weighted:
-    """Solve with weights n/variance, the variance being that of the cell's pool.
+    """Fit by weighted least squares with weights n/variance, where the variance is that of the cell's pool.
 
-    Of the pools, each with an independent estimate on `freedom` degrees of freedom, M_p is the
-    information. The covariance is P + 4 sum_p (PM_pP - PM_pPM_pP)/freedom_p, half of it because
-    the weights are estimates, half because P is one; a contrast c has the degrees of freedom
-    (c'Pc)^2 / sum_p (c'PM_pPc)^2/freedom_p.
+    The pools have independent variance estimates with `freedom` degrees of freedom, and M_p is the
+    information from pool p. The covariance is P + 4 sum_p (PM_pP - PM_pPM_pP)/freedom_p: half of the
+    correction is for estimated weights, half for P being an estimate. A contrast c has (c'Pc)^2 / sum_p
+    (c'PM_pPc)^2/freedom_p degrees of freedom.
 
     References
     ----------
@@ -120,7 +120,7 @@ def weighted(cells: Cells, pools: Pools) -> Weighted:
 
 
 def deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
-    """Return g = e_arm - b_j of some cells, `b` the dense shares: (those cells, K)."""
+    """Return g = e_arm - b_j of the cells `here`, with `b` the dense shares: (cells, K)."""
     g = -b[cells.environment[here]]
     g[np.arange(here.size), cells.arm[here]] += 1.0
     return g

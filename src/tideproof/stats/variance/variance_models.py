@@ -1,6 +1,7 @@
-"""What is assumed of the noise, and the standard errors that follow.
+"""Variance models of the noise and the standard errors that follow from them, by name.
 
-A model is an entry of `MODELS`; whatever depends on the model asks it there. The formulas are in `weighting`.
+A model is an entry of `MODELS`, and all that depends on the model is looked up there. The formulas are in
+`sandwich`.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ FEWEST = 5  # degrees of freedom of a variance that may become a weight
 
 
 class Estimate(NamedTuple):
-    """Arms, shifts and how well they are known.
+    """Estimated arm effects and shifts with covariances, degrees of freedom and pair tests.
 
     Attributes
     ----------
-    mu : (K,) muhat, up to a constant for each group of arms.
-    covariance : (K, K) of muhat.
+    mu : (K,) arm effects muhat, up to a constant for each group of arms.
+    covariance : (K, K) covariance of muhat.
     freedom : (K, K) degrees of freedom of each contrast.
     readout : adjusted means and shifts with their variances.
     mean_freedom, shift_freedom : (K,) and (J,) degrees of freedom of each adjusted mean and shift.
-    pairs : tests and limits of each arm against each.
-    component : (K,) which connected group of arms each belongs to.
-    mixed : what is known of interactions of arm and environment, under a model that has them.
+    pairs : tests and confidence bounds for each pair of arms.
+    component : (K,) connected group of each arm.
+    mixed : fit of the interactions, under a model that has them; None otherwise.
     """
 
     mu: Floats
@@ -71,13 +72,13 @@ class Estimate(NamedTuple):
 
 
 class CellNoise(NamedTuple):
-    """How well the mean of each cell is known, all arrays (C,).
+    """Variance of the mean of each cell, all arrays (C,).
 
     Attributes
     ----------
-    variance : of the mean; NaN where nothing tells.
-    freedom : degrees of freedom behind it.
-    source : which estimate of the noise it rests on; two cells of one source do not err independently.
+    variance : variance of the mean; NaN if it cannot be estimated.
+    freedom : its degrees of freedom.
+    source : index of the variance estimate it is based on; errors of two cells with one source are dependent.
     """
 
     variance: Floats
@@ -86,13 +87,13 @@ class CellNoise(NamedTuple):
 
 
 class Model(NamedTuple):
-    """An assumption on the noise.
+    """Variance model: an assumption on the noise, as functions that estimate with it.
 
     Attributes
     ----------
-    estimate : (cells, least squares) -> arms, shifts and how well they are known.
-    cell_noise : (cells, least squares, estimate) -> how well the mean of each cell is known, its shift given.
-    pools : (cells) -> variances that serve as weights; None where all rewards weigh the same.
+    estimate : (cells, least squares) -> arm effects and shifts with their covariances.
+    cell_noise : (cells, least squares, estimate) -> variance of the mean of each cell, given its shift.
+    pools : (cells) -> variances that serve as weights; None if all rewards have the same weight.
     """
 
     estimate: Callable[[Cells, Solution], Estimate]
@@ -101,9 +102,9 @@ class Model(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What there is to compare arms by, group by group of connected arms: (groups,) each.
+    """Amount of data for comparisons in each group of connected arms: (groups,) each.
 
-    Environments with a single arm are left out: they compare nothing, however many there are.
+    Environments with a single arm are not counted, because they compare nothing.
     """
 
     arms: Ints
@@ -112,7 +113,11 @@ class Evidence(NamedTuple):
 
 
 def model_of(variance: Variance, adaptive: bool = False) -> Model:
-    """Return the model of that name; after an `adaptive` policy, which may have given arms up early."""
+    """Return the variance model of that name; with `adaptive`, its variant for data from an adaptive policy.
+
+    An adaptive policy may have stopped playing an arm early, so that the arm has too few rewards for its own
+    variance.
+    """
     if not isinstance(variance, str) or variance not in MODELS:
         allowed = ", ".join(map(repr, MODELS))
         raise InputError(f"variance must be one of {allowed}, not {variance!r}")
@@ -120,7 +125,7 @@ def model_of(variance: Variance, adaptive: bool = False) -> Model:
 
 
 def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False) -> Estimate:
-    """Estimate under the assumption named by `variance`; `solution` is that of least squares."""
+    """Return the estimate under the named variance model; `solution` is the least-squares fit."""
     model = model_of(variance, adaptive)
     if not solution.freedom and variance not in ("auto", "common"):
         raise InputError(f"variance={variance!r} needs a degree of freedom; there is none")
@@ -130,19 +135,19 @@ def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: boo
 def uniform(
     mu: Floats, covariance: Floats, readout: Readout, freedom: float, pairs: Pairs, component: Ints
 ) -> Estimate:
-    """Put an estimate together in which everything has the same degrees of freedom."""
+    """Return an `Estimate` in which all quantities have the same degrees of freedom."""
     K, J = mu.size, readout.shift.size
     both, of_arm, of_place = np.full((K, K), freedom), np.full(K, freedom), np.full(J, freedom)
     return Estimate(mu, covariance, both, readout, of_arm, of_place, pairs, component)
 
 
 def sigma2(solution: Solution) -> float:
-    """Return the variance of the noise if it is the same everywhere; NaN without a degree of freedom."""
+    """Return the variance of the noise if it is the same for all rewards; NaN for 0 degrees of freedom."""
     return solution.rss / solution.freedom if solution.freedom else np.nan
 
 
 def evidence(cells: Cells, solution: Solution) -> Evidence:
-    """Count what there is to compare the arms of each group by."""
+    """Return the numbers of arms, environments and rewards that count for comparisons in each group."""
     component = solution.component[cells.arm]
     groups = int(solution.component.max()) + 1
     used = cells.compares[cells.environment]
@@ -154,6 +159,7 @@ def evidence(cells: Cells, solution: Solution) -> Evidence:
 
 
 def _common(c: Cells, s: Solution) -> Estimate:
+    """Estimate with one variance for all rewards."""
     one = sigma2(s)
     if c.slope is not None:  # the slope of covariates is an estimate, too
         s = s._replace(P=s.P + c.slope.loose)
@@ -164,13 +170,14 @@ def _common(c: Cells, s: Solution) -> Estimate:
 
 
 def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
+    """Return the variance of each cell's mean with one variance for all rewards."""
     return _one_source(sigma2(s) / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _robust(c: Cells, s: Solution) -> Estimate:
-    """Sandwich with HC3: any variance for any reward, at the price of a few degrees of freedom.
+    """Estimate with the HC3 sandwich: every reward may have its own variance.
 
-    How much rewards vary in environments with a single arm says nothing of the others.
+    It costs a few degrees of freedom. Environments with a single arm do not count.
     """
     q = sandwich.hc3(s, c)
     unchecked = np.flatnonzero(np.isnan(q) & c.compares[c.environment])
@@ -186,21 +193,22 @@ def _robust(c: Cells, s: Solution) -> Estimate:
 
 
 def _robust_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
+    """Return the HC3 variance of each cell's mean."""
     return _one_source(sandwich.hc3(s, c) / c.n**2, _robust_freedom(c, s)[c.arm])
 
 
 def _robust_freedom(c: Cells, s: Solution) -> Floats:
-    """Return N - K - J + 1 of each arm's group, of environments that compare: (K,)."""
+    """Return N - K - J + 1 of each arm's group, counting environments with two or more arms: (K,)."""
     known = evidence(c, s)
     return _by_group(s, known.rewards - known.environments - (known.arms - 1.0))
 
 
 def _clustered(c: Cells, s: Solution) -> Estimate:
-    """Sandwich with one score an environment: shifts may differ between arms, at random.
+    """Estimate with the sandwich clustered by environment: shifts may differ randomly between arms.
 
-    CRV1 with the small-sample factors J/(J - 1) and (N - 1)/(N - K), K the number of arms (Cameron,
-    Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of freedom: all of
-    the arm's group, environments with a single arm not counted. Their scores are 0 whatever is true.
+    CRV1 has the small-sample factors J/(J - 1) and (N - 1)/(N - K), with K the number of arms (Cameron,
+    Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of freedom. All counts
+    are those of the arm's group, without environments with a single arm, whose scores are always 0.
     """
     known = evidence(c, s)
     J, N, K = known.environments.astype(float), known.rewards, known.arms
@@ -217,20 +225,23 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
 
 
 def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
-    """Take the noise inside cells: how much shifts differ between arms is no error of a cell's mean."""
+    """Return the variance of each cell's mean from the noise inside cells alone.
+
+    Differences of shifts between arms are not an error of a cell's mean.
+    """
     inside = float(np.sum(c.n - 1.0))
     one = float(np.sum(c.squares)) / inside if inside else np.nan
     return _one_source(one / c.n, np.full(c.n.size, inside))
 
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
-    """Sandwich with one score a unit: rewards of a unit may depend on each other, in all environments."""
+    """Estimate with the sandwich clustered by unit: rewards of a unit may depend on each other."""
     C, freedom = by_unit(c, s)
     return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), freedom)
 
 
 def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
-    """Fit interactions of arm and environment; if none show, this is the fit without them."""
+    """Estimate with random arm x environment interactions; without them if none are found."""
     found = reml(c, s, None if pool is None else pool(c), own=own)
     if found.none:
         return (_common(c, s) if pool is None else _weighted(pool, c, s))._replace(mixed=found)
@@ -243,35 +254,37 @@ def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: 
 
 
 def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> Model:
+    """Return the variance model with interactions for given pools of the noise."""
     cell_noise = _clustered_cells if pool is None else partial(_weighted_cells, pool)
     return Model(partial(_interacting, pool, own), cell_noise, pool)
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
+    """Return the noise of cells that are all based on one variance estimate."""
     return CellNoise(variance, freedom, np.zeros(variance.size, np.int64))
 
 
 def _by_group(s: Solution, freedom: Floats) -> Floats:
-    """Give each arm the degrees of freedom of its group; an arm alone, those of the common noise."""
+    """Return the degrees of freedom of each arm: those of its group, or the residual ones if alone."""
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
 def _estimate(c: Cells, s: Solution, C: Floats, readout: Readout, freedom: Floats) -> Estimate:
-    """Put an estimate together in which all of an arm's group has the same degrees of freedom."""
+    """Return an `Estimate` in which all arms of a group have the same degrees of freedom."""
     both = np.minimum(freedom[:, None], freedom)
     pairs = Wald(s.mu, C, both)
     return Estimate(s.mu, C, both, readout, freedom, _there(c, freedom), pairs, s.component)
 
 
 def _there(c: Cells, of_arm: Floats) -> Floats:
-    """Give each environment what all the arms seen in it have; 0 if there are none."""
+    """Return the degrees of freedom of each environment, those of its arms: (J,); 0 without arms."""
     found = np.zeros(c.J)
     found[c.environment] = of_arm[c.arm]
     return found
 
 
 def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate:
-    """Least squares weighted by variances that are measured inside the cells of each arm or environment."""
+    """Estimate by least squares weighted by the variances inside the cells of each arm or environment."""
     found = sandwich.weighted(c, pool(c))
     mu, C = found.solution.mu, found.covariance
     readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
@@ -281,16 +294,18 @@ def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate
 
 
 def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Estimate) -> CellNoise:
+    """Return the variance of each cell's mean from the variance of its pool."""
     pooled = pool(c)
     return CellNoise(pooled.variance[pooled.of] / c.n, pooled.freedom[pooled.of], pooled.of)
 
 
 def _pooled_by_arm(c: Cells) -> Pools:
+    """Return the pools of cells by arm."""
     return _pooled("by-arm", c, c.arm, c.arms, c.counts > 0.0)
 
 
 def _pooled_by_arm_or_together(c: Cells) -> Pools:
-    """Pool the cells of each arm; arms that were given up early, with too few rewards to tell, together."""
+    """Return the pools of cells by arm; arms with too few rewards form one pool together."""
     freedom = sums(c.arm, c.n - 1.0, c.K)
     seen = np.flatnonzero(c.counts > 0.0)
     order = seen[np.argsort(freedom[seen], kind="stable")]
@@ -305,11 +320,12 @@ def _pooled_by_arm_or_together(c: Cells) -> Pools:
 
 
 def _pooled_by_environment(c: Cells) -> Pools:
-    """Pool the cells of each environment; one with a single arm compares nothing: any weight will do."""
+    """Return the pools of cells by environment; those with a single arm need no variance."""
     return _pooled("by-environment", c, c.environment, c.environments, c.compares)
 
 
 def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np.bool_]) -> Pools:
+    """Return pools with their variances; pools without a positive variance get the overall one."""
     inside, freedom = variance_inside(c, of, len(names))
     _check_pools(model, names, needed, inside, freedom)
     all_freedom = np.sum(c.n - 1.0)
@@ -319,7 +335,7 @@ def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np
 
 
 def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return the variance inside the cells of each label, and its degrees of freedom: (labels,) both."""
+    """Return the variance inside the cells of each label, and its degrees of freedom: (labels,) each."""
     freedom = sums(of, c.n - 1.0, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
         return sums(of, c.squares, labels) / freedom, freedom
@@ -328,6 +344,7 @@ def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
 def _check_pools(
     variance: str, names: list[Any], needed: NDArray[np.bool_], inside: Floats, freedom: Floats
 ) -> None:
+    """Raise `InputError` if a pool has too few degrees of freedom for a weight, or a variance of 0."""
     few = np.flatnonzero(needed & (freedom < FEWEST))
     if few.size:
         raise InputError(
@@ -343,11 +360,12 @@ def _check_pools(
 
 
 def _weighting(pool: Callable[[Cells], Pools]) -> Model:
+    """Return the variance model that weights by the variances of these pools."""
     return Model(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
 def _measured(c: Cells, s: Solution) -> Estimate:
-    """Variances as they are found: those of 0/1 rewards from their means, others measured in the cells."""
+    """Estimate with variances from the data: from means for 0/1 rewards, else measured in the cells."""
     pairs = additive_pairs(c, s)
     scale: Any = pairs.scale
     readout = read_out(s, pairs.covariance, c, pairs.variance / c.n)
@@ -356,11 +374,13 @@ def _measured(c: Cells, s: Solution) -> Estimate:
 
 
 def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
+    """Return the variance of each cell's mean from the fitted variances."""
     pairs: Any = found.pairs
     return _one_source(pairs.variance / c.n, np.full(c.n.size, float(s.freedom)))
 
 
 def _full(c: Cells, s: Solution) -> Floats:
+    """Return the residual degrees of freedom for each arm: (K,)."""
     return np.full(c.K, float(s.freedom))
 
 

@@ -1,4 +1,4 @@
-"""A weighted sum of squares against an F distribution, where the weights are estimates."""
+"""Welch's F approximation for a weighted sum of squares whose weights are estimates."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 
 def welch(T: float, df: int, mean: float, spread: float) -> tuple[float, float]:
-    """Return F and its second degree of freedom for a weighted sum of squares, its weights being estimates.
+    """Return F and its denominator degrees of freedom for a weighted sum of squares with estimated weights.
 
-    With Q the projection onto residuals, Q_s its block of what shares one variance and f_s the freedom of
-    that variance, `mean` = sum 2 tr(Q_s^2)/f_s and `spread` = sum 2 (tr Q_s)^2/f_s. To first order in 1/f
-    the mean of T is df + mean and its variance 2 df + spread + 6 mean. A multiple of an F number has the
-    same two if 1/df2 = (spread + 2 mean)/(2 df (df + 2)) and it is multiplied by
-    df + mean - (spread + 2 mean)/(df + 2). Where nothing but one mean shares a variance this is Welch's test.
+    Let Q be the projection onto residuals, Q_s its block of the cells that share one variance, and f_s the
+    degrees of freedom of that variance; `mean` = sum 2 tr(Q_s^2)/f_s and `spread` = sum 2 (tr Q_s)^2/f_s. To
+    first order in 1/f the mean of T is df + mean and its variance is 2 df + spread + 6 mean. A multiple of an
+    F variable has the same two moments if 1/df2 = (spread + 2 mean)/(2 df (df + 2)) and its factor is df +
+    mean - (spread + 2 mean)/(df + 2). If each variance belongs to one mean only, this is Welch's test.
 
     References
     ----------
