@@ -121,12 +121,12 @@ for budget, low, high in zip(study.budgets, gap.low, gap.high, strict=True):
 # installed. For a first look, `tp.suite(mine, replications=200, seed=1)` takes a minute. After its table it says
 #
 # ```text
-# mine errs 2.721 times as often as the best rival of each world (geometric mean, 22 worlds).
+# mine makes 2.721 times as many errors as the best rival of each world (geometric mean, 22 worlds).
 # Clearly worse (lower 99.9 % bound above 1.25): nowhere.
-# Too few errors to say (best rival below 400): 22 of 22 worlds.
+# Too few errors to compare (best rival below 400): 22 of 22 worlds.
 # ```
 #
-# The number is the `score`: below 1 would beat even somebody who knew for each world which rival to take. "Too few errors to say"
+# The number is the `score`: below 1 would beat even somebody who knew for each world which rival to take. "Too few errors to compare"
 # is the price of 200 replications; without the option every world has as many as it needs.
 #
 # ## Is it a good citizen?

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tideproof.analysis import fit
 from tideproof.cli import app
-from tideproof.demos.labelled_prices import TRUTH, Story, calendar, picture_info, run_demo
+from tideproof.demos.labelled_prices import TRUTH, DemoRun, calendar, picture_info, run_demo
 from tideproof.demos.unlabelled_prices import TRUTH as HIDDEN
 from tideproof.demos.unlabelled_prices import draw_log
 from tideproof.demos.unlabelled_prices import picture_info as hidden_info
@@ -21,15 +21,15 @@ from tideproof.errors import InputError
 @pytest.fixture(scope="module")
 def played():
     screen = io.StringIO()
-    story = run_demo(Console(file=screen, width=100), pace=0.0)
-    return story, screen.getvalue()
+    demo_run = run_demo(Console(file=screen, width=100), pace=0.0)
+    return demo_run, screen.getvalue()
 
 
 def test_the_picture_has_the_limits_of_the_fit(played):
-    story, _ = played
-    fit, info = story.fit, picture_info(story)
-    visitors = np.array([day.visitors for day in story.days])
-    shifts = np.array([day.shift for day in story.days])
+    demo_run, _ = played
+    fit, info = demo_run.fit, picture_info(demo_run)
+    visitors = np.array([day.visitors for day in demo_run.days])
+    shifts = np.array([day.shift for day in demo_run.days])
     level = (visitors * shifts).sum() / visitors.sum()
     t = stats.t.ppf(0.975, visitors.sum() - 5 - 30 + 1)
     assert info.level == 0.95
@@ -45,11 +45,11 @@ def test_the_picture_has_the_limits_of_the_fit(played):
 
 
 def test_the_table_says_the_same(played):
-    story, said = played
+    demo_run, said = played
     last = said[said.rindex("day 30 of 30") :]
     assert "tideproof ± 95 %" in re.sub(r"\s+", " ", last)
-    level = story.level(30)
-    for row in story.fit.arms:
+    level = demo_run.level(30)
+    for row in demo_run.fit.arms:
         reach = (row["high"] - row["low"]) / 2
         line = next(line for line in last.splitlines() if line.lstrip("│┃ ").startswith(row["arm"]))
         assert f"{row['mean']:.2f} ± {reach:.2f}" in line
@@ -66,13 +66,13 @@ def test_the_table_says_the_same(played):
 
 def test_a_story_that_has_not_begun_has_no_picture():
     with pytest.raises(InputError, match="no environment connects all prices yet"):
-        picture_info(Story(TRUTH, calendar(np.random.default_rng(0))))
+        picture_info(DemoRun(TRUTH, calendar(np.random.default_rng(0))))
 
 
 def test_the_command_draws_what_was_played(monkeypatch, tmp_path):
-    story, played, drawn = object(), [], []
+    demo_run, played, drawn = object(), [], []
     monkeypatch.setattr(
-        "tideproof.demos.labelled_prices.run_demo", lambda console, pace: played.append(pace) or story
+        "tideproof.demos.labelled_prices.run_demo", lambda console, pace: played.append(pace) or demo_run
     )
     monkeypatch.setattr("tideproof.demos.labelled_prices.picture_info", lambda told: ("info of", told))
     monkeypatch.setattr(
@@ -82,7 +82,7 @@ def test_the_command_draws_what_was_played(monkeypatch, tmp_path):
     done = CliRunner().invoke(app, ["demo", "--picture", str(path)], env={"COLUMNS": "300"})
     assert (done.exit_code, done.stdout) == (0, f"Picture: {path}\n")
     assert played == [0.12]
-    assert drawn == [(("info of", story), path)]
+    assert drawn == [(("info of", demo_run), path)]
 
 
 def test_the_hidden_demo_shows_a_tide_that_nobody_labelled(tmp_path):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from tideproof.cli import app
 from tideproof.errors import InputError
 from tideproof.research.paper import reproduction as module
-from tideproof.research.paper.claim_verdicts import Judged
+from tideproof.research.paper.claim_verdicts import ClaimVerdict
 from tideproof.research.paper.claims import CLAIMS
 
 
@@ -19,7 +19,7 @@ def asked(monkeypatch):
 
     def recorded(*arguments):
         calls.append(arguments)
-        judged = [Judged(CLAIMS[0], [], 0.95)]  # no part fails: it holds
+        judged = [ClaimVerdict(CLAIMS[0], [], 0.95)]  # no part fails: it holds
         return module.Reproduction(arguments[3], [], judged, {})
 
     monkeypatch.setattr(module, "reproduce", recorded)

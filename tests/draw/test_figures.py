@@ -18,7 +18,7 @@ from tideproof.draw.panel_grid import draw_facets
 from tideproof.draw.policy_curves import draw_study, floor_of
 from tideproof.errors import InputError, MissingExtra
 from tideproof.research.paper import panels as named
-from tideproof.research.paper.contrast_comparison import ORACLE, STILL
+from tideproof.research.paper.contrast_comparison import ORACLE, STATIONARY_CONTRAST
 
 
 def band(area):
@@ -222,7 +222,7 @@ def test_many_curves_need_a_wider_legend():
 def test_every_curve_of_the_paper_has_a_look():
     wanted = {*named.EXISTING, named.LINLUCB, named.SER3, named.REDUCED, named.REDUCED_ROBIN}
     wanted |= {f"{named.LINLUCB}, stationary", f"{named.ROUND_ROBIN}, stationary"}
-    wanted |= {named.CONTRAST, STILL, ORACLE}
+    wanted |= {named.CONTRAST, STATIONARY_CONTRAST, ORACLE}
     tails = {named.ROBIN_OLS, "SR, reduced", "top-two Thompson"}
     assert wanted | tails == line_styles.of_paper().keys()
 

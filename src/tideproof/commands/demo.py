@@ -1,4 +1,4 @@
-"""`tideproof demo`: five prices, thirty days, a tide, and who is right about them."""
+"""The command `tideproof demo`: five prices, thirty days, and shifts that mislead the raw mean."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def demo_command(
         draw_hidden_demo(run_hidden_demo(console), picture)
         console.print(f"Picture: {picture}")
         return
-    story = run_demo(console, pace=pace)
-    draw_demo(picture_info(story), picture)
+    demo_run = run_demo(console, pace=pace)
+    draw_demo(picture_info(demo_run), picture)
     console.print(f"Picture: {picture}")
 
 

@@ -1,1 +1,1 @@
-"""The two demonstrations behind `tideproof demo`."""
+"""The demonstrations of `tideproof demo`, with and without environment labels."""

@@ -1,10 +1,10 @@
-"""`tideproof demo`: five prices, thirty days, a tide that lifts all of them. Watch the raw mean be fooled.
+"""Demonstration `tideproof demo`: an experiment with five prices over thirty days with shared shifts.
 
-A shop tries five prices. Each day brings its own willingness to pay (weekday, weather, a slow
-trend) which moves the revenue of every price alike, and some days bring far more visitors than
-others. The season fades, so prices tried mostly in the beginning look better than the best price, which
-is shown most in the end. `Experiment`, with LinLUCB, decides which price each visitor sees; the demo
-knows the truth and compares.
+A shop tries five prices. Each day has its own willingness to pay (weekday, weather, a slow trend), which
+changes the revenue of every price alike. Some days have far more visitors than others. The season fades, so
+prices that are shown mostly at the beginning have higher raw means than the best price, which is shown most
+at the end. `Experiment` with LinLUCB chooses the price of each visitor. The demo knows the truth and
+compares raw means with adjusted means.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEED = 1
 
 
 class Day(NamedTuple):
-    """One day: its name, how far it lifts every price, its visitors."""
+    """A simulated day: its name, the shift of all prices, and the number of visitors."""
 
     name: str
     shift: float
@@ -41,15 +41,15 @@ class Day(NamedTuple):
 
 
 @dataclass
-class Story:
-    """A run as it goes.
+class DemoRun:
+    """State of a running demonstration: the truth, the days, the current fit and the leaders so far.
 
     Attributes
     ----------
     truth : mean revenue of each price on an average day.
-    days : the days as they were.
-    fit : what the data say, once they connect all prices.
-    raw_leader, leader : which price each way of averaging led with, day by day from then on.
+    days : the simulated days.
+    fit : the latest fit, once the data connect all prices.
+    raw_leader, leader : the price with the highest raw mean and adjusted mean after each day from then on.
     """
 
     truth: dict[str, float]
@@ -59,18 +59,18 @@ class Story:
     leader: list[str] = field(default_factory=list)
 
     def level(self, days: int) -> float:
-        """Average shift over the visitors of the first days: truth plus level is what means estimate."""
+        """Return the average shift over the visitors of the first days; estimated means contain it."""
         visitors = [day.visitors for day in self.days[:days]]
         return float(np.average([day.shift for day in self.days[:days]], weights=visitors))
 
     @property
     def best(self) -> str:
-        """The price that really is best."""
+        """The truly best price."""
         return max(self.truth, key=lambda price: self.truth[price])
 
 
 def calendar(random: np.random.Generator) -> list[Day]:
-    """Draw thirty days: weekends sell better, weather adds its own, and the season fades slowly."""
+    """Draw thirty days: weekends sell better, weather varies at random, and the season fades slowly."""
     days = []
     for d in range(DAYS):
         weekend = 2.5 if d % 7 in (5, 6) else 0.0
@@ -80,65 +80,68 @@ def calendar(random: np.random.Generator) -> list[Day]:
     return days
 
 
-def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> Story:
-    """Run the experiment on `console`, `pace` seconds a day, and return what happened."""
+def run_demo(console: Console, *, seed: int = SEED, pace: float = 0.12) -> DemoRun:
+    """Run the experiment, show it on `console` with `pace` seconds for each day, and return the results."""
     random = np.random.default_rng(seed)
-    story = Story(TRUTH, calendar(random))
-    budget = sum(day.visitors for day in story.days)
+    demo_run = DemoRun(TRUTH, calendar(random))
+    budget = sum(day.visitors for day in demo_run.days)
     run = Experiment(TRUTH, budget=budget, policy="linlucb", seed=seed)
     with Live(console=console, auto_refresh=False) as live:
-        for d, day in enumerate(story.days):
+        for d, day in enumerate(demo_run.days):
             for _ in range(day.visitors):
                 pull = run.ask(environment=day.name)
                 run.tell(pull, TRUTH[pull.arm] + day.shift + random.standard_normal())
             fit = run.fit()
             if len(fit.groups) == 1 and fit.freedom:
-                _note(story, fit)
-                standings = _standings(story, fit, d + 1, console.width)
-                live.update(Group(_headline(story, d), *standings), refresh=True)
+                _record_day(demo_run, fit)
+                standings = _price_tables(demo_run, fit, d + 1, console.width)
+                live.update(Group(_headline(demo_run, d), *standings), refresh=True)
                 time.sleep(pace if console.is_terminal else 0.0)
-    console.print(verdict(story, fit))
-    return story
+    console.print(verdict(demo_run, fit))
+    return demo_run
 
 
-def _note(story: Story, fit: Fit) -> None:
-    """Note what the day's data say, and which price each way of averaging leads with."""
-    story.fit = fit
-    story.raw_leader.append(max(fit.arms, key=lambda row: row["raw_mean"])["arm"])
-    story.leader.append(fit.best)
+def _record_day(demo_run: DemoRun, fit: Fit) -> None:
+    """Store the day's fit, and the prices that lead by raw mean and by adjusted mean."""
+    demo_run.fit = fit
+    demo_run.raw_leader.append(max(fit.arms, key=lambda row: row["raw_mean"])["arm"])
+    demo_run.leader.append(fit.best)
 
 
-def picture_info(story: Story) -> DemoInfo:
-    """Return what the picture of a finished run shows: means contain the tide, and so does their truth."""
-    fit = story.fit
+def picture_info(demo_run: DemoRun) -> DemoInfo:
+    """Return the data of the picture of a finished run; means and their truth contain the average shift."""
+    fit = demo_run.fit
     if fit is None:
-        raise InputError("a story without a fit cannot be drawn: no environment connects all prices yet")
-    level = story.level(len(story.days))
+        raise InputError("a demo without a fit cannot be drawn: no environment connects all prices yet")
+    level = demo_run.level(len(demo_run.days))
     days = [
         DayInfo(day.shift - level, row["shift"], row["low"], row["high"])
-        for day, row in zip(story.days, fit.shifts, strict=True)
+        for day, row in zip(demo_run.days, fit.shifts, strict=True)
     ]
     rows = {row["arm"]: row for row in fit.arms}
     prices = [
         PriceInfo(price, truth + level, *(rows[price][name] for name in ("raw_mean", "mean", "low", "high")))
-        for price, truth in story.truth.items()
+        for price, truth in demo_run.truth.items()
     ]
-    return DemoInfo(days, prices, fit.level, story.best, story.raw_leader[-1], story.leader[-1])
+    return DemoInfo(days, prices, fit.level, demo_run.best, demo_run.raw_leader[-1], demo_run.leader[-1])
 
 
-def _headline(story: Story, d: int) -> Text:
-    day = story.days[d]
+def _headline(demo_run: DemoRun, d: int) -> Text:
+    day = demo_run.days[d]
     lift = f"{day.shift:+.1f}"
     return Text(f"{day.name} of {DAYS}: {day.visitors} visitors, every price moved by {lift} (hidden)")
 
 
-def _standings(story: Story, fit: Fit, days: int, width: int) -> Iterator[RichTable]:
-    """Yield the prices as they stand; means contain the tide so far, and so does the truth beside them."""
-    rows, level = fit.arms.to_dicts(), story.level(days)
+def _price_tables(demo_run: DemoRun, fit: Fit, days: int, width: int) -> Iterator[RichTable]:
+    """Yield tables of the prices so far; means and the truth beside them contain the average shift."""
+    rows, level = fit.arms.to_dicts(), demo_run.level(days)
     prices = [row["arm"] for row in rows]
-    raw = [f"{_leads(row['arm'], story.raw_leader)}{row['raw_mean']:.2f}" for row in rows]
-    ours = [f"{_leads(row['arm'], story.leader)}{row['mean']:.2f} ± {_reach(row):.2f}" for row in rows]
-    truth = [f"{'best ' if p == story.best else ''}{story.truth[p] + level:.2f}" for p in prices]
+    raw = [f"{_with_leader_mark(row['arm'], demo_run.raw_leader)}{row['raw_mean']:.2f}" for row in rows]
+    ours = [
+        f"{_with_leader_mark(row['arm'], demo_run.leader)}{row['mean']:.2f} ± {_half_width(row):.2f}"
+        for row in rows
+    ]
+    truth = [f"{'best ' if p == demo_run.best else ''}{demo_run.truth[p] + level:.2f}" for p in prices]
     columns = [
         Column("shown", [str(row["n"]) for row in rows]),
         Column("raw mean", raw),
@@ -148,28 +151,28 @@ def _standings(story: Story, fit: Fit, days: int, width: int) -> Iterator[RichTa
     return tables(Column("price", prices, left=True), columns, width, pad_edge=False)
 
 
-def _reach(row: dict[str, Any]) -> float:
+def _half_width(row: dict[str, Any]) -> float:
     return float(row["high"] - row["low"]) / 2.0
 
 
-def _leads(price: str, leaders: list[str]) -> str:
+def _with_leader_mark(price: str, leaders: list[str]) -> str:
     return "leads " if price == leaders[-1] else ""
 
 
-def verdict(story: Story, fit: Fit) -> Text:
-    """Say who was right."""
-    raw, ours = story.raw_leader[-1], story.leader[-1]
+def verdict(demo_run: DemoRun, fit: Fit) -> Text:
+    """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
+    raw, ours = demo_run.raw_leader[-1], demo_run.leader[-1]
     text = Text()
-    for who, price in (("The raw mean", raw), ("tideproof", ours)):
-        right = price == story.best
-        loss = story.truth[story.best] - story.truth[price]
-        text.append(f"\n{who} picks {price}: ")
+    for method, price in (("The raw mean", raw), ("tideproof", ours)):
+        right = price == demo_run.best
+        loss = demo_run.truth[demo_run.best] - demo_run.truth[price]
+        text.append(f"\n{method} picks {price}: ")
         text.append(
-            "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {story.best}",
+            "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {demo_run.best}",
             style="bold green" if right else "bold red",
         )
     text.append(f"\nHow sure: {chance(fit.p_best[ours])}. ")
-    wrong = sum(leader != story.best for leader in story.raw_leader)
-    also = sum(leader != story.best for leader in story.leader)
-    text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(story.leader)}.")
+    wrong = sum(leader != demo_run.best for leader in demo_run.raw_leader)
+    also = sum(leader != demo_run.best for leader in demo_run.leader)
+    text.append(f"Days with a wrong leader: raw mean {wrong}, tideproof {also} of {len(demo_run.leader)}.")
     return text

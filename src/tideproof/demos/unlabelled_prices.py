@@ -1,8 +1,8 @@
-"""`tideproof demo --hidden`: five prices, a tide that nobody wrote down, and who is right about them.
+"""Demonstration `tideproof demo --hidden`: a log of five prices without environment labels.
 
-A shop tried five prices for two weeks and kept three columns: when, which price, how much it earned. What
-moved all prices alike (a campaign, a rival's sale, a slow season) stands nowhere, and which price was shown
-most changed with time. The demo knows the truth and compares the raw mean with `fit(..., time=)`.
+A shop tried five prices for two weeks and kept three columns: time, price and revenue. The shifts of all
+prices (a campaign, a rival's sale, a slow season) are not recorded, and the price that was shown most
+changed over time. The demo knows the truth and compares the raw mean with `fit(..., time=)`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SEED = 4
 
 
 class ShopLog(NamedTuple):
-    """What the shop kept, and, apart from that, what nobody wrote down.
+    """The simulated log of the shop, and the tide, which the shop did not record.
 
     Attributes
     ----------
-    time, price, revenue : the three columns.
-    tide : what moved all prices alike, visitor by visitor.
+    time, price, revenue : the three columns of the log.
+    tide : the shift of all prices at each visitor.
     """
 
     time: NDArray[np.datetime64]
@@ -45,14 +45,14 @@ class ShopLog(NamedTuple):
 
 
 def draw_log(seed: int = SEED) -> ShopLog:
-    """Draw the log: a season that fades slowly, four sudden changes, and shares that follow fashion."""
+    """Draw the log: a tide with a slow season and four jumps, and shares of prices that change over time."""
     random = np.random.default_rng(seed)
     t = np.arange(VISITORS) / VISITORS
     tide = 1.2 * np.sin(2.0 * np.pi * t) + np.cumsum(0.04 * random.standard_normal(VISITORS))
     for start, jump in ((0.18, 3.6), (0.43, -5.2), (0.6, 2.4), (0.82, -2.8)):
         tide = tide + jump * (t >= start)
     names = list(TRUTH)
-    fashion = np.array([0.30, 0.52, 0.90, 0.72, 0.08])  # when each price was shown most
+    fashion = np.array([0.30, 0.52, 0.90, 0.72, 0.08])  # the time at which each price was shown most
     weight = 0.25 + np.exp(-0.5 * ((t[:, None] - fashion) / 0.14) ** 2)
     chance = np.cumsum(weight / weight.sum(axis=1, keepdims=True), axis=1)
     arm = (random.random(VISITORS)[:, None] > chance).sum(axis=1)
@@ -62,15 +62,15 @@ def draw_log(seed: int = SEED) -> ShopLog:
 
 
 def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
-    """Fit the log, tell on `console` what was found, and return what the picture shows."""
+    """Fit the log, print the results on `console`, and return the data of the picture."""
     log = draw_log(seed)
     data = {"ts": log.time, "price": log.price, "revenue": log.revenue}
     found = fit(data, arm="price", reward="revenue", time="ts")
     info = picture_info(log, found)
     console.print(
-        f"{VISITORS} visitors, three columns: when, which price, how much. Nobody labelled the tide."
+        f"{VISITORS} visitors, three columns: time, price, revenue. The log has no environment labels."
     )
-    for table in _standings(info, found, console.width):
+    for table in _price_tables(info, found, console.width):
         console.print(table)
     tide: Any = found.tide
     for sentence in tide.sentences():
@@ -80,7 +80,7 @@ def run_hidden_demo(console: Console, *, seed: int = SEED) -> HiddenInfo:
 
 
 def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
-    """Return what the picture shows: means contain the average tide, and so does their truth."""
+    """Return the data of the picture; means and their truth contain the average tide."""
     level = float(log.tide.mean())
     tide: Any = found.tide
     points = tide.points(found.level).to_dicts()
@@ -104,28 +104,33 @@ def picture_info(log: ShopLog, found: Fit) -> HiddenInfo:
     )
 
 
-def _standings(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTable]:
+def _price_tables(info: HiddenInfo, found: Fit, width: int) -> Iterator[RichTable]:
     shown = {row["arm"]: str(row["n"]) for row in found.arms}
     columns = [
         Column("shown", [shown[price.name] for price in info.prices]),
-        Column("raw mean", [_leads(price.name, info.raw_pick, price.raw_mean) for price in info.prices]),
-        Column("tide followed", [_leads(price.name, info.pick, price.mean) for price in info.prices]),
+        Column(
+            "raw mean",
+            [_with_leader_mark(price.name, info.raw_pick, price.raw_mean) for price in info.prices],
+        ),
+        Column(
+            "tide followed", [_with_leader_mark(price.name, info.pick, price.mean) for price in info.prices]
+        ),
         Column("truth", [f"{'best ' if p.name == info.best else ''}{p.truth:.2f}" for p in info.prices]),
     ]
     return tables(Column("price", [p.name for p in info.prices], left=True), columns, width, pad_edge=False)
 
 
-def _leads(price: str, leader: str, mean: float) -> str:
+def _with_leader_mark(price: str, leader: str, mean: float) -> str:
     return f"{'leads ' if price == leader else ''}{mean:.2f}"
 
 
 def verdict(info: HiddenInfo, found: Fit) -> Text:
-    """Say who was right."""
+    """Return the sentences that compare the picks of raw mean and adjusted mean with the best price."""
     text = Text()
-    for who, price in (("The raw mean", info.raw_pick), ("tideproof", info.pick)):
+    for method, price in (("The raw mean", info.raw_pick), ("tideproof", info.pick)):
         right = price == info.best
         loss = TRUTH[info.best] - TRUTH[price]
-        text.append(f"\n{who} picks {price}: ")
+        text.append(f"\n{method} picks {price}: ")
         text.append(
             "right" if right else f"wrong, it earns {loss:.2f} less a visitor than {info.best}",
             style="bold green" if right else "bold red",

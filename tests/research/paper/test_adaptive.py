@@ -6,18 +6,18 @@ from scipy import stats
 
 import tideproof as tp
 from tideproof.research.paper.dummy_regression import covariance
-from tideproof.research.paper.growing_designs import counted
+from tideproof.research.paper.growing_designs import count_pulls
 from tideproof.research.paper.linlucb_runs import (
-    ALIKE,
-    ALONE,
     BIAS,
     NORMAL,
-    OTHERWISE,
+    OTHER_PULLS,
+    SAME_ARM_TWICE,
     SHAPE,
-    _distance,
-    adaptive,
-    beginnings,
-    on_fixed_design,
+    SINGLE_ARM,
+    _kolmogorov_distance,
+    environment_starts,
+    fixed_design_errors,
+    linlucb_statistics,
 )
 from tideproof.research.paper.panels import REDUCTION, panels
 
@@ -47,13 +47,13 @@ def traced(environments, two_arms="ab"):
 def test_beginnings_of_environments(environments, alike, alone):
     unlike = traced([("ab" * 10)[: len("".join(environments))]])  # a run beside it changes nothing
     arm, environment = np.stack([traced(environments), unlike], axis=1)
-    found = beginnings(arm, environment, 2)
+    found = environment_starts(arm, environment, 2)
     assert [each.tolist() for each in found] == [[alike, [0, 0, 0]], [alone, [0, 0, 0]]]
 
 
 @pytest.fixture(scope="module")
 def table():
-    return adaptive(3, 40)
+    return linlucb_statistics(3, 40)
 
 
 def test_biases_are_averages_over_runs_step_by_step(table):
@@ -80,7 +80,7 @@ def test_distances_are_those_of_runs_step_by_step(table):
     standard = []
     for replication in range(40):
         run = tp.replay(world, "linlucb", 3, replication, 100)
-        means = covariance(counted(run.environment, run.arm, 5))[:5, :5]
+        means = covariance(count_pulls(run.environment, run.arm, 5))[:5, :5]
         error = run.estimates[-1][0] - run.estimates[-1][4] - (world.means[0] - world.means[4])
         standard.append(error / np.sqrt(means[0, 0] + means[4, 4] - 2.0 * means[0, 4]))
     found = {
@@ -97,19 +97,19 @@ def test_shares_are_those_of_runs_step_by_step(table):
     seen = np.zeros((2, 3))
     for replication in range(40):
         run = tp.replay(panels()[name].world, "linlucb", 3, replication, 100)
-        seen += np.vstack(beginnings(run.arm[None], run.environment[None], 5))
-    for quantity, row in ((ALIKE, seen[0]), (ALONE, seen[1])):
+        seen += np.vstack(environment_starts(run.arm[None], run.environment[None], 5))
+    for quantity, row in ((SAME_ARM_TWICE, seen[0]), (SINGLE_ARM, seen[1])):
         assert [
             r["value"] for r in table if (r["panel"], r["quantity"]) == (name, quantity)
         ] == pytest.approx(row / 40)
     assert seen[0].sum() > 0
-    assert [row["value"] for row in table if row["quantity"] == OTHERWISE] == [0.0] * 4
+    assert [row["value"] for row in table if row["quantity"] == OTHER_PULLS] == [0.0] * 4
 
 
 def test_on_a_fixed_design_standardised_differences_have_their_covariance():
     counts = np.array([[2.0, 1, 0], [0, 3, 1], [1, 1, 2]])
     means = covariance(counts)[:3, :3]
-    found = on_fixed_design(counts, (0.0, 1.0, 0.5), seed=2, draws=40_000)
+    found = fixed_design_errors(counts, (0.0, 1.0, 0.5), seed=2, draws=40_000)
     assert not found[:, 1].any()  # the best arm minus itself
     contrast = np.array([[1.0, -1, 0], [0, -1, 1]])
     expected = contrast @ means @ contrast.T
@@ -122,12 +122,12 @@ def test_on_a_fixed_design_standardised_differences_have_their_covariance():
 
 def test_the_distance_is_that_of_kolmogorov():
     values = np.random.default_rng(1).standard_normal(500) * 1.3 - 0.2
-    assert _distance(values) == pytest.approx(stats.kstest(values, "norm").statistic)
+    assert _kolmogorov_distance(values) == pytest.approx(stats.kstest(values, "norm").statistic)
 
 
 def test_under_linlucb_poor_arms_look_poorer_than_they_are():
     """All sixteen biases have a standard error of at most 0.016; their average, about -0.09, of less."""
-    biases = [row for row in adaptive(3, 1000) if row["quantity"] == BIAS]
+    biases = [row for row in linlucb_statistics(3, 1000) if row["quantity"] == BIAS]
     assert len(biases) == 16
     assert max(row["stderr"] for row in biases) < 0.017
     assert np.mean([row["value"] for row in biases]) < -0.03

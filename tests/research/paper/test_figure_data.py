@@ -9,8 +9,14 @@ from scipy import stats
 import tideproof as tp
 from tideproof.lab.replay import replay
 from tideproof.research.paper import panels as named
-from tideproof.research.paper.contrast_comparison import NEEDS, ORACLE, STILL, instead_facets, instead_table
-from tideproof.research.paper.figure_entries import FIGURES, SIXTEEN, with_limits
+from tideproof.research.paper.contrast_comparison import (
+    NEEDS,
+    ORACLE,
+    STATIONARY_CONTRAST,
+    comparison_facets,
+    comparison_table,
+)
+from tideproof.research.paper.figure_entries import FIGURES, SIXTEEN, with_interval_bounds
 from tideproof.research.paper.oracle_yardstick import FRACTION, best_plan, yardstick
 from tideproof.research.paper.panel_runs import run_panels
 from tideproof.research.paper.pics_curves import curve_table, facets
@@ -139,11 +145,11 @@ def test_algorithm_1_connects_arms_in_environments_as_short_as_the_examples(seed
 def test_limits_are_normal_intervals_of_what_was_simulated():
     table = Table({"exact": [1.0, 2.0], "simulated": [None, 3.0], "stderr": [None, 0.5]})
     z = stats.norm.ppf(0.9)
-    assert with_limits(table, 0.8).to_dicts() == [
+    assert with_interval_bounds(table, 0.8).to_dicts() == [
         {"exact": 1.0, "simulated": None, "stderr": None, "low": None, "high": None},
         {"exact": 2.0, "simulated": 3.0, "stderr": 0.5, "low": 3.0 - z * 0.5, "high": 3.0 + z * 0.5},
     ]
-    (row,) = with_limits(Table({"simulated": [1.0], "stderr": [1.0]}))
+    (row,) = with_interval_bounds(Table({"simulated": [1.0], "stderr": [1.0]}))
     assert row["high"] == pytest.approx(1.0 + stats.norm.ppf(0.975))
 
 
@@ -167,13 +173,13 @@ def test_ours_stands_beside_the_oracle_in_all_sixteen_panels(tmp_path):
     wanted = [panel for name, panel in named.panels().items() if name in NEEDS]
     assert len(wanted) == 20
     found = run_panels(wanted, 3, 1, tmp_path)
-    table = instead_table({**found, "yardstick": yardstick(1, 3)})
+    table = comparison_table({**found, "yardstick": yardstick(1, 3)})
     assert list(dict.fromkeys(table["panel"])) == list(SIXTEEN)
     for panel in ("mdm-10-worst-case", "sc-5-general"):
         here = [row for row in table if row["panel"] == panel]
         means, arms, _ = panel.split("-", 2)
-        still = found[named.ours(f"{means}-{arms}-stationary")]
-        shifted = found[named.ours(panel)]
+        still = found[named.contrast_panel_name(f"{means}-{arms}-stationary")]
+        shifted = found[named.contrast_panel_name(panel)]
         for label, values in {
             "LinLUCB": shifted.pics("LinLUCB"),
             "contrast": shifted.pics("contrast"),
@@ -199,10 +205,10 @@ def test_ours_is_drawn_as_multiples_of_the_oracles_errors():
     for panel in SIXTEEN:
         part = 2.0 if panel.startswith("sc-10") else 1.0  # the oracle errs the more, all others as often
         rows += [(panel, ORACLE, x, None, *[part * 0.1 / x] * 3) for x in (1, 2, 4)]
-        for label, errors in ((named.CONTRAST, 10), (STILL, 9), (named.LINLUCB, 30)):
+        for label, errors in ((named.CONTRAST, 10), (STATIONARY_CONTRAST, 9), (named.LINLUCB, 30)):
             rows += [(panel, label, 1, 99, 0.3, 0.2, 0.4), (panel, label, 2, errors, 0.05, 0.03, 0.08)]
     columns = ("panel", "policy", "samples", "errors", "pics", "low", "high")
-    drawn = instead_facets(Table(dict(zip(columns, zip(*rows, strict=True), strict=True))))
+    drawn = comparison_facets(Table(dict(zip(columns, zip(*rows, strict=True), strict=True))))
     above, below = drawn[:4], drawn[4:]
     assert [facet.title for facet in above] == [facet.row for facet in below[::4]]
     assert [[curve.label for curve in facet.curves] for facet in above] == [[ORACLE]] * 4

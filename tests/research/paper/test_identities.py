@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from tideproof.research.paper.algebra_identities import (
-    Drawn,
+    RandomDesign,
     identities,
-    of_least_squares,
-    of_one_arm,
-    of_raw_means,
+    least_squares_identities,
+    one_arm_environment_effect,
+    raw_mean_identity,
 )
 from tideproof.research.paper.dummy_regression import covariance, dummies, estimate
 
@@ -19,7 +19,7 @@ COUNTS = np.array([[2.0, 1, 0], [0, 3, 1], [1, 0, 2], [1, 1, 1]])
 def drawn(seed=5):
     rng = np.random.default_rng(seed)
     cells = np.count_nonzero(COUNTS)
-    return Drawn(
+    return RandomDesign(
         COUNTS, np.array([0.0, 0.5, 2.0]), np.array([0.0, 9.0, 3.0, 14.0]), rng.standard_normal(cells)
     )
 
@@ -39,13 +39,13 @@ def test_estimates_are_those_of_lstsq_with_a_row_for_each_pull():
 
 def test_identities_hold_for_the_truth_and_would_notice_another():
     here = drawn()
-    assert of_raw_means(here)["raw means"] < 1e-12
-    found = of_least_squares(here)
+    assert raw_mean_identity(here)["raw means"] < 1e-12
+    found = least_squares_identities(here)
     for quantity in ("separate means", "separate shifts", "modified means", "error without noise"):
         assert found[quantity] < 1e-12, quantity
     assert found["contrasts in another gauge"] < 1e-12
     assert found["expected variance estimate"] < 1e-12
-    assert max(of_one_arm(here).values()) < 1e-12
+    assert max(one_arm_environment_effect(here).values()) < 1e-12
     # a second arm in the added environment does move the estimates
     more = np.vstack([COUNTS, [[0.0, 1.0, 3.0]]])
     moved = estimate(more, np.append(here.rewards, [50.0, 123.0]))

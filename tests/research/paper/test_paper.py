@@ -35,17 +35,17 @@ from tideproof.research.paper.measurements import (
     Comparison,
     KeptSelections,
     Measurement,
-    difference_across,
-    mean_of,
+    difference_across_worlds,
+    difference_to_ser3,
+    mean_with_interval,
     measure,
-    minus_ser3,
     paired_difference,
-    paired_kept,
     paired_log_ratio,
+    paired_selection_difference,
     paired_sum,
 )
-from tideproof.research.paper.panel_runs import missing, run_panels
-from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN, ours, panels, ser3
+from tideproof.research.paper.panel_runs import missing_panels, run_panels
+from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN, contrast_panel_name, panels, ser3_panel_name
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.laplacian import laplacian
@@ -170,7 +170,7 @@ def test_paired_rows_are_those_of_the_study(study):
 
 def test_an_unpaired_difference_holds_both_exact_intervals(study):
     other = tp.simulate(tp.mdm(3, "worst-case"), [tp.policy("linlucb", label=LINLUCB)], [40], 2000, 3)
-    (row,) = difference_across(study, other, LINLUCB, [40], 0.99)
+    (row,) = difference_across_worlds(study, other, LINLUCB, [40], 0.99)
     wrong = [round(each.pics(LINLUCB)[each.budgets.index(40)] * 2000) for each in (study, other)]
     ends = [binomial(np.array([count]), 2000, 0.995) for count in wrong]
     assert row.measured.low == pytest.approx(ends[0].low[0] - ends[1].high[0])
@@ -194,7 +194,7 @@ def test_ser3_is_compared_with_the_budgets_around_its_samples(study):
     )
     samples = float(sweep.samples("2")[0])
     assert 20 < samples < 80 < sweep.samples("400")[0]  # the second is beyond the budgets: left out
-    (row,) = minus_ser3(study, ROUND_ROBIN, sweep, "pics", 0.99)
+    (row,) = difference_to_ser3(study, ROUND_ROBIN, sweep, "pics", 0.99)
     below, above = (20, 40) if samples < 40 else (40, 80)
     each = 1 - 0.01 / 3
     other = measure(sweep, "2", 20_000, "pics", each)
@@ -221,7 +221,7 @@ def test_kept_selections_are_paired():
     random = np.random.default_rng(5)
     a, b = random.random((2, 400)) < 0.3
     first, second = kept(a, b)
-    found = paired_kept(first, second, 0.99)
+    found = paired_selection_difference(first, second, 0.99)
     ends = paired(np.array([(a & ~b).sum()]), np.array([(b & ~a).sum()]), 400, 0.99)
     assert found == pytest.approx(((a.mean() - b.mean()), ends.low[0], ends.high[0]))
 
@@ -241,7 +241,7 @@ def test_the_interval_of_rare_differences_is_honest():
     """Its two ends miss at most as often as they say: exactly, over all counts of a Poisson number."""
     n, level = 100_000, 0.9999
     counts = np.arange(400)
-    found = [mean_of(np.r_[np.ones(k), np.zeros(n - k)], 1.0, level) for k in counts]
+    found = [mean_with_interval(np.r_[np.ones(k), np.zeros(n - k)], 1.0, level) for k in counts]
     for rate in (0.5, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0):
         missed = [not one.low <= rate / n <= one.high for one in found]
         assert stats.poisson.pmf(counts, rate)[missed].sum() <= 1.0 - level
@@ -328,40 +328,40 @@ def test_the_sixteen_panels_are_those_of_the_paper():
         panel = panels()[name]
         assert panel.world == {"mdm": tp.mdm, "sc": tp.slippage}[means](int(arms), scenario)
         assert panel.budgets[-1] == 100 * int(arms)
-        assert panels()[ser3(name)].world == panel.world
-        assert panels()[ours(name)].world == panel.world
-        still = panels()[ours(f"{means}-{arms}-stationary")]
+        assert panels()[ser3_panel_name(name)].world == panel.world
+        assert panels()[contrast_panel_name(name)].world == panel.world
+        still = panels()[contrast_panel_name(f"{means}-{arms}-stationary")]
         assert still.world.means == panel.world.means
         assert isinstance(still.world.shifts, tp.NoShift)
-        assert still.budgets == panels()[ours(name)].budgets
+        assert still.budgets == panels()[contrast_panel_name(name)].budgets
     assert panels()["existing"].budgets[-1] == 1000
 
 
 def test_the_name_of_a_kept_panel_tells_all_that_decides_its_numbers():
     panel = panels()["two-arms"]
     changed = [
-        panel.file(10, 2),
-        panel.file(11, 1),
-        panel.file(10, 1, "cuda"),
-        replace(panel, budgets=(20, 40)).file(10, 1),
-        replace(panel, policies=panel.policies[:1]).file(10, 1),
-        replace(panel, world=tp.mdm(2, "general")).file(10, 1),
+        panel.file_name(10, 2),
+        panel.file_name(11, 1),
+        panel.file_name(10, 1, "cuda"),
+        replace(panel, budgets=(20, 40)).file_name(10, 1),
+        replace(panel, policies=panel.policies[:1]).file_name(10, 1),
+        replace(panel, world=tp.mdm(2, "general")).file_name(10, 1),
     ]
-    assert len({panel.file(10, 1), *changed}) == 7
-    assert panel.file(10, 1) == replace(panel, title="other words").file(10, 1)
+    assert len({panel.file_name(10, 1), *changed}) == 7
+    assert panel.file_name(10, 1) == replace(panel, title="other words").file_name(10, 1)
 
 
 def test_a_finished_panel_is_not_run_again_unless_damaged(tmp_path, monkeypatch):
     wanted = [panels()["two-arms"]]
-    assert missing(wanted, 50, 1, tmp_path) == wanted
+    assert missing_panels(wanted, 50, 1, tmp_path) == wanted
     first = run_panels(wanted, 50, 1, tmp_path)["two-arms"]
     (kept,) = (tmp_path / "panels").iterdir()
     with monkeypatch.context() as patch:
         patch.setattr("tideproof.research.paper.panel_runs.simulate", None)
         again = run_panels(wanted, 50, 1, tmp_path)["two-arms"]
     assert again.table() == first.table()
-    assert missing(wanted, 50, 1, tmp_path) == []
-    assert missing(wanted, 51, 1, tmp_path) == wanted
+    assert missing_panels(wanted, 50, 1, tmp_path) == []
+    assert missing_panels(wanted, 51, 1, tmp_path) == wanted
     kept.write_text(kept.read_text()[:100])
     assert run_panels(wanted, 50, 1, tmp_path)["two-arms"].table() == first.table()
     assert tp.Study.load(kept).table() == first.table()

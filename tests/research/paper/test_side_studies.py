@@ -5,7 +5,7 @@ import pytest
 
 import tideproof as tp
 from tideproof.research.paper.dummy_regression import covariance
-from tideproof.research.paper.growing_designs import counted
+from tideproof.research.paper.growing_designs import count_pulls
 from tideproof.research.paper.panels import LINLUCB, REDUCTION, panels
 from tideproof.research.paper.side_studies import bounds, propensities, variance_of_shifts
 
@@ -26,7 +26,7 @@ def test_the_variance_of_shifts_in_bounds_is_that_of_runs_step_by_step():
     spread = []
     for replication in range(3):
         run = tp.replay(panels()[name].world, "linlucb", 4, replication, 60)
-        spread.append(covariance(counted(run.environment, run.arm, 5)).diagonal()[5:].mean())
+        spread.append(covariance(count_pulls(run.environment, run.arm, 5)).diagonal()[5:].mean())
     (row,) = (
         row
         for row in bounds(4, 3)

@@ -16,12 +16,12 @@ from tideproof.research.paper.growing_designs import (
     HALVES,
     ONCE,
     SETTLED,
-    connects,
     designs,
     fixed_designs,
+    is_connected,
     more_designs,
 )
-from tideproof.research.paper.theorem_limits import limits, proof_terms
+from tideproof.research.paper.theorem_limits import proof_terms, theorem_quantities
 
 pytest.importorskip("numba")
 
@@ -32,7 +32,7 @@ def drawn_designs(count=60):
         J, K = rng.integers(2, 9), rng.integers(2, 7)
         counts = (rng.integers(1, 4, (J, K)) * (rng.random((J, K)) < 0.5)).astype(float)
         counts = counts[counts.sum(axis=1) > 0.0]
-        if len(counts) > 1 and (counts.sum(axis=0) > 0.0).all() and connects(counts):
+        if len(counts) > 1 and (counts.sum(axis=0) > 0.0).all() and is_connected(counts):
             count -= 1
             yield counts
 
@@ -121,7 +121,7 @@ def test_shift_estimators_are_correlated_where_a_walk_past_environment_1_joins_t
 
 def test_shift_estimators_can_be_uncorrelated_for_ever():
     three = np.array([[1.0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]])
-    assert connects(three)
+    assert is_connected(three)
     assert covariance(three)[4:, 4:] == pytest.approx(2.0 * np.eye(2))
     once = more_designs()[ONCE].counts
     assert once[:3].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 2, 2]]
@@ -211,7 +211,7 @@ def test_the_terms_of_the_proof_are_those_of_dense_least_squares():
 
 @pytest.fixture(scope="module")
 def verdicts():
-    found = {"limits": limits(1, 100), "designs": designs(1, 100)}
+    found = {"limits": theorem_quantities(1, 100), "designs": designs(1, 100)}
     return {
         claim.name: judge(claim, found)
         for claim in CLAIMS

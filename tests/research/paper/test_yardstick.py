@@ -11,7 +11,7 @@ import tideproof as tp
 from tideproof.errors import InputError
 from tideproof.lab.share_intervals import binomial
 from tideproof.research.paper.oracle_yardstick import FRACTION, best_plan, plan_pics, yardstick
-from tideproof.research.paper.panels import ours, panels
+from tideproof.research.paper.panels import contrast_panel_name, panels
 
 
 def selected_instead(means, pulls):
@@ -119,7 +119,10 @@ def test_the_table_has_every_budget_of_contrast():
     for means in ("mdm", "sc"):
         for arms in (5, 10):
             rows = [row for row in table if (row["configuration"], row["arms"]) == (means, arms)]
-            assert tuple(row["budget"] for row in rows) == panels()[ours(f"{means}-{arms}-general")].budgets
+            assert (
+                tuple(row["budget"] for row in rows)
+                == panels()[contrast_panel_name(f"{means}-{arms}-general")].budgets
+            )
             assert (np.diff([row["pics"] for row in rows]) < 0).all()
     (row,) = [r for r in table if (r["configuration"], r["arms"], r["budget"]) == ("sc", 5, 200)]
     assert row["pics"] == best_plan(tp.slippage(5).means, 200, FRACTION).pics

@@ -1,5 +1,5 @@
-"""The paper, reproduced: what to run, what to draw and what to check, one entry a figure and a claim.
+"""Reproduction of the paper: the simulations to run, the figures to draw and the claims to check.
 
-Srisawad, Branke, Tran-Thanh (2024), Identifying the best arm in the presence of global environment
-shifts, ECAI.
+The paper is Srisawad, Branke, Tran-Thanh (2024), Identifying the best arm in the presence of global
+environment shifts, ECAI.
 """

@@ -1,6 +1,6 @@
-"""What the paper's algebra says, put to the test on designs drawn at random: both sides, and how far apart.
+"""Numerical checks of the paper's algebraic identities on random designs.
 
-Each number is exact but for rounding; an identity that holds gives zero.
+Each check returns the distance between both sides of an identity, which is zero up to rounding if it holds.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from tideproof.stats.solve.laplacian import components, links
 from tideproof.table import Table
 
 DESIGNS = 10
-PRECISION = 9  # decimals; less is rounding
-GAP = 0.5  # between the superior and the inferior arm of the example with two environments
-# pulls of the inferior and of the superior arm in each of two environments
+PRECISION = 9  # decimals that are kept; the rest is rounding
+GAP = 0.5  # gap between the two arms of the example with two environments
+# Pulls of the inferior and of the superior arm in each of two environments
 TWO_ENVIRONMENTS = ([[5, 5], [10, 5]], [[5, 5], [6, 5]], [[5, 5], [50, 1]], [[5, 5], [5, 5]])
-APART = [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 1, 1]]  # {1, 2}, {1, 2, 3}, {4, 5}
+DISCONNECTED = [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 1, 1]]  # {1, 2}, {1, 2, 3}, {4, 5}
 CHAINED = [[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 0, 1, 1]]  # 1 2, then 2 3 5, then 5 4
-PENALTY = 1.0  # of the regularised regression
+PENALTY = 1.0  # ridge penalty of the regularised regression
 
 
-class Drawn(NamedTuple):
-    """A design with what was observed on it; sigma = 1.
+class RandomDesign(NamedTuple):
+    """A random design with true parameters and noise of standard deviation 1.
 
     Attributes
     ----------
-    counts : (J, K) pulls.
-    means, shifts : (K,), (J,) the truth.
-    noise : (C,) of the mean reward of each cell, in the order of `np.nonzero(counts)`.
+    counts : (J, K) pulls of each arm in each environment.
+    means, shifts : (K,), (J,) the true means and shifts.
+    noise : (C,) noise of the mean reward of each cell, in the order of `np.nonzero(counts)`.
     """
 
     counts: Floats
@@ -44,38 +44,38 @@ class Drawn(NamedTuple):
 
     @property
     def expected(self) -> Floats:
-        """(C,) the expected reward of each cell."""
+        """Expected reward of each cell, (C,)."""
         environment, arm = np.nonzero(self.counts)
         return np.asarray(self.means[arm] + self.shifts[environment])
 
     @property
     def rewards(self) -> Floats:
-        """(C,) the mean reward of each cell."""
+        """Observed mean reward of each cell, (C,)."""
         return self.expected + self.noise
 
 
 def identities(seed: int, replications: int) -> Table:
-    """Return how far the two sides of each identity are apart, and what the paper's examples come to."""
+    """Return a table with the error of each identity on each design, and values for the paper's examples."""
     rows: list[tuple[str, str, float]] = []
-    for number, drawn in enumerate(_drawn(seed), 1):
+    for number, drawn in enumerate(_random_designs(seed), 1):
         J, K = drawn.counts.shape
         where = f"design {number}: {K} arms, {J} environments"
-        found = of_raw_means(drawn) | of_least_squares(drawn) | of_one_arm(drawn)
+        found = raw_mean_identity(drawn) | least_squares_identities(drawn) | one_arm_environment_effect(drawn)
         rows += [(quantity, where, value) for quantity, value in found.items()]
     for example in TWO_ENVIRONMENTS:
         rows += _two_environments(np.array(example, float))
     rows += _connections()
     columns = ("quantity", "where", "value")
-    return Table(dict(zip(columns, zip(*_steady(rows), strict=True), strict=True)))
+    return Table(dict(zip(columns, zip(*_rounded_rows(rows), strict=True), strict=True)))
 
 
-def _steady(rows: list[tuple[str, str, float]]) -> Iterator[tuple[Any, ...]]:
+def _rounded_rows(rows: list[tuple[str, str, float]]) -> Iterator[tuple[Any, ...]]:
     for quantity, where, value in rows:
         yield quantity, where, round(float(value), PRECISION)
 
 
-def _drawn(seed: int) -> Iterator[Drawn]:
-    """Draw designs with one environment of all arms, so that they connect."""
+def _random_designs(seed: int) -> Iterator[RandomDesign]:
+    """Yield random designs in which one environment has all arms, so that the arms are connected."""
     rng = np.random.default_rng(seed)
     for _ in range(DESIGNS):
         J, K = int(rng.integers(3, 13)), int(rng.integers(2, 7))
@@ -84,11 +84,11 @@ def _drawn(seed: int) -> Iterator[Drawn]:
         counts[int(rng.integers(J))] += 1.0
         shifts = rng.uniform(0.0, 20.0, J)
         noise = rng.standard_normal(np.count_nonzero(counts)) / np.sqrt(counts[counts > 0.0])
-        yield Drawn(counts, rng.standard_normal(K), shifts - shifts[0], noise)  # the paper's s_1 = 0
+        yield RandomDesign(counts, rng.standard_normal(K), shifts - shifts[0], noise)  # the paper's s_1 = 0
 
 
-def of_raw_means(drawn: Drawn) -> dict[str, float]:
-    """Return how far a difference of raw means is from its parts: means, the shift term, noise."""
+def raw_mean_identity(drawn: RandomDesign) -> dict[str, float]:
+    """Check that raw means differ by the difference of the means, a shift term and averaged noise."""
     counts, pulls = drawn.counts, drawn.counts.sum(axis=0)
     environment, arm = np.nonzero(counts)
 
@@ -100,8 +100,8 @@ def of_raw_means(drawn: Drawn) -> dict[str, float]:
     return {"raw means": _spread(left - right)}
 
 
-def of_least_squares(drawn: Drawn) -> dict[str, float]:
-    """Return what the formulas of section 3.1 and appendix B come to, beside the joint regression."""
+def least_squares_identities(drawn: RandomDesign) -> dict[str, float]:
+    """Compare the formulas of section 3.1 and appendix B with the joint regression, one value for each."""
     counts = drawn.counts
     J, K = counts.shape
     X, n = dummies(counts)
@@ -110,11 +110,11 @@ def of_least_squares(drawn: Drawn) -> dict[str, float]:
     environment, arm = np.nonzero(counts)
     modified = np.bincount(arm, n * (drawn.rewards - shifts[environment])) / counts.sum(axis=0)
     truth = np.concatenate([drawn.means, drawn.shifts[1:]])
-    every = np.repeat(X, n.astype(int), axis=0)  # a row a pull
+    every = np.repeat(X, n.astype(int), axis=0)  # one row for each pull
     residual = np.eye(len(every)) - every @ covariance(counts) @ every.T
     last = estimate(counts, drawn.rewards, J - 1)[:K]
     A, B = every[:, :K], every[:, K:]
-    first = estimate(counts[:1] + 1.0, drawn.rewards[:K])  # one environment: its arms' own means
+    first = estimate(counts[:1] + 1.0, drawn.rewards[:K])  # with one environment: the raw means of its arms
     return {
         "separate means": np.abs(_separate(A, B, drawn.rewards, n) - fitted[:K]).max(),
         "separate shifts": np.abs(_separate(B, A, drawn.rewards, n) - fitted[K:]).max(),
@@ -130,14 +130,14 @@ def of_least_squares(drawn: Drawn) -> dict[str, float]:
 
 
 def _separate(A: Floats, B: Floats, rewards: Floats, n: Floats) -> Floats:
-    """Return (A'(I - H_B)A)^-1 A'(I - H_B) r, one row a pull."""
+    """Return the estimate (A'(I - H_B)A)^-1 A'(I - H_B) r, where A and B have one row for each pull."""
     without = np.eye(len(A)) - _hat(B)
     r = np.repeat(rewards, n.astype(int))
     return np.asarray(np.linalg.solve(A.T @ without @ A, A.T @ without @ r))
 
 
 def printed_covariance(A: Floats, B: Floats) -> Floats:
-    """Return [A'(I - 2 H_B + H_B H_A H_B)A]^-1 as the paper prints it, one row a pull."""
+    """Return the covariance [A'(I - 2 H_B + H_B H_A H_B)A]^-1 as printed, with one row for each pull."""
     hat_a, hat_b = _hat(A), _hat(B)
     return np.asarray(np.linalg.inv(A.T @ (np.eye(len(A)) - 2.0 * hat_b + hat_b @ hat_a @ hat_b) @ A))
 
@@ -150,8 +150,8 @@ def _hat(A: Floats) -> Floats:
     return np.asarray(A @ np.linalg.inv(A.T @ A) @ A.T)
 
 
-def of_one_arm(drawn: Drawn) -> dict[str, float]:
-    """Return how far estimates move when one more environment has three pulls of one arm only."""
+def one_arm_environment_effect(drawn: RandomDesign) -> dict[str, float]:
+    """Return the change of the estimates after one more environment with three pulls of one arm only."""
     J, K = drawn.counts.shape
     more = np.zeros((1, K))
     more[0, K - 1] = 3.0
@@ -164,7 +164,7 @@ def of_one_arm(drawn: Drawn) -> dict[str, float]:
 
 
 def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
-    """Return the weight of the second shift in a difference of raw means, and what a large one does."""
+    """Return the weight of the second shift in a difference of raw means, and its error probabilities."""
     weight = counts[1, 0] / counts[:, 0].sum() - counts[1, 1] / counts[:, 1].sum()
     spread = np.sqrt((1.0 / counts.sum(axis=0)).sum())
     where = "pulls of the inferior arm {:g} and {:g}, of the superior {:g} and {:g}".format(*counts.T.ravel())
@@ -178,30 +178,33 @@ def _two_environments(counts: Floats) -> list[tuple[str, str, float]]:
 
 
 def _connections() -> list[tuple[str, str, float]]:
-    """Return how many groups of comparable arms the examples of section 3.2 have, and what a penalty does."""
+    """Return connected groups of arms and ridge biases for the examples of section 3.2."""
     rows = []
-    for where, example in (("{1, 2}, {1, 2, 3}, {4, 5}", APART), ("1 2, then 2 3 5, then 5 4", CHAINED)):
+    for where, example in (
+        ("{1, 2}, {1, 2, 3}, {4, 5}", DISCONNECTED),
+        ("1 2, then 2 3 5, then 5 4", CHAINED),
+    ):
         counts = np.array(example, float)
         X, n = dummies(counts)
         rows += [
-            ("groups of arms", where, _groups(counts)),
+            ("groups of arms", where, _count_groups(counts)),
             ("rank missing in X'X", where, X.shape[1] - np.linalg.matrix_rank(X.T @ (n[:, None] * X))),
         ]
         for times in (1, 100, 10_000):
             rows.append(
-                ("ridge: bias of arm 1 minus arm 4", f"{where}, {times} times", _ridge(times * counts))
+                ("ridge: bias of arm 1 minus arm 4", f"{where}, {times} times", _ridge_bias(times * counts))
             )
-    in_turn = np.repeat(np.tile(np.eye(5), (20, 1)), 2, axis=1)  # ten arms in a fixed order, two at a time
-    rows.append(("groups of arms", "ten arms in turn, 100 environments of two pulls", _groups(in_turn)))
+    in_turn = np.repeat(np.tile(np.eye(5), (20, 1)), 2, axis=1)  # ten arms in order, two at a time
+    rows.append(("groups of arms", "ten arms in turn, 100 environments of two pulls", _count_groups(in_turn)))
     return rows
 
 
-def _groups(counts: Floats) -> int:
+def _count_groups(counts: Floats) -> int:
     return int(components(links(Cells.design(counts)) > 0.0).max()) + 1
 
 
-def _ridge(counts: Floats) -> float:
-    """Return the bias of the difference of arms 1 and 4 under a penalty, the last shift being 20."""
+def _ridge_bias(counts: Floats) -> float:
+    """Return the bias of the difference of arms 1 and 4 under a ridge penalty when the last shift is 20."""
     K = counts.shape[1]
     X, n = dummies(counts)
     truth = np.zeros(X.shape[1])
@@ -212,5 +215,5 @@ def _ridge(counts: Floats) -> float:
 
 
 def _spread(values: Floats) -> float:
-    """Return how far the values are apart: zero if all differ by one constant."""
+    """Return the range of the values, which is zero if all of them are equal."""
     return float(values.max() - values.min())

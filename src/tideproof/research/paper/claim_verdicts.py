@@ -1,9 +1,10 @@
-"""How a claim is judged: from intervals, never by eye.
+"""Verdicts on the paper's claims, derived from simultaneous confidence intervals.
 
-A claim is a list of parts, a part a list of comparisons. All intervals of a claim hold together with
-probability 99.9 % (Bonferroni: each of m has level 1 - 0.001/m), so a wrong word on any of its
-comparisons has a chance of at most 0.001. A comparison speaks for its part if its whole interval lies on
-the wanted side, against it if the whole interval lies on the other side, and is open otherwise.
+A claim is a list of parts, and a part is a list of comparisons. All intervals of a claim hold together with
+probability 99.9 % (Bonferroni: each of m has the confidence level 1 - 0.001/m), so that the probability of
+a wrong statement about any comparison of a claim is at most 0.001. A comparison is for its part if its
+whole interval lies on the wanted side of a threshold, against it if the whole interval lies on the other
+side, and open otherwise.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ Check = Callable[[Mapping[str, Any], float], list["ClaimPart"]]
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """Comparisons that should all come out on one side of `bar`.
+    """A part of a claim: comparisons that should all lie on one side of a threshold.
 
     Attributes
     ----------
-    some : at least one of them is enough.
-    universal : the part says "for all", as a theorem does; one comparison against it refutes it.
+    what : description of the compared quantity.
+    comparisons : the comparisons with their intervals.
+    side, bar : the wanted side, and the threshold.
+    some : whether one comparison on the wanted side is enough.
+    universal : whether the part speaks of all cases, as a theorem does; one comparison against it refutes it.
     """
 
     what: str
@@ -38,7 +42,7 @@ class ClaimPart:
     universal: bool = False
 
     def says(self, one: Comparison) -> Literal["for", "against", "open"]:
-        """Return what one comparison says."""
+        """Return whether one comparison is for the part, against it, or open."""
         low, high = one.measured.low, one.measured.high
         if self.side == "below":
             far, near = high < self.bar, low > self.bar
@@ -48,16 +52,17 @@ class ClaimPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many comparisons speak for it, against it, and are open."""
+        """Numbers of comparisons that are for the part, against it, and open."""
         words = [self.says(one) for one in self.comparisons]
         return {word: words.count(word) for word in ("for", "against", "open")}
 
     @property
     def outcome(self) -> Outcome:
-        """What the comparisons say together.
+        """Verdict on the part from all of its comparisons.
 
-        It holds if none is against and at least half are for; with `some`, if one is for. It is open if
-        none is against and fewer are for. With both it holds in part; a universal one does not hold then.
+        It holds if no comparison is against and at least half are for, or with `some` if one is for. It is
+        not decided if none is against and fewer than half are for. With comparisons on both sides, it holds
+        in part; a universal part then does not hold.
         """
         for_, against, _ = self.counts.values()
         if self.some:
@@ -73,8 +78,8 @@ class ClaimPart:
         return "holds" if 2 * for_ >= len(self.comparisons) > 0 else "not decided"
 
 
-def between_bars(what: str, compared: list[Comparison], low: float, high: float) -> list[ClaimPart]:
-    """Return the two parts that say together that all comparisons lie between two bars."""
+def between_thresholds(what: str, compared: list[Comparison], low: float, high: float) -> list[ClaimPart]:
+    """Return the two parts that together state that all comparisons lie between two thresholds."""
     return [
         ClaimPart(f"{what} < {high:g}", compared, "below", high),
         ClaimPart(f"{what} > {low:g}", compared, "above", low),
@@ -83,17 +88,17 @@ def between_bars(what: str, compared: list[Comparison], low: float, high: float)
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper that can be checked.
+    """A checkable sentence of the paper.
 
     Attributes
     ----------
-    name : what it is called here.
-    says : the sentence, in short.
-    section : where the paper says it.
-    needs : the panels and side studies it is checked on.
-    check : returns the parts, given those and the level of each interval.
-    how : what the words were taken to mean.
-    ours : whether it is a question of ours that the paper does not speak of.
+    name : short name of the claim.
+    says : the sentence, shortened.
+    section : the section of the paper.
+    needs : the panels and side studies that the check uses.
+    check : function that returns the parts, given those results and the confidence level of each interval.
+    how : how the words of the paper are interpreted.
+    ours : whether the claim is a question of tideproof's authors rather than a sentence of the paper.
     """
 
     name: str
@@ -106,14 +111,14 @@ class Claim:
 
     @property
     def place(self) -> str:
-        """Where the paper says it, in words."""
+        """Source of the claim in words, such as "section 3.1"."""
         where = f"section {self.section}" if self.section[0].isdigit() else self.section
         return f"ours, on {where}" if self.ours else where
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim with its parts; `level` is that of each interval."""
+class ClaimVerdict:
+    """A claim with its checked parts; `level` is the confidence level of each interval."""
 
     claim: Claim
     parts: list[ClaimPart]
@@ -121,10 +126,10 @@ class Judged:
 
     @property
     def verdict(self) -> Outcome:
-        """What the parts say together.
+        """Verdict on the claim from all of its parts.
 
-        It holds if all parts hold. It does not if none does, not even in part, and one fails. It is not
-        decided if all parts are open, and holds in part otherwise.
+        It holds if all parts hold. It does not hold if no part holds, not even in part, and one fails. It is
+        not decided if all parts are open, and it holds in part otherwise.
         """
         outcomes = [part.outcome for part in self.parts]
         for same in ("holds", "not decided"):
@@ -135,8 +140,8 @@ class Judged:
         return "does not hold"
 
 
-def judge(claim: Claim, found: Mapping[str, Any]) -> Judged:
-    """Check a claim on what was found, all of its intervals together at the level FAMILY."""
+def judge(claim: Claim, found: Mapping[str, Any]) -> ClaimVerdict:
+    """Check a claim on simulation results, with simultaneous intervals at the confidence level FAMILY."""
     comparisons = sum(len(part.comparisons) for part in claim.check(found, 0.5))
     level = 1.0 - (1.0 - FAMILY) / max(comparisons, 1)
-    return Judged(claim, claim.check(found, level), level)
+    return ClaimVerdict(claim, claim.check(found, level), level)

@@ -1,4 +1,4 @@
-"""The ledger of claims: as rows for a file, as Markdown for people."""
+"""The ledger of claims as a table with one row for each comparison, and as a Markdown page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import Any, get_args
 
-from tideproof.research.paper.claim_verdicts import FAMILY, ClaimPart, Judged, Outcome
+from tideproof.research.paper.claim_verdicts import FAMILY, ClaimPart, ClaimVerdict, Outcome
 from tideproof.research.paper.measurements import Measurement
 from tideproof.table import Table
 from tideproof.text import format_count
@@ -28,8 +28,8 @@ RULES = (
 )
 
 
-def claim_table(judged: list[Judged]) -> Table:
-    """Return one row a comparison."""
+def claim_table(judged: list[ClaimVerdict]) -> Table:
+    """Return the claims as a table with one row for each comparison."""
     rows = [
         {
             "claim": each.claim.name,
@@ -49,8 +49,8 @@ def claim_table(judged: list[Judged]) -> Table:
     return Table({name: [row[name] for row in rows] for name in names})
 
 
-def summary(judged: list[Judged]) -> str:
-    """Return how many claims hold."""
+def summary(judged: list[ClaimVerdict]) -> str:
+    """Return a sentence with the number of claims for each verdict."""
     if not judged:
         return "no claim can be checked with these figures; all of them together have claims"
     theirs = [each for each in judged if not each.claim.ours]
@@ -67,8 +67,8 @@ def _plural(word: str, count: int) -> str:
     return {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}.get(word, word)
 
 
-def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
-    """Return the ledger as Markdown."""
+def markdown(judged: list[ClaimVerdict], facts: dict[str, Any]) -> str:
+    """Return the ledger of claims as a Markdown page; `facts` are replications, seed and versions."""
     made = ", ".join(f"{name} {value}" for name, value in facts.items())
     times = f", {facts['replications']} replications" if "replications" in facts else ""
     lines = [f"# Ledger of claims{times}", "", f"{summary(judged)}.", "", f"Made with {made}.", "", RULES, ""]
@@ -101,7 +101,7 @@ def markdown(judged: list[Judged], facts: dict[str, Any]) -> str:
 
 
 def least_favourable(part: ClaimPart) -> str:
-    """Return the comparison that speaks least for the part, with its interval."""
+    """Return the least favourable comparison of a part with its interval, as text."""
     if not part.comparisons:
         return "none"
     if part.side == "below":
@@ -112,19 +112,19 @@ def least_favourable(part: ClaimPart) -> str:
 
 
 def where_against(part: ClaimPart) -> str:
-    """Return where comparisons speak against the part."""
+    """Return the places of the comparisons that are against the part, as text."""
     return ", ".join(one.where for one in part.comparisons if part.says(one) == "against")
 
 
 def with_interval(measured: Measurement) -> str:
-    """Return a number and its interval.
+    """Format a number with its interval.
 
     >>> with_interval(Measurement(-0.01234567, -0.02, 0.001))
     '-0.0123 (-0.02 to 0.001)'
     >>> with_interval(Measurement(math.nan, 0.0, math.inf))
     'too few errors'
     """
-    if math.isnan(measured.estimate):  # a ratio that says nothing
+    if math.isnan(measured.estimate):  # a ratio with too few errors
         return "too few errors"
     estimate, low, high = (f"{x:.3g}" for x in measured)
     return estimate if low == high else f"{estimate} ({low} to {high})"

@@ -1,4 +1,4 @@
-"""What we would use instead: `contrast` on the paper's sixteen panels, beside LinLUCB and a yardstick."""
+"""Figure that compares `contrast` with LinLUCB and an oracle's plan on the paper's sixteen panels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ import numpy as np
 
 from tideproof.draw.panel_grid import Facet
 from tideproof.draw.policy_curves import PolicyCurve
-from tideproof.research.paper.panels import ARMS, CONFIGURATIONS, CONTRAST, LINLUCB, SCENARIOS, ours
+from tideproof.research.paper.panels import (
+    ARMS,
+    CONFIGURATIONS,
+    CONTRAST,
+    LINLUCB,
+    SCENARIOS,
+    contrast_panel_name,
+)
 from tideproof.research.paper.pics_curves import facets, points
 from tideproof.table import Table
 
-STILL = f"{CONTRAST}, stationary"
+STATIONARY_CONTRAST = f"{CONTRAST}, stationary"
 ORACLE = "oracle's fixed plan, stationary"
 NEEDS = (
     *(
-        ours(f"{means}-{arms}-{scenario}")
+        contrast_panel_name(f"{means}-{arms}-{scenario}")
         for means in CONFIGURATIONS
         for arms in ARMS
         for scenario in (*SCENARIOS, "stationary")
@@ -26,16 +33,16 @@ NEEDS = (
 )
 
 
-def instead_table(found: Mapping[str, Any]) -> Table:
-    """Return one row a point: panel, policy, samples, errors, PICS and the ends of its 95 % interval.
+def comparison_table(found: Mapping[str, Any]) -> Table:
+    """Return one row for each point: panel, policy, samples, errors, PICS and its 95 % interval.
 
-    Without shifts there are no scenarios: `contrast, stationary` and the oracle's plan, which is exact and
-    so has no errors counted, are the same in the four panels of a configuration.
+    Without shifts there are no scenarios: `contrast, stationary` and the oracle's plan are the same in the
+    four panels of a configuration. The plan's PICS is exact, so it has no count of errors.
     """
     rows: list[tuple[Any, ...]] = []
     for means in CONFIGURATIONS:
         for arms in ARMS:
-            still = points(found[ours(f"{means}-{arms}-stationary")], CONTRAST, "pics")
+            still = points(found[contrast_panel_name(f"{means}-{arms}-stationary")], CONTRAST, "pics")
             plans = [
                 row["pics"]
                 for row in found["yardstick"]
@@ -43,19 +50,20 @@ def instead_table(found: Mapping[str, Any]) -> Table:
             ]
             for scenario in SCENARIOS:
                 panel = f"{means}-{arms}-{scenario}"
-                here = found[ours(panel)]
+                here = found[contrast_panel_name(panel)]
                 rows += [(panel, LINLUCB, *point) for point in points(here, LINLUCB, "pics")]
                 rows += [(panel, CONTRAST, *point) for point in points(here, CONTRAST, "pics")]
-                rows += [(panel, STILL, *point) for point in still]
+                rows += [(panel, STATIONARY_CONTRAST, *point) for point in still]
                 rows += [(panel, ORACLE, x, None, y, y, y) for (x, *_), y in zip(still, plans, strict=True)]
     columns = ("panel", "policy", "samples", "errors", "pics", "low", "high")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 
-def instead_facets(table: Table) -> list[Facet]:
-    """Return the oracle's PICS in each configuration, and each panel's curves as multiples of it.
+def comparison_facets(table: Table) -> list[Facet]:
+    """Return facets with the oracle's PICS in each configuration, and the policies as multiples of it.
 
-    Its plan is exact, so that the ends of an interval of PICS, divided by it, are those of the ratio.
+    The oracle's PICS is exact, so the bounds of an interval of PICS divided by it are the bounds of the
+    ratio.
     """
     every = facets(table, "pics")
     plans = {facet.row: curve for facet in every for curve in facet.curves if curve.label == ORACLE}
@@ -69,7 +77,7 @@ def instead_facets(table: Table) -> list[Facet]:
 
 
 def _ratio(curve: PolicyCurve, plan: PolicyCurve) -> PolicyCurve:
-    """Return a curve as multiples of the plan's, which has all of its budgets."""
+    """Return a curve divided by the curve of the oracle's plan, which has all of its budgets."""
     at = dict(zip(plan.x, plan.value, strict=True))
     whole = np.array([at[x] for x in curve.x])
     return PolicyCurve(curve.label, curve.x, curve.value / whole, curve.low / whole, curve.high / whole)

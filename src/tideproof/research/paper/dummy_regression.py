@@ -1,4 +1,4 @@
-"""The paper's regression, with a dummy variable for each arm and for each environment but the first."""
+"""The paper's least-squares regression, with dummy variables for arms and all environments but one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from tideproof.core.array_layout import Floats
 
 
 def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
-    """Return X, one row a cell, and the pulls of each cell; the shift of environment `gauge` is zero."""
+    """Return the dummy matrix X with one row for each cell, and the pulls of each cell.
+
+    The shift of environment `gauge` is zero.
+    """
     environment, arm = np.nonzero(counts)
     J, K = counts.shape
     X = np.hstack([np.eye(K)[arm], np.delete(np.eye(J)[environment], gauge, axis=1)])
@@ -16,12 +19,12 @@ def dummies(counts: Floats, gauge: int = 0) -> tuple[Floats, Floats]:
 
 
 def covariance(counts: Floats) -> Floats:
-    """Return (X'X)^-1, of K means and J - 1 shifts, where the design connects all arms."""
+    """Return (X'X)^-1 for the K means and J - 1 shifts of a design that connects all arms."""
     X, n = dummies(counts)
     return np.asarray(np.linalg.inv(X.T @ (n[:, None] * X)))
 
 
 def estimate(counts: Floats, cell_means: Floats, gauge: int = 0) -> Floats:
-    """Return the least-squares estimates of K means and J - 1 shifts from the mean reward of each cell."""
+    """Return the least-squares estimates of K means and J - 1 shifts from the mean rewards of the cells."""
     X, n = dummies(counts, gauge)
     return np.asarray(np.linalg.solve(X.T @ (n[:, None] * X), X.T @ (n * cell_means)))

@@ -1,4 +1,4 @@
-"""The figures: one entry each."""
+"""The figures of the reproduction: data, caption and picture of each."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from tideproof.draw.panel_grid import Facet, draw_facets
 from tideproof.draw.paper_figures import draw_conjecture, draw_graph, draw_run, draw_theorem
 from tideproof.lab.share_intervals import quantile
 from tideproof.research.paper import panels as named
-from tideproof.research.paper.contrast_comparison import NEEDS, instead_facets, instead_table
-from tideproof.research.paper.measurements import Of
+from tideproof.research.paper.contrast_comparison import NEEDS, comparison_facets, comparison_table
+from tideproof.research.paper.measurements import ErrorMeasure
 from tideproof.research.paper.pics_curves import FEWEST, curve_table, facets
 from tideproof.table import Table
 from tideproof.worlds import mdm
 
-PICTURES = ("pdf", "svg", "png")  # kinds of files of each figure
+PICTURES = ("pdf", "svg", "png")  # file formats of each figure
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure.
+    """A figure of the reproduction.
 
     Attributes
     ----------
-    name : its name on the command line and of its files.
-    title, caption : what it shows.
-    needs : the panels and side studies it is made from.
-    table : returns its data.
-    draw : returns the picture of such data, a matplotlib figure.
-    narrow : whether it fits into one column of a journal; others have the width of two.
+    name : name on the command line and of the files.
+    title, caption : texts of the figure.
+    needs : the panels and side studies that the figure shows.
+    table : function that returns the data.
+    draw : function that returns a matplotlib figure of the data.
+    narrow : whether the figure fits one column of a journal instead of two.
     """
 
     name: str
@@ -63,13 +63,13 @@ _POINTS = f"{_BANDS} SER3 stands at its average pulls."
 _ENDS = tuple(f"{end} {one}" for end in ("smallest", "largest") for one in ("Cov(s_j, s_m)", "Var(mu_i)"))
 
 
-def _only(table: Table, *quantities: str) -> Table:
+def _select_quantities(table: Table, *quantities: str) -> Table:
     rows = [row for row in table if row["quantity"] in quantities]
     return Table({name: [row[name] for row in rows] for name in table.columns})
 
 
-def with_limits(table: Table, level: float = 0.95) -> Table:
-    """Return the table with the ends of the interval of what was simulated."""
+def with_interval_bounds(table: Table, level: float = 0.95) -> Table:
+    """Return a table of simulated variances with the bounds of their confidence intervals added."""
     reach = [None if stderr is None else quantile(level) * stderr for stderr in table["stderr"]]
     both = list(zip(table["simulated"], reach, strict=True))
     low = [None if r is None else x - r for x, r in both]
@@ -77,11 +77,11 @@ def with_limits(table: Table, level: float = 0.95) -> Table:
     return Table({**{name: table[name] for name in table.columns}, "low": low, "high": high})
 
 
-def _swept(worlds: tuple[str, ...]) -> tuple[str, ...]:
-    return (*worlds, *(named.ser3(world) for world in worlds))
+def _with_ser3(worlds: tuple[str, ...]) -> tuple[str, ...]:
+    return (*worlds, *(named.ser3_panel_name(world) for world in worlds))
 
 
-def _existing(name: str, of: Of, title: str) -> PaperFigure:
+def _existing_policies_figure(name: str, of: ErrorMeasure, title: str) -> PaperFigure:
     wanted = {"existing": (*named.EXISTING, named.SER3)}
     return PaperFigure(
         name,
@@ -90,14 +90,14 @@ def _existing(name: str, of: Of, title: str) -> PaperFigure:
         "(a) Policies that play the arms they have not dropped in turn, on a log scale. "
         "(b) Policies that choose anew before every pull, on a linear scale, beside round robin. "
         f"P1, IPS (wide, hexagons), and EXP4.P, IPS (dashed, crosses), all but coincide. {_POINTS}",
-        ("existing", named.ser3("mdm-5-general")),
+        ("existing", named.ser3_panel_name("mdm-5-general")),
         lambda found: curve_table(found, wanted, of),
-        lambda table: draw_facets(_two_kinds(table, of), of.upper(), 2, 2.9, 6),
+        lambda table: draw_facets(_facets_by_kind(table, of), of.upper(), 2, 2.9, 6),
     )
 
 
-def _two_kinds(table: Table, of: Of) -> list[Facet]:
-    """Return the existing policies in two facets, those that play in turn and those that always adapt."""
+def _facets_by_kind(table: Table, of: ErrorMeasure) -> list[Facet]:
+    """Return two facets of existing policies: those that play in turn, and those that adapt every pull."""
     (every,) = facets(table, of)
     in_turn = (named.ROUND_ROBIN, named.SR, named.PSS, named.SER3)
     adapt = [curve for curve in every.curves if curve.label not in in_turn[1:]]
@@ -107,8 +107,8 @@ def _two_kinds(table: Table, of: Of) -> list[Facet]:
     ]
 
 
-def _compared(
-    name: str, of: Of, worlds: tuple[str, ...], columns: int, height: float, title: str
+def _benchmark_figure(
+    name: str, of: ErrorMeasure, worlds: tuple[str, ...], columns: int, height: float, title: str
 ) -> PaperFigure:
     wanted = dict.fromkeys(worlds, _BENCHMARKS)
     return PaperFigure(
@@ -116,7 +116,7 @@ def _compared(
         title,
         "LinLUCB against round robin and 0-1_1 with raw means, and SER3 told the gap. "
         f"Insets: curves that lie close together, at the same pulls, on a linear scale. {_POINTS}",
-        _swept(worlds),
+        _with_ser3(worlds),
         lambda found: curve_table(found, wanted, of),
         lambda table: draw_facets(facets(table, of), of.upper(), columns, height, 4),
     )
@@ -133,8 +133,8 @@ FIGURES = (
         lambda found: found["illustration"],
         lambda table: draw_run(table, mdm(5).means, named.LINLUCB),
     ),
-    _existing("fig2", "pics", "PICS of existing policies"),
-    _existing("fig2-eoc", "eoc", "EOC of existing policies"),
+    _existing_policies_figure("fig2", "pics", "PICS of existing policies"),
+    _existing_policies_figure("fig2-eoc", "eoc", "EOC of existing policies"),
     PaperFigure(
         "fig3",
         "The arm graph under initialisation",
@@ -147,7 +147,7 @@ FIGURES = (
         draw_graph,
         narrow=True,
     ),
-    _compared("fig4", "pics", named.REDUCTION, 2, 4.2, "LinLUCB and benchmark policies, PICS"),
+    _benchmark_figure("fig4", "pics", named.REDUCTION, 2, 4.2, "LinLUCB and benchmark policies, PICS"),
     PaperFigure(
         "fig5",
         "Reduce-to-MAB, and the same without shifts",
@@ -157,8 +157,8 @@ FIGURES = (
         lambda found: curve_table(found, dict.fromkeys(named.REDUCTION, _REDUCTION), "pics"),
         lambda table: draw_facets(facets(table, "pics"), "PICS", 2, 4.4, 5),
     ),
-    _compared("appendix-pics", "pics", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, PICS"),
-    _compared("appendix-eoc", "eoc", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, EOC"),
+    _benchmark_figure("appendix-pics", "pics", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, PICS"),
+    _benchmark_figure("appendix-eoc", "eoc", SIXTEEN, 4, 8.8, "The sixteen panels of the appendix, EOC"),
     PaperFigure(
         "instead",
         "What we would use instead",
@@ -168,8 +168,8 @@ FIGURES = (
         "oracle's: below 1 there are fewer errors. "
         f"{_BANDS}",
         NEEDS,
-        instead_table,
-        lambda table: draw_facets(instead_facets(table), "PICS", 4, 8.8, 4),
+        comparison_table,
+        lambda table: draw_facets(comparison_facets(table), "PICS", 4, 8.8, 4),
     ),
     PaperFigure(
         "theorem1",
@@ -179,8 +179,8 @@ FIGURES = (
         "one in twenty misses its line). Arms i and k are named above each panel; vertical axes differ. "
         "Last: a design that meets the assumptions of part 2 and breaks its conclusion.",
         ("designs", "limits"),
-        lambda found: _only(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
-        lambda table: draw_theorem(with_limits(table)),
+        lambda found: _select_quantities(found["designs"], "1/m_1", "Var(mu_1)", "Var(difference)"),
+        lambda table: draw_theorem(with_interval_bounds(table)),
     ),
     PaperFigure(
         "conjecture",
@@ -191,7 +191,7 @@ FIGURES = (
         "line. Vertical axes differ. "
         "Both tend to 1/m_1 wherever the arms keep meeting, and need not where they do not.",
         ("designs", "limits"),
-        lambda found: _only(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
-        lambda table: draw_conjecture(with_limits(table)),
+        lambda found: _select_quantities(found["designs"], "1/m_1", *_ENDS, "Cov(s_2, s_3)", "Var(mu_1)"),
+        lambda table: draw_conjecture(with_interval_bounds(table)),
     ),
 )

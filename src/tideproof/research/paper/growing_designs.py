@@ -1,4 +1,4 @@
-"""What least squares knows on designs that grow: variances by formula, and by simulation."""
+"""Variances of least-squares estimators on designs with growing numbers of environments."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from tideproof.stats.solve.laplacian import components, laplacian, links
 from tideproof.table import Table
 from tideproof.worlds import mdm, slippage
 
-SIMULATED = 20_000  # noise vectors on a fixed design, or ten for each replication
-AT_ONCE = 2000  # of them, to bound memory
+SIMULATED = 20_000  # most draws of the noise on a fixed design; ten for each replication if that is fewer
+AT_ONCE = 2000  # draws that are simulated together, to bound memory
 ENVIRONMENTS = (2, 3, 5, 10, 20, 50, 100, 200)
 GROWING = "round robin, growing environments"
 HALVES = "two halves that met twice"
 ONCE = "two halves that met once"
 ALTERNATING = "leaders that alternate between halves"
 SETTLED = "a leader that stays"
-_MET = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the halves meet
+_MEETINGS = [[1, 1, 1, 1], [2, 1, 1, 2]]  # the two environments in which the halves meet
 
 
 class Design(NamedTuple):
-    """Pulls of each arm in each environment, (J, K), and two arms to compare."""
+    """Pulls of each arm in each environment, (J, K), and the two arms whose difference is studied."""
 
     counts: Floats
     pair: tuple[int, int] = (0, 1)
 
     def until(self, environments: int) -> Floats:
-        """Return the counts of the first environments."""
+        """Return the counts of the first `environments` environments."""
         return self.counts[:environments]
 
 
 def designs(seed: int, replications: int) -> Table:
-    """Return variances of the estimators on growing designs, by formula and by simulation.
+    """Return a table of estimator variances on growing designs, by formula and by simulation.
 
     The gauge is the paper's, s_1 = 0, and sigma = 1. With c_j = n_j/m_j, the shares of the arms in
     environment j, and P a generalised inverse of the Laplacian of the arms,
@@ -47,16 +47,16 @@ def designs(seed: int, replications: int) -> Table:
         Cov(muhat_i, muhat_k) = 1/m_1 + (e_i - c_1)'P(e_k - c_1)
         Cov(shat_j, shat_m) = 1/m_1 + (c_j - c_1)'P(c_m - c_1),   j != m.
 
-    The simulation shares nothing with them: it solves the normal equations of the paper's dummy
+    The simulation shares no code with these formulas: it solves the normal equations of the paper's dummy
     variables for many draws of the noise on the same design.
     """
     rows: list[dict[str, Any]] = []
     for name, design in fixed_designs(seed).items():
         for J in ENVIRONMENTS:
             counts = design.until(J)
-            if len(counts) == J and connects(counts):
+            if len(counts) == J and is_connected(counts):
                 exact = exact_variances(counts, design.pair)
-                drawn = _simulated(counts, design.pair, seed, min(10 * replications, SIMULATED))
+                drawn = _simulate_variances(counts, design.pair, seed, min(10 * replications, SIMULATED))
                 for quantity, value in exact.items():
                     simulated, stderr = drawn.get(quantity, (None, None))
                     rows.append(
@@ -76,13 +76,14 @@ def designs(seed: int, replications: int) -> Table:
 
 @cache
 def fixed_designs(seed: int) -> dict[str, Design]:
-    """Return designs of two runs, held fixed, and two of our own.
+    """Return four designs for simulation: two from recorded runs of policies, and two constructed ones.
 
-    LinLUCB's is of slippage: there all arms go on being played, while poor arms of the MDM get hardly ten
-    pulls in 200 environments, too few to see anything vanish.
+    The LinLUCB run is one with slippage, where all arms are played on and on. Poor arms of the MDM get
+    hardly ten pulls in 200 environments, which is too few to see a variance vanish.
 
-    Ours meet every assumption of Theorem 1: environments grow, so that J is o(N), and arms have about equal
-    shares. Round robin keeps all arms together; the last design does so in the first two environments only.
+    The constructed designs meet every assumption of Theorem 1: environments grow, so that J is o(N), and
+    arms have about equal shares. Round robin keeps all arms together, the other design only in its first
+    two environments.
     """
     made = {}
     for label, name, world, scenario, pulls in (
@@ -90,28 +91,28 @@ def fixed_designs(seed: int) -> dict[str, Design]:
         (LINLUCB, "linlucb", slippage, "general", 30 * ENVIRONMENTS[-1]),
     ):
         run = replay(world(5, scenario), name, seed, 0, pulls)
-        made[f"{label}, {scenario}"] = Design(counted(run.environment, run.arm, 5))
+        made[f"{label}, {scenario}"] = Design(count_pulls(run.environment, run.arm, 5))
     lengths = np.arange(2, ENVIRONMENTS[-1] + 2)
     in_turn = np.arange(lengths.sum()) % 5
-    made[GROWING] = Design(counted(np.repeat(np.arange(len(lengths)), lengths), in_turn, 5))
-    made[HALVES] = _halves(2)
+    made[GROWING] = Design(count_pulls(np.repeat(np.arange(len(lengths)), lengths), in_turn, 5))
+    made[HALVES] = _two_halves(2)
     return made
 
 
-def _halves(meetings: int) -> Design:
-    """Return a design whose halves meet in that many environments, and then are played in turn."""
+def _two_halves(meetings: int) -> Design:
+    """Return a design whose halves of arms meet in the first `meetings` environments and then alternate."""
     more = range(1, ENVIRONMENTS[-1] - meetings + 1)
     apart = [[j, j, 0, 0] if j % 2 else [0, 0, j, j] for j in more]
-    return Design(np.array([*_MET[:meetings], *apart], float), (0, 2))
+    return Design(np.array([*_MEETINGS[:meetings], *apart], float), (0, 2))
 
 
 def more_designs() -> dict[str, Design]:
-    """Return designs that are looked at by formula only: two with leaders, and halves that met once.
+    """Return three designs that are studied by formula only: two with a leader, one whose halves met once.
 
-    Where there is a leader every environment has two pulls, one of it and one of a challenger. The leader is
-    arm 1 or arm 3 in turn, with arm 2 or arm 4: after the first two environments the halves never meet. Or
-    it is always arm 4: then arm 1 need not be played more often than in the environments whose number is a
-    square.
+    With a leader, every environment has one pull of the leader and one of a challenger. In the first
+    design, the leader is arm 1 or arm 3 in turn, with arm 2 or arm 4: after the first two environments the
+    halves never meet. In the second, it is always arm 4, and arm 1 is played only in environments whose
+    number is a square.
     """
     in_turn = [[1, 1, 0, 0], [0, 0, 1, 1]] * (ENVIRONMENTS[-1] // 2)
     stays = [
@@ -119,26 +120,26 @@ def more_designs() -> dict[str, Design]:
         for j in range(1, ENVIRONMENTS[-1] + 1)
     ]
     return {
-        ALTERNATING: Design(np.array([*_MET, *in_turn[:-2]], float), (0, 2)),
+        ALTERNATING: Design(np.array([*_MEETINGS, *in_turn[:-2]], float), (0, 2)),
         SETTLED: Design(np.array(stays, float)),
-        ONCE: _halves(1),
+        ONCE: _two_halves(1),
     }
 
 
-def connects(counts: Floats) -> bool:
-    """Tell whether a design makes all arms comparable."""
+def is_connected(counts: Floats) -> bool:
+    """Return whether a design connects all arms, so that they can be compared."""
     return bool(components(links(Cells.design(counts)) > 0.0).max() == 0)
 
 
-def counted(environment: Ints, arm: Ints, arms: int) -> Floats:
-    """Return the pulls of each arm in each environment, (J, K), of a run."""
+def count_pulls(environment: Ints, arm: Ints, arms: int) -> Floats:
+    """Return the pulls of each arm in each environment of a run, (J, K)."""
     counts = np.zeros((environment[-1] + 1, arms))
     np.add.at(counts, (environment, arm), 1.0)
     return counts
 
 
 def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return every quantity by formula, for a pair of arms."""
+    """Return the variances and covariances of a design by formula; `pair` is the compared pair of arms."""
     K = counts.shape[1]
     P = np.linalg.pinv(laplacian(Cells.design(counts)), hermitian=True)
     size = counts.sum(axis=1)
@@ -165,10 +166,10 @@ def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
     return {quantity: float(value) for quantity, value in found.items()}
 
 
-def _simulated(
+def _simulate_variances(
     counts: Floats, pair: tuple[int, int], seed: int, draws: int
 ) -> dict[str, tuple[float, float]]:
-    """Return variance and its standard error over draws of the noise, by the normal equations."""
+    """Return simulated variances and their standard errors, over draws of the noise."""
     environment, arm = np.nonzero(counts)
     n = counts[environment, arm]
     J, K = counts.shape

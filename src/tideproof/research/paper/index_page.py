@@ -1,4 +1,4 @@
-"""index.html: figures, claims and how each was made, in one file that needs nothing else."""
+"""The page index.html of the reproduction: all figures, claims and simulations in one self-contained file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tideproof.draw.colour_palette import css
-from tideproof.research.paper.claim_verdicts import ClaimPart, Judged
+from tideproof.research.paper.claim_verdicts import ClaimPart, ClaimVerdict
 from tideproof.research.paper.claims_ledger import (
     RULES,
     least_favourable,
@@ -25,13 +25,13 @@ _SIGNS = {"holds": "●", "holds in part": "◐", "does not hold": "○", "not d
 
 def index_page(
     figures: list[PaperFigure],
-    judged: list[Judged],
+    judged: list[ClaimVerdict],
     wanted: list[Panel],
     found: dict[str, Any],
     facts: dict[str, Any],
     folder: Path,
 ) -> str:
-    """Return the page; pictures are read from the folder and put into it."""
+    """Return the page as HTML, with the pictures from the folder embedded in it."""
     style = css() + files("tideproof.research.paper").joinpath("index_page.css").read_text(encoding="utf-8")
     made = " · ".join(f"{name} {value}" for name, value in facts.items())
     return f"""<!doctype html>
@@ -59,7 +59,7 @@ def index_page(
 """
 
 
-def _claim(each: Judged) -> str:
+def _claim(each: ClaimVerdict) -> str:
     claim, verdict = each.claim, each.verdict
     names = ("part", "outcome", "for", "against", "open", "least favourable comparison", "against at")
     head = "".join(f"<th>{name}</th>" for name in names)

@@ -1,8 +1,8 @@
-"""LinLUCB's runs, looked into: the bias and spread of its estimates, and how its environments begin.
+"""Runs of LinLUCB in detail: bias and distribution of its estimates, and the first pulls of environments.
 
-A policy that looks at rewards makes a design that depends on the noise, and what least squares guarantees
-on a fixed design is then no longer guaranteed. So each number has a twin on one of the same designs, held
-fixed.
+A policy that uses rewards makes its design depend on the noise. What least squares guarantees on a fixed
+design does then not hold in general. Each distribution is therefore compared with that on one of the same
+designs, held fixed.
 """
 
 from __future__ import annotations
@@ -18,37 +18,41 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.policies.policy_registry import policy
 from tideproof.research.paper.dummy_regression import dummies
-from tideproof.research.paper.growing_designs import counted
+from tideproof.research.paper.growing_designs import count_pulls
 from tideproof.research.paper.panels import REDUCTION, panels
 from tideproof.table import Table
 from tideproof.worlds import World
 
 RUNS = 100_000
-DRAWN = 100_000  # noise vectors on a fixed design, or ten for each replication
-AT_ONCE = 10_000  # of both, to bound memory
-PULLS = 100
-INITIAL = 6  # pulls of each arm in the initialisation
+DRAWN = 100_000  # most draws of the noise on a fixed design; ten for each replication if that is fewer
+AT_ONCE = 10_000  # runs or draws that are simulated together, to bound memory
+PULLS = 100  # pulls of a run
+INITIAL = 6  # pulls of each arm in the initialisation of LinLUCB
 PLACES = ("in the initialisation", "where it ends", "after it")
-ALIKE, ALONE, OTHERWISE = "first two pulls alike", "one arm only", "another budget, other pulls"
+SAME_ARM_TWICE, SINGLE_ARM, OTHER_PULLS = (
+    "first two pulls alike",
+    "one arm only",
+    "another budget, other pulls",
+)
 BIAS, FIXED = "bias", "distance from normal, design held fixed"
 NORMAL, SHAPE = "distance from normal", "distance from normal, own mean and spread taken out"
 
 
-def adaptive(seed: int, replications: int) -> Table:
-    """Return what runs of LinLUCB have in common after 100 pulls, in four panels.
+def linlucb_statistics(seed: int, replications: int) -> Table:
+    """Return statistics of LinLUCB's estimates and environments after 100 pulls, in four panels.
 
-    `bias` is the average error of an arm minus the best arm. The distance from normal is that of
-    Kolmogorov between the same error over its standard deviation (sigma known) and the standard normal;
-    once more after the average over runs is taken out and the spread over runs made one, so that only the
-    shape is left. The other rows are shares of runs.
+    `bias` is the average error of an arm minus the best arm. The distance from normal is the Kolmogorov
+    distance between that error over its standard deviation (sigma known) and the standard normal. It is
+    computed again after the errors are centred and scaled to variance one over runs, so that only the shape
+    matters. The other rows are shares of runs.
     """
     rows: list[tuple[Any, ...]] = []
     runs = min(replications, RUNS)
     for name in REDUCTION:
         world = panels()[name].world
-        error, scale, alike, alone, first = _look_into(world, seed, runs)
+        error, scale, alike, alone, first = _simulate_runs(world, seed, runs)
         drawn = min(10 * replications, DRAWN)
-        fixed = on_fixed_design(first, world.means, seed, drawn)
+        fixed = fixed_design_errors(first, world.means, seed, drawn)
         best = int(np.argmax(world.means))
         for arm in (arm for arm in range(world.arms) if arm != best):
             where = f"arm {arm + 1} minus arm {best + 1}"
@@ -57,24 +61,29 @@ def adaptive(seed: int, replications: int) -> Table:
             shape = (standard - standard.mean()) / standard.std()
             rows += [
                 (name, BIAS, where, error[:, arm].mean(), stderr, runs),
-                (name, NORMAL, where, _distance(standard), None, runs),
-                (name, SHAPE, where, _distance(shape), None, runs),
-                (name, FIXED, where, _distance(fixed[:, arm]), None, drawn),
+                (name, NORMAL, where, _kolmogorov_distance(standard), None, runs),
+                (name, SHAPE, where, _kolmogorov_distance(shape), None, runs),
+                (name, FIXED, where, _kolmogorov_distance(fixed[:, arm]), None, drawn),
             ]
-        for quantity, seen in ((ALIKE, alike), (ALONE, alone)):
+        for quantity, seen in ((SAME_ARM_TWICE, alike), (SINGLE_ARM, alone)):
             rows += [
                 (name, quantity, where, share, None, runs)
                 for where, share in zip(PLACES, seen.mean(axis=0), strict=True)
             ]
         rows.append(
-            (name, OTHERWISE, f"{PULLS} of {PULLS} and of {2 * PULLS}", *_other_budget(world, seed, runs))
+            (
+                name,
+                OTHER_PULLS,
+                f"{PULLS} of {PULLS} and of {2 * PULLS}",
+                *_share_with_other_pulls(world, seed, runs),
+            )
         )
     columns = ("panel", "quantity", "where", "value", "stderr", "runs")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 
-def _look_into(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return errors of contrasts and their standard deviations, where environments failed, and a design."""
+def _simulate_runs(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return errors of contrasts, their standard deviations, environment starts, and one design."""
     spec = policy("linlucb")
     loop, K = compiled_loop(spec, trace=True), world.arms
     best = int(np.argmax(world.means))
@@ -94,46 +103,48 @@ def _look_into(world: World, seed: int, runs: int) -> tuple[Floats, Floats, Floa
             error[run] = fit.mu - fit.mu[best] - truth
             scale[run] = np.sqrt(np.where(variance > 0.0, variance, 1.0))
             arms[at], environments[at] = trace.arm, trace.environment
-        seen.append(beginnings(arms, environments, K))
+        seen.append(environment_starts(arms, environments, K))
         if start == 0:
-            first = counted(environments[0], arms[0], K)
+            first = count_pulls(environments[0], arms[0], K)
     alike, alone = (np.vstack(each) for each in zip(*seen, strict=True))
     return error, scale, alike, alone, first
 
 
-def beginnings(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
-    """Return where an environment began with one arm twice, and where it saw one arm only, (R, 3) of 0 or 1.
+def environment_starts(arm: Ints, environment: Ints, arms: int) -> tuple[Floats, Floats]:
+    """Return two (runs, 3) arrays of 0 or 1 that describe how environments begin.
 
-    In the initialisation, across its end, or after it; `arm` and `environment` have a row for each run. The
-    last environment is not over, so it is not counted among those with one arm.
+    The first is 1 where an environment began with two pulls of the same arm, the second where an
+    environment had only one arm. The columns are: during the initialisation, across its end, and after it.
+    `arm` and `environment` have a row for each run. The last environment is not complete, so the second
+    array ignores it.
     """
     steps = arm.shape[1]
     enough = [(arm == each).cumsum(axis=1) >= INITIAL for each in range(arms)]
     end = np.max([each.argmax(axis=1) for each in enough], axis=0)[:, None]  # last pull of the initialisation
     starts, others = (np.diff(each, axis=1, prepend=-1) != 0 for each in (environment, arm))
-    following, other = (_next(each) for each in (starts, others))  # environment, and pull of another arm
+    following, other = (_next_marked(each) for each in (starts, others))  # environment, pull of another arm
     at = np.arange(steps)
     twice = starts & (following > at + 1) & (other > at + 1) & (at + 1 < steps)
     only = twice & (following < steps) & (other >= following)
-    return _places(twice, at, at + 1, end), _places(only, at, following - 1, end)
+    return _by_phase(twice, at, at + 1, end), _by_phase(only, at, following - 1, end)
 
 
-def _next(marked: NDArray[np.bool_]) -> Ints:
-    """Return the next marked place after each, in every row; the length of a row if there is none."""
+def _next_marked(marked: NDArray[np.bool_]) -> Ints:
+    """Return, for each element, the position of the next marked one in its row; the row length if none."""
     length = marked.shape[1]
     places = np.where(marked, np.arange(length), length)
     later = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
     return np.append(later[:, 1:], np.full((len(marked), 1), length), axis=1)
 
 
-def _places(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Floats:
+def _by_phase(seen: NDArray[np.bool_], first: Ints, last: Ints, end: Ints) -> Floats:
     inside, after = last <= end, first > end
     found = [(seen & where).any(axis=1) for where in (inside, ~inside & ~after, after)]
     return np.stack(found, axis=1).astype(np.float64)
 
 
-def on_fixed_design(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:
-    """Return each arm minus the best over its standard deviation, (draws, K), for draws of the noise."""
+def fixed_design_errors(counts: Floats, means: Sequence[float], seed: int, draws: int) -> Floats:
+    """Return standardised contrasts with the best arm, (draws, K), for noise drawn on a fixed design."""
     best = int(np.argmax(means))
     K = len(means)
     X, n = dummies(counts)
@@ -149,15 +160,15 @@ def on_fixed_design(counts: Floats, means: Sequence[float], seed: int, draws: in
     return np.vstack(drawn)
 
 
-def _distance(values: Floats) -> float:
-    """Return the largest distance between the distribution of the values and the standard normal."""
+def _kolmogorov_distance(values: Floats) -> float:
+    """Return the Kolmogorov distance between the distribution of the values and the standard normal."""
     normal = ndtr(np.sort(values))
     steps = np.arange(len(values) + 1) / len(values)
     return float(max((steps[1:] - normal).max(), (normal - steps[:-1]).max()))
 
 
-def _other_budget(world: World, seed: int, runs: int) -> tuple[float, None, int]:
-    """Return the share of runs whose first pulls are others when the budget is twice as large."""
+def _share_with_other_pulls(world: World, seed: int, runs: int) -> tuple[float, None, int]:
+    """Return the share of runs whose first pulls change when the budget is doubled, None, and the runs."""
     spec = policy("linlucb")
     loop, differ, runs = compiled_loop(spec, trace=True), 0, min(runs, 200)
     short, long = empty_trace(PULLS, world.arms), empty_trace(2 * PULLS, world.arms)

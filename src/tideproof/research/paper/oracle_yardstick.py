@@ -1,13 +1,13 @@
-"""A yardstick: the best fixed plan of an oracle that knows all means, in a world without shifts.
+"""PICS of the best fixed plan of an oracle that knows all means, in a world without shifts.
 
-A plan says how often each arm is pulled, whatever the rewards. The oracle knows every mean and the noise
-while it plans; then it must select by the data, as everybody else: the arm with the highest sample mean.
-With n_i pulls of arm i, b the best arm, sigma = 1, gaps d_i = mu_b - mu_i and z the sample mean of b,
-standardised,
+A plan is a number of pulls for each arm, whatever the rewards. The oracle knows every mean and the noise
+while it plans. It must then select by the data, as any policy: the arm with the highest sample mean. With
+n_i pulls of
+arm i, b the best arm, sigma = 1, gaps d_i = mu_b - mu_i and z the standardised sample mean of b,
 
     PICS(n) = integral of phi(z) (1 - prod_{i != b} Phi(sqrt(n_i) (d_i + z/sqrt(n_b)))) dz.
 
-This is the best *fixed* plan and no bound for policies: one that looks at its rewards may do better.
+This is the best *fixed* plan and no bound for policies: one that uses its rewards may do better.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from numpy.typing import ArrayLike
 
 from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
-from tideproof.research.paper.panels import ARMS, CONFIGURATIONS, ours, panels
+from tideproof.research.paper.panels import ARMS, CONFIGURATIONS, contrast_panel_name, panels
 from tideproof.table import Table
 
-FRACTION = 2.0**-7  # of a pull: finer ones change PICS by less than a hundred-thousandth of it
+FRACTION = 2.0**-7  # of a pull; smaller fractions change PICS by less than 1e-5 of it
 
-# The integrand is analytic, so the trapezoid rule is exact but for rounding: it errs by the integrand's
-# Fourier transform at w = 2 pi/step, which decays as exp(-w^2 / (2 (1 + sum n_i/n_b))), 3e-18 for the step
-# below, and what lies beyond the ends is 4e-33. Logarithms keep the digits of small probabilities.
+# The integrand is analytic, so the trapezoid rule is exact up to rounding. Its error is the integrand's
+# Fourier transform at w = 2 pi/step, which decays as exp(-w^2 / (2 (1 + sum n_i/n_b))): 3e-18 for the step
+# below. The neglected tails amount to 4e-33. Logarithms keep the digits of small probabilities.
 _STEP, _END = 0.7, 12.0
 
 
 class OraclePlan(NamedTuple):
-    """Pulls of each arm, and how often the wrong one is selected then."""
+    """Pulls of each arm, and the probability of selecting a wrong arm with them."""
 
     pulls: Floats
     pics: float
 
 
 def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
-    """Return PICS of plans (..., K): positive numbers of pulls, whole or not.
+    """Return PICS of plans (..., K), which are positive numbers of pulls, whole or not.
 
-    Means are in units of sigma; one of them is the largest.
+    Means are in units of sigma, and one of them is the largest.
 
     >>> float(plan_pics([0.0, 0.5], [16, 16]).round(6))  # Phi(-0.5 / sqrt(1/16 + 1/16))
     0.07865
@@ -59,17 +59,18 @@ def plan_pics(means: Sequence[float], pulls: ArrayLike) -> Floats:
 
 
 def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> OraclePlan:
-    """Return the plan of that many pulls with the smallest PICS, in multiples of `finest`.
+    """Return the plan with the smallest PICS for a number of pulls, in multiples of `finest`.
 
-    Shares are equal at first; then pulls move from one arm to another, many at once, later fewer, until no
-    move of `finest` helps. Every arm keeps that much: without pulls of the others the oracle need not select.
+    The search starts from equal shares and moves pulls from one arm to another, in steps that are halved
+    until no move of `finest` helps. Every arm keeps at least `finest` pulls, because an arm without pulls
+    has no mean.
 
     Parameters
     ----------
     means
-        In units of sigma; one of them is the largest.
+        True means in units of sigma; one of them is the largest.
     pulls
-        Their number, at least one an arm.
+        Total number of pulls, at least one for each arm.
     finest
         1 for whole pulls; `FRACTION` for a plan that no whole one can beat.
 
@@ -88,7 +89,7 @@ def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> Oracle
         tried = plan + step * moves
         tried = tried[(tried >= finest).all(axis=1)]
         found = plan_pics(means, tried) if len(tried) else np.array([pics])
-        if found.min() < pics * (1.0 - 1e-12):  # by more than rounding
+        if found.min() < pics * (1.0 - 1e-12):  # the decrease exceeds rounding
             plan, pics = tried[np.argmin(found)], float(found.min())
         else:
             step /= 2.0
@@ -96,12 +97,12 @@ def best_plan(means: Sequence[float], pulls: int, finest: float = 1.0) -> Oracle
 
 
 def yardstick(seed: int, replications: int) -> Table:
-    """Return PICS of the best fixed plan at every budget of `contrast` in the paper's configurations."""
+    """Return a table with PICS of the best fixed plan at each budget of `contrast` in each configuration."""
     rows = [
         (means, arms, budget, best_plan(CONFIGURATIONS[means](arms).means, budget, FRACTION).pics)
         for means in CONFIGURATIONS
         for arms in ARMS
-        for budget in panels()[ours(f"{means}-{arms}-stationary")].budgets
+        for budget in panels()[contrast_panel_name(f"{means}-{arms}-stationary")].budgets
     ]
     columns = ("configuration", "arms", "budget", "pics")
     return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))

@@ -1,7 +1,7 @@
-"""The same bytes on every machine: what is written is rounded to digits that all of them agree on.
+"""Rounding of written numbers, so that files have the same bytes on every machine.
 
-Linear algebra adds up in an order that depends on the machine, so the last of a number's sixteen digits
-do too. Ten are kept. What is zero but for rounding would keep ten digits of noise: it becomes zero.
+Linear algebra adds numbers in an order that depends on the machine, and so do the last of sixteen digits.
+Ten digits are kept. A number that is zero up to rounding becomes zero, since its ten digits would be noise.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 from tideproof.table import Table
 
 DIGITS = 10
-NOTHING = 1e-12  # a number of order one that is zero but for rounding is smaller
+NOTHING = 1e-12  # bound on the rounding error of a quantity of order one that is exactly zero
 
 
 def rounded(table: Table) -> Table:
-    """Return the table with its floats rounded.
+    """Return a table with its floats rounded to ten digits.
 
     >>> rounded(Table({"x": [2 / 3, 1e-17, 3]})).to_dicts()
     [{'x': 0.6666666667}, {'x': 0.0}, {'x': 3}]

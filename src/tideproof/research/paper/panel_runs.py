@@ -1,7 +1,7 @@
-"""Running panels: the one place that simulates. Finished panels are kept, and not run again.
+"""Simulation of panels, with finished studies stored in a folder and not run again.
 
-A panel counts as finished only when all of its replications are; an interrupted one starts over, so
-that stopping and going on gives the same numbers as one run.
+A panel is stored only when all of its replications are done, and an interrupted panel starts over. A run with
+interruptions therefore gives the same numbers as a run without.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tideproof.lab.study import Study
 from tideproof.progress import progress_bar
 from tideproof.research.paper.panels import Panel
 
-KEPT = "panels"
+PANEL_FOLDER = "panels"
 
 Show = Callable[[Panel, int], None]
 
@@ -33,19 +33,19 @@ def run_panels(
     engine: str = "cpu",
     show: Show = lambda panel, done: None,
 ) -> dict[str, Study]:
-    """Return the study of each panel, from the folder where it is kept or by running it.
+    """Return the study of each panel, loaded from the folder or simulated and stored there.
 
-    `show` is called with a panel that runs and how many of its replications are done.
+    `show` is called with the running panel and its number of finished replications.
     """
-    (folder / KEPT).mkdir(parents=True, exist_ok=True)
+    (folder / PANEL_FOLDER).mkdir(parents=True, exist_ok=True)
     wanted, studies = list(wanted), {}
-    left = missing(wanted, replications, seed, folder, engine)
+    left = missing_panels(wanted, replications, seed, folder, engine)
     find_engine(engine, executor).prepare(
         [make_plan(panel.world, panel.policies, panel.budgets, seed, panel.keep) for panel in left]
     )
     for panel in wanted:
-        path = folder / KEPT / panel.file(replications, seed, engine)
-        study = _kept(path)
+        path = folder / PANEL_FOLDER / panel.file_name(replications, seed, engine)
+        study = _load_study(path)
         if study is None:
             study = _run(panel, replications, seed, executor, engine, show)
             study.save(path)
@@ -53,12 +53,14 @@ def run_panels(
     return studies
 
 
-def missing(
+def missing_panels(
     wanted: Iterable[Panel], replications: int, seed: int, folder: Path, engine: str = "cpu"
 ) -> list[Panel]:
-    """Return the panels that are not kept."""
+    """Return the panels without a stored study."""
     return [
-        panel for panel in wanted if not (folder / KEPT / panel.file(replications, seed, engine)).exists()
+        panel
+        for panel in wanted
+        if not (folder / PANEL_FOLDER / panel.file_name(replications, seed, engine)).exists()
     ]
 
 
@@ -76,22 +78,22 @@ def _run(
     return study
 
 
-def _kept(path: Path) -> Study | None:
+def _load_study(path: Path) -> Study | None:
     try:
         return Study.load(path) if path.exists() else None
-    except InputError:  # damaged from outside: run it again
+    except InputError:  # a damaged file is replaced by a new run
         return None
 
 
 @contextmanager
 def panels_bar(left: list[Panel], replications: int) -> Iterator[Show]:
-    """Show how much of the panels left to run is done; yields what `run_panels` calls."""
+    """Show a progress bar over the panels that are left to run; yield the function to report progress."""
     before = {panel.name: sum(each.work for each in left[:i]) for i, panel in enumerate(left)}
     total = replications * sum(panel.work for panel in left)
     with progress_bar("", total, first="compiling") as bar:
 
         def show(panel: Panel, done: int) -> None:
-            if panel.name not in before:  # kept, but damaged
+            if panel.name not in before:  # a stored file turned out to be damaged
                 return
             number = f"{list(before).index(panel.name) + 1} of {len(before)}"
             bar(before[panel.name] * replications + panel.work * done, f"{number}: {panel.title}")

@@ -1,7 +1,7 @@
-"""What is run: a panel is one world, the policies that meet it and the budgets at which they are read.
+"""Panels of the reproduction: each is a world, the policies that run in it, and their budgets.
 
-Figures and claims name the panels they need; each is run once. The paper does not print its budgets.
-Five arms go up to 500 pulls (1,000 in figure 2), ten up to 1,000.
+Figures and claims name the panels they need, and each panel is simulated once. The paper does not state its
+budgets. Here, five arms go up to 500 pulls (1,000 in figure 2) and ten arms up to 1,000.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _EXISTING = {
     ZERO_ONE: "zero-one",
 }
 EXISTING = tuple(_EXISTING)
-# ln(1/delta) of SER3 in short and in long environments, so that its average samples cover the budgets.
-# Those of figure 2 (MDM, 5 arms, long) bring it just below the budgets there, where it is compared, and
-# two just above, where round robin overtakes it.
+# Values of ln(1/delta) of SER3 in short and in long environments, chosen so that its average samples cover
+# the budgets. Those of figure 2 (MDM, 5 arms, long) lead to averages just below the budgets there, where
+# SER3 is compared, and two lead just above, where round robin overtakes it.
 _SHORT = SCENARIOS[:2]
 _SWEEPS = {
     "mdm-5": ((12, 25, 45, 70, 100, 140), (4, 9, 25, 43, 58, 92, 94, 126, 128)),
@@ -72,11 +72,12 @@ _SWEEPS = {
     "sc-5": ((8, 15, 25, 45, 80), (3, 8, 15, 25, 40)),
     "sc-10": ((5, 10, 18, 45, 80), (3, 8, 15, 25, 40)),
 }
-# Where worlds are compared with their stationary twins, and 0-1_1 with itself some pulls before.
+# Budgets at which worlds are compared with their stationary twins, and 0-1_1 with itself some pulls before
 FIRST_PULLS = (30, 31, 32, 33, 35, 40)
 PAIRED = (*FIRST_PULLS, 50, 80, 100, 150, 200, 300, 500)
 _CAP = 20_000  # pulls; SER3 stops by itself long before
-# `contrast` knows its budget and is run for each anew: few of them, where its errors can be counted.
+# `contrast` knows its budget and is run anew for each one, so there are few budgets, all with countable
+# errors.
 _OURS = {
     "mdm-5": (50, 100, 150, 200, 250, 300),
     "mdm-10": (100, 150, 200, 250, 300),
@@ -87,7 +88,7 @@ _OURS = {
 
 @dataclass(frozen=True)
 class Panel:
-    """One world, its policies, its budgets, and those at which every selection is kept, to be paired."""
+    """One world with its policies and budgets; `keep` lists budgets with stored selections."""
 
     name: str
     title: str
@@ -98,7 +99,7 @@ class Panel:
 
     @property
     def work(self) -> int:
-        """Roughly the pulls of one replication, to say how much is left."""
+        """Approximate number of pulls of one replication, for the progress bar."""
         return sum(self._pulls(spec) for spec in self.policies)
 
     def _pulls(self, spec: PolicySpec) -> int:
@@ -106,8 +107,8 @@ class Panel:
             return self.world.arms * round(float(dict(spec.options)["log_inverse_delta"]))
         return sum(self.budgets) if spec.policy.needs_horizon else self.budgets[-1]
 
-    def described(self, replications: int, seed: int, engine: str) -> dict[str, Any]:
-        """Return all that decides the numbers, in plain words."""
+    def definition(self, replications: int, seed: int, engine: str) -> dict[str, Any]:
+        """Return everything that determines the numbers of the panel, as JSON values."""
         return {
             "world": self.world.to_dict(),
             "policies": [[spec.label, spec.name, dict(spec.options)] for spec in self.policies],
@@ -119,16 +120,16 @@ class Panel:
             "tideproof": __version__,
         }
 
-    def file(self, replications: int, seed: int, engine: str = "cpu") -> str:
-        """Return the name of the file that keeps its study; another run has another name."""
-        said = json.dumps(self.described(replications, seed, engine), sort_keys=True)
-        return f"{self.name}-{hashlib.sha256(said.encode()).hexdigest()[:12]}.json"
+    def file_name(self, replications: int, seed: int, engine: str = "cpu") -> str:
+        """Return the file name of the panel's study; it contains a hash of the definition."""
+        text = json.dumps(self.definition(replications, seed, engine), sort_keys=True)
+        return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
 
 
 @cache
 def panels() -> dict[str, Panel]:
-    """Return every panel, by name."""
-    made = [
+    """Return all panels by name."""
+    all_panels = [
         _existing(),
         _ips_stationary(),
         *(_stationary(means) for means in CONFIGURATIONS),
@@ -138,49 +139,49 @@ def panels() -> dict[str, Panel]:
     for means in CONFIGURATIONS:
         for arms in ARMS:
             for scenario in SCENARIOS:
-                made += _benchmarks(means, arms, scenario)
-            made += [_ours(means, arms, scenario) for scenario in (*SCENARIOS, "stationary")]
-    return {panel.name: panel for panel in made}
+                all_panels += _benchmarks(means, arms, scenario)
+            all_panels += [_ours(means, arms, scenario) for scenario in (*SCENARIOS, "stationary")]
+    return {panel.name: panel for panel in all_panels}
 
 
-def in_words(means: str, arms: int, scenario: str) -> str:
-    """Return a panel's title: the configuration, the number of arms, the scenario."""
+def panel_title(means: str, arms: int, scenario: str) -> str:
+    """Return a panel's title from its configuration, number of arms and scenario."""
     return f"{_WORDS[means]}, {_WORDS[arms]}, {_WORDS.get(scenario, scenario.replace('-', ' '))}"
 
 
-def ser3(name: str) -> str:
-    """Return the name of the panel in which SER3 meets the world of panel `name`."""
+def ser3_panel_name(name: str) -> str:
+    """Return the name of the panel with SER3 in the world of panel `name`."""
     return f"{name}-ser3"
 
 
-def ours(name: str) -> str:
-    """Return the name of the panel in which `contrast` meets the world of panel `name`."""
+def contrast_panel_name(name: str) -> str:
+    """Return the name of the panel with `contrast` in the world of panel `name`."""
     return f"{name}-ours"
 
 
 def _existing() -> Panel:
     budgets = (50, 100, 200, 300, 400, 600, 800, 1000)  # few: some policies are run for each anew
-    named = tuple(policy(name, label=label) for label, name in _EXISTING.items())
-    return Panel("existing", f"Existing policies: {in_words('mdm', 5, 'general')}", mdm(5), named, budgets)
+    specs = tuple(policy(name, label=label) for label, name in _EXISTING.items())
+    return Panel("existing", f"Existing policies: {panel_title('mdm', 5, 'general')}", mdm(5), specs, budgets)
 
 
 def _ips_stationary() -> Panel:
-    """P1 of figure 2, without shifts."""
-    named = (policy("p1+ips", label=P1_IPS),)
-    title = f"P1: {in_words('mdm', 5, 'stationary')}"
-    return Panel("ips-stationary", title, mdm(5, "stationary"), named, _existing().budgets)
+    """Return the panel with P1 of figure 2 in a world without shifts."""
+    specs = (policy("p1+ips", label=P1_IPS),)
+    title = f"P1: {panel_title('mdm', 5, 'stationary')}"
+    return Panel("ips-stationary", title, mdm(5, "stationary"), specs, _existing().budgets)
 
 
 def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:
     name, world = f"{means}-{arms}-{scenario}", CONFIGURATIONS[means](arms, scenario)
-    title = in_words(means, arms, scenario)
-    named = [
+    title = panel_title(means, arms, scenario)
+    specs = [
         policy("linlucb", label=LINLUCB),
         policy("round-robin", label=ROUND_ROBIN),
         policy("zero-one", label=ZERO_ONE),
     ]
     if name in REDUCTION:
-        named += [
+        specs += [
             policy("linlucb", label=REDUCED, covariance="reduced"),
             policy("reduce:round-robin", label=REDUCED_ROBIN),
             policy("linlucb", label=PRINTED, covariance="printed"),
@@ -192,46 +193,46 @@ def _benchmarks(means: str, arms: int, scenario: str) -> list[Panel]:
         for log in _SWEEPS[f"{means}-{arms}"][scenario not in _SHORT]
     ]
     return [
-        Panel(name, title, world, tuple(named), _grid(arms), PAIRED if name in REDUCTION else ()),
-        Panel(ser3(name), f"SER3: {title}", world, tuple(sweep), (_CAP,)),
+        Panel(name, title, world, tuple(specs), _grid(arms), PAIRED if name in REDUCTION else ()),
+        Panel(ser3_panel_name(name), f"SER3: {title}", world, tuple(sweep), (_CAP,)),
     ]
 
 
 def _ours(means: str, arms: int, scenario: str) -> Panel:
-    named = policy("linlucb", label=LINLUCB), policy("contrast", label=CONTRAST)
+    specs = policy("linlucb", label=LINLUCB), policy("contrast", label=CONTRAST)
     return Panel(
-        ours(f"{means}-{arms}-{scenario}"),
-        in_words(means, arms, scenario),
+        contrast_panel_name(f"{means}-{arms}-{scenario}"),
+        panel_title(means, arms, scenario),
         CONFIGURATIONS[means](arms, scenario),
-        named,
+        specs,
         _OURS[f"{means}-{arms}"],
     )
 
 
 def _grid(arms: int) -> tuple[int, ...]:
-    """Return the budgets: from the end of the initialisation, 6 pulls an arm, to 100 pulls an arm.
+    """Return the budgets of a panel, from 6 pulls an arm, the end of the initialisation, to 100 pulls an arm.
 
-    Close at first, where 0-1_1 worsens for some pulls only.
+    They are dense at first, because 0-1_1 gets worse for some pulls there.
     """
     start = 6 * arms
     return start, start + 1, start + 2, start + 3, start + 5, *range(8 * arms, 100 * arms + 1, 2 * arms)
 
 
 def _stationary(means: str) -> Panel:
-    named = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
+    specs = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     world = CONFIGURATIONS[means](5, "stationary")
-    return Panel(f"{means}-5-stationary", in_words(means, 5, "stationary"), world, named, _grid(5), PAIRED)
+    return Panel(f"{means}-5-stationary", panel_title(means, 5, "stationary"), world, specs, _grid(5), PAIRED)
 
 
 def _magnified() -> Panel:
-    """The world of figure 2 with shifts a hundred times as large."""
+    """Return the panel of figure 2 with shifts a hundred times as large."""
     world = World(mdm(5).means, 1.0, mdm(5).lengths, Uniform(0.0, 2000.0))
-    named = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
+    specs = policy("linlucb", label=LINLUCB), policy("round-robin", label=ROUND_ROBIN)
     return Panel(
-        "magnified", f"{in_words('mdm', 5, 'general')}, shifts up to 2,000", world, named, (100, 150, 200)
+        "magnified", f"{panel_title('mdm', 5, 'general')}, shifts up to 2,000", world, specs, (100, 150, 200)
     )
 
 
 def _two_arms() -> Panel:
-    named = policy("linlucb", label=LINLUCB), policy("round-robin+ols", label=REDUCED_ROBIN)
-    return Panel("two-arms", "Two arms, worst case", mdm(2, "worst-case"), named, (20, 40, 60, 80, 100))
+    specs = policy("linlucb", label=LINLUCB), policy("round-robin+ols", label=REDUCED_ROBIN)
+    return Panel("two-arms", "Two arms, worst case", mdm(2, "worst-case"), specs, (20, 40, 60, 80, 100))

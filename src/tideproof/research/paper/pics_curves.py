@@ -1,4 +1,4 @@
-"""Curves of PICS and EOC for several panels: as a table, and from it as what `draw.curves` draws."""
+"""Curves of PICS and EOC over samples for several panels, as a table and as facets to draw."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tideproof.draw.policy_curves import PolicyCurve
 from tideproof.lab.budget_curves import curves
 from tideproof.lab.study import Study
 from tideproof.research.paper import panels as named
-from tideproof.research.paper.measurements import Of
+from tideproof.research.paper.measurements import ErrorMeasure
 from tideproof.table import Table
 
-FEWEST = 10  # errors that a point of a picture rests on
+FEWEST = 10  # errors that a drawn point needs
 
 
-def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: Of) -> Table:
-    """Return one row a point: panel, policy, samples, errors, value and the ends of its 95 % interval.
+def curve_table(found: Mapping[str, Study], wanted: Mapping[str, Sequence[str]], of: ErrorMeasure) -> Table:
+    """Return one row for each point: panel, policy, samples, errors, value and its 95 % interval.
 
-    `wanted` names the policies of each panel; SER3 comes from the panel's sweep, at the average of its
-    samples, and a stationary twin from the panel without shifts.
+    `wanted` names the policies of each panel. SER3 comes from the panel with its variants, at their average
+    samples. A label that ends in ", stationary" comes from the panel without shifts.
     """
     rows: list[tuple[Any, ...]] = []
     for panel, labels in wanted.items():
         for label in labels:
             if label == named.SER3:
-                sweep = found[named.ser3(_world(panel))]
+                sweep = found[named.ser3_panel_name(_world(panel))]
                 rows += [
                     (panel, label, sweep.samples(each)[0], *point[1:])
                     for each in sweep.policies
@@ -48,17 +48,18 @@ def _world(panel: str) -> str:
     return "mdm-5-general" if panel == "existing" else panel
 
 
-def points(study: Study, label: str, of: Of) -> list[tuple[Any, ...]]:
-    """Return budget, errors, value and the ends of its interval, at each budget of a policy."""
+def points(study: Study, label: str, of: ErrorMeasure) -> list[tuple[Any, ...]]:
+    """Return budget, errors, value, lower and upper bound at each budget of a policy."""
     curve = next(each for each in curves(study, of, 0.95) if each.label == label)
     errors = study.errors(label).tolist()
     return list(zip(curve.x, errors, curve.value, curve.low, curve.high, strict=True))
 
 
-def facets(table: Table, of: Of) -> list[Facet]:
-    """Return the curves of each panel of such a table; SER3's samples may lie beyond the budgets.
+def facets(table: Table, of: ErrorMeasure) -> list[Facet]:
+    """Return a facet with the curves of each panel in a table from `curve_table`.
 
-    A curve ends before its first point with fewer than ten errors; one that is exact has no errors counted.
+    A curve ends before its first point with fewer than ten errors. Exact curves have no count of errors and
+    are not cut. The x axis ends at the largest budget, although samples of SER3 may be larger.
     """
     found = []
     for panel in dict.fromkeys(table["panel"]):
@@ -70,7 +71,7 @@ def facets(table: Table, of: Of) -> list[Facet]:
     return found
 
 
-def _curve(label: str, rows: list[dict[str, Any]], of: Of) -> PolicyCurve:
+def _curve(label: str, rows: list[dict[str, Any]], of: ErrorMeasure) -> PolicyCurve:
     mine = [row for row in rows if row["policy"] == label]
     few = (i for i, row in enumerate(mine) if row["errors"] is not None and row["errors"] < FEWEST)
     shown = mine[: next(few, len(mine))]

@@ -1,4 +1,4 @@
-"""Everything in one folder: run what is missing, draw, check, and write the page."""
+"""Reproduction of the paper in one folder: simulations, figures, claims and the pages that show them."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from tideproof.files import check_picture_path, replace_atomically, write_text_a
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
 from tideproof.lab.keyboard_interrupts import awaited, ctrl_c_waits
-from tideproof.research.paper.claim_verdicts import Judged, judge
+from tideproof.research.paper.claim_verdicts import ClaimVerdict, judge
 from tideproof.research.paper.claims import CLAIMS
 from tideproof.research.paper.claims_ledger import claim_table, markdown
 from tideproof.research.paper.figure_entries import FIGURES, PICTURES, PaperFigure
 from tideproof.research.paper.index_page import index_page
 from tideproof.research.paper.output_rounding import rounded
-from tideproof.research.paper.panel_runs import missing, panels_bar, run_panels
+from tideproof.research.paper.panel_runs import missing_panels, panels_bar, run_panels
 from tideproof.research.paper.panels import Panel, panels
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.table import Table
 
 
 class Reproduction(NamedTuple):
-    """What was made.
+    """Result of `reproduce`.
 
     Attributes
     ----------
-    folder : where it is.
-    figures : the figures, drawn.
-    judged : the claims that their panels decide.
+    folder : the folder with all files.
+    figures : the drawn figures.
+    judged : the claims that the simulated panels decide.
     facts : replications, seed and versions.
     """
 
     folder: Path
     figures: list[PaperFigure]
-    judged: list[Judged]
+    judged: list[ClaimVerdict]
     facts: dict[str, Any]
 
 
@@ -54,44 +54,45 @@ def reproduce(
     show: bool = False,
     engine: str = "cpu",
 ) -> Reproduction:
-    """Make the figures of those names, all if there are none, and judge every claim they bear on.
+    """Simulate, draw the named figures, or all without names, and judge every claim they allow to judge.
 
-    `engine` is that of `tp.simulate`; its panels are kept apart from those of another.
+    `engine` is that of `tp.simulate`. Each engine has stored panels of its own.
     """
-    figures = _chosen(list(names))
+    figures = _select_figures(list(names))
     replications = require_whole_number("replications", replications, 1)
     seed = require_whole_number("seed", seed, 0, 2**64 - 1)
     check_picture_path(None)
     engine = find_engine(engine, executor).name
-    _prepare(folder)
+    _make_folder(folder)
     everything = len(figures) == len(FIGURES)
     needs = {need for figure in figures for need in figure.needs}
     if everything:
         needs |= {need for claim in CLAIMS for need in claim.needs}
     wanted = [panel for name, panel in panels().items() if name in needs]
     with processes() as others:
-        beside = [name for name in SIDE_STUDIES if name in needs]
+        names = [name for name in SIDE_STUDIES if name in needs]
         with ctrl_c_waits() as look:
-            studied = others.submit(_side_studies, beside, seed, replications)
+            studied = others.submit(_side_studies, names, seed, replications)
             look()
-        found = _run(wanted, replications, seed, folder, executor, engine, show)
+        results = _run_panels(wanted, replications, seed, folder, executor, engine, show)
         with ctrl_c_waits() as look:
             studies: dict[str, Any] = awaited(studied, look)
-            found |= studies
+            results |= studies
             drawn = [
-                others.submit(_write, figure.name, rounded(figure.table(found)), folder) for figure in figures
+                others.submit(_write_figure, figure.name, rounded(figure.table(results)), folder)
+                for figure in figures
             ]
-            judged = [judge(claim, found) for claim in CLAIMS if found.keys() >= set(claim.needs)]
+            judged = [judge(claim, results) for claim in CLAIMS if results.keys() >= set(claim.needs)]
             for picture in drawn:
                 awaited(picture, look)
-    facts = _facts([found[panel.name] for panel in wanted], replications, seed)
-    _csv(folder / "claims.csv", judged)
+    facts = _facts([results[panel.name] for panel in wanted], replications, seed)
+    _write_claims(folder / "claims.csv", judged)
     write_text_atomically(folder / "ledger.md", markdown(judged, facts))
-    write_text_atomically(folder / "index.html", index_page(figures, judged, wanted, found, facts, folder))
+    write_text_atomically(folder / "index.html", index_page(figures, judged, wanted, results, facts, folder))
     return Reproduction(folder, figures, judged, facts)
 
 
-def _chosen(names: list[str]) -> list[PaperFigure]:
+def _select_figures(names: list[str]) -> list[PaperFigure]:
     known = {figure.name: figure for figure in FIGURES}
     for name in names:
         if name not in known:
@@ -99,14 +100,14 @@ def _chosen(names: list[str]) -> list[PaperFigure]:
     return [figure for figure in FIGURES if not names or figure.name in names]
 
 
-def _prepare(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write to {str(folder)!r}: {error.strerror}") from None
 
 
-def _run(
+def _run_panels(
     wanted: list[Panel],
     replications: int,
     seed: int,
@@ -117,7 +118,7 @@ def _run(
 ) -> dict[str, Any]:
     if not show:
         return run_panels(wanted, replications, seed, folder, executor, engine)
-    with panels_bar(missing(wanted, replications, seed, folder, engine), replications) as shown:
+    with panels_bar(missing_panels(wanted, replications, seed, folder, engine), replications) as shown:
         return run_panels(wanted, replications, seed, folder, executor, engine, shown)
 
 
@@ -125,8 +126,8 @@ def _side_studies(names: list[str], seed: int, replications: int) -> dict[str, A
     return {name: rounded(SIDE_STUDIES[name](seed, replications)) for name in names}
 
 
-def _write(name: str, table: Table, folder: Path) -> None:
-    """Write the data of the figure of that name, and draw it."""
+def _write_figure(name: str, table: Table, folder: Path) -> None:
+    """Write the data of a figure as CSV, and draw it in all file formats."""
     figure = next(each for each in FIGURES if each.name == name)
     with replace_atomically(folder / f"{name}.csv") as path:
         table.to_csv(path)
@@ -135,9 +136,9 @@ def _write(name: str, table: Table, folder: Path) -> None:
         save_for_print(figure.draw(table), *paths)
 
 
-def _csv(path: Path, judged: list[Judged]) -> None:
-    with replace_atomically(path) as beside:
-        rounded(claim_table(judged)).to_csv(beside)
+def _write_claims(path: Path, judged: list[ClaimVerdict]) -> None:
+    with replace_atomically(path) as temporary_path:
+        rounded(claim_table(judged)).to_csv(temporary_path)
 
 
 def _facts(studies: list[Any], replications: int, seed: int) -> dict[str, Any]:

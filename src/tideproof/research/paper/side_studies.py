@@ -1,6 +1,6 @@
-"""What is studied beside the panels: single runs step by step, their last states, fixed designs.
+"""Side studies of the reproduction: single runs, final states of policies, and fixed designs.
 
-A side study is a pure function of the seed and the number of replications, small enough to be made anew.
+A side study is a function of the seed and the number of replications, and is fast enough to run each time.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from tideproof.lab.replay import replay
 from tideproof.policies.policy_registry import policy
 from tideproof.research.paper.algebra_identities import identities
 from tideproof.research.paper.elimination_variants import elimination
-from tideproof.research.paper.growing_designs import counted, designs
-from tideproof.research.paper.linlucb_runs import adaptive
+from tideproof.research.paper.growing_designs import count_pulls, designs
+from tideproof.research.paper.linlucb_runs import linlucb_statistics
 from tideproof.research.paper.oracle_yardstick import yardstick
 from tideproof.research.paper.panels import LINLUCB, REDUCED, REDUCTION, STATIONARY, panels
-from tideproof.research.paper.theorem_limits import limits
+from tideproof.research.paper.theorem_limits import theorem_quantities
 from tideproof.table import Table
 from tideproof.worlds import mdm
 
-LOOKED_INTO = 1000  # runs whose last state is read
-WEIGHED = 20_000  # runs of P1
+STATE_RUNS = 1000  # runs whose final state is read
+P1_RUNS = 20_000  # runs of P1
 BOUND_BUDGETS = (60, 100, 200, 500)
 _BOUNDS = ("unbiased", "pooled", "exploration", "least", "shifts")
 
 
 def illustration(seed: int, replications: int) -> Table:
-    """Return one run of LinLUCB under shifts, step by step: figure 1."""
+    """Return the table of figure 1: one run of LinLUCB under shifts, step by step."""
     return replay(mdm(5), "linlucb", seed, 0, 120).table()
 
 
-# Arms in the order in which they are played, by environment: the paper's example of section 3.2.
+# Arms in the order of their pulls in each environment: the example of section 3.2 of the paper
 _EXAMPLE = {
     "without a link": ((1, 2), (1, 2, 3), (4, 5)),
     "Algorithm 1": ((1, 2), (2, 3, 5), (5, 4)),
@@ -43,7 +43,7 @@ _EXAMPLE = {
 
 
 def initialisation(seed: int, replications: int) -> Table:
-    """Return who is played in three short environments, with and without Algorithm 1: figure 3."""
+    """Return the table of figure 3: arms played in three short environments, with and without Algorithm 1."""
     rows = [
         (label, environment, arm - 1)
         for label, environments in _EXAMPLE.items()
@@ -54,20 +54,20 @@ def initialisation(seed: int, replications: int) -> Table:
 
 
 def bounds(seed: int, replications: int) -> Table:
-    """Return what LinLUCB's two variants put into their bounds, from the last states of compiled runs.
+    """Return the terms of the confidence bounds of two LinLUCB variants at the end of simulated runs.
 
     `unbiased` is RSS/(N - K - J + 1), `pooled` RSS/(N - K), both for sigma^2 = 1. `exploration` is the
-    exploration term of the reduced variant divided by that of LinLUCB on the same data,
-    sqrt(pooled / (unbiased N_i Var_i)), averaged over arms. `least` is the pulls of the least-played arm,
-    `shifts` the variance of a shift estimator in the gauge s_1 = 0, averaged over all environments but the
-    first, sigma being 1.
+    exploration term of the reduced variant divided by that of LinLUCB on the same data, sqrt(pooled /
+    (unbiased N_i Var_i)), averaged over arms. `least` is the number of pulls of the least-played
+    arm. `shifts` is the variance of a shift estimator in the gauge s_1 = 0 with sigma = 1, averaged over all
+    environments but the first.
     """
     rows: list[tuple[Any, ...]] = []
-    count = min(replications, LOOKED_INTO)
+    count = min(replications, STATE_RUNS)
     for name in (*REDUCTION, *STATIONARY):
         world = panels()[name].world
         for label, covariance in {LINLUCB: "ols", REDUCED: "reduced"}.items():
-            if name in STATIONARY and label == REDUCED:  # without shifts they are the same
+            if name in STATIONARY and label == REDUCED:  # both variants are the same without shifts
                 continue
             spec = policy("linlucb", covariance=covariance)
             loop, memory = compiled_loop(spec, trace=True), spec.memory(world.arms)
@@ -76,7 +76,7 @@ def bounds(seed: int, replications: int) -> Table:
                 states = []
                 for replication in range(count):
                     run_loop(loop, spec, world, [budget], seed, replication, 1, trace, memory)
-                    counts = counted(trace.environment, trace.arm, world.arms)
+                    counts = count_pulls(trace.environment, trace.arm, world.arms)
                     states.append(
                         (*_bound(memory.view.data), variance_of_shifts(memory.view.data.fit.P, counts))
                     )
@@ -88,10 +88,10 @@ def bounds(seed: int, replications: int) -> Table:
 
 
 def propensities(seed: int, replications: int) -> Table:
-    """Return how far the propensity-weighted means of P1 are from the arms' average rewards, over runs."""
+    """Return how far P1's propensity-weighted means are from average rewards, with standard errors."""
     spec, world, budget = policy("p1+ips"), mdm(5), 100
     loop, memory, trace = compiled_loop(spec, trace=True), spec.memory(5), empty_trace(budget, 5)
-    count = min(replications, WEIGHED)
+    count = min(replications, P1_RUNS)
     far = []
     for replication in range(count):
         run_loop(loop, spec, world, [budget], seed, replication, 1, trace, memory)
@@ -112,10 +112,10 @@ def _bound(data: Any) -> tuple[float, ...]:
 
 
 def variance_of_shifts(P: Floats, counts: Floats) -> float:
-    """Return the variance of a shift estimator for sigma = 1, averaged over environments but the first.
+    """Return the variance of a shift estimator for sigma = 1, averaged over all environments but the first.
 
-    Var(shat_j) = 1/m_1 + 1/m_j + (c_j - c_1)'P(c_j - c_1), c_j being the shares of the arms. It is zero
-    where there is no environment but the first, whose shift is known.
+    Var(shat_j) = 1/m_1 + 1/m_j + (c_j - c_1)'P(c_j - c_1), with the shares c_j of the arms. The result is
+    zero with one environment, whose shift is known.
     """
     size = counts.sum(axis=1)
     shares = counts / size[:, None]
@@ -128,9 +128,9 @@ SIDE_STUDIES: Mapping[str, Callable[[int, int], Table]] = {
     "illustration": illustration,
     "initialisation": initialisation,
     "designs": designs,
-    "limits": limits,
+    "limits": theorem_quantities,
     "identities": identities,
-    "adaptive": adaptive,
+    "adaptive": linlucb_statistics,
     "bounds": bounds,
     "yardstick": yardstick,
     "elimination": elimination,

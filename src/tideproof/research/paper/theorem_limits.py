@@ -1,4 +1,4 @@
-"""Theorem 1 and its proof, number by number: every quantity exactly, on designs that grow."""
+"""Exact values of the quantities in Theorem 1 and its proof, on designs that grow."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tideproof.core.array_layout import Floats
 from tideproof.research.paper.dummy_regression import covariance, dummies
 from tideproof.research.paper.growing_designs import (
     ENVIRONMENTS,
-    connects,
     exact_variances,
     fixed_designs,
+    is_connected,
     more_designs,
 )
 from tideproof.table import Table
 
-VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, uniform between 0 and 20
+VARIANCE_OF_SHIFTS = 20.0**2 / 12.0  # of the paper's shifts, which are uniform between 0 and 20
 
 
-def limits(seed: int, replications: int) -> Table:
-    """Return what the theorem and its proof speak of, on all designs, for sigma = 1; nothing is simulated."""
+def theorem_quantities(seed: int, replications: int) -> Table:
+    """Return a table of the exact quantities in the theorem and its proof, on all designs, for sigma = 1."""
     rows: list[tuple[Any, ...]] = []
     for name, design in (fixed_designs(seed) | more_designs()).items():
         for J in ENVIRONMENTS:
             counts = design.until(J)
-            if len(counts) == J > 2 and connects(counts):
+            if len(counts) == J > 2 and is_connected(counts):
                 found = exact_variances(counts, design.pair) | proof_terms(counts, design.pair)
                 rows += [(name, J, quantity, value) for quantity, value in found.items()]
     columns = ("design", "environments", "quantity", "value")
@@ -34,17 +34,17 @@ def limits(seed: int, replications: int) -> Table:
 
 
 def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
-    """Return the terms of the proof in appendix B, for a pair of arms.
+    """Return the terms of the proof in appendix B for a pair of arms.
 
-    v* and w*, which the proof takes from its assumptions, are here the smallest and the largest of the
-    variances and covariances of shift estimators.
+    The proof assumes bounds v* and w*. Here they are the smallest and the largest variance or covariance of
+    shift estimators.
     """
     K = counts.shape[1]
     a, b = pair
     every = covariance(counts)
     means, shifts = every[:K, :K], every[K:, K:]
     pulls, sizes = counts.sum(axis=0), counts.sum(axis=1)[1:]
-    weights = counts[1:] / pulls  # of each shift in each raw mean
+    weights = counts[1:] / pulls  # weight of each shift in each raw mean
     apart = np.abs(weights[:, a] - weights[:, b]).sum()
     in_mean = weights[:, a].sum() ** 2
     printed = (shifts**2 @ sizes) / shifts.diagonal()
@@ -73,16 +73,16 @@ def proof_terms(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
 
 
 def _with_raw_means(counts: Floats, every: Floats) -> Floats:
-    """Return Cov(rbar_i, shat_j), (K, J - 1), from the regression's own rows."""
+    """Return the covariances of raw means and shift estimators, (K, J - 1), from the regression's rows."""
     K = counts.shape[1]
     X, n = dummies(counts)
-    raw = (X[:, :K] * n[:, None] / counts.sum(axis=0)).T  # a raw mean as weights of cell means
-    estimates = every @ (X.T * n)  # so is each estimator; cell means have variance 1/n
+    raw = (X[:, :K] * n[:, None] / counts.sum(axis=0)).T  # raw means as weights of cell means
+    estimates = every @ (X.T * n)  # estimators as weights of cell means, whose variance is 1/n
     return np.asarray((raw / n) @ estimates[K:].T)
 
 
 def _centred(counts: Floats, every: Floats) -> Floats:
-    """Return the variances of the means if, instead of the first shift, the average over pulls is zero."""
+    """Return the variances of the mean estimators in the gauge where the average shift over pulls is zero."""
     K = counts.shape[1]
     to_centre = np.hstack([np.eye(K), np.tile(counts.sum(axis=1)[1:] / counts.sum(), (K, 1))])
     return np.asarray(((to_centre @ every) * to_centre).sum(axis=1))

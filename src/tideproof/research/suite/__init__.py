@@ -1,1 +1,1 @@
-"""The suite: fixed held-out worlds on which policies are compared with rivals."""
+"""The suite: fixed held-out worlds in which a policy is compared with rival policies."""

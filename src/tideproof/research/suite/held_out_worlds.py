@@ -1,8 +1,8 @@
-"""The held-out worlds of the suite: fixed, diverse, and none of them ever used to tune a policy.
+"""The held-out worlds of the suite: fixed and diverse worlds that were never used to tune a policy.
 
-A change here makes old results incomparable with new ones; a test notices it. Random means were drawn
-once and written down. Budgets are such that the best policies err with probability 0.01 to 0.2,
-replications such that the best rival errs some 400 times or more.
+A change makes old results incomparable with new ones, so a test fails when a world changes. Random means were
+drawn once and written down. Budgets are such that the best policies err with probability 0.01 to 0.2.
+Replications are such that the best rival errs about 400 times or more.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tideproof.worlds import (
 
 @dataclass(frozen=True)
 class SuiteWorld:
-    """A world of the suite.
+    """A named world of the suite with its budget and number of replications.
 
     Attributes
     ----------
-    name : what it is called.
-    reason : why it is there, in a line.
-    budget : pulls.
-    replications : how often, unless the user says.
-    world : the world.
-    too_slow : rivals that are left out, because they would take longer than all the rest.
+    name : name in tables.
+    reason : purpose of the world, in one line.
+    budget : pulls of a run.
+    replications : default number of replications.
+    world : the simulated world.
+    too_slow : rivals that are left out because they would take longer than all others together.
     """
 
     name: str

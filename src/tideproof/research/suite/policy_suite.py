@@ -1,4 +1,4 @@
-"""suite: judge a policy on the fixed collection of held-out worlds, against rivals it has to beat."""
+"""The suite: a comparison of one policy with its rivals in a fixed collection of held-out worlds."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ FOR_UNEVEN = (
     "round-robin+ols",
 )
 COLLECTIONS = {"even": (COLLECTION, POLICIES), "uneven": (UNEVEN, FOR_UNEVEN)}
-ENOUGH = 400  # errors of the best rival, below which a world says too little to blame a policy
-WORSE = 1.25  # times the errors of the best rival, beyond which it is to blame
-LEVEL = 0.998  # of an interval each end of which is a 99.9 % bound
+ENOUGH = 400  # errors of the best rival that a world needs to count against a policy
+WORSE = 1.25  # errors relative to the best rival above which a policy is clearly worse
+CONFIDENCE_LEVEL = 0.998  # of a two-sided interval; each of its bounds is a 99.9 % bound
 
 
 def suite(
@@ -55,27 +55,27 @@ def suite(
     engine: str = "auto",
     worlds: str = "even",
 ) -> Suite:
-    """Run policies in every world of the held-out collection; the first is judged against the others.
+    """Run policies in every held-out world and compare the first policy with the others, its rivals.
 
     Parameters
     ----------
     policies
-        The policy to be judged, then its rivals. One policy alone meets the default ones: `contrast`,
+        The policy to compare, then its rivals. A single policy meets the default rivals: `contrast`,
         `linlucb`, `round-robin+ols`, `reduce:successive-rejects`, `reduce:lucb`, `top-two-thompson`; in
         uneven worlds `contrast` on every kind of statistics, `linlucb`, `round-robin+ols`.
     replications
-        How often to run each policy in each world; by default each world has its own number, enough
-        for some 400 errors of the best rival.
+        Runs of each policy in each world. By default, each world has its own number, which gives about 400
+        errors of the best rival.
     seed, executor, progress, engine
         As in `simulate`.
     worlds
-        `"even"`: shifts that all arms share, as much noise for each; `"uneven"`: unequal noise, interactions
-        of arms and environments, cells that are wrong.
+        `"even"`: all arms share the shifts and have equal noise; `"uneven"`: unequal noise, interactions of
+        arms and environments, or outlying cells.
 
     Returns
     -------
     Suite
-        If Ctrl-C ends the run, of the worlds met until then.
+        The results. If Ctrl-C ends the run, they cover the worlds that were finished or begun.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def suite(
         specs += tuple(rival for rival in as_policies(usual) if rival != specs[0])
     if replications is not None:
         replications = require_whole_number("replications", replications, 1)
-    plans = [make_plan(case.world, _able(specs, case), case.budget, seed) for case in cases]
+    plans = [make_plan(case.world, _without_slow_rivals(specs, case), case.budget, seed) for case in cases]
     studies: dict[str, Study] = {}
     find_engine(engine, executor).prepare(plans)
     try:
@@ -110,23 +110,23 @@ def suite(
     return Suite(tuple(spec.label for spec in specs), studies, len(cases))
 
 
-def _able(specs: tuple[PolicySpec, ...], case: SuiteWorld) -> list[PolicySpec]:
-    """Leave out rivals that are too slow for this world; the policy to be judged always runs."""
+def _without_slow_rivals(specs: tuple[PolicySpec, ...], case: SuiteWorld) -> list[PolicySpec]:
+    """Leave out rivals that are too slow for a world; the first policy always runs."""
     slow = as_policies(case.too_slow)
     return [spec for spec in specs if spec is specs[0] or spec not in slow]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suite:
-    """What `tp.suite` returns.
+    """Result of `tp.suite`: the errors of policies in the held-out worlds.
 
-    In every ratio half an error is added to both numbers of errors, so that nothing is divided by zero.
+    Half an error is added to both numbers of errors in every ratio, so that no ratio divides by zero.
 
     Attributes
     ----------
-    policies : the labels, that of the policy to be judged first.
-    studies : the study of each world, under the world's name.
-    worlds : how many there are, with those it did not come to.
+    policies : the labels of the policies; the first is the compared one, the others are its rivals.
+    studies : the study of each world, by the name of the world.
+    worlds : number of worlds, including those that an interrupted run did not reach.
     """
 
     policies: tuple[str, ...]
@@ -135,35 +135,37 @@ class Suite:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was stopped before all worlds were done."""
+        """Whether the run was interrupted before all worlds were done."""
         return len(self.studies) < self.worlds or any(s.interrupted for s in self.studies.values())
 
     @property
     def score(self) -> float:
-        """The errors of the first policy relative to the best rival of each world, geometric mean."""
+        """Geometric mean, over worlds, of the first policy's errors relative to the best rival."""
         return geometric_mean(self.standing()["ratio"])
 
     @property
     def worse(self) -> list[str]:
-        """The worlds where the first policy is clearly worse than the best rival; see `standing`."""
+        """Names of the worlds where the first policy is clearly worse than the best rival; see `standing`."""
         return [row["world"] for row in self.standing() if row["worse"]]
 
     def relative(self, label: str) -> Floats:
-        """Return the errors of a policy relative to the best of each world; nan where it was left out."""
+        """Return the errors of a policy relative to the best of each world, nan where it was left out."""
         if label not in self.policies:
             raise UnknownName.with_suggestion("policy", label, self.policies, "in this suite")
         return np.array(
             [
-                study.ratio(label, _fewest(study)).estimate[0] if label in study.policies else np.nan
+                study.ratio(label, _policy_with_fewest_errors(study)).estimate[0]
+                if label in study.policies
+                else np.nan
                 for study in self.studies.values()
             ]
         )
 
     def standing(self) -> Table:
-        """Return how the first policy stands against the best rival of each world.
+        """Return a comparison of the first policy with the best rival of each world, one row for each.
 
-        `ratio` of their errors, with `low`, its paired lower 99.9 % bound, and `errors` of the rival.
-        It is `worse` where the bound is above 1.25 and the rival erred at least 400 times.
+        `ratio` is the ratio of their errors, `low` its paired lower 99.9 % bound, and `errors` those of the
+        rival. `worse` is True where the bound is above 1.25 and the rival erred at least 400 times.
         """
         columns: dict[str, list[Any]] = {
             name: [] for name in ("world", "rival", "errors", "ratio", "low", "worse")
@@ -172,8 +174,8 @@ class Suite:
             first, *rivals = study.policies
             if not rivals:
                 continue
-            rival = _fewest(study, rivals)
-            ratio, errors = study.ratio(first, rival, LEVEL), int(study.errors(rival)[0])
+            rival = _policy_with_fewest_errors(study, rivals)
+            ratio, errors = study.ratio(first, rival, CONFIDENCE_LEVEL), int(study.errors(rival)[0])
             low = float(ratio.low[0])
             row = (world, rival, errors, float(ratio.estimate[0]), low, errors >= ENOUGH and low > WORSE)
             for column, value in zip(columns.values(), row, strict=True):
@@ -181,7 +183,7 @@ class Suite:
         return Table(columns)
 
     def table(self) -> Table:
-        """Return one row for each world and policy: its errors, and those relative to the best."""
+        """Return one row for each world and policy, with its errors and their ratio to the best policy's."""
         rows = [
             {
                 "world": world,
@@ -191,7 +193,7 @@ class Suite:
                 "policy": label,
                 "errors": int(study.errors(label)[0]),
                 "pics": float(study.pics(label)[0]),
-                "relative": float(study.ratio(label, _fewest(study)).estimate[0]),
+                "relative": float(study.ratio(label, _policy_with_fewest_errors(study)).estimate[0]),
             }
             for world, study in self.studies.items()
             for label in study.policies
@@ -200,14 +202,14 @@ class Suite:
 
     @property
     def verdict(self) -> str:
-        """The score, and the worlds where the first policy is clearly worse, in three lines."""
+        """Summary in three sentences: the score, the clearly worse worlds, and worlds with too few errors."""
         standing = self.standing()
         few = sum(row["errors"] < ENOUGH for row in standing)
         return (
-            f"{self.policies[0]} errs {self.score:.3f} times as often as the best rival of each world "
+            f"{self.policies[0]} makes {self.score:.3f} times as many errors as the best rival of each world "
             f"(geometric mean, {len(standing)} worlds).\n"
             f"Clearly worse (lower 99.9 % bound above {WORSE:g}): {'; '.join(self.worse) or 'nowhere'}.\n"
-            f"Too few errors to say (best rival below {ENOUGH}): {few} of {len(standing)} worlds."
+            f"Too few errors to compare (best rival below {ENOUGH}): {few} of {len(standing)} worlds."
         )
 
     def __repr__(self) -> str:
@@ -217,8 +219,8 @@ class Suite:
         return render_notebook_html(f"Suite of {len(self.studies)} worlds. {self.verdict}", self.table())
 
 
-def _fewest(study: Study, labels: list[str] | None = None) -> str:
-    """Return the policy with the fewest errors, of all or of some; the first of them in a tie."""
+def _policy_with_fewest_errors(study: Study, labels: list[str] | None = None) -> str:
+    """Return the label with the fewest errors, of all policies or of some; the first of them in a tie."""
     return min(labels or study.policies, key=lambda label: int(study.errors(label)[0]))
 
 

@@ -1,7 +1,7 @@
-"""The second held-out collection: worlds where one tide does not lift all boats alike, or noise is not equal.
+"""The uneven held-out worlds of the suite: unequal noise, interactions and outlying cells.
 
-None of them was used to tune a policy. As in `held_out`, a change makes old results incomparable, and a test
-notices it.
+None of them was used to tune a policy. As in `held_out_worlds`, a change makes old results incomparable,
+and a test fails when a world changes.
 """
 
 from __future__ import annotations

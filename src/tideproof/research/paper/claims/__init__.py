@@ -1,4 +1,4 @@
-"""Every empirical sentence of the paper, as a check."""
+"""The checkable claims of the paper, in the order of its sections."""
 
 from tideproof.research.paper.claim_verdicts import Claim
 from tideproof.research.paper.claims import (

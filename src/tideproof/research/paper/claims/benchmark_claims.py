@@ -1,4 +1,4 @@
-"""Section 5.1, figure 4 and the appendix: LinLUCB against benchmarks."""
+"""Claims of section 5.1, figure 4 and the appendix: LinLUCB compared with benchmark policies."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Literal
 
 from tideproof.lab.share_intervals import binomial
 from tideproof.lab.study import Study
-from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_bars
+from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.claims.existing_policy_claims import SWEEP
 from tideproof.research.paper.figure_entries import SIXTEEN
 from tideproof.research.paper.measurements import (
     Comparison,
+    ErrorMeasure,
     KeptSelections,
     Measurement,
-    Of,
-    difference_across,
-    level_of_each,
+    difference_across_worlds,
+    difference_to_ser3,
     measure,
-    minus_ser3,
     paired_difference,
-    paired_kept,
+    paired_selection_difference,
+    simultaneous_level,
 )
 from tideproof.research.paper.panels import (
     ARMS,
@@ -35,7 +35,7 @@ from tideproof.research.paper.panels import (
     SCENARIOS,
     ZERO_ONE,
     panels,
-    ser3,
+    ser3_panel_name,
 )
 
 PER_ARM = (10, 20, 40, 60, 100)
@@ -43,18 +43,18 @@ DECAY = (50, 80, 100, 150, 200)
 CLOSE = 0.02
 SMALL = 0.01
 WORST, CANNOT, LONG, GENERAL = SCENARIOS
-MEASURES: tuple[Of, ...] = ("pics", "eoc")
+MEASURES: tuple[ErrorMeasure, ...] = ("pics", "eoc")
 _COMPARED = (LINLUCB, ROUND_ROBIN, ZERO_ONE)
 
 Found = Mapping[str, Any]
 
 
 def budgets(name: str) -> tuple[int, ...]:
-    """Return the budgets at which claims look at a panel."""
+    """Return the budgets at which claims compare the policies of a panel."""
     return tuple(pulls * panels()[name].world.arms for pulls in PER_ARM)
 
 
-def _beats_all(names: Sequence[str], of: Of) -> Check:
+def _beats_all(names: Sequence[str], of: ErrorMeasure) -> Check:
     def check(found: Found, level: float) -> list[ClaimPart]:
         parts = []
         for name in names:
@@ -62,7 +62,7 @@ def _beats_all(names: Sequence[str], of: Of) -> Check:
             for other in (ROUND_ROBIN, ZERO_ONE):
                 compared = paired_difference(study, LINLUCB, other, budgets(name), of, level)
                 parts.append(ClaimPart(f"{panels()[name].title}: {LINLUCB} minus {other}", compared, "below"))
-            compared = minus_ser3(study, LINLUCB, found[ser3(name)], of, level)
+            compared = difference_to_ser3(study, LINLUCB, found[ser3_panel_name(name)], of, level)
             parts.append(ClaimPart(f"{panels()[name].title}: {LINLUCB} minus SER3", compared, "below"))
         return parts
 
@@ -70,13 +70,13 @@ def _beats_all(names: Sequence[str], of: Of) -> Check:
 
 
 def _across(label: str, pairs: Sequence[tuple[str, str]], at: Sequence[int] | None = None) -> Check:
-    """Check that a policy errs more often in the first world of each pair than in the second."""
+    """Make a check that a policy errs more often in the first world of each pair than in the second."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
             ClaimPart(
                 f"{label}: {panels()[a].title} minus {panels()[b].title.rsplit(', ', 1)[1]}",
-                difference_across(found[a], found[b], label, at or budgets(a), level),
+                difference_across_worlds(found[a], found[b], label, at or budgets(a), level),
                 "above",
             )
             for a, b in pairs
@@ -98,7 +98,9 @@ def _worsens(found: Found, level: float) -> list[ClaimPart]:
     for name in REDUCTION:
         first, *later = (KeptSelections(found[name], ZERO_ONE, budget) for budget in FIRST_PULLS)
         compared = [
-            Comparison(f"{each.budget} pulls minus {first.budget}", paired_kept(each, first, level))
+            Comparison(
+                f"{each.budget} pulls minus {first.budget}", paired_selection_difference(each, first, level)
+            )
             for each in later
         ]
         parts.append(
@@ -116,7 +118,7 @@ def minus(
     at: Sequence[int] | None = None,
     note: str = "",
 ) -> Check:
-    """Check that PICS of one policy minus that of another is on that side of `bar`, in each panel."""
+    """Make a check that PICS of `a` minus PICS of `b` is on one side of a threshold, in each panel."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
@@ -133,10 +135,10 @@ def minus(
 
 
 def _same_order(found: Found, level: float) -> list[ClaimPart]:
-    """Return how one measure orders two policies wherever the other has decided which of them is ahead."""
-    half, parts = level_of_each(level, 2), []
+    """Check that PICS and EOC agree on the better of two policies wherever one of them decides."""
+    half, parts = simultaneous_level(level, 2), []
     for name in (*SIXTEEN, "existing"):
-        study, sweep = found[name], found[SWEEP if name == "existing" else ser3(name)]
+        study, sweep = found[name], found[SWEEP if name == "existing" else ser3_panel_name(name)]
         labels, at = (EXISTING, study.budgets) if name == "existing" else (_COMPARED, budgets(name))
         by_pics, by_eoc = (_differences(study, sweep, labels, at, of, half) for of in MEASURES)
         for first, second, words in ((by_pics, by_eoc, "PICS, EOC"), (by_eoc, by_pics, "EOC, PICS")):
@@ -146,19 +148,19 @@ def _same_order(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _differences(
-    study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: Of, level: float
+    study: Study, sweep: Study, labels: Sequence[str], at: Sequence[int], of: ErrorMeasure, level: float
 ) -> list[Comparison]:
-    """Return every two policies at every budget, and each against SER3."""
+    """Return the differences of all pairs of policies at every budget, and of each policy and SER3."""
     compared = []
     for a, b in combinations(labels, 2):
         compared += paired_difference(study, a, b, at, of, level, f"{a} and {b}, ")
     for label in labels:
-        compared += minus_ser3(study, label, sweep, of, level)
+        compared += difference_to_ser3(study, label, sweep, of, level)
     return compared
 
 
 def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Comparison]:
-    """Return differences by the second measure, seen from who is decidedly behind by the first."""
+    """Return differences by the second measure, signed so that the worse policy by the first comes first."""
     compared = []
     for one, other in zip(first, second, strict=True):
         if one.measured.low > 0.0:
@@ -170,7 +172,7 @@ def _agreement(first: list[Comparison], second: list[Comparison]) -> list[Compar
 
 
 def _improves(found: Found, level: float) -> list[ClaimPart]:
-    mine, others, each = found["mdm-5-general"], found["existing"], level_of_each(level, 2)
+    mine, others, each = found["mdm-5-general"], found["existing"], simultaneous_level(level, 2)
     shared = [budget for budget in others.budgets if budget in mine.budgets]
     parts = []
     for label in EXISTING:
@@ -202,7 +204,9 @@ def _connects(found: Found, level: float) -> list[ClaimPart]:
 def _two_arms(found: Found, level: float) -> list[ClaimPart]:
     study = found["two-arms"]
     compared = paired_difference(study, LINLUCB, REDUCED_ROBIN, study.budgets, "pics", level)
-    return between_bars(f"{LINLUCB} minus one pull of each arm in every environment", compared, -SMALL, SMALL)
+    return between_thresholds(
+        f"{LINLUCB} minus one pull of each arm in every environment", compared, -SMALL, SMALL
+    )
 
 
 _WORST = tuple(f"{means}-{K}-{WORST}" for means in CONFIGURATIONS for K in ARMS)
@@ -217,7 +221,7 @@ _SLOWER, _HARDER = _pairs(CANNOT, GENERAL), _pairs(GENERAL, CANNOT)
 
 
 def _swept(names: Sequence[str]) -> tuple[str, ...]:
-    return (*names, *(ser3(name) for name in names))
+    return (*names, *(ser3_panel_name(name) for name in names))
 
 
 CLAIMS = (

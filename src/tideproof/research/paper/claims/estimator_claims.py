@@ -1,39 +1,39 @@
-"""Raw means (section 2.3) and least squares (sections 3.1, 4, 5.2): what they are, and their spread."""
+"""Claims on raw means (section 2.3) and least squares (sections 3.1, 4, 5.2): identities, bias, normality."""
 
 from __future__ import annotations
 
 import math
 
-from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_bars
+from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.claims.table_lookup import (
     EARLY,
     LATE,
     ROUNDING,
     Found,
-    exactly,
-    identity,
+    exact_measurement,
+    identity_errors,
     late_over_early,
     rows_of,
 )
 from tideproof.research.paper.claims.theorem_claims import WORST
 from tideproof.research.paper.growing_designs import HALVES
 from tideproof.research.paper.linlucb_runs import BIAS, FIXED, NORMAL, PULLS, SHAPE
-from tideproof.research.paper.measurements import Comparison, Measurement, around
+from tideproof.research.paper.measurements import Comparison, Measurement, normal_interval
 from tideproof.research.paper.panels import LINLUCB, REDUCTION, panels
 
 UNBIASED = 0.02  # in units of sigma
-NEARLY_NORMAL = 0.025  # distance of Kolmogorov; that of 100,000 runs is known to 0.008
-TERM = 0.3  # of the shift term after EARLY environments; it falls as 1/sqrt(J)
+NEARLY_NORMAL = 0.025  # Kolmogorov distance; with 100,000 runs it is known to within 0.008
+TERM = 0.3  # size of the shift term relative to EARLY environments; it falls as 1/sqrt(J)
 
 
 def identities_hold(*quantities: str) -> Check:
-    """Check that identities hold on all designs: what they come to is zero but for rounding."""
+    """Make a check that identities hold on all designs, so that their errors are zero up to rounding."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         return [
             ClaimPart(
                 f"{quantity}: both sides apart by",
-                identity(found, quantity),
+                identity_errors(found, quantity),
                 "below",
                 ROUNDING,
                 universal=True,
@@ -46,16 +46,18 @@ def identities_hold(*quantities: str) -> Check:
 
 def _two_environments(found: Found, level: float) -> list[ClaimPart]:
     return [
-        ClaimPart("weight of the second shift", identity(found, "weight of the second shift"), "above"),
+        ClaimPart(
+            "weight of the second shift", identity_errors(found, "weight of the second shift"), "above"
+        ),
         ClaimPart(
             "chance that the inferior arm has the larger raw mean, without a shift",
-            identity(found, "chance of the inferior arm, no shift"),
+            identity_errors(found, "chance of the inferior arm, no shift"),
             "below",
             0.5,
         ),
         ClaimPart(
             "the same, the second shift being 100 sigma larger than the first",
-            identity(found, "chance of the inferior arm, large shift"),
+            identity_errors(found, "chance of the inferior arm, large shift"),
             "above",
             0.99,
         ),
@@ -76,10 +78,10 @@ def _term_vanishes(found: Found, level: float) -> list[ClaimPart]:
 def _printed_shifts(found: Found, level: float) -> list[ClaimPart]:
     agrees = 1.0 + ROUNDING
     grown = [
-        Comparison(f"{row['design']}, {row['environments']} environments", exactly(row["value"]))
+        Comparison(f"{row['design']}, {row['environments']} environments", exact_measurement(row["value"]))
         for row in rows_of(found["limits"], quantity="smallest printed Var(s_j) over OLS")
     ]
-    drawn = identity(found, "printed Cov of shifts over OLS")
+    drawn = identity_errors(found, "printed Cov of shifts over OLS")
     return [
         ClaimPart("designs drawn at random: largest variance as printed, over OLS", drawn, "below", agrees),
         ClaimPart("designs that grow: smallest variance as printed, over OLS", grown, "below", agrees),
@@ -90,24 +92,25 @@ def _bias(found: Found, name: str, level: float) -> list[Comparison]:
     compared = []
     for row in rows_of(found["adaptive"], panel=name, quantity=BIAS):
         stderr = math.inf if row["stderr"] is None else row["stderr"]
-        compared.append(Comparison(row["where"], around(row["value"], stderr, level)))
+        compared.append(Comparison(row["where"], normal_interval(row["value"], stderr, level)))
     return compared
 
 
 def _unbiased(found: Found, level: float) -> list[ClaimPart]:
-    fixed = identity(found, "error without noise")
+    fixed = identity_errors(found, "error without noise")
     what = "fixed designs: largest error of an expected estimate"
     parts = [ClaimPart(what, fixed, "below", ROUNDING, universal=True)]
     for name in REDUCTION:
         what = f"{panels()[name].title}: bias of a difference under {LINLUCB}, {PULLS} pulls"
-        parts += between_bars(what, _bias(found, name, level), -UNBIASED, UNBIASED)
+        parts += between_thresholds(what, _bias(found, name, level), -UNBIASED, UNBIASED)
     return parts
 
 
 def _normal(quantity: str, note: str) -> Check:
-    """Check the distance from normal; the reach of its interval is that of Dvoretzky, Kiefer and Wolfowitz.
+    """Make a check of the distance from normal, with the Dvoretzky-Kiefer-Wolfowitz interval.
 
-    Where mean and spread are taken out the distance varies less (Lilliefors): the reach is too long there.
+    Where mean and variance are standardised, the distance varies less (Lilliefors), so the interval is
+    wider than necessary.
     """
 
     def check(found: Found, level: float) -> list[ClaimPart]:

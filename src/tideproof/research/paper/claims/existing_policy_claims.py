@@ -1,4 +1,4 @@
-"""Section 2.3, figure 2: what shifts do to existing policies."""
+"""Claims of section 2.3 and figure 2: the effect of shifts on existing policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tideproof.lab.share_intervals import binomial
-from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_bars
+from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.elimination_variants import (
     ALL_REWARDS,
     HALVES,
@@ -19,21 +19,21 @@ from tideproof.research.paper.elimination_variants import (
 from tideproof.research.paper.measurements import (
     Comparison,
     Measurement,
-    around,
-    difference_across,
-    level_of_each,
+    difference_across_worlds,
+    difference_to_ser3,
     measure,
-    minus_ser3,
+    normal_interval,
     paired_difference,
+    simultaneous_level,
 )
-from tideproof.research.paper.panels import EXISTING, P1_IPS, PSS, ROUND_ROBIN, SR, ser3
+from tideproof.research.paper.panels import EXISTING, P1_IPS, PSS, ROUND_ROBIN, SR, ser3_panel_name
 
 ADAPTIVE = tuple(label for label in EXISTING if label not in (ROUND_ROBIN, PSS, SR))
 ROBUST = ("P1, mean", "P1, IPS", "EXP4.P, mean", "EXP4.P, IPS", PSS)
 HIGHER = (300, 400, 600, 800, 1000)
-SLIGHTLY = 1.25  # times as many errors
-CENTRED = 0.25  # reward, half the gap of two neighbours
-SWEEP = ser3("mdm-5-general")
+SLIGHTLY = 1.25  # largest ratio of errors that counts as slightly worse
+CENTRED = 0.25  # in units of rewards; half the gap of two neighbouring arms
+SWEEP = ser3_panel_name("mdm-5-general")
 
 Found = Mapping[str, Any]
 
@@ -54,8 +54,8 @@ def _worse_than_round_robin(labels: tuple[str, ...]) -> Check:
 
 
 def _times(found: Found, a: str, b: str, level: float) -> list[Comparison]:
-    """Return how many times as often `a` errs as `b`."""
-    study, each = found["existing"], level_of_each(level, 2)
+    """Return the errors of policy `a` relative to those of policy `b` at each budget."""
+    study, each = found["existing"], simultaneous_level(level, 2)
     return [
         Comparison(f"{t} pulls", measure(study, a, t, "pics", each).over(measure(study, b, t, "pics", each)))
         for t in study.budgets
@@ -77,8 +77,8 @@ def _sr(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _slower(found: Found, level: float) -> list[ClaimPart]:
-    """Return that each is behind, and that its PICS falls by less over the higher budgets."""
-    study, each = found["existing"], level_of_each(level, 4)
+    """Check that adaptive policies are behind round robin, and that their PICS falls by less."""
+    study, each = found["existing"], simultaneous_level(level, 4)
 
     def left(label: str) -> Measurement:
         last, first = (measure(study, label, t, "pics", each) for t in (HIGHER[-1], HIGHER[0]))
@@ -106,14 +106,16 @@ def _pss(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _why_pss(found: Found, level: float) -> list[ClaimPart]:
-    """Return what each of the two reasons does by itself."""
+    """Check the effect of each of the two given reasons alone, in the simulation of elimination variants."""
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
     budgets = sorted({row["budget"] for row in found["elimination"]})
 
     def minus(quantity: str, a: str, b: str) -> list[Comparison]:
         compared = []
         for budget in budgets:
-            first, second = (_share(rows[one, quantity, budget], level_of_each(level, 2)) for one in (a, b))
+            first, second = (
+                _share(rows[one, quantity, budget], simultaneous_level(level, 2)) for one in (a, b)
+            )
             compared.append(Comparison(f"{budget} pulls", first.minus(second)))
         return compared
 
@@ -132,7 +134,7 @@ def _why_pss(found: Found, level: float) -> list[ClaimPart]:
 
 def _elimination_suffers(found: Found, level: float) -> list[ClaimPart]:
     rows = {(row["policy"], row["quantity"], row["budget"]): row for row in found["elimination"]}
-    name, each = f"{ONE_AT_A_TIME}, {ALL_REWARDS}", level_of_each(level, 2)
+    name, each = f"{ONE_AT_A_TIME}, {ALL_REWARDS}", simultaneous_level(level, 2)
     compared = []
     for budget in sorted({row["budget"] for row in found["elimination"]}):
         shifted, still = (_share(rows[one, "lost", budget], each) for one in (name, f"{name}{NO_SHIFTS}"))
@@ -144,7 +146,7 @@ def _ips_suffers(found: Found, level: float) -> list[ClaimPart]:
     return [
         ClaimPart(
             f"{P1_IPS}: PICS with shifts minus without",
-            difference_across(found["existing"], found["ips-stationary"], P1_IPS, HIGHER, level),
+            difference_across_worlds(found["existing"], found["ips-stationary"], P1_IPS, HIGHER, level),
             "above",
         )
     ]
@@ -153,9 +155,11 @@ def _ips_suffers(found: Found, level: float) -> list[ClaimPart]:
 def _ips_mean(found: Found, level: float) -> list[ClaimPart]:
     parts = []
     for row in found["propensities"]:
-        near = around(row["mean"], row["stderr"], level)
+        near = normal_interval(row["mean"], row["stderr"], level)
         compared = [Comparison(f"{row['budget']} pulls", near)]
-        parts += between_bars(f"arm {row['arm'] + 1}: IPS minus average reward", compared, -CENTRED, CENTRED)
+        parts += between_thresholds(
+            f"arm {row['arm'] + 1}: IPS minus average reward", compared, -CENTRED, CENTRED
+        )
     return parts
 
 
@@ -168,7 +172,7 @@ def _ser3(found: Found, level: float) -> list[ClaimPart]:
     return [
         ClaimPart(
             f"{label} minus SER3",
-            minus_ser3(found["existing"], label, found[SWEEP], "pics", level),
+            difference_to_ser3(found["existing"], label, found[SWEEP], "pics", level),
             "above",
         )
         for label in EXISTING

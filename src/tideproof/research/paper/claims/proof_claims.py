@@ -1,4 +1,4 @@
-"""Appendix B: the proof of Theorem 1, step by step."""
+"""Claims of appendix B: the steps of the proof of Theorem 1."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tideproof.research.paper.claims.table_lookup import (
     LATE,
     ROUNDING,
     Found,
-    everywhere,
-    exact,
-    exactly,
+    exact_measurement,
+    exact_value,
     late_over_early,
     ratios,
+    values_on_all_designs,
 )
 from tideproof.research.paper.claims.theorem_claims import DESIGNS, PROVED, SMALL, VANISHES, WORST
 from tideproof.research.paper.growing_designs import GROWING, HALVES
@@ -23,8 +23,8 @@ from tideproof.research.paper.measurements import Comparison
 
 def _raw_means(found: Found, level: float) -> list[ClaimPart]:
     compared = [
-        Comparison(f"{design}, {J} environments", exactly(value))
-        for design, J, value in everywhere(found, "largest Cov(raw mean, s_j)")
+        Comparison(f"{design}, {J} environments", exact_measurement(value))
+        for design, J, value in values_on_all_designs(found, "largest Cov(raw mean, s_j)")
     ]
     return [
         ClaimPart("largest covariance of a raw mean and a shift", compared, "below", ROUNDING, universal=True)
@@ -44,7 +44,7 @@ def _first_part(found: Found, level: float) -> list[ClaimPart]:
     weights = [
         Comparison(
             f"{design}, {LATE} environments",
-            exactly(exact(found, design, "weight of the shifts in a mean, squared", LATE)),
+            exact_measurement(exact_value(found, design, "weight of the shifts in a mean, squared", LATE)),
         )
         for design in DESIGNS
     ]
@@ -75,7 +75,7 @@ def _apart(found: Found, designs: Iterable[str]) -> list[Comparison]:
     return [
         Comparison(
             f"{design}, {LATE} environments",
-            exactly(exact(found, design, "sum of |n_1j/N_1 - n_2j/N_2|", LATE)),
+            exact_measurement(exact_value(found, design, "sum of |n_1j/N_1 - n_2j/N_2|", LATE)),
         )
         for design in designs
     ]
@@ -85,7 +85,8 @@ def _round_robin(found: Found, level: float) -> list[ClaimPart]:
     robins = (WORST, GROWING)
     shares = [
         Comparison(
-            f"{design}, {LATE} environments", exactly(exact(found, design, "smallest share of an arm", LATE))
+            f"{design}, {LATE} environments",
+            exact_measurement(exact_value(found, design, "smallest share of an arm", LATE)),
         )
         for design in robins
     ]

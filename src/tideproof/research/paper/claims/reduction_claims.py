@@ -1,4 +1,4 @@
-"""Section 5.2, figure 5 and the conclusion: Reduce-to-MAB and the stationary comparison."""
+"""Claims of section 5.2, figure 5 and the conclusion: Reduce-to-MAB and stationary worlds."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tideproof.research.paper.claim_verdicts import Claim, ClaimPart, between_bars
+from tideproof.research.paper.claim_verdicts import Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.claims.benchmark_claims import CANNOT, CLOSE, DECAY, GENERAL, minus
 from tideproof.research.paper.claims.existing_policy_claims import SLIGHTLY
 from tideproof.research.paper.measurements import (
     Comparison,
     KeptSelections,
     Measurement,
-    around,
-    level_of_each,
+    normal_interval,
     paired_difference,
-    paired_kept,
     paired_log_ratio,
+    paired_selection_difference,
     paired_sum,
+    simultaneous_level,
 )
 from tideproof.research.paper.panels import (
     CONFIGURATIONS,
@@ -38,8 +38,8 @@ from tideproof.research.paper.side_studies import BOUND_BUDGETS
 VERY_SMALL = (30, 40, 50, 60, 80, 100)
 LARGER = (120, 150, 200, 300, 480, 500)
 GAPS = (*DECAY, 300, 500)
-AHEAD = 0.001  # PICS
-FACTOR = 3.0  # times as many errors
+AHEAD = 0.001  # difference in PICS
+FACTOR = 3.0  # ratio of errors
 
 TWINS = {LINLUCB: LINLUCB, REDUCED: LINLUCB, REDUCED_ROBIN: ROUND_ROBIN}
 
@@ -51,7 +51,7 @@ def _twin(name: str) -> str:
 
 
 def _gap(found: Found, name: str, label: str, budget: int) -> list[tuple[float, KeptSelections]]:
-    """Return what the shifts cost a policy: its PICS minus that of its twin, which has the same noise."""
+    """Return the gap of a policy: its PICS minus that of its twin without shifts, as weighted selections."""
     twin = KeptSelections(found[_twin(name)], TWINS.get(label, label), budget)
     return [(1.0, KeptSelections(found[name], label, budget)), (-1.0, twin)]
 
@@ -81,7 +81,7 @@ def _small_gaps(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
-    """The twin is the same in both scenarios, so the gaps differ as the policy itself does."""
+    """Compare gaps in short and long environments; both have the same twin, which cancels."""
     parts = []
     for means in CONFIGURATIONS:
         short, long = (f"{means}-5-{scenario}" for scenario in (CANNOT, GENERAL))
@@ -89,7 +89,7 @@ def _smaller_when_long(found: Found, level: float) -> list[ClaimPart]:
             compared = [
                 Comparison(
                     f"{budget} pulls",
-                    paired_kept(
+                    paired_selection_difference(
                         KeptSelections(found[short], label, budget),
                         KeptSelections(found[long], label, budget),
                         level,
@@ -142,7 +142,7 @@ def _bounds(found: Found, policy: str, quantity: str, name: str, level: float) -
     limits = {}
     for row in found["bounds"]:
         if (row["panel"], row["policy"], row["quantity"]) == (name, policy, quantity):
-            limits[row["budget"]] = around(row["mean"], row["stderr"], level)
+            limits[row["budget"]] = normal_interval(row["mean"], row["stderr"], level)
     return limits
 
 
@@ -169,14 +169,16 @@ def _unbiased(found: Found, level: float) -> list[ClaimPart]:
     for name in (*REDUCTION, *STATIONARY):
         quantity = "pooled" if name in STATIONARY else "unbiased"
         compared = _variance(found, LINLUCB, quantity, name, level)
-        parts += between_bars(f"{panels()[name].title}: mean of the variance estimate", compared, 0.95, 1.05)
+        parts += between_thresholds(
+            f"{panels()[name].title}: mean of the variance estimate", compared, 0.95, 1.05
+        )
     return parts
 
 
 def _drops_faster(found: Found, level: float) -> list[ClaimPart]:
     parts = []
     for name in REDUCTION:
-        ratio = _bounds(found, LINLUCB, "exploration", name, level_of_each(level, 2))
+        ratio = _bounds(found, LINLUCB, "exploration", name, simultaneous_level(level, 2))
         first = ratio[BOUND_BUDGETS[0]]
         compared = [
             Comparison(f"{t} pulls minus {BOUND_BUDGETS[0]}", ratio[t].minus(first))
@@ -189,7 +191,7 @@ def _drops_faster(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _explores_less(found: Found, level: float) -> list[ClaimPart]:
-    each, parts = level_of_each(level, 2), []
+    each, parts = simultaneous_level(level, 2), []
     for name in REDUCTION:
         reduced, lin = (_bounds(found, label, "least", name, each) for label in (REDUCED, LINLUCB))
         compared = [Comparison(f"{t} pulls", reduced[t].minus(lin[t])) for t in BOUND_BUDGETS]
@@ -199,7 +201,7 @@ def _explores_less(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _less_certain(found: Found, level: float) -> list[ClaimPart]:
-    each, parts = level_of_each(level, 2), []
+    each, parts = simultaneous_level(level, 2), []
     for means in CONFIGURATIONS:
         short, long = (
             _bounds(found, LINLUCB, "shifts", f"{means}-5-{scenario}", each) for scenario in (CANNOT, GENERAL)

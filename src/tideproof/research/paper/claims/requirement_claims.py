@@ -1,4 +1,4 @@
-"""What least squares asks of a policy (section 3.2), and what LinLUCB does for it (section 4, appendix A)."""
+"""Claims on the requirements of least squares (section 3.2), and on LinLUCB (section 4, appendix A)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 from tideproof.lab.share_intervals import binomial
 from tideproof.research.paper.claim_verdicts import Check, Claim, ClaimPart
 from tideproof.research.paper.claims.estimator_claims import identities_hold
-from tideproof.research.paper.claims.table_lookup import Found, exactly, identity, rows_of
-from tideproof.research.paper.linlucb_runs import ALIKE, ALONE, OTHERWISE
+from tideproof.research.paper.claims.table_lookup import Found, exact_measurement, identity_errors, rows_of
+from tideproof.research.paper.linlucb_runs import OTHER_PULLS, SAME_ARM_TWICE, SINGLE_ARM
 from tideproof.research.paper.measurements import Comparison, Measurement
 from tideproof.research.paper.panels import REDUCTION, panels
 
-NEVER = 0.0025  # of runs
-BIASED = 1.0  # sigma
+NEVER = 0.0025  # largest share of runs that counts as never
+BIASED = 1.0  # in units of sigma
 
 
 def _where(found: Found, quantity: str, words: str) -> list[Comparison]:
-    return [one for one in identity(found, quantity) if one.where.startswith(words)]
+    return [one for one in identity_errors(found, quantity) if one.where.startswith(words)]
 
 
 def _apart(found: Found, level: float) -> list[ClaimPart]:
@@ -47,7 +47,7 @@ def _unaware(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _share(quantity: str) -> Check:
-    """Check that something happens in no run of LinLUCB, in each panel and place."""
+    """Make a check that an event happens in no run of LinLUCB, in each panel and phase."""
 
     def check(found: Found, level: float) -> list[ClaimPart]:
         parts: dict[str, list[Comparison]] = {}
@@ -66,8 +66,8 @@ def _share(quantity: str) -> Check:
 
 def _any_budget(found: Found, level: float) -> list[ClaimPart]:
     compared = [
-        Comparison(panels()[row["panel"]].title, exactly(row["value"]))
-        for row in rows_of(found["adaptive"], quantity=OTHERWISE)
+        Comparison(panels()[row["panel"]].title, exact_measurement(row["value"]))
+        for row in rows_of(found["adaptive"], quantity=OTHER_PULLS)
     ]
     return [ClaimPart("share of runs with other pulls, of those looked at", compared, "below", NEVER)]
 
@@ -115,7 +115,7 @@ CLAIMS = (
         "LinLUCB guarantees that the first two pulls of a new environment are distinct.",
         "4, appendix A",
         ("adaptive",),
-        _share(ALIKE),
+        _share(SAME_ARM_TWICE),
         _NEVER,
     ),
     Claim(
@@ -123,7 +123,7 @@ CLAIMS = (
         "With LUCB every environment sees two arms at least.",
         "4",
         ("adaptive",),
-        _share(ALONE),
+        _share(SINGLE_ARM),
         _NEVER,
     ),
     Claim(

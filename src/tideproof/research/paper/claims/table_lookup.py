@@ -1,4 +1,4 @@
-"""Numbers out of the side studies' tables, as what claims compare."""
+"""Lookup of numbers in the tables of side studies, as comparisons of claims."""
 
 from __future__ import annotations
 
@@ -10,48 +10,52 @@ from tideproof.table import Table
 
 Found = Mapping[str, Any]
 
-EARLY, LATE = 10, 200  # environments
-ROUNDING = 1e-6  # what is zero but for rounding is below
+EARLY, LATE = 10, 200  # numbers of environments that are compared
+ROUNDING = 1e-6  # bound on the rounding error of a quantity that is exactly zero
 
 
 def rows_of(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    """Return the rows in which those columns have those values; there must be one."""
+    """Return the rows in which the named columns have the given values, at least one."""
     rows = [row for row in table if all(row[name] == value for name, value in wanted.items())]
     if not rows:
         raise LookupError(f"no row with {wanted}")
     return rows
 
 
-def exactly(value: float) -> Measurement:
-    """Return a number that is known exactly."""
+def exact_measurement(value: float) -> Measurement:
+    """Return an exactly known number as a measurement whose bounds are the number itself."""
     return Measurement(value, value, value)
 
 
-def identity(found: Found, quantity: str) -> list[Comparison]:
-    """Return what an identity comes to on each design."""
+def identity_errors(found: Found, quantity: str) -> list[Comparison]:
+    """Return the error of an identity on each design."""
     rows = rows_of(found["identities"], quantity=quantity)
-    return [Comparison(row["where"], exactly(row["value"])) for row in rows]
+    return [Comparison(row["where"], exact_measurement(row["value"])) for row in rows]
 
 
-def exact(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return a quantity on a design after so many environments."""
+def exact_value(found: Found, design: str, quantity: str, J: int) -> float:
+    """Return the exact value of a quantity on a design after `J` environments."""
     return float(rows_of(found["limits"], design=design, quantity=quantity, environments=J)[0]["value"])
 
 
-def everywhere(found: Found, quantity: str) -> list[tuple[str, int, float]]:
-    """Return a quantity on all designs after each number of environments."""
+def values_on_all_designs(found: Found, quantity: str) -> list[tuple[str, int, float]]:
+    """Return the exact values of a quantity on all designs after each number of environments."""
     rows = rows_of(found["limits"], quantity=quantity)
     return [(row["design"], row["environments"], row["value"]) for row in rows]
 
 
 def ratios(found: Found, above: str, below: str) -> list[Comparison]:
-    """Return one quantity over another on all designs after each number of environments."""
+    """Return the ratio of two quantities on all designs after each number of environments."""
     return [
-        Comparison(f"{design}, {J} environments", exactly(value / exact(found, design, below, J)))
-        for design, J, value in everywhere(found, above)
+        Comparison(
+            f"{design}, {J} environments", exact_measurement(value / exact_value(found, design, below, J))
+        )
+        for design, J, value in values_on_all_designs(found, above)
     ]
 
 
 def late_over_early(found: Found, design: str, quantity: str) -> Measurement:
-    """Return how a quantity changes between few environments and many."""
-    return exactly(exact(found, design, quantity, LATE) / exact(found, design, quantity, EARLY))
+    """Return the ratio of a quantity after LATE environments to the same after EARLY environments."""
+    return exact_measurement(
+        exact_value(found, design, quantity, LATE) / exact_value(found, design, quantity, EARLY)
+    )

@@ -1,39 +1,39 @@
-"""Theorem 1 and the conjecture of its appendix (section 3.1, appendix B), as environments grow."""
+"""Claims on Theorem 1 and the conjecture of its appendix (section 3.1, appendix B)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tideproof.research.paper.claim_verdicts import Claim, ClaimPart, between_bars
+from tideproof.research.paper.claim_verdicts import Claim, ClaimPart, between_thresholds
 from tideproof.research.paper.claims.table_lookup import (
     EARLY,
     LATE,
     ROUNDING,
     Found,
-    everywhere,
-    exact,
-    exactly,
+    exact_measurement,
+    exact_value,
     late_over_early,
     ratios,
     rows_of,
+    values_on_all_designs,
 )
 from tideproof.research.paper.growing_designs import ALTERNATING, GROWING, HALVES, ONCE, SETTLED
 from tideproof.research.paper.measurements import (
     Comparison,
     Measurement,
-    around,
-    difference_across,
-    level_of_each,
+    difference_across_worlds,
+    normal_interval,
+    simultaneous_level,
 )
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN
 
 WORST, ADAPTIVE = f"{ROUND_ROBIN}, worst-case", f"{LINLUCB}, general"
 DESIGNS = (WORST, ADAPTIVE, GROWING, HALVES, ONCE, ALTERNATING, SETTLED)
-VANISHES = 0.25  # of the value after EARLY environments
+VANISHES = 0.25  # ratio to the value after EARLY environments below which a quantity counts as vanishing
 FALLING = "a quarter of that"
-AGREES = 0.15  # of a variance, about five standard errors of the simulation
-SMALL = 0.1  # of a sum that is to vanish
-SAME = 0.005  # PICS
+AGREES = 0.15  # relative error of a variance, about five standard errors of the simulation
+SMALL = 0.1  # bound on a sum that should vanish
+SAME = 0.005  # difference in PICS
 PROVED = "proved in docs/paper/theory.md"
 
 
@@ -43,13 +43,13 @@ def _numbers(found: Found, design: str, quantity: str, J: int) -> dict[str, floa
 
 def _simulated(found: Found, design: str, quantity: str, J: int, level: float) -> Measurement:
     numbers = _numbers(found, design, quantity, J)
-    return around(numbers["simulated"], numbers["stderr"], level)
+    return normal_interval(numbers["simulated"], numbers["stderr"], level)
 
 
 def _mean_stays(found: Found, level: float) -> list[ClaimPart]:
     parts = []
     for design in (WORST, ADAPTIVE, GROWING):
-        limit = exact(found, design, "1/m_1", LATE)
+        limit = exact_value(found, design, "1/m_1", LATE)
         compared = [
             Comparison(
                 f"{J} environments", _simulated(found, design, "Var(mu_1)", J, level).times(1.0 / limit)
@@ -66,7 +66,8 @@ def _mean_stays(found: Found, level: float) -> list[ClaimPart]:
 
 def _correlation_stays(found: Found, level: float) -> list[ClaimPart]:
     compared = [
-        Comparison(design, exactly(exact(found, design, "Corr(mu_1, mu_2)", LATE))) for design in DESIGNS
+        Comparison(design, exact_measurement(exact_value(found, design, "Corr(mu_1, mu_2)", LATE)))
+        for design in DESIGNS
     ]
     parts = [ClaimPart(f"correlation of two means after {LATE} environments", compared, "above", SMALL)]
     for design in (WORST, ADAPTIVE, GROWING, SETTLED):
@@ -82,7 +83,8 @@ def _simulated_difference(found: Found, designs: Iterable[str], level: float) ->
     compared = []
     for design in designs:
         late, early = (
-            _simulated(found, design, "Var(difference)", J, level_of_each(level, 2)) for J in (LATE, EARLY)
+            _simulated(found, design, "Var(difference)", J, simultaneous_level(level, 2))
+            for J in (LATE, EARLY)
         )
         compared.append(Comparison(f"{design}, {LATE} over {EARLY} environments", late.over(early)))
     return compared
@@ -124,13 +126,17 @@ def _all_arms_enough(found: Found, level: float) -> list[ClaimPart]:
 
 
 def _distance(found: Found, design: str, quantity: str, J: int) -> float:
-    """Return the largest distance of any such (co)variance from sigma^2/m_1."""
-    limit = exact(found, design, "1/m_1", J)
-    return max(abs(exact(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest"))
+    """Return the largest distance of any variance or covariance of that kind from sigma^2/m_1."""
+    limit = exact_value(found, design, "1/m_1", J)
+    return max(
+        abs(exact_value(found, design, f"{end} {quantity}", J) - limit) for end in ("smallest", "largest")
+    )
 
 
 def _nears_limit(found: Found, design: str, quantity: str) -> Measurement:
-    return exactly(_distance(found, design, quantity, LATE) / _distance(found, design, quantity, EARLY))
+    return exact_measurement(
+        _distance(found, design, quantity, LATE) / _distance(found, design, quantity, EARLY)
+    )
 
 
 def _conjecture(found: Found, level: float) -> list[ClaimPart]:
@@ -155,9 +161,10 @@ def _implies(found: Found, level: float) -> list[ClaimPart]:
             parts.append(ClaimPart(what, [only], "below", VANISHES))
     bound = [
         Comparison(
-            f"{design}, {J} environments", exactly(value / (4.0 * _distance(found, design, "Var(mu_i)", J)))
+            f"{design}, {J} environments",
+            exact_measurement(value / (4.0 * _distance(found, design, "Var(mu_i)", J))),
         )
-        for design, J, value in everywhere(found, "largest Var(difference)")
+        for design, J, value in values_on_all_designs(found, "largest Var(difference)")
     ]
     what = "all designs: largest variance of a difference over four times the distance of Var(mu_i)"
     return [*parts, ClaimPart(what, bound, "below", 1.0 + ROUNDING, universal=True)]
@@ -170,9 +177,11 @@ def _formula(found: Found, level: float) -> list[ClaimPart]:
         for quantity in ("Var(mu_1)", "Var(difference)", "Cov(s_2, s_3)"):
             for J in (EARLY, 50, LATE):
                 simulated = _simulated(found, design, quantity, J, level)
-                ratio = simulated.times(1.0 / exact(found, design, quantity, J))
+                ratio = simulated.times(1.0 / exact_value(found, design, quantity, J))
                 compared.append(Comparison(f"{quantity}, {J} environments", ratio))
-        parts += between_bars(f"{design}: simulation over formula", compared, 1.0 - AGREES, 1.0 + AGREES)
+        parts += between_thresholds(
+            f"{design}: simulation over formula", compared, 1.0 - AGREES, 1.0 + AGREES
+        )
     return parts
 
 
@@ -181,7 +190,7 @@ def _printed(found: Found, level: float) -> list[ClaimPart]:
     for design in (WORST, ADAPTIVE, GROWING):
         compared = []
         for J in (EARLY, 50, LATE):
-            printed = exactly(exact(found, design, "Var(mu_1), printed", J))
+            printed = exact_measurement(exact_value(found, design, "Var(mu_1), printed", J))
             simulated = _simulated(found, design, "Var(mu_1)", J, level)
             compared.append(Comparison(f"{J} environments", printed.over(simulated)))
         what = f"{design}: printed variance of a mean over the simulated"
@@ -191,8 +200,8 @@ def _printed(found: Found, level: float) -> list[ClaimPart]:
 
 def _magnitude(found: Found, level: float) -> list[ClaimPart]:
     far, near = found["magnified"], found["mdm-5-general"]
-    compared = difference_across(far, near, LINLUCB, far.budgets, level)
-    return between_bars(f"{LINLUCB}, shifts up to 2,000 minus up to 20", compared, -SAME, SAME)
+    compared = difference_across_worlds(far, near, LINLUCB, far.budgets, level)
+    return between_thresholds(f"{LINLUCB}, shifts up to 2,000 minus up to 20", compared, -SAME, SAME)
 
 
 CLAIMS = (
