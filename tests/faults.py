@@ -1,4 +1,4 @@
-"""Experiments in the middle of everything, every call to them, and what must hold after one was interrupted."""
+"""Experiments in the middle of a run, every call to them, and checks after an interrupted call."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from functools import cache
 import numpy as np
 
 import tideproof as tp
-from naive_experiment import check_refold
-from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.pull import OUT
+from experiments import replay
+from naive_experiment import check_replay
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(tp.__file__)), "")
 
@@ -31,21 +30,21 @@ POLICIES = [
 
 
 class Interrupt(BaseException):
-    """What a handler of signals raises, as Ctrl-C does."""
+    """Exception that a signal handler raises, as Ctrl-C raises KeyboardInterrupt."""
 
 
 def is_product_code(code):
-    """Tell whether code belongs to the package; the clone's folder may be named tideproof, too."""
+    """Return whether a code object belongs to the package; a folder named tideproof is not enough."""
     return code.co_filename.startswith(PACKAGE)
 
 
 def count(short):
-    """Return how many faults to try: `make faults` says, and tries more."""
+    """Return the number of faults to try: `short`, or more under `make faults`."""
     return int(os.environ.get("TIDEPROOF_FAULTS", short))
 
 
 @cache
-def _events(policy):
+def _busy(policy):
     run = tp.Experiment(["A", "B", "C", "D"], budget=150, policy=policy, seed=9)
     random = np.random.default_rng(2)
     for step in range(12):
@@ -56,13 +55,12 @@ def _events(policy):
     run.tell_summary(arm="B", environment=1, n=4, mean=0.5, variance=1.0, key="k")
     run.retire_arm("D")
     run.ask(n=2, environment="new")
-    return run.events(), run.policy
+    return run
 
 
 def busy(policy):
-    """Return an experiment with told, cancelled and summarised pulls, others out, and an arm retired."""
-    events, spec = _events(policy)
-    return Experiment._folded(list(events), spec)
+    """Return an experiment with told, cancelled, summarised and pending pulls, and a retired arm."""
+    return replay(_busy(policy))
 
 
 def _out(run, most):
@@ -70,8 +68,8 @@ def _out(run, most):
 
 
 def _told(run):
-    book = run._state.book
-    return next(book.pulls[i].id for i, status in enumerate(book.status) if status == "told")
+    table = run.history()
+    return table["pull"][table["status"].index("told")]
 
 
 LOG = {"arm": ["A", "B", "A", "C"], "day": ["old"] * 3 + ["older"], "sales": [1.0, 2.0, 1.5, 0.0]}
@@ -111,7 +109,7 @@ CALLS = {
 
 @cache
 def _kinds(name):
-    """Return the kinds of events that an undisturbed call makes."""
+    """Return the names of the events that a call makes if nothing interrupts it."""
     run = busy("linlucb")
     before = len(run.events())
     CALLS[name](run)
@@ -119,42 +117,36 @@ def _kinds(name):
 
 
 def lock_is_free(run):
-    """Tell whether another thread gets in."""
-    free = []
-
-    def enter():
-        free.append(run._lock.acquire(timeout=5.0))
-        if free[0]:
-            run._lock.release()
-
-    thread = threading.Thread(target=enter)
+    """Return whether another thread can call the experiment within five seconds."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run.arms and run.pulls_out()), daemon=True)
     thread.start()
-    thread.join()
-    return free[0]
+    thread.join(5.0)
+    return bool(found)
 
 
 def check_whole(run, before, name):
-    """All of a call happened or nothing, nobody holds the lock, and the run goes on like its own copy."""
+    """Check that a call happened entirely or not at all, that the lock is free and that a replay agrees."""
     after = run.events()
     assert after[: len(before)] == before
     new = [type(event).__name__ for event in after[len(before) :]]
-    assert new == _kinds(name)[: len(new)]  # ids of one's own and plans for units are events before it
+    assert new == _kinds(name)[: len(new)]  # new ids and plans for units are separate events
     assert lock_is_free(run)
-    again = check_refold(run)
-    book = run._state.book
-    assert list(book.out) == [i for i, status in enumerate(book.status) if status == OUT]
-    if not run.done and not book.paused:
-        assert run._next_arm("next") == again._next_arm("next")
+    again = check_replay(run)
+    rows = [row for row in run.history().to_dicts() if row["status"] == "out"]
+    assert [pull.id for pull in run.pulls_out()] == [row["pull"] for row in rows]
+    if not run.done and new[-1:] != ["Paused"]:
+        assert run.shares(environment="next", n=1) == again.shares(environment="next", n=1)
 
 
 def interrupted_at(line, call):
-    """Make a call that is interrupted before its `line`th line of tideproof; whether it was."""
+    """Interrupt a call before its `line`th line of tideproof; return whether the call was that long."""
     old, seen = sys.gettrace(), 0
 
     def trace(frame, event, _):
         nonlocal seen
         if not is_product_code(frame.f_code) or frame.f_code.co_name in ("alone", "remarks"):
-            return None  # a trace gets in between a block that holds a lock and its end, a signal does not
+            return None  # unlike a signal, a trace can strike between the end of a locked block and its exit
         if event == "line":
             seen += 1
             if seen == line:

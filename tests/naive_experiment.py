@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import oracles
+from experiments import contents, replay, saved_state
 from tideproof.core.array_layout import allocate
+from tideproof.experiment.state.environment_rows import EnvironmentArrays
 from tideproof.kernels.fit import hidden_tide
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import freedom
@@ -114,7 +116,7 @@ def check_numbers(run, naive):
             assert found.se == pytest.approx(dense.sigma * np.sqrt(variance), rel=1e-6, abs=1e-9)
     _check_recommendation(run, naive)
     if "fit" in run.policy.reads:
-        numbers = run._numbers
+        numbers = saved_state(run).numbers
         numbers.look_ahead()
         design, pairs, _ = naive.fitted(naive.active, out=True)
         P = numbers.ahead.view.data.fit.P
@@ -160,36 +162,24 @@ def _check_recommendation(run, naive):
     assert found.margin == pytest.approx(min(g for a, g in zip(arms, gaps, strict=True) if a != found.arm))
 
 
-def check_refold(run):
-    """Folding the same events anew gives the same bytes and the same book."""
-    from tideproof.experiment.experiment import Experiment
-
-    return check_same(run, Experiment._folded(run.events(), run.policy))
+def check_replay(run):
+    """Compare an experiment with a replay of its events, bit by bit, and return the replay."""
+    return check_same(run, replay(run))
 
 
 def check_same(run, again):
-    """Two experiments have the same bytes and the same book; returns the second."""
-    same = again._numbers.buffers() == run._numbers.buffers()
-    assert same, differences(run, again)
-    book, other = vars(run._state.book), vars(again._state.book)
-    assert book == other
-    assert list(book["out"]) == list(other["out"])
+    """Compare everything in two experiments, bit by bit, and return the second."""
+    mine, its = contents(run), contents(again)
+    pairs = zip(NUMBERS, mine["numbers"], its["numbers"], strict=False)
+    assert [name for name, a, b in pairs if a != b] == []
+    assert mine == its
     return again
 
 
-def differences(run, again):
-    """Name the arrays of two experiments that differ."""
-    from tideproof.testing.policy_contract import _arrays
-
-    found = []
-    for part in ("memory", "ahead"):
-        pairs = zip(*(_arrays("", getattr(r._numbers, part).view) for r in (run, again)), strict=True)
-        found += [f"{part}.{n}: {a} {b}" for (n, a), (_, b) in pairs if a.tobytes() != b.tobytes()]
-    count = len(run._numbers.places.labels)
-    for name in ("n", "mean", "squares", "floats", "ahead_floats", "out", "ints", "ahead_ints"):
-        a, b = (getattr(r._numbers.places.rows, name)[:count] for r in (run, again))
-        found += [f"{name}: {a} {b}"] if a.tobytes() != b.tobytes() else []
-    return found
+# What the numbers of an experiment consist of, in the order of `saved_numbers`.
+NUMBERS = (
+    "memory.floats", "memory.ints", "ahead.floats", "ahead.ints", *EnvironmentArrays._fields, "proof",
+)  # fmt: skip
 
 
 def check_uneven(run):
@@ -197,9 +187,9 @@ def check_uneven(run):
 
     With `noise="by-arm"` and `robust="cells"`, which depend on the order, nothing but how much was told.
     """
-    numbers, book = run._numbers, run._state.book
+    numbers = saved_state(run).numbers
     numbers.look_ahead()
-    arms = [book.arms[arm] for arm in numbers.active]
+    arms = [run.arms[arm] for arm in numbers.active]
     rows = [row for row in run.history() if row["arm"] in arms]
     told = [(row["arm"], row["environment"]) for row in rows for _ in range(row["n"])]
     rewards = [x for row in rows if row["n"] for x in spread(row["n"], row["reward"], row["variance"] or 0.0)]

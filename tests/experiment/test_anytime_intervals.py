@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom, norm, t
 
 import tideproof as tp
+from experiments import saved_numbers, saved_state
 from simulations import ALARM
 from tideproof.experiment.stopping.anytime_intervals import ERROR, always_apart
 from tideproof.kernels.fit.e_process import MOMENTS, contrast_limits
@@ -27,7 +28,7 @@ def test_limits_are_those_of_the_proof_in_the_lab(sign, direction):
     for step in range(budget):
         run.tell(run.ask(environment=int(trace.environment[step])), sign * float(trace.reward[step]))
     assert run.history()["arm"] == [str(arm) for arm in trace.arm]
-    limits, lab = always_apart(run._numbers), memory.view
+    limits, lab = interval_bounds(run), memory.view
     for i, k in combinations(range(4), 2):
         theirs = contrast_limits(lab.state.proof, lab.data.fit, i, k, ERROR)
         assert limits(i, k) == pytest.approx(theirs, rel=1e-6)
@@ -68,8 +69,19 @@ def play(run, random, steps, means, each=8):
         yield step
 
 
+def interval_bounds(run):
+    """Return the function from two arms to the bounds of their difference that hold at all looks."""
+    return always_apart(saved_state(run).numbers)
+
+
+def look_apart(run):
+    """Return whether the estimates of two arms differ by more than half a standard deviation of the noise."""
+    estimates = saved_state(run).numbers.fit.mu
+    return max(estimates) - min(estimates) > 0.5
+
+
 def width(run, i, k):
-    low, high = always_apart(run._numbers)(i, k)
+    low, high = interval_bounds(run)(i, k)
     return high - low
 
 
@@ -79,7 +91,7 @@ def test_a_new_arm_leaves_the_limits_of_the_others():
     known = width(run, 0, 1)
     run.add_arm("C")
     assert width(run, 0, 1) == known  # nothing was told since
-    assert always_apart(run._numbers)(0, 2) == always_apart(run._numbers)(0, 9) == (-math.inf, math.inf)
+    assert interval_bounds(run)(0, 2) == interval_bounds(run)(0, 9) == (-math.inf, math.inf)
     for step in play(run, random, range(64, 80), MEANS):
         assert width(run, 0, 1) < 1.3 * known, step
     assert width(run, 0, 2) < math.inf
@@ -103,15 +115,15 @@ def test_who_replays_the_events_has_the_same_limits(tmp_path):
     list(play(run, random, range(40), MEANS))
     run.add_arm("C")
     run.tell_summary(arm="C", environment=99, n=5, mean=1.0, variance=1.0)  # met nobody there
-    assert run._numbers.then.arms == (0, 1)
+    assert saved_state(run).numbers.then.arms == (0, 1)
     run.tell_summary(arm="C", environment=0, n=5, mean=1.0, variance=1.0)
-    assert run._numbers.then.arms == (0, 1, 2)
+    assert saved_state(run).numbers.then.arms == (0, 1, 2)
     list(play(run, random, range(40, 60), MEANS))
     run.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
-    assert again._numbers.buffers() == run._numbers.buffers()
+    assert saved_numbers(again) == saved_numbers(run)
     for i, k in combinations(range(3), 2):
-        assert always_apart(again._numbers)(i, k) == always_apart(run._numbers)(i, k)
+        assert interval_bounds(again)(i, k) == interval_bounds(run)(i, k)
 
 
 class Dense:
@@ -172,20 +184,20 @@ def test_limits_after_an_arm_joined_by_densities_one_by_one():
     for step in play(run, random, range(90), MEANS, each=5):
         record = run.history()
         label, reward = record["environment"][-1], record["reward"][-1]
-        moments = run._numbers.then.proof.view.moments[0]
+        moments = saved_state(run).numbers.then.proof.view.moments[0]
         dense.tell(run.arms.index(record["arm"][-1]), label, reward, moments)
         if step == 31:
             run.add_arm("C")
     assert len(dense.moments) > 4
     assert dense.counted.count(False) == 1
     for i, k in combinations(range(3), 2):
-        for end in always_apart(run._numbers)(i, k):
+        for end in interval_bounds(run)(i, k):
             assert dense.log_evidence(i, k, end) == pytest.approx(-math.log(ERROR), abs=1e-6)
 
 
 def misses(run, means=MEANS):
     """Tell whether limits of any pair miss the truth."""
-    limits = always_apart(run._numbers)
+    limits = interval_bounds(run)
     for (i, a), (k, b) in combinations(enumerate(run.arms), 2):
         low, high = limits(i, k)
         if not low <= means[a] - means[b] <= high:
@@ -217,13 +229,12 @@ def test_all_pairs_at_all_looks_of_runs_that_arms_join():
     for seed in range(runs):
         run, missed = tp.Experiment(["A", "B"], confidence=0.9999, rule="proven", seed=seed), False
         for step in play(run, np.random.default_rng(seed), range(100), means, each=4):
-            mu = run._numbers.fit.mu
-            if step % 8 == 7 and step > 20 and len(run.arms) < 4 and (max(mu) - min(mu) > 0.5 or step > 60):
+            if step % 8 == 7 and step > 20 and len(run.arms) < 4 and (look_apart(run) or step > 60):
                 run.add_arm("C" if len(run.arms) == 2 else "D")
             missed |= step % 4 == 3 and misses(run, means)
         wrong += missed
         assert len(run.arms) == 4
-        assert set(run._numbers.then.arms) == {0, 1, 2, 3}
+        assert set(saved_state(run).numbers.then.arms) == {0, 1, 2, 3}
     assert wrong <= binom.isf(ALARM, runs, 0.05)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from experiments import saved_numbers
 from tideproof.core import array_access
 from tideproof.core.interpreted_kernels import PLAIN, Matrix, plain
 from tideproof.core.kernel_linker import interpreted, link
@@ -45,7 +46,7 @@ def played(policy, arms, seed, batch=7):
             run.tell_summary(arm="1", environment=step // 4 % 9, n=3, mean=rng.gauss(0, 1), variance=1.0)
         if step % 11 == 10 and out:
             run.cancel(out.pop())
-    return found, run._state.numbers.buffers()
+    return found, saved_numbers(run)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -159,7 +160,7 @@ def test_slots_that_are_laid_at_once_are_those_laid_one_by_one(policy, retired, 
         run.ask(environment="tiny", n=4)
         if retired:
             run.retire_arm("B")
-        return run._state.numbers.buffers()
+        return saved_numbers(run)
 
     at_once = bytes_of()
     monkeypatch.setattr("tideproof.experiment.state.pending_pulls.FEW", 1000)

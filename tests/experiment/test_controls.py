@@ -5,8 +5,9 @@ import pytest
 
 import oracles
 import tideproof as tp
+from experiments import live_book, next_arm, replay, same_contents, saved_numbers, saved_state
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.state.policy_state import PolicyState
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0, "D": 3.0}
@@ -25,18 +26,10 @@ def drive(run, steps, seed=0, each=6, first=0):
     return run
 
 
-def same(one, other):
-    assert one._state.numbers.buffers() == other._state.numbers.buffers()
-    mine, its = vars(one._state.book), vars(other._state.book)
-    assert {k: v for k, v in mine.items() if k != "session"} == {
-        k: v for k, v in its.items() if k != "session"
-    }
-
-
 def folds_again(run, tmp_path):
     run.save(tmp_path / "run.json")
-    for again in (Experiment._folded(run.events()), tp.Experiment.load(tmp_path / "run.json")):
-        same(run, again)
+    for again in (replay(run), tp.Experiment.load(tmp_path / "run.json")):
+        assert same_contents(run, again)
 
 
 def dense(run):
@@ -56,7 +49,7 @@ def dense(run):
 
 def goes_by(run):
     """Return the fit of the policy, or least squares if it reads none; high rewards are good."""
-    numbers = run._state.numbers
+    numbers = saved_state(run).numbers
     return numbers.memory.view.data.fit if "fit" in run.policy.reads else numbers.solved()
 
 
@@ -64,13 +57,13 @@ def check_estimates(run):
     """What the policy goes by, and the fit, are least squares of the history."""
     expected = dense(run)
     first = next(iter(expected))
-    found, names = goes_by(run), [run.arms[a] for a in run._state.numbers.active]
+    found, retired = goes_by(run), any(isinstance(event, e.ArmRetired) for event in run.events())
     together = next(group for group in run.fit().groups if first in group)
     for arm, value in expected.items():
         if arm != first and arm in together:
             assert run.fit().contrast(arm, first).estimate == pytest.approx(value, abs=1e-9)
-            if not run._state.book.retired:
-                gap = found.mu[names.index(arm)] - found.mu[names.index(first)]
+            if not retired:
+                gap = found.mu[run.arms.index(arm)] - found.mu[run.arms.index(first)]
                 assert gap == pytest.approx(value, abs=1e-8)
 
 
@@ -149,7 +142,7 @@ def test_a_corrected_reward_is_as_if_told_at_first(policy, tmp_path):
     rows = run.fit()
     whole = tp.Fit.from_arrays(*([row[name] for row in after] for name in ("arm", "environment", "reward")))
     assert rows.sigma == pytest.approx(whole.sigma, rel=1e-9)  # squares inside cells, too
-    assert run._state.numbers.solved().rss == pytest.approx(whole.sigma**2 * whole.freedom, rel=1e-9)
+    assert saved_state(run).numbers.solved().rss == pytest.approx(whole.sigma**2 * whole.freedom, rel=1e-9)
     folds_again(run, tmp_path)
 
 
@@ -170,7 +163,7 @@ def test_what_cannot_be_corrected():
 @pytest.mark.parametrize("reward", [1e200, -1e101, float("inf"), float("nan"), "1", None])
 def test_an_outlier_is_refused_and_poisons_nothing(reward):
     run = drive(experiment(), 24)
-    pull, before = run.ask(), run._state.numbers.buffers()
+    pull, before = run.ask(), saved_numbers(run)
     for tell in (
         lambda: run.tell(pull, reward),
         lambda: run.tell_summary(arm="A", environment=1, n=1, mean=reward),
@@ -178,7 +171,7 @@ def test_an_outlier_is_refused_and_poisons_nothing(reward):
     ):
         with pytest.raises(tp.InputError, match=r"(reward|mean) must be"):
             tell()
-    assert run._state.numbers.buffers() == before
+    assert saved_numbers(run) == before
     assert run.recommend().arm is not None
 
 
@@ -205,7 +198,7 @@ def test_another_budget_is_another_horizon(tmp_path):
     run, long = experiment(budget=60), experiment(budget=200)
     run.extend(200, by="boss")
     assert (run.budget, run.remaining) == (200, 200)
-    assert run._state.numbers.params == long._state.numbers.params
+    assert saved_state(run).numbers.params == saved_state(long).numbers.params
     drive(run, 200)
     drive(long, 200)
     assert run.history()["arm"] == long.history()["arm"]  # as if it had been so from the first
@@ -250,21 +243,6 @@ def test_paused_resumed_and_stopped(tmp_path):
     folds_again(run, tmp_path)
 
 
-@pytest.mark.parametrize("n", [1, 3])
-def test_where_each_arm_was_asked_last_is_remembered(n):
-    """One by one, or in batches; and when the events are read again."""
-    run = tp.Experiment(["A", "B", "C", "D"], budget=100, seed=3)
-    for step in range(12 // n):
-        run.ask(environment=f"d{step}", n=n)
-    last = {pull.arm: pull.environment for pull in run.pulls_out()}
-    assert len(last) == 4
-    assert len(set(last.values())) > 1
-    for numbers in (run._state.numbers, Experiment._folded(run.events())._state.numbers):
-        assert {
-            arm: numbers.places.labels[row] for arm, row in zip("ABCD", numbers._where, strict=True)
-        } == last
-
-
 @pytest.mark.parametrize("call", ["note", "pause", "stop"])
 def test_what_python_does_not_write_is_no_note(call):
     run = tp.Experiment(["A", "B"])
@@ -297,12 +275,12 @@ def test_looking_does_not_show_in_any_later_bit(policy):
                     run.cancel(out.pop(int(random.integers(0, len(out)))))
             if run is looked and len(run.events()) > 5:
                 run.shares(environment=1, n=3)
-                run._next_arm(7)
+                next_arm(run, 7)
                 run.recommend()
-                run._state.numbers.buffers()
+                saved_numbers(run)
     assert looked.history()["arm"] == not_looked.history()["arm"]
-    assert looked._state.numbers.buffers() == not_looked._state.numbers.buffers()
-    same(looked, Experiment._folded(looked.events()))
+    assert saved_numbers(looked) == saved_numbers(not_looked)
+    assert same_contents(looked, replay(looked))
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -314,20 +292,20 @@ def test_an_interrupted_ask_leaves_other_environments_alone(policy, told, monkey
     out = run.ask(n=3, environment=51)
     if told:
         run.tell(out[0], 3.0)
-    expect = type(run._state.numbers).expect
+    expect = PolicyState.expect
 
     def interrupted(*args):
         expect(*args)
         raise KeyboardInterrupt
 
     for _ in range(3):
-        monkeypatch.setattr(type(run._state.numbers), "expect", interrupted)
+        monkeypatch.setattr(PolicyState, "expect", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run.ask(environment=52)
         monkeypatch.undo()
-    same(run, Experiment._folded(run.events()))
+    assert same_contents(run, replay(run))
     run.ask(n=5, environment=51)
-    same(run, Experiment._folded(run.events()))
+    assert same_contents(run, replay(run))
 
 
 def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
@@ -336,19 +314,19 @@ def test_an_interrupted_fresh_solve_is_taken_back(monkeypatch):
     run = drive(experiment(), 31)
     pulls = run.ask(n=20, environment=40)
     rewards = np.random.default_rng(7).normal(size=20)
-    reckon = type(run._state)._reckon
+    finish = PolicyState.finish
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     for count in (1, 20):  # one fresh solve, and two or three
-        monkeypatch.setattr(type(run._state), "_reckon", interrupted)
+        monkeypatch.setattr(PolicyState, "finish", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run.tell_many(pulls[:count], rewards[:count])
-        monkeypatch.setattr(type(run._state), "_reckon", reckon)
-        same(run, Experiment._folded(run.events()))
+        monkeypatch.setattr(PolicyState, "finish", finish)
+        assert same_contents(run, replay(run))
     run.tell_many(pulls[1:], rewards[1:])
-    same(run, Experiment._folded(run.events()))
+    assert same_contents(run, replay(run))
     check_estimates(run)
 
 
@@ -380,27 +358,27 @@ def test_any_course_of_events_folds_again(seed, tmp_path):
             case 8 if out:
                 run.cancel(out[0])
             case 9:
-                pulls = run.history()["pull"]
-                known = [n for n in run._state.book.of_units if run._state.book.status[n] != "cancelled"]
+                pulls, states = run.history()["pull"], run.history()["status"]
+                known = [n for n in sorted(live_book(run)["of_units"]) if states[n] != "cancelled"]
                 if known:
                     run.tell(pulls[known[-1]], float(random.normal()), key=str(random.random()))
             case 10:
                 run.shares(environment=label, n=int(random.integers(1, 9)))
             case 11 if random.random() < 0.2:
                 run.add_arm("D") if len(run.arms) == 3 else run.forget_units()
-    book, rows = run._state.book, run.history().to_dicts()
+    book, rows = live_book(run), run.history().to_dicts()
     lost = [row["status"] in ("cancelled", "expired") for row in rows]
-    assert book.lost == sum(lost)
+    assert book["lost"] == run.diagnostics().lost == sum(lost)
     kept = [row["arm"] for row, gone in zip(rows, lost, strict=True) if not gone]
-    assert book.asked == [kept.count(arm) for arm in run.arms]
-    assert list(book.out) == [i for i, row in enumerate(rows) if row["status"] == "out"]
+    assert book["asked"] == [kept.count(arm) for arm in run.arms]
+    assert book["pending"] == [i for i, row in enumerate(rows) if row["status"] == "out"]
     check_estimates(run)
     run.save(tmp_path / "run.json")
     for again in (
-        Experiment._folded(run.events(), clock=lambda: now[0]),
+        replay(run),
         tp.Experiment.load(tmp_path / "run.json", clock=lambda: now[0]),
     ):
-        same(run, again)
+        assert same_contents(run, again)
 
 
 def variances(P):
@@ -415,7 +393,7 @@ def test_pulls_cancelled_one_after_another_leave_no_place_behind():
         run.tell(pull, i % 5)
     for pull in run.ask(n=9, environment="out")[:4]:
         run.cancel(pull)
-        numbers = run._state.numbers
+        numbers = saved_state(run).numbers
         numbers.look_ahead()
         counts = (numbers.places.rows.n + numbers.places.rows.out)[:2]
         laplacian = sum(np.diag(n) - np.outer(n, n) / n.sum() for n in counts)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from experiments import replay, saved_numbers
+from faults import interrupted_at
+from naive_experiment import check_replay
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.experiment import Experiment
 
 
 class Clock:
@@ -78,8 +80,8 @@ def test_what_is_held_back_can_be_repeated_corrected_and_cancelled():
     clock.now = 10.0
     assert run.history()["reward"] == [1.0, 0.0, None, 0.0]
     assert run.history()["status"] == ["told", "told", "cancelled", "defaulted"]
-    again = Experiment._folded(run.events(), clock=clock)
-    assert again._numbers.buffers() == run._numbers.buffers()
+    again = replay(run)
+    assert saved_numbers(again) == saved_numbers(run)
 
 
 def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_path):
@@ -91,7 +93,7 @@ def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_pat
     run.tell(in_time, 1)
     clock.now = 10.0
     run.tell(missed, 1)
-    numbers = run._numbers.buffers()
+    numbers = saved_numbers(run)
     for _ in range(2):  # a repeat is harmless
         run.tell_many([missed, in_time], [1, 1])
     with pytest.raises(tp.ConflictingReward):
@@ -106,14 +108,14 @@ def test_what_is_told_after_the_window_closed_is_late_and_does_not_count(tmp_pat
     assert any(remark in text for text in run.diagnostics().remarks)
     path = tmp_path / "shop.json"
     run.save(path)
-    for again in (tp.Experiment.load(path, clock=clock), Experiment._folded(run.events(), clock=clock)):
-        assert again._numbers.buffers() == numbers == run._numbers.buffers()
+    for again in (tp.Experiment.load(path, clock=clock), replay(run)):
+        assert saved_numbers(again) == numbers == saved_numbers(run)
         assert again.history() == table
         again.correct(missed, 1)  # it did happen in time
         assert again.history()["reward"] == [1.0, 1.0, 0.0]
         assert again.history()["status"][1] == "told"
         assert not any(remark in text for text in again.diagnostics().remarks)
-        assert Experiment._folded(again.events(), clock=clock).history() == again.history()
+        assert replay(again).history() == again.history()
 
 
 def test_a_unit_that_converts_late_does_not_count():
@@ -129,8 +131,8 @@ def test_a_unit_that_converts_late_does_not_count():
             run.tell(pull, 1)
     assert run.history()["reward"] == [1.0, 0.0, 0.0]
     assert run.history()["status"] == ["told", "told", "late"]
-    again = Experiment._folded(run.events(), clock=clock)
-    assert again._numbers.buffers() == run._numbers.buffers()
+    again = replay(run)
+    assert saved_numbers(again) == saved_numbers(run)
     assert again.history() == run.history()
 
 
@@ -151,25 +153,30 @@ def test_rates_do_not_grow_with_waiting():
     assert np.mean(rewards) == np.mean(draw < 0.2) == pytest.approx(0.2, abs=0.065)
 
 
-def test_an_interrupted_late_reward_is_as_before(monkeypatch):
-    clock = Clock()
-    run = shop(clock, rewards="conversions")
-    pulls = run.ask(n=4, environment=1)
-    clock.now = 10.0
-    before = run.history()
-    real, calls = type(run._state)._receive, []
-
-    def broken(self, number, reward):
-        real(self, number, reward)
-        calls.append(number)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(type(run._state), "_receive", broken)
-    with pytest.raises(KeyboardInterrupt):
-        run.tell_many(pulls, [1, 1, 1, 1])
-    assert run.history() == before
-    assert run._state.book.late == 0
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupted_tell_is_recorded_for_all_pulls_or_for_none(late):
+    """Interrupt at every line a tell of four conversions, in their window or after it."""
+    line, recorded = 0, set()
+    while True:
+        line += 1
+        clock = Clock()
+        run = shop(clock, rewards="conversions")
+        pulls = run.ask(n=4, environment=1)
+        clock.now = 10.0 if late else 0.0
+        run.history()
+        if not interrupted_at(line, lambda run=run, pulls=pulls: run.tell_many(pulls, [1, 1, 1, 1])):
+            break
+        check_replay(run)
+        clock.now = 10.0
+        table, told = run.history(), sum(isinstance(event, e.Told) for event in run.events())
+        recorded.add(told)
+        assert (
+            table["status"]
+            == [("late" if told else "defaulted") if late else ("told" if told else "defaulted")] * 4
+        )
+        assert table["reward"] == [0.0 if late else float(told)] * 4
+    assert line > 20
+    assert 0 in recorded <= {0, 1}
 
 
 def test_it_is_held_back_in_files_too(tmp_path):
@@ -202,23 +209,3 @@ def test_without_a_lease_conversions_count_at_once():
     run = tp.Experiment(["A", "B"], budget=100, rewards="conversions")
     run.tell(run.ask(), 1)
     assert run.history()["reward"] == [1.0]
-
-
-def test_interrupted_it_is_as_before(monkeypatch):
-    """Half of the rewards that were told are not held back."""
-    clock = Clock()
-    run = shop(clock, rewards="conversions")
-    pulls = run.ask(n=4, environment=1)
-    before = run._state.book.rewards.copy()
-    real, calls = type(run._state)._receive, []
-
-    def broken(self, number, reward):
-        calls.append(number)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        real(self, number, reward)
-
-    monkeypatch.setattr(type(run._state), "_receive", broken)
-    with pytest.raises(KeyboardInterrupt):
-        run.tell_many(pulls, [1, 1, 1, 1])
-    assert run._state.book.rewards == before

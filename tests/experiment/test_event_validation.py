@@ -5,10 +5,10 @@ import json
 import pytest
 
 import tideproof as tp
+from experiments import replay
 from tideproof.experiment import tells
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.experiment import Experiment
-from tideproof.experiment.snapshots.experiment_file import checksum
+from tideproof.experiment.snapshots.experiment_file import checksum, refold
 
 NOW = (1e9, None)
 
@@ -78,16 +78,16 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_an_event_that_does_not_fit(name):
     made = run()
-    Experiment._folded(made.events())
+    replay(made)
     with pytest.raises(tp.InputError):
-        Experiment._folded([*made.events(), BAD[name](made)])
+        refold([*made.events(), BAD[name](made)], None)
 
 
 def test_the_last_two_arms_stay():
     made = run()
     made.retire_arm("D")
     with pytest.raises(tp.InputError, match="does not fit"):
-        Experiment._folded([*made.events(), e.ArmRetired(*NOW, 0)])
+        refold([*made.events(), e.ArmRetired(*NOW, 0)], None)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_the_last_two_arms_stay():
 def test_a_beginning_that_cannot_be(change, words):
     created = run().events()[0]
     with pytest.raises(tp.InputError, match=words):
-        Experiment._folded([created._replace(**change)])
+        refold([created._replace(**change)], None)
 
 
 def test_no_events_are_no_experiment():
     for happened in ([], run().events()[1:]):
         with pytest.raises(tp.InputError, match="its first event must say what it began with"):
-            Experiment._folded(happened)
+            refold(happened, None)
 
 
 def test_limits_come_back_as_they_were(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import oracles
 import tideproof as tp
-from experiments import ARMS, MEANS, drive, experiment, number, shown, snapshot
+from experiments import ARMS, MEANS, drive, experiment, number, snapshot, without_sessions
 from faults import count
 from tideproof.experiment.state import told_rewards as module
 from tideproof.kernels.fit.fixed_effects import together
@@ -61,7 +61,7 @@ def test_late_and_in_any_order_gives_the_same_fit():
     first, second = experiment(), experiment()
     pulls = first.ask(n=60, environment="mon")
     others = second.ask(n=60, environment="mon")
-    assert shown(others) == shown(pulls)
+    assert without_sessions(others) == without_sessions(pulls)
     rewards = [MEANS[p.arm] + 0.1 * (number(p) % 7) for p in pulls]
     first.tell_many(pulls, rewards)
     for i in np.random.default_rng(0).permutation(60):
@@ -129,7 +129,7 @@ def test_minimising_is_maximising_the_negative():
     random = np.random.default_rng(2)
     for step in range(100):
         a, b = up.ask(environment=step // 4), down.ask(environment=step // 4)
-        assert shown([a]) == shown([b])
+        assert without_sessions([a]) == without_sessions([b])
         reward = MEANS[a.arm] + random.standard_normal()
         up.tell(a, reward)
         down.tell(b, -reward)
@@ -381,7 +381,7 @@ def test_after_a_reward_it_hears_of_them_arm_by_arm_the_latest_last():
 def test_asking_for_many_is_asking_one_after_another():
     many, single = experiment(), experiment()
     one_by_one = [single.ask(environment="mon") for _ in range(40)]
-    assert shown(many.ask(n=40, environment="mon")) == shown(one_by_one)
+    assert without_sessions(many.ask(n=40, environment="mon")) == without_sessions(one_by_one)
 
 
 # ---------------------------------------------------------------------------- policies that stop
@@ -784,7 +784,7 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
             assert np.abs(spreads[1] - spreads[0])[met].max() < 1e-9
             assert abs(fresh.rss[0] - plain.rss[0]) < 1e-9
         solved.clear()
-        assert shown(runs[0].ask(n=6)) == shown(runs[1].ask(n=6))
+        assert without_sessions(runs[0].ask(n=6)) == without_sessions(runs[1].ask(n=6))
 
 
 def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):

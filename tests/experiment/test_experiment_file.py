@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import ARMS, drive, experiment, shown, snapshot
+from experiments import ARMS, drive, experiment, saved_numbers, snapshot, without_sessions
 
 OLD = Path(__file__).parent / "format_2.json"  # written by tideproof 0.1.0, by the lines of `as_old`
 OLD_ARMS = "BA" * 10  # what 0.1.0 asks for next
@@ -18,7 +18,7 @@ def numbers(run):
     """Return what a run knows, but for the ids, which no other has, and the times."""
     table = run.history()
     kept = {name: table[name] for name in ("arm", "environment", "n", "reward", "variance", "status")}
-    return run._numbers.buffers(), kept, run.remaining, run.recommend()
+    return saved_numbers(run), kept, run.remaining, run.recommend()
 
 
 def test_files_that_cannot_be_had(tmp_path):
@@ -57,7 +57,7 @@ def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
     assert there.policy.label == "mine"
     for step in range(100):
         a, b = here.ask(environment=step // 3), there.ask(environment=step // 3)
-        assert shown([a]) == shown([b])
+        assert without_sessions([a]) == without_sessions([b])
         here.tell(a, float(step % 5))
         there.tell(b, float(step % 5))
     assert numbers(there) == numbers(here)
@@ -169,10 +169,10 @@ def test_an_old_file():
     assert old.history()["pull"] == [*map(str, range(34)), "s"]
     assert (old.remaining, old.budget, old.seed, old.direction) == (27, 60, 5, "minimize")
     assert old.recommend().margin == pytest.approx(run.recommend().margin, rel=1e-12)
-    assert shown(old.pulls_out()) == shown(run.pulls_out())
+    assert without_sessions(old.pulls_out()) == without_sessions(run.pulls_out())
     for step in range(20):
         a, b = run.ask(environment=step // 3), old.ask(environment=step // 3)
-        assert shown([a]) == shown([b])
+        assert without_sessions([a]) == without_sessions([b])
         run.tell(a, float(step % 4))
         old.tell(b, float(step % 4))
     assert old.recommend().arm == run.recommend().arm

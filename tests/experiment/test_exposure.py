@@ -5,6 +5,7 @@ import random
 import pytest
 
 import tideproof as tp
+from experiments import live_book
 from faults import interrupted_at
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.snapshots.experiment_file import refold
@@ -124,11 +125,8 @@ def test_saved_and_stored_it_goes_on_the_same(tmp_path):
     kept.save(tmp_path / "a.json")
     loaded = tp.Experiment.load(tmp_path / "a.json", clock=clocks[0])
     assert kept.pulls_out() == other.pulls_out() == loaded.pulls_out()
-    assert (
-        list(kept._state.book.reserved)
-        == list(other._state.book.reserved)
-        == list(loaded._state.book.reserved)
-    )
+    reserved = [live_book(each)["reserved"] for each in (kept, other, loaded)]
+    assert reserved[0] == reserved[1] == reserved[2]
     assert kept.reservations > 0
     assert len(kept.pulls_out()) < 200
     kept.close(), other.close()
@@ -144,7 +142,7 @@ def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
             break
         outcomes.add(run.reservations)
         again = refold(run.events(), None)
-        assert list(run._state.book.reserved) == list(again.book.reserved)
+        assert live_book(run)["reserved"] == list(again.book.reserved)
     assert line > 20
     assert outcomes <= {1, 3}
     assert 3 in outcomes
@@ -152,11 +150,10 @@ def test_interrupted_at_any_line_it_is_noted_whole_or_not_at_all():
 
 def test_an_exposure_that_is_interrupted_is_undone():
     run = begun(Clock())
-    pulls = [run.ask(unit=name) for name in "abc"]
-    state = run._state
+    for name in "abc":
+        run.ask(unit=name)
+    state = refold(run.events(), None)
     state.mark(e.Exposed(0.0, None, (0, 2)))
     state.book.reserved.pop(2), state.book.reserved.pop(0)
     state.go_back()
     assert list(state.book.reserved) == [0, 1, 2]
-    run.expose(pulls)
-    assert run.reservations == 0

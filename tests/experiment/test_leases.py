@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from experiments import live_book, replay, saved_numbers
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.state.policy_state import PolicyState
 
 ARMS = ["A", "B", "C"]
 
@@ -28,7 +29,7 @@ def experiment(clock, **options):
 
 
 def same(one, other):
-    assert one._state.numbers.buffers() == other._state.numbers.buffers()
+    assert saved_numbers(one) == saved_numbers(other)
     assert one.history().to_dicts() == other.history().to_dicts()
     assert one.remaining == other.remaining
 
@@ -53,8 +54,8 @@ def test_a_pull_returns_to_the_budget_when_its_time_is_over():
     clock.now = 1015.0
     assert run.pulls_out() == []
     assert run.history()["status"] == ["told"] + ["expired"] * 6
-    assert run._state.book.asked == [first[0].arm == arm for arm in ARMS]
-    same(run, Experiment._folded(run.events(), clock=clock))
+    assert live_book(run)["asked"] == [first[0].arm == arm for arm in ARMS]
+    same(run, replay(run))
 
 
 def test_every_call_looks_at_the_clock():
@@ -91,7 +92,7 @@ def test_the_default_is_told_and_a_late_reward_replaces_it():
         plain.correct(plain.first[i], rewards[i])
     assert run.history()["status"][6:] == ["told"] * 3 + ["defaulted"] * 3
     assert run.fit().arms["mean"] == pytest.approx(plain.fit().arms["mean"], rel=1e-12)
-    same(run, Experiment._folded(run.events(), clock=clock))
+    same(run, replay(run))
     with pytest.raises(tp.ConflictingReward):  # the default is replaced once; then it is a told reward
         run.tell(run.first[6], 99.0)
     run.tell(run.first[9], 0.0)  # as it was: known now
@@ -113,8 +114,8 @@ def test_a_late_reward_of_a_pull_without_default_is_taken():
     assert run.remaining == 0
     assert run.done
     run.tell_many(again, [1.0] * 5)
-    assert run._state.book.settled == 7
-    same(run, Experiment._folded(run.events(), clock=clock))
+    assert run.history()["status"].count("told") == 7
+    same(run, replay(run))
 
 
 def test_saved_and_loaded(tmp_path):
@@ -128,7 +129,7 @@ def test_saved_and_loaded(tmp_path):
     clock.now += 9.0
     assert loaded.pulls_out() == []
     assert loaded.history()["reward"] == [-1.0] * 3
-    same(loaded, Experiment._folded(loaded.events(), clock=clock))
+    same(loaded, replay(loaded))
 
 
 def test_only_those_that_are_out_expire():
@@ -175,19 +176,18 @@ def test_an_interrupted_late_reward_changes_nothing(monkeypatch):
     pulls = run.ask(n=6, environment="mon")
     clock.now += 10.0
     run.recommend()
-    before = run._state.numbers.buffers(), run.history().to_dicts()
-    numbers = type(run._state.numbers)
-    real = numbers.correct
+    before = saved_numbers(run), run.history().to_dicts()
+    correct = PolicyState.correct
 
     def broken(self, *args):
-        real(self, *args)
+        correct(self, *args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(numbers, "correct", broken)
+    monkeypatch.setattr(PolicyState, "correct", broken)
     with pytest.raises(KeyboardInterrupt):
         run.tell_many(pulls[:2], [1.0, 2.0])
     monkeypatch.undo()
-    assert (run._state.numbers.buffers(), run.history().to_dicts()) == before
+    assert (saved_numbers(run), run.history().to_dicts()) == before
 
 
 @pytest.mark.parametrize(

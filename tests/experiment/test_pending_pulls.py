@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.experiment.experiment import Experiment
+from experiments import replay, saved_numbers
 from tideproof.experiment.snapshots.experiment_file import chosen
 from tideproof.experiment.snapshots.snapshot import _copy
 from tideproof.experiment.state.experiment_state import State
@@ -105,9 +105,9 @@ def test_most_of_what_is_owed_is_never_paid(monkeypatch):
         run.tell(run.ask(environment=number // 10), number % 2)
     done, plain = [], Ahead._lay_rest
     monkeypatch.setattr(Ahead, "_lay_rest", lambda self: (done.append(1), plain(self))[1])
-    again = Experiment._folded(run.events())
+    again = replay(run)
     assert len(done) < 30  # the beginning, and all at once after 4096 rewards
-    assert again._numbers.buffers() == run._numbers.buffers()
+    assert saved_numbers(again) == saved_numbers(run)
 
 
 def test_an_interrupted_payment_is_made_again(monkeypatch, tmp_path):
@@ -116,7 +116,7 @@ def test_an_interrupted_payment_is_made_again(monkeypatch, tmp_path):
     for number, pull in enumerate(waiting[:30]):
         run.tell(pull, number % 3)
     run.ask(environment="second")
-    again = Experiment._folded(run.events())
+    again = replay(run)
     assert again._numbers._owed is not None
     plain = Ahead._notice
 
@@ -132,4 +132,4 @@ def test_an_interrupted_payment_is_made_again(monkeypatch, tmp_path):
         assert again._numbers._owed is not None
     monkeypatch.undo()
     assert again._next_arm("second") == run._next_arm("second")
-    assert again._numbers.buffers() == run._numbers.buffers()
+    assert saved_numbers(again) == saved_numbers(run)

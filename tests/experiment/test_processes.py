@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import drive, experiment, shown
+from experiments import drive, experiment, replay, saved_numbers, without_sessions
 from faults import CALLS, POLICIES, busy, check_whole
-from tideproof.experiment.experiment import Experiment
 
 # ---------------------------------------------------------------------------------------- threads
 
@@ -123,18 +122,18 @@ def test_a_child_may_load_what_its_parent_saved(tmp_path):
 def test_a_pickled_copy_goes_on_with_ids_of_its_own(policy):
     run = busy(policy)
     copy = pickle.loads(pickle.dumps(run))
-    assert (copy.events(), copy._numbers.buffers()) == (run.events(), run._numbers.buffers())
+    assert (copy.events(), saved_numbers(copy)) == (run.events(), saved_numbers(run))
     for step in range(20):
         if run.done:
             break
         mine, theirs = run.ask(environment=step // 3), copy.ask(environment=step // 3)
-        assert shown([mine]) == shown([theirs])
+        assert without_sessions([mine]) == without_sessions([theirs])
         assert mine.id != theirs.id
         with pytest.raises(tp.UnknownName, match="unknown pull"):
             copy.tell(mine, 1.0)
         run.tell(mine, float(step % 3))
         copy.tell(theirs, float(step % 3))
-    assert copy._numbers.buffers() == run._numbers.buffers()
+    assert saved_numbers(copy) == saved_numbers(run)
 
 
 def test_a_copy_of_a_copy_has_other_ids_again():
@@ -223,4 +222,4 @@ def test_a_full_disk_leaves_the_file_and_the_experiment(tmp_path, monkeypatch):
     assert (tmp_path / "run.json").read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
     assert run.events()[:-1] == before
-    assert Experiment._folded(run.events())._numbers.buffers() == run._numbers.buffers()
+    assert replay(run)._numbers.buffers() == saved_numbers(run)

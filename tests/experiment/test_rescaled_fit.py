@@ -11,7 +11,7 @@ from statsmodels.discrete.conditional_models import ConditionalLogit
 from typer.testing import CliRunner
 
 import tideproof as tp
-from experiments import ARMS
+from experiments import ARMS, replay, saved_numbers
 from faults import interrupted_at
 from tideproof.cli import app
 from tideproof.experiment.experiment import Experiment
@@ -188,8 +188,8 @@ def test_saved_folded_and_looked_at_it_is_the_same_run(policy, scale, tmp_path):
     assert [pull.arm for pull in one._state.book.pulls] == [pull.arm for pull in other._state.book.pulls]
     path = tmp_path / "run.json"
     one.save(path)
-    for again in (other, tp.Experiment.load(path), Experiment._folded(one.events())):
-        assert again._numbers.buffers() == one._numbers.buffers()
+    for again in (other, tp.Experiment.load(path), replay(one)):
+        assert saved_numbers(again) == saved_numbers(one)
         theirs, ours = again.recommend(), one.recommend()
         assert (theirs.margin, theirs.low, theirs.p_best) == (ours.margin, ours.low, ours.p_best)
 
@@ -215,8 +215,8 @@ def test_interrupted_anywhere_it_is_as_before_or_as_after(call):
             each.done  # noqa: B018  (looks ahead, or has everything to do yet)
         if not interrupted_at(line, lambda each=each: calls[call](each)):
             break
-        again = Experiment._folded(each.events(), clock=lambda: now[0])
-        assert again._numbers.buffers() == each._numbers.buffers(), line
+        again = replay(each)
+        assert saved_numbers(again) == saved_numbers(each), line
         assert again._state.book.rewards == each._state.book.rewards, line
         line += 1 + line // 20 + 7
     assert line > 300

@@ -1,17 +1,21 @@
 """A snapshot is what folding gives, byte by byte, and is not used where it might not be."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import ARMS, MEANS
+from experiments import ARMS, MEANS, replay, saved_numbers, saved_state
 from tideproof.experiment.events.event_validation import check
 from tideproof.experiment.experiment import Experiment
+from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots import snapshot as module
-from tideproof.experiment.state.experiment_state import State
+from tideproof.experiment.snapshots.experiment_file import refold
+from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
+from tideproof.policies.policy_spec import PolicySpec
 
 
 def busy(policy="contrast", steps=260, seed=2):
@@ -36,10 +40,9 @@ def busy(policy="contrast", steps=260, seed=2):
 
 
 def folded_events(monkeypatch):
-    """Count the events that are folded one by one."""
-    seen = []
-    plain = State._apply
-    monkeypatch.setattr(State, "_apply", lambda self, event: (seen.append(event), plain(self, event))[1])
+    """Return a list that grows by one for each event whose numbers are computed."""
+    seen, finish = [], PolicyState.finish
+    monkeypatch.setattr(PolicyState, "finish", lambda self: seen.append(1) or finish(self))
     return seen
 
 
@@ -50,11 +53,11 @@ def test_a_snapshot_is_what_folding_gives(policy, tmp_path, monkeypatch):
     seen = folded_events(monkeypatch)
     again = Experiment.load(tmp_path / "run.json")
     assert not seen, "no event was folded"
-    fresh = Experiment._folded(run.events())
+    fresh = replay(run)
     assert seen
     for other in (again, fresh):
         assert other.events() == run.events()
-        assert other._numbers.buffers() == run._numbers.buffers()
+        assert saved_numbers(other) == saved_numbers(run)
         assert other.history() == run.history()
         assert repr(other) == repr(run)
     arms = [[p.arm for p in one.ask(n=30, environment="next")] for one in (run, again, fresh)]
@@ -62,7 +65,7 @@ def test_a_snapshot_is_what_folding_gives(policy, tmp_path, monkeypatch):
     for one in (run, again, fresh):
         for i, pull in enumerate(one.pulls_out()):
             one.tell(pull, float(i % 7))
-    assert again._numbers.buffers() == run._numbers.buffers() == fresh._numbers.buffers()
+    assert saved_numbers(again) == saved_numbers(run) == saved_numbers(fresh)
 
 
 def test_other_code_folds_anew(tmp_path, monkeypatch):
@@ -71,33 +74,34 @@ def test_other_code_folds_anew(tmp_path, monkeypatch):
     saved = json.loads((tmp_path / "run.json").read_text())
     assert saved["snapshot"]["mark"]
     seen = folded_events(monkeypatch)
-    monkeypatch.setattr(module, "_mark", lambda *spec: "another")
+    other = saved["snapshot"] | {"mark": "another"}
+    experiment_file.write(run.events(), other, tmp_path / "run.json")
     again = Experiment.load(tmp_path / "run.json")
     assert len(seen) == len(run.events()) - 1
-    assert again._numbers.buffers() == run._numbers.buffers()
+    assert saved_numbers(again) == saved_numbers(run)
 
 
 @pytest.mark.parametrize("damage", [{}, [], {"mark": "x"}, "numbers", 3])
 def test_a_snapshot_that_is_none_is_not_used(damage, tmp_path):
     run = busy(steps=230)
-    state = Experiment._folded(run.events())._state
+    state = refold(run.events(), None)
     state.begin()
     assert not module.fill(state, damage, check)
     state.fold()
-    assert state.numbers.buffers() == run._numbers.buffers()
+    assert state.numbers.buffers() == saved_numbers(run)
 
 
 def test_numbers_that_do_not_fit_are_not_used(tmp_path):
     run = busy(steps=230)
-    good = module.packed(run.policy, module.copied(run._state))
+    good = module.packed(run.policy, module.copied(saved_state(run)))
     for change in (lambda n: n.pop(), lambda n: n[0].update(shape=[3]), lambda n: n[3][0].append(1)):
         bad = json.loads(json.dumps(good))
         change(bad["numbers"])
-        state = Experiment._folded(run.events())._state
+        state = refold(run.events(), None)
         state.begin()
         if not module.fill(state, bad, check):
             state.fold()
-            assert state.numbers.buffers() == run._numbers.buffers()
+            assert state.numbers.buffers() == saved_numbers(run)
 
 
 def test_a_short_experiment_has_none(tmp_path):
@@ -117,14 +121,13 @@ def test_told_again_at_once_is_told_again_cell_by_cell(policy, direction):
         pull = run.ask(environment=step // 5)
         run.tell(pull, MEANS.get(pull.arm, 0.5) + 100.0 * (step // 5) + random.standard_normal())
     run.retire_arm("B")
-    numbers = run._numbers
+    numbers = saved_state(run).numbers
     at_once = [np.array(array) for array in numbers.places.rows[2:]]
     fit = numbers.memory.view.data.fit
     found = [np.array(part) for part in (fit.P, fit.mu, fit.rss, fit.told, fit.environments, fit.joins)]
     pulls, first = numbers.memory.view.data.pulls.copy(), fit.first.copy()
-    numbers.places.reseat(4, 3)
-    numbers._begin(3)
-    numbers._retell_cells()
+    numbers.spec = PolicySpec(replace(run.policy.policy, merges=None), run.policy.selection)
+    numbers.rebuild()
     fit = numbers.memory.view.data.fit
     P, gaps = found[0], np.subtract.outer(found[1], found[1])
     spread = np.add.outer(P.diagonal(), P.diagonal()) - 2 * P

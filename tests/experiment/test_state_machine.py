@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tideproof as tp
-from naive_experiment import Naive, check_numbers, check_refold, check_same
+from naive_experiment import Naive, check_numbers, check_replay, check_same
 from tideproof.experiment import asks
 
 LABELS = st.sampled_from(["mon", "tue", 3, 0, ""])
@@ -262,7 +262,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def compare(self):
         check_numbers(self.run, self.naive)
-        check_refold(self.run)
+        check_replay(self.run)
 
     @invariant()
     def the_same_book(self):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from naive_experiment import check_refold, check_same
+from experiments import saved_numbers
+from naive_experiment import check_replay, check_same
 from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.stopping import proof_checkpoints as then_module
@@ -100,7 +101,7 @@ def test_saved_replayed_and_pickled_it_stops_at_the_same_pull(tmp_path, rule, br
     for again in (
         tp.Experiment.load(tmp_path / "run.json"),
         pickle.loads(pickle.dumps(run)),
-        check_refold(run),
+        check_replay(run),
     ):
         random = np.random.default_rng(1)
         random.standard_normal(break_off)
@@ -128,7 +129,7 @@ def test_moments_are_in_snapshots(tmp_path):
     again = tp.Experiment.load(tmp_path / "run.json")
     assert again._numbers.then.contents()[0] == run._numbers.then.contents()[0]
     assert again._numbers.then.proof.floats.tobytes() == run._numbers.then.proof.floats.tobytes()
-    check_refold(again)
+    check_replay(again)
 
 
 def test_an_experiment_without_a_rule_is_written_as_before(tmp_path):
@@ -148,7 +149,7 @@ def test_looking_changes_no_bits():
             run.tell(run.pulls_out()[0], reward)
         assert not seen.done
         seen.recommend()
-    assert seen._numbers.buffers() == unseen._numbers.buffers()
+    assert saved_numbers(seen) == saved_numbers(unseen)
     assert seen._numbers.then.proof.floats.tobytes() == unseen._numbers.then.proof.floats.tobytes()
 
 
@@ -177,7 +178,7 @@ def test_what_is_changed_afterwards(rule):
     assert play(run, means=MEANS | {"D": 3.0}) < 2000
     assert run.recommend().arm == "D"
     run.retire_arm("D") if len(run._state.book.active) > 2 else None
-    check_refold(run)
+    check_replay(run)
 
 
 def test_the_next_look_decides_anew_after_a_correction_that_moves_no_estimate(tmp_path):
@@ -319,7 +320,7 @@ def test_a_better_rate_is_found(direction, scale):
     assert run.recommend().sure
     assert run.recommend().arm == ("B" if direction == "maximize" else "A")
     assert run.fit().lead(run.fit().best) > 2.8
-    check_refold(run)
+    check_replay(run)
 
 
 def test_a_handful_of_events_makes_nobody_sure():

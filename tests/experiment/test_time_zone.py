@@ -1,5 +1,8 @@
 """An experiment somewhere: who names no environment belongs to the date there."""
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import pytest
 
 import tideproof as tp
@@ -42,7 +45,7 @@ def test_it_is_kept(tmp_path):
     run, _ = somewhere("America/New_York")
     run.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
-    assert again._today() is not None
+    assert again.ask().environment == datetime.now(ZoneInfo("America/New_York")).date().isoformat()
     url = f"sqlite:///{tmp_path}/shop.db"
     tp.Experiment.open(url, "x", ["A", "B"], time_zone="UTC").close()
     with pytest.raises(tp.errors.InputError, match="time_zone='UTC', not 'Asia/Tokyo'"):

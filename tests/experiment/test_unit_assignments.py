@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from experiments import replay, saved_numbers
 from tideproof.experiment.events import event_records as e
-from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.unit_assignments import arm_at, batch_size, hashed, new_salt, point
 
 ARMS = ["A", "B", "C"]
@@ -32,7 +32,7 @@ def of_kind(run, kind):
 
 
 def same(one, other):
-    assert one._state.numbers.buffers() == other._state.numbers.buffers()
+    assert saved_numbers(one) == saved_numbers(other)
     mine, its = vars(one._state.book), vars(other._state.book)
     assert {k: v for k, v in mine.items() if k != "session"} == {
         k: v for k, v in its.items() if k != "session"
@@ -77,7 +77,7 @@ def test_the_order_of_units_does_not_matter():
     run = experiment()
     run.ask(unit="first", environment="mon")
     names = [f"u{i}" for i in range(5)]  # the plan is for six units
-    forth, back = (Experiment._folded(run.events()) for _ in range(2))
+    forth, back = (replay(run) for _ in range(2))
     one = {name: forth.ask(unit=name, environment="mon").arm for name in names}
     two = {name: back.ask(unit=name, environment="mon").arm for name in reversed(names)}
     assert one == two
@@ -127,7 +127,7 @@ def test_names_are_not_kept(tmp_path):
     assert salt not in (tmp_path / "run.json").read_text()
     assert salt not in repr(run._state.events)
     assert of_kind(run, e.Salted)[-1].by == "privacy"
-    same(run, Experiment._folded(run.events()))
+    same(run, replay(run))
 
 
 def test_units_that_were_forgotten_are_new():
@@ -146,7 +146,7 @@ def test_units_that_were_forgotten_are_new():
     assert new.id != pull.id
     assert run._state.book.salt not in ("", old)
     assert old not in repr(run.events())
-    same(run, Experiment._folded(run.events()))
+    same(run, replay(run))
 
 
 def test_rewards_of_a_unit_are_added_up_where_it_was_first_seen(tmp_path):
@@ -175,12 +175,11 @@ def test_rewards_of_a_unit_are_added_up_where_it_was_first_seen(tmp_path):
     assert run.fit().cells.n.tolist() == other.fit().cells.n.tolist()
 
     run.save(tmp_path / "run.json")
-    for each in (tp.Experiment.load(tmp_path / "run.json"), Experiment._folded(run.events())):
+    for each in (tp.Experiment.load(tmp_path / "run.json"), replay(run)):
         same(run, each)
         assert each.ask(unit="ann") == ann
         assert (
-            each.ask(unit="cem", environment="mon").arm
-            == Experiment._folded(run.events()).ask(unit="cem", environment="mon").arm
+            each.ask(unit="cem", environment="mon").arm == replay(run).ask(unit="cem", environment="mon").arm
         )
 
 
@@ -215,7 +214,7 @@ def test_a_default_is_replaced_by_the_first_reward_and_the_next_are_added():
     run.tell(ann, 3.0)
     run.tell(ann, 4.0)
     assert run.history()["reward"] == [7.0]
-    same(run, Experiment._folded(run.events()))
+    same(run, replay(run))
 
 
 def test_a_cancelled_unit_gets_its_arm_again_as_a_new_pull():
@@ -233,7 +232,7 @@ def test_a_cancelled_unit_gets_its_arm_again_as_a_new_pull():
         p.arm for p in pulls if p.arm != "B"
     ]
     assert "B" not in last
-    same(run, Experiment._folded(run.events()))
+    same(run, replay(run))
 
 
 def test_arms_that_come_and_go():
@@ -245,7 +244,7 @@ def test_arms_that_come_and_go():
     new = [run.ask(unit=i, environment="mon").arm for i in range(30, 130)]
     assert set(new) == {"B", "C", "D"}
     assert all(run.ask(unit=i) == pull for i, pull in first.items())  # who has A keeps it
-    same(run, Experiment._folded(run.events()))
+    same(run, replay(run))
 
 
 def test_units_where_nothing_more_is_asked():
@@ -282,7 +281,7 @@ def test_an_interrupted_unit_leaves_nothing(monkeypatch, at):
     book, numbers = run._state.book, run._state.numbers
     owner = type(book) if at == "_assign" else type(numbers)
     real = getattr(owner, at)
-    before = Experiment._folded(run.events())
+    before = replay(run)
 
     def broken(self, *args):
         real(self, *args)
@@ -301,7 +300,7 @@ def test_an_interrupted_addition_leaves_nothing(monkeypatch, policy):
     run = experiment(policy=policy)
     ann, bob = (run.ask(unit=who, environment="mon") for who in ("ann", "bob"))
     run.tell(ann, 1.0, key="1")
-    before = Experiment._folded(run.events())
+    before = replay(run)
     monkeypatch.setattr(type(run._state), "_reckon", lambda self: json.loads("?"))
     with pytest.raises(json.JSONDecodeError):
         run.tell_many([ann, bob, bob], [1.0, 1.0, 1.0], keys=["2", "1", None])

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.experiment.usage_warnings import UsageWatch
+from experiments import saved_state
+from tideproof.experiment.events import event_records as e
+from tideproof.experiment.usage_warnings import UsageWatch, facts
 
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
 
@@ -29,6 +31,15 @@ def said(run, words):
     chosen = [remark for remark in found.remarks if words in remark]
     assert all(remark in str(found) and remark in found.to_dict()["remarks"] for remark in chosen)
     return chosen
+
+
+def told(rewards):
+    """Return the event that records these rewards."""
+    return e.Told(0.0, None, tuple(range(len(rewards))), tuple(rewards))
+
+
+# What an experiment with nothing worth a remark says of itself.
+QUIET = facts(saved_state(experiment()))
 
 
 @pytest.mark.parametrize("policy", ["contrast", "linlucb", "round-robin+ols", "lucb"])
@@ -146,7 +157,7 @@ def test_a_reward_is_far_outside_from_ten_widths_on():
     inside = [float(x) for x in range(41)]  # the fourth from either end: 3 and 37, a width of 34
     for far, expected in ((37 + 340.0, None), (37 + 340.5, 377.5), (3 - 340.5, -337.5)):
         watch = UsageWatch()
-        watch._rewards([*inside[:-1], far] if far > 0 else [far, *inside[1:]])
+        watch.remarks([told([*inside[:-1], far] if far > 0 else [far, *inside[1:]])], QUIET, ())
         watch_width = -watch.highs[-1] - watch.lows[-1]
         assert watch_width == 34.0
         assert watch.outside == expected
@@ -198,13 +209,11 @@ def test_what_was_noticed_is_noticed_again_once_loaded(tmp_path):
 
 
 def test_a_look_reads_only_what_is_new():
-    run, watch = play(experiment(), 50), UsageWatch()
-    run._watch = watch
-    run.recommend()
-    assert watch._read == len(run.events())
-    taken = []
-    watch._take = taken.append
-    run.tell(run.ask(environment=7), 1.0)
-    run.recommend()
-    run.recommend()
-    assert taken == run.events()[-2:]
+    """The second look gets a list whose first events would give a remark if they were read again."""
+    watch, ordinary = UsageWatch(), [told([1.0, 2.0])]
+    assert watch.remarks(ordinary, QUIET, ()) == ()
+    alike = [e.Asked(0.0, None, 1, (0,), None), e.Asked(0.0, None, "1", (0,), None)]
+    assert watch.remarks(alike[:1], QUIET, ()) == ()
+    assert watch.remarks([*ordinary, *alike], QUIET, ()) == (
+        "the labels 1 and '1' are both used: they are two environments",
+    )
