@@ -91,6 +91,7 @@ def live_book(run):
     `save` writes events, from which the book follows. So only this shows what an interrupted call left in the
     book: units, plans for units and keys of rewards, which no public method returns.
     """
+    run.pulls_out()  # any call first undoes what an interrupted one has changed
     book = vars(run._state.book)  # noqa: SLF001
     return copy.deepcopy(book | {"pending": list(book["out"]), "reserved": list(book["reserved"])})
 

@@ -231,7 +231,7 @@ def test_all_pairs_at_all_looks_of_runs_that_arms_join():
         for step in play(run, np.random.default_rng(seed), range(100), means, each=4):
             if step % 8 == 7 and step > 20 and len(run.arms) < 4 and (look_apart(run) or step > 60):
                 run.add_arm("C" if len(run.arms) == 2 else "D")
-            missed |= step % 4 == 3 and misses(run, means)
+            missed |= step % 5 == 4 and misses(run, means)
         wrong += missed
         assert len(run.arms) == 4
         assert set(saved_state(run).numbers.then.arms) == {0, 1, 2, 3}

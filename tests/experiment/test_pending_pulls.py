@@ -1,12 +1,13 @@
 """What a repeated ask owes until somebody looks is, once paid, what would have been done at once."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import replay, saved_numbers
+from experiments import next_arm, replace_kernels, replay, saved_numbers
 from tideproof.experiment.snapshots.experiment_file import chosen
-from tideproof.experiment.snapshots.snapshot import _copy
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pending_pulls import Ahead
 
@@ -37,9 +38,9 @@ def played(steps=300, seed=5, **options):
 
 def copy_of(state):
     """Return its numbers as a snapshot keeps them: whoever looks at that leaves no trace in the state."""
-    book, numbers = state.book, state._fresh()
+    book, numbers = state.book, State(state.created, state.spec).numbers
     params = state.params(len(book.active), book.horizon)
-    numbers.refill(len(book.arms), book.active, params, _copy(state.numbers.contents()))
+    numbers.refill(len(book.arms), book.active, params, deepcopy(state.numbers.contents()))
     return numbers
 
 
@@ -98,38 +99,47 @@ def test_a_loaded_run_on_another_scale_goes_on_as_it_would_have(scale, tmp_path)
 
 
 def test_most_of_what_is_owed_is_never_paid(monkeypatch):
-    """With pulls out all the time, a look at each ask would be a look at each of 200."""
+    """Without that, the policy would be brought up to date at each of 200 asks."""
+    noticed = []
+
+    def counted(program):
+        return program._replace(notice=lambda *args: noticed.append(1) or program.notice(*args))
+
+    replace_kernels(monkeypatch, counted)
     run = tp.Experiment(ARMS, budget=5000)
     run.ask(n=20, environment="first")
     for number in range(200):
         run.tell(run.ask(environment=number // 10), number % 2)
-    done, plain = [], Ahead._lay_rest
-    monkeypatch.setattr(Ahead, "_lay_rest", lambda self: (done.append(1), plain(self))[1])
+    assert len(noticed) > 150
+    noticed.clear()
     again = replay(run)
-    assert len(done) < 30  # the beginning, and all at once after 4096 rewards
+    assert len(noticed) < 30  # the beginning, and all at once after 4096 rewards
     assert saved_numbers(again) == saved_numbers(run)
 
 
-def test_an_interrupted_payment_is_made_again(monkeypatch, tmp_path):
+def test_interrupted_work_that_was_put_off_is_done_again(monkeypatch, tmp_path):
+    armed = []
+
+    def interrupting(program):
+        def notice(*args):
+            program.notice(*args)
+            if armed:
+                raise KeyboardInterrupt
+
+        return program._replace(notice=notice)
+
+    replace_kernels(monkeypatch, interrupting)
     run = tp.Experiment(ARMS, budget=5000)
     waiting = run.ask(n=40, environment="first")
     for number, pull in enumerate(waiting[:30]):
         run.tell(pull, number % 3)
     run.ask(environment="second")
     again = replay(run)
-    assert again._numbers._owed is not None
-    plain = Ahead._notice
-
-    def interrupted(self):
-        plain(self)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Ahead, "_notice", interrupted)
     monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
-    for look in (lambda: again._next_arm("second"), lambda: again.save(tmp_path / "run.json")):
+    armed.append(True)
+    for look in (lambda: next_arm(again, "second"), lambda: again.save(tmp_path / "run.json")):
         with pytest.raises(KeyboardInterrupt):
             look()
-        assert again._numbers._owed is not None
-    monkeypatch.undo()
-    assert again._next_arm("second") == run._next_arm("second")
+    armed.clear()
+    assert next_arm(again, "second") == next_arm(run, "second")
     assert saved_numbers(again) == saved_numbers(run)

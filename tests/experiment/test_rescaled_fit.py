@@ -2,6 +2,7 @@
 
 import html
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,10 +12,9 @@ from statsmodels.discrete.conditional_models import ConditionalLogit
 from typer.testing import CliRunner
 
 import tideproof as tp
-from experiments import ARMS, replay, saved_numbers
+from experiments import ARMS, live_book, replay, saved_numbers, saved_state
 from faults import interrupted_at
 from tideproof.cli import app
-from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.state.rescaled_fit import scaled
 
 PULLS = np.array([[90.0, 60.0, 0.0], [40.0, 80.0, 120.0], [30.0, 0.0, 50.0]])
@@ -95,14 +95,15 @@ def told(run, pulls=PULLS, events=EVENTS):
 
 def test_a_policy_sees_the_fit_on_its_scale():
     run = told(conversions())
-    run.shares(environment="new")  # looks ahead
-    found, fit = scaled("ratio", PULLS, MEAN, SQUARES), run._numbers.ahead.view.data.fit
+    numbers = saved_state(run).numbers
+    numbers.look_ahead()
+    found, fit = scaled("ratio", PULLS, MEAN, SQUARES), numbers.ahead.view.data.fit
     assert fit.mu.tolist() == found.theta.tolist()
     assert fit.P.tolist() == found.P.tolist()
     freedom = PULLS.sum() - 3 - 2
     assert fit.rss[0] == pytest.approx(found.noise * freedom)
-    assert run._numbers.ahead.view.state.leader[0] == found.theta.argmax()
-    raw = run._numbers.memory.view.data.fit
+    assert numbers.ahead.view.state.leader[0] == found.theta.argmax()
+    raw = numbers.memory.view.data.fit
     assert raw.mu[2] - raw.mu[0] == pytest.approx(
         tp.fit(
             run.history(),
@@ -126,7 +127,8 @@ def test_pulls_that_are_out_have_their_place_in_the_design():
     for pull in run.pulls_out():
         out[3 if pull.environment == "new" else 1, ARMS.index(pull.arm)] += 1
     run.tell_summary(arm="A", environment="later", n=1, successes=0)  # all is laid anew
-    run.shares(environment="new")
+    numbers = saved_state(run).numbers
+    numbers.look_ahead()
     pulls, events = np.vstack([PULLS, [1.0, 0.0, 0.0]]), np.vstack([EVENTS, np.zeros(3)])
     mean = np.divide(events, pulls, out=np.zeros((4, 3)), where=pulls > 0)
     P = scaled("ratio", pulls, mean, events * (1 - mean)).P
@@ -136,11 +138,11 @@ def test_pulls_that_are_out_have_their_place_in_the_design():
         L += np.diag(both) - np.outer(both, both) / both.sum()
         if before.any():
             L -= np.diag(before) - np.outer(before, before) / before.sum()
-    ahead, dense = run._numbers.ahead.view.data.fit.P, np.linalg.pinv(L)
+    ahead, dense = numbers.ahead.view.data.fit.P, np.linalg.pinv(L)
     for i, k in ((0, 1), (0, 2), (1, 2)):
         one, other = (M[i, i] + M[k, k] - 2 * M[i, k] for M in (ahead, dense))
         assert one == pytest.approx(other, rel=1e-9)
-    assert run._numbers.ahead.view.data.pulls.tolist() == (pulls.sum(0) + out.sum(0)).tolist()
+    assert numbers.ahead.view.data.pulls.tolist() == (pulls.sum(0) + out.sum(0)).tolist()
 
 
 def test_what_is_recommended_is_a_lift():
@@ -177,15 +179,15 @@ def test_saved_folded_and_looked_at_it_is_the_same_run(policy, scale, tmp_path):
                 run.recommend(), run.shares(environment=step // 7)
             if step % 3:
                 here = [out.pop(int(rng.integers(len(out)))) for _ in range(len(out) // 2)]
-                by = {f"{run._state.book.session}-{n}": pull for n, pull in enumerate(run._state.book.pulls)}
-                rates = {"A": 0.1, "B": 0.2, "C": 0.3}
-                run.tell_many(here, [float(rng.random() < rates[by[id].arm]) for id in here])
+                table, rates = run.history(), {"A": 0.1, "B": 0.2, "C": 0.3}
+                arms = dict(zip(table["pull"], table["arm"], strict=True))
+                run.tell_many(here, [float(rng.random() < rates[arms[id]]) for id in here])
                 if out and step % 9 == 0:
                     run.cancel(out.pop())
-            if sum(run._state.book.asked) > 380:
+            if run.remaining < 20:
                 break
     one, other = runs
-    assert [pull.arm for pull in one._state.book.pulls] == [pull.arm for pull in other._state.book.pulls]
+    assert one.history()["arm"] == other.history()["arm"]
     path = tmp_path / "run.json"
     one.save(path)
     for again in (other, tp.Experiment.load(path), replay(one)):
@@ -201,7 +203,7 @@ def test_interrupted_anywhere_it_is_as_before_or_as_after(call):
     run = told(conversions(lease=10.0, clock=lambda: now[0]))
     run.tell_many(run.ask(n=12, environment=1)[:6], [1, 0, 0, 1, 0, 0])
     run.ask(n=9, environment="new")
-    events, line = run.events(), 1
+    line = 1
     calls = {
         "ask": lambda each: each.ask(n=3, environment=1),
         "tell": lambda each: each.tell_many(each.pulls_out()[9:14], [1, 0, 1, 0, 1]),
@@ -210,14 +212,14 @@ def test_interrupted_anywhere_it_is_as_before_or_as_after(call):
     }
     while True:
         now[0] = 1.0
-        each = Experiment._folded(list(events), clock=lambda: now[0])
+        each = replay(run)
         if line % 2:
             each.done  # noqa: B018  (looks ahead, or has everything to do yet)
         if not interrupted_at(line, lambda each=each: calls[call](each)):
             break
         again = replay(each)
         assert saved_numbers(again) == saved_numbers(each), line
-        assert again._state.book.rewards == each._state.book.rewards, line
+        assert live_book(again) == live_book(each), line
         line += 1 + line // 20 + 7
     assert line > 300
 
@@ -226,7 +228,7 @@ def test_a_summary_of_successes_is_its_zeros_and_ones():
     one, other = conversions(budget=60), conversions(budget=60)
     for pull in one.ask(n=30, environment=1):
         one.tell(pull, float(pull.arm == "B"))
-    by = {arm: sum(pull.arm == arm for pull in one._state.book.pulls) for arm in ARMS}
+    by = Counter(one.history()["arm"])
     other.ask(n=30, environment=1)
     for arm, n in by.items():
         other.tell_summary(arm=arm, environment=1, n=n, successes=n if arm == "B" else 0)
@@ -386,10 +388,10 @@ def test_what_cannot_be_is_refused(make, message):
 
 
 def test_a_policy_that_knows_no_fit_compares_as_it_always_did():
-    assert conversions(policy="round-robin")._numbers.scale == "difference"
-    assert conversions(policy="lucb")._numbers.scale == "difference"
-    assert conversions()._numbers.scale == "ratio"
-    assert tp.Experiment(ARMS, budget=9)._numbers.scale == "difference"
+    assert conversions(policy="round-robin").scale == "difference"
+    assert conversions(policy="lucb").scale == "difference"
+    assert conversions().scale == "ratio"
+    assert tp.Experiment(ARMS, budget=9).scale == "difference"
 
 
 def test_normal_runs_are_written_as_before():

@@ -73,7 +73,7 @@ class Machine(RuleBasedStateMachine):
         self.ids.append(pull.id)
         self.asked_at.append(self.now)
         self.naive.pulls.append([pull.arm, label, "out", None])
-        assert self.run._label == pull.environment
+        self.label = label
 
     def pick(self, data, states, most=1):
         """Return numbers of at most that many pulls in these states."""
@@ -92,6 +92,12 @@ class Machine(RuleBasedStateMachine):
         pulls = self.run.ask(environment=label, n=n)
         for pull in [pulls] if n is None else pulls:
             self.note_asked(pull, label)
+
+    @rule()
+    def ask_without_a_label(self):
+        """The pull belongs to the environment of the last ask."""
+        if self.ids and not self.naive.paused and self.naive.remaining != 0:
+            self.note_asked(self.run.ask(), self.label)
 
     @rule(label=LABELS, unit=st.sampled_from(["u", "v", "w", 7]))
     def ask_for_a_unit(self, label, unit):
@@ -248,16 +254,17 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def pickle(self):
         """A copy has the clock of where it goes on."""
-        happened = pickle.loads(pickle.dumps(self.run.events()))  # this machine's clock cannot be pickled
-        copy = tp.Experiment._folded(happened, None, self.clock)
-        self.run = check_same(self.run, copy)
+        events = self.run.events()
+        assert pickle.loads(pickle.dumps(events)) == events  # the clock of this machine cannot be pickled
+        self.run = check_replay(self.run)
 
     @rule()
     def look(self):
         """Reading changes nothing, not even bits."""
         assert self.run.done == (self.naive.remaining == 0)
         self.run.recommend()
-        self.run._next_arm("mon")
+        if not self.run.done and not self.naive.paused and self.ids:
+            self.run.shares(n=1)
 
     @rule()
     def compare(self):

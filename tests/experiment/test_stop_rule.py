@@ -1,19 +1,24 @@
 """Live runs that stop when they are sure: the lab's stops, an event, what is said and what is refused."""
 
 import json
+import math
 import pickle
 
 import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import saved_numbers
+from experiments import saved_numbers, saved_state
 from naive_experiment import check_replay, check_same
 from tideproof.errors import BudgetTooSmall, Finished, InputError, UnknownName
 from tideproof.experiment.events import event_records as e
+from tideproof.experiment.snapshots.experiment_file import refold
+from tideproof.experiment.state.told_rewards import ToldRewards
 from tideproof.experiment.stopping import proof_checkpoints as then_module
+from tideproof.experiment.stopping.stop_rule import Looks, StopCheck, rule_of
 from tideproof.kernels.simulate.replication_loop import SAMPLES
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
+from tideproof.policies.calibrated_bounds import bound_for
 
 MEANS = {"A": 0.0, "B": 0.8, "C": 0.2}
 
@@ -31,6 +36,16 @@ def play(run, most=2000, seed=1, means=MEANS):
         pull = run.ask(environment=step // 7)
         run.tell(pull, means[pull.arm] + step // 7 % 5 + random.standard_normal())
     return most
+
+
+def checkpoints(run):
+    """Return the checkpoints at which the proof of the stopping rule may start."""
+    return saved_state(run).numbers.then.proof.view
+
+
+def evidence_needed(run):
+    """Return the evidence that the stopping rule of an experiment asks for."""
+    return rule_of(run.events()[0]).needed(saved_state(run))
 
 
 @pytest.mark.parametrize("rule", ["calibrated", "proven"])
@@ -112,7 +127,7 @@ def test_saved_replayed_and_pickled_it_stops_at_the_same_pull(tmp_path, rule, br
             again.tell(pull, MEANS[pull.arm] + step // 7 % 5 + random.standard_normal())
         assert step == steps
         if rule == "proven":
-            assert again._numbers.then.proof.floats.tobytes() == whole._numbers.then.proof.floats.tobytes()
+            assert saved_numbers(again)[-1] == saved_numbers(whole)[-1]  # the checkpoints of the proof
     whole.save(tmp_path / "done.json")
     done = tp.Experiment.load(tmp_path / "done.json")
     assert done.done
@@ -127,15 +142,15 @@ def test_moments_are_in_snapshots(tmp_path):
     run.save(tmp_path / "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["snapshot"] is not None
     again = tp.Experiment.load(tmp_path / "run.json")
-    assert again._numbers.then.contents()[0] == run._numbers.then.contents()[0]
-    assert again._numbers.then.proof.floats.tobytes() == run._numbers.then.proof.floats.tobytes()
+    assert saved_state(again).numbers.then.arms == saved_state(run).numbers.then.arms == (0, 1, 2)
+    assert saved_numbers(again) == saved_numbers(run)
     check_replay(again)
 
 
 def test_an_experiment_without_a_rule_is_written_as_before(tmp_path):
     run = sure(confidence=None, tide="labels")
     assert set(run.events()[0].options) == {"limits"}
-    assert run._numbers.then is None
+    assert saved_state(run).numbers.then is None
 
 
 def test_looking_changes_no_bits():
@@ -150,7 +165,6 @@ def test_looking_changes_no_bits():
         assert not seen.done
         seen.recommend()
     assert saved_numbers(seen) == saved_numbers(unseen)
-    assert seen._numbers.then.proof.floats.tobytes() == unseen._numbers.then.proof.floats.tobytes()
 
 
 def test_the_policy_goes_on_without_a_horizon_and_the_budget_is_a_cap():
@@ -171,13 +185,14 @@ def test_what_is_changed_afterwards(rule):
     first = run.events()[1]
     assert isinstance(first, e.Asked)
     run.correct(run.history()["pull"][0], 0.25)
-    assert run._state.book.sure is None
+    assert saved_state(run).book.sure is None
     run.add_arm("D")
     assert not run.done
     assert run.recommend().arm is None  # it met no other
     assert play(run, means=MEANS | {"D": 3.0}) < 2000
     assert run.recommend().arm == "D"
-    run.retire_arm("D") if len(run._state.book.active) > 2 else None
+    run.retire_arm("B")
+    assert run.recommend().arm == "D"
     check_replay(run)
 
 
@@ -187,10 +202,10 @@ def test_the_next_look_decides_anew_after_a_correction_that_moves_no_estimate(tm
     lone = run.ask(environment="alone")
     run.tell(lone, 1.0)
     play(run)
-    for reward in (2.0, 2.5):
+    for count, reward in enumerate((2.0, 2.5), 2):
         run.correct(lone, reward)
-        assert run._state.book.sure is None
         assert run.done
+        assert sum(isinstance(event, e.Sure) for event in run.events()) == count
     run.save(tmp_path / "run.json")
     assert tp.Experiment.load(tmp_path / "run.json").done
 
@@ -199,46 +214,47 @@ def test_a_rival_that_is_retired_makes_a_look_due():
     run = sure()
     play(run, 20)
     assert not run.done
-    assert not run._looks.due(run._state)
+    looks, before = Looks(), saved_state(run)
+    assert looks.due(before)
+    looks.note(before, StopCheck(None, "calibrated"))
+    assert not looks.due(before)
     run.retire_arm("A")
-    assert run._looks.due(run._state)
+    assert looks.due(saved_state(run))
 
 
 def test_a_retired_arm_stays_beside_the_others():
     """Moments from before count on; evidence against it is not asked for."""
     run = sure(rule="proven", confidence=0.999)
     play(run, 60)
-    then = run._numbers.then
-    moments = int(then.proof.view.moments[0])
-    assert moments > 1
+    assert checkpoints(run).moments[0] > 1
     run.retire_arm("C")
-    assert run._numbers.then.arms == (0, 1, 2)
+    assert saved_state(run).numbers.then.arms == (0, 1, 2)
     steps = play(run, seed=5)
     assert steps < 2000
     assert run.recommend().arm == "B"
     fresh = sure(rule="proven", confidence=0.999)
     fresh.retire_arm("C")  # nothing had passed
-    assert fresh._numbers.then.arms == (0, 1)
+    assert saved_state(fresh).numbers.then.arms == (0, 1)
     run.retire_arm("C")
 
 
 def test_all_moments_pass_once(monkeypatch):
     monkeypatch.setattr(then_module, "MOMENTS", 3)
     run, made = sure(rule="proven", confidence=0.9999), []
-    summed = run._numbers.sums_of
-    monkeypatch.setattr(run._numbers, "sums_of", lambda arms: made.append(arms) or summed(arms))
+    summed = ToldRewards.sums_of
+    monkeypatch.setattr(ToldRewards, "sums_of", lambda self, arms: made.append(arms) or summed(self, arms))
     play(run, 60, means=dict.fromkeys(MEANS, 0.0))
-    assert run._numbers.then.proof.view.moments[0] == 3
     assert len(made) == 3
+    assert checkpoints(run).moments[0] == 3
 
 
 def test_a_correction_begins_the_proof_anew():
     run = sure(rule="proven", confidence=0.999)
     play(run, 60)
-    assert run._numbers.then.proof.view.moments[0] > 1
+    assert checkpoints(run).moments[0] > 1
     run.correct(run.history()["pull"][0], 0.5)
-    assert run._numbers.then.proof.view.moments[0] == 1
-    assert run._numbers.then.proof.view.next[0] == 120.0
+    assert checkpoints(run).moments[0] == 1
+    assert checkpoints(run).next[0] == 120.0
 
 
 def test_low_rewards_may_be_good():
@@ -336,15 +352,15 @@ def test_a_summary_is_one_look():
     for run, n in ((daily, 1_000), (single, 1)):
         for arm in run.arms:
             run.tell_summary(arm=arm, environment=1, n=n, mean=0.0, variance=1.0 if n > 1 else None)
-    assert daily._rule._looks(daily._state) == 20
-    assert single._rule._looks(single._state) == 20_000
+    assert evidence_needed(daily) == pytest.approx(bound_for(2, 20, 0.95))
+    assert evidence_needed(single) == pytest.approx(bound_for(2, 20_000, 0.95))
     pulls = single.ask(n=400, environment=2)
-    assert single._rule._looks(single._state) == 20_000
+    assert evidence_needed(single) == pytest.approx(bound_for(2, 20_000, 0.95))
     for arm in single.arms:
         own = [pull for pull in pulls if pull.arm == arm]
         single.tell_summary(arm=arm, environment=2, n=100 * len(own), mean=0.0, variance=1.0)
     looks = 20_000 * (40_002 / 400) * 4 / 40_002  # a pull stands for a hundred rewards
-    assert single._rule._looks(single._state) == pytest.approx(looks, abs=1.0)
+    assert evidence_needed(single) == pytest.approx(bound_for(2, math.ceil(looks), 0.95), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -384,7 +400,7 @@ def test_a_file_that_says_more_than_happened(tmp_path):
         [happened[0]._replace(options={"limits": None, "rule": "proven"}), *happened[1:]],
     ):
         with pytest.raises(InputError):
-            tp.Experiment._folded(wrong)
+            refold(wrong, None)
 
 
 def test_the_promise_says_what_it_rests_on_for_other_rewards():
