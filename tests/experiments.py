@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,7 @@ from tideproof.policies.policy_spec import PolicySpec
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.0, "B": 1.0, "C": 2.0}
+FOLDER = TemporaryDirectory()  # where `saved_state` writes
 
 
 def experiment(**options):
@@ -65,12 +67,12 @@ def saved_state(run):
     experiment itself, and comparing them with those of a replay can fail. Nothing that is done to the copy
     changes the experiment.
     """
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    path = Path(FOLDER.name) / "run.json"
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(snapshot, "FEWEST_EVENTS", 0)
         patch.setattr("os.fsync", lambda file: None)  # the file need not survive a crash
-        path = Path(folder) / "run.json"
         run.save(path)
-        events, numbers = experiment_file.read(path)
+    events, numbers = run.events(), json.loads(path.read_text())["snapshot"]
     state = State(events[0], run.policy)
     state.events += events[1:]
     if any(isinstance(event, Carried) for event in events):  # a file of format 2: no snapshot is written
