@@ -294,5 +294,5 @@ class Machine(RuleBasedStateMachine):
 
 
 # Without shrinking, which can take minutes; who looks into a failure adds Phase.shrink.
-Machine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, phases=[Phase.generate])
+Machine.TestCase.settings = settings(max_examples=75, stateful_step_count=40, phases=[Phase.generate])
 TestMachine = Machine.TestCase
