@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 
 import oracles
 import tideproof as tp
-from experiments import ARMS, MEANS, drive, experiment, number, snapshot, without_sessions
+from experiments import (
+    ARMS,
+    MEANS,
+    contents,
+    drive,
+    experiment,
+    next_arm,
+    number,
+    replace_kernels,
+    replay,
+    saved_numbers,
+    saved_state,
+    without_sessions,
+)
 from faults import count
 from tideproof.experiment.state import told_rewards as module
 from tideproof.kernels.fit.fixed_effects import together
-from tideproof.kernels.simulate.threefry import TELL
+from tideproof.kernels.simulate.threefry import TELL, Draw
 
 # ------------------------------------------------------------------- asking and telling
 
@@ -81,18 +94,17 @@ def test_a_repeat_is_harmless():
     run = experiment()
     pull = run.ask()
     run.tell(pull, 1.5)
-    before = snapshot(run)
+    before = contents(run)
     run.tell(pull, 1.5)
     run.tell(pull.id, 1.5)
-    assert snapshot(run) == before
+    assert contents(run) == before
 
 
 def test_asking_changes_only_the_list_of_pulls_out():
     run = drive(experiment(), 40)
-    memory = run._numbers.memory
-    state = memory.floats.tobytes(), memory.ints.tobytes()
+    before = saved_numbers(run)
     run.ask(n=20, environment="new")
-    assert state == (memory.floats.tobytes(), memory.ints.tobytes())
+    assert saved_numbers(run)[:2] == before[:2]  # the numbers of told rewards
 
 
 def test_a_hundred_asks_in_a_row_spread():
@@ -115,11 +127,11 @@ def test_pulls_out_count_as_a_visit_to_the_environment():
 
 def test_cancelling_returns_the_pull():
     run = drive(experiment(), 30)
-    before = run.remaining, run._next_arm(6)
+    before = run.remaining, next_arm(run, 6)
     pull = run.ask(environment=6)
     run.cancel(pull)
     run.cancel(pull.id)
-    assert run.remaining == before[0]
+    assert (run.remaining, next_arm(run, 6)) == before
     with pytest.raises(tp.InputError, match="cancelled"):
         run.tell(pull, 1.0)
 
@@ -289,43 +301,77 @@ def test_one_pull_told_the_same_twice_in_one_call_counts_once():
 # ------------------------------------------------------------------------ pulls that are out
 
 
-def fixed(run, arms):
-    """Let the policy answer these arms, one after another; a -1 is that it stops."""
-    answers = iter(arms)
-    program = run._numbers.program
+class Script:
+    """Arms that every policy is made to choose, and the pending pulls that it is told of.
 
-    def ask_many(params, state, data, slot, seed, asked, noticed, places):
-        for i in range(places.size):
-            places[i] = next(answers)
-            if places[i] < 0:
-                return i
-            program.expect(params, state, data, slot, places[i], 1, run._numbers._draw(TELL, 0))
-        return places.size
+    Attributes
+    ----------
+    arms : numbers of the arms to choose, the next one first; -1 stops the policy; none leaves it its own choice.
+    heard : arm, number of pulls and counts of the environment, for each message about pending pulls.
+    """
 
-    run._numbers.program = program._replace(ask=lambda *_: next(answers), ask_many=ask_many)
-    return program
+    def __init__(self):
+        self.arms, self.heard = [], []
+
+    def program(self, program):
+        """Return a policy's program that follows the script."""
+
+        def ask(*given):
+            return self.arms.pop(0) if self.arms else program.ask(*given)
+
+        def ask_many(params, state, data, slot, seed, asked, noticed, places):
+            if not self.arms:
+                return program.ask_many(params, state, data, slot, seed, asked, noticed, places)
+            for i in range(places.size):
+                if i > 0:
+                    draw = Draw(seed, np.uint64(0), TELL, noticed + np.uint64(i - 1))
+                    expect(params, state, data, slot, places[i - 1], 1, draw)
+                places[i] = self.arms.pop(0)
+                if places[i] < 0:
+                    return i
+            return places.size
+
+        def listening(kernel):
+            def heard(params, state, data, slot, arm, n, draw):
+                self.heard.append((arm, n, list(slot.counts[:])))
+                return kernel(params, state, data, slot, arm, n, draw)
+
+            return heard
+
+        expect = listening(program.expect)
+        return program._replace(ask=ask, ask_many=ask_many, expect=expect, notice=listening(program.notice))
+
+    def pulls_heard(self):
+        """Return arm and number of pulls of each message."""
+        return [(arm, n) for arm, n, _ in self.heard]
 
 
-def played(run, told, out):
-    """Ask in an order of our own: hand pulls to the experiment as if it had chosen them."""
-    program = fixed(run, [ARMS.index(arm) for arm, _ in [*told, *out]])
-    for step, (arm, environment) in enumerate([*told, *out]):
+@pytest.fixture
+def script(monkeypatch):
+    script = Script()
+    replace_kernels(monkeypatch, script.program)
+    return script
+
+
+def played(script, run, told, pending):
+    """Ask for these arms in these environments and tell the rewards of the first."""
+    script.arms[:] = [ARMS.index(arm) for arm, _ in [*told, *pending]]
+    for step, (arm, environment) in enumerate([*told, *pending]):
         pull = run.ask(environment=environment)
         assert pull.arm == arm
         if step < len(told):
             run.tell(pull, MEANS[arm] + (7 * step % 5) / 5)
-    run._numbers.program = program
     return run
 
 
 TOLD = [(arm, day) for day in ("mon", "tue", "wed") for arm in ("A", "B", "C", "A", "C", "B", "B", "C")]
 
 
-def test_a_pull_that_is_out_counts_where_it_was_asked_and_not_elsewhere():
+def test_a_pending_pull_counts_where_it_was_asked_and_not_elsewhere(script):
     """The leader and its rival were both asked for in one new environment: the next there is free to differ."""
     out = [("A", "new"), ("B", "new"), ("A", "new"), ("C", "other"), ("B", "wed")]
-    run = played(experiment(), TOLD, out)
-    numbers = run._numbers
+    run = played(script, experiment(), TOLD, out)
+    numbers = saved_state(run).numbers
     numbers.look_ahead()
     state, places = numbers.ahead.view, numbers.places
     counts = {day: places.ahead(places.find(day)).kernels.counts[:] for day in ("new", "other", "wed")}
@@ -339,43 +385,43 @@ def test_a_pull_that_is_out_counts_where_it_was_asked_and_not_elsewhere():
         c[i], c[k] = 1.0, -1.0
         P = state.data.fit.P
         assert P[i, i] + P[k, k] - 2 * P[i, k] == pytest.approx(dense.combination(c)[1], rel=1e-12)
-    told = played(experiment(), TOLD, [])._numbers.memory.view.data.fit
+    told = saved_state(played(script, experiment(), TOLD, [])).numbers.memory.view.data.fit
     contrasts = np.subtract.outer(told.mu, told.mu)
     assert np.subtract.outer(state.data.fit.mu, state.data.fit.mu) == pytest.approx(contrasts)
     assert state.data.fit.rss[0] == told.rss[0]
 
 
-def noticed(run):
-    """Note the arms and numbers of pulls out that the policy hears of, one by one or in batches."""
-    order = []
-    numbers = run._numbers
-    for name in ("expect", "notice"):
-        kernel = getattr(numbers.program, name)
-
-        def heard(params, state, data, slot, arm, n, draw, kernel=kernel):
-            order.append((arm, n))
-            return kernel(params, state, data, slot, arm, n, draw)
-
-        numbers.program = numbers.program._replace(**{name: heard})
-    return order
-
-
-def test_a_policy_hears_of_pulls_out_in_the_order_of_asking():
-    """Top-two Thompson's draws depend on the order, so it is part of what a saved run goes on with."""
+def test_a_policy_hears_of_pending_pulls_in_the_order_of_asking(script):
+    """The draws of top-two Thompson sampling depend on the order, so a saved run depends on it, too."""
     run = experiment(policy="top-two-thompson")
-    order = noticed(run)
-    played(run, [], [("A", 1), ("B", 1), ("A", 1), ("C", 2), ("A", 2)])
-    run._numbers.look_ahead()
-    assert order == [(0, 1), (1, 1), (0, 1), (2, 1), (0, 1)]
+    played(script, run, [], [("A", 1), ("B", 1), ("A", 1), ("C", 2), ("A", 2)])
+    run.ask(environment=2)
+    assert script.pulls_heard() == [(0, 1), (1, 1), (0, 1), (2, 1), (0, 1)]
 
 
-def test_after_a_reward_it_hears_of_them_arm_by_arm_the_latest_last():
+def test_after_a_reward_a_policy_hears_of_pending_pulls_arm_by_arm_the_latest_last(script):
     run = experiment(policy="top-two-thompson")
-    played(run, [], [("B", 2), ("C", 2), ("A", 1), ("B", 1)])
+    played(script, run, [], [("B", 2), ("C", 2), ("A", 1), ("B", 1)])
     run.tell(run.pulls_out()[1], 1.0)
-    order = noticed(run)
-    run._numbers.look_ahead()
-    assert order == [(0, 1), (1, 2)]
+    script.heard.clear()
+    run.ask(environment=1)
+    assert script.pulls_heard() == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_policy_hears_of_the_pending_pulls_of_an_arm_where_it_was_asked_last(script, n):
+    """One by one or in batches, and when the events are read again."""
+    run = experiment(policy="top-two-thompson")
+    told = run.ask(environment="told")
+    asks = [("A", "one"), ("A", "two"), ("B", "two"), ("C", "three"), ("B", "three")]
+    script.arms[:] = [ARMS.index(arm) for arm, _ in asks for _ in range(n)]
+    for _, environment in asks:
+        run.ask(environment=environment, **({} if n == 1 else {"n": n}))
+    run.tell(told, 1.0)
+    for each in (run, replay(run)):
+        script.heard.clear()
+        each.ask(environment="next")
+        assert script.heard[:3] == [(0, 2 * n, [n, n, 0]), (2, n, [0, n, n]), (1, 2 * n, [0, n, n])]
 
 
 def test_asking_for_many_is_asking_one_after_another():
@@ -406,16 +452,16 @@ def test_it_is_done_when_the_policy_stops_and_says_what_it_selects():
     assert run.history()["environment"][-1] == (asked - 1) // 4
 
 
-def test_a_list_is_asked_for_whole_or_not_at_all():
+def test_a_list_is_asked_for_whole_or_not_at_all(script):
     """SER3 waits for rewards that are out and cycles; it can only stop between told rounds."""
     run = drive(experiment(policy="round-robin"), 10)
-    program = fixed(run, [0, 1, -1, -1])
-    before = snapshot(run)
+    script.arms[:] = [0, 1, -1, -1]
+    before = contents(run)
     with pytest.raises(tp.Finished, match="round-robin has stopped; select"):
         run.ask(n=5, environment="elsewhere")
-    assert snapshot(run) == before
+    assert contents(run) == before
     assert run.pulls_out() == []
-    run._numbers.program = program
+    script.arms.clear()
     assert run.ask().environment == 1  # where it was
 
 
@@ -473,9 +519,9 @@ def test_a_single_reward_needs_no_variance_and_two_do():
 def test_a_single_reward_has_no_variance_whether_that_is_said_or_not():
     run = experiment()
     run.tell_summary(arm="A", environment=1, n=1, mean=1.0, key="k")
-    before = snapshot(run)
+    before = contents(run)
     run.tell_summary(arm="A", environment=1, n=1, mean=1.0, variance=0.0, key="k")
-    assert snapshot(run) == before
+    assert contents(run) == before
 
 
 def test_the_variance_of_a_summary_has_divisor_n_minus_1():
@@ -497,12 +543,12 @@ def test_a_key_makes_a_repeat_harmless():
     run = experiment()
     told = {"arm": "A", "environment": "mon", "n": 5, "mean": 1.0, "variance": 0.5, "key": "mon-A"}
     run.tell_summary(**told)
-    before = snapshot(run)
+    before = contents(run)
     run.tell_summary(**told)
-    assert snapshot(run) == before
+    assert contents(run) == before
     with pytest.raises(tp.ConflictingReward, match=r"mon-A. was told arm=.A., .* mean=1.0, .* mean=2.0"):
         run.tell_summary(**{**told, "mean": 2.0})
-    assert snapshot(run) == before
+    assert contents(run) == before
 
 
 # ------------------------------------------------------------------------- the invariant
@@ -724,18 +770,18 @@ def test_bad_calls_leave_the_experiment_as_it_was(name):
     run = experiment()
     pulls = run.ask(n=3, environment="mon")
     run.tell(pulls[1], 1.0)
-    before = snapshot(run)
+    before = contents(run)
     with pytest.raises(error, match=words):
         call(run, pulls)
-    assert snapshot(run) == before
+    assert contents(run) == before
 
 
 def test_an_arm_too_many_for_the_budget():
     run = experiment(budget=19)
-    before = snapshot(run)
+    before = contents(run)
     with pytest.raises(tp.BudgetTooSmall, match="19 is too small for linlucb with 4 arms; at least 24"):
         run.add_arm("D")
-    assert snapshot(run) == before
+    assert contents(run) == before
 
 
 def test_asking_beyond_the_budget_names_the_selection():
@@ -755,14 +801,8 @@ def test_fitting_before_anything_was_told():
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
     """Whatever was told, groups that have not met yet included."""
-    solved = []
-    refactor = module.ToldRewards._refactor
-
-    def count(numbers):
-        solved.append(None)
-        refactor(numbers)
-
-    monkeypatch.setattr(module.ToldRewards, "_refactor", count)
+    solved, solve = [], module.ToldRewards.solved
+    monkeypatch.setattr(module.ToldRewards, "solved", lambda numbers: solved.append(1) or solve(numbers))
     random = np.random.default_rng(8)
     arms = list("ABCDEF")
     for _ in range(20):
@@ -775,7 +815,9 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
                 monkeypatch.setattr(module, "REFACTOR", every)
                 run.tell_summary(**told, **values)
             assert len(solved) == step // often
-            plain, fresh = (run._numbers.memory.view.data.fit for run in runs)
+            if step % 6:
+                continue
+            plain, fresh = (saved_state(run).numbers.memory.view.data.fit for run in runs)
             met = np.array([[together(plain, i, k) for k in range(6)] for i in range(6)])
             assert [[together(fresh, i, k) for k in range(6)] for i in range(6)] == met.tolist()
             gaps = [np.subtract.outer(f.mu, f.mu) for f in (plain, fresh)]
@@ -789,8 +831,8 @@ def test_a_fresh_solve_changes_nothing_but_rounding(direction, monkeypatch):
 
 def test_a_policy_without_a_fit_needs_no_solve(monkeypatch):
     monkeypatch.setattr(module, "REFACTOR", 1)
-    monkeypatch.setattr(module.ToldRewards, "_refactor", None)
-    assert drive(experiment(policy="ucb1-normal"), 40)._numbers.batches == 40
+    monkeypatch.setattr(module.ToldRewards, "solved", None)
+    assert drive(experiment(policy="ucb1-normal"), 40).history()["status"] == ["told"] * 40
 
 
 @pytest.mark.no_cover
@@ -805,11 +847,12 @@ def test_updates_do_not_drift():
     rewards = (
         np.array([MEANS[a] for a in ARMS])[arms] + tide[labels] + random.standard_normal(total)
     ).tolist()
-    numbers = run._numbers
+    numbers = saved_state(run).numbers
     for arm, label, reward in zip(arms.tolist(), labels, rewards, strict=True):
         numbers.take(label, arm, 1, reward, 0.0, 0)
     assert numbers.batches == total
-    drifted, fresh = numbers.memory.view.data.fit, run.fit(variance="common")
+    cells = numbers.places.cells(ARMS, range(3))
+    drifted, fresh = numbers.memory.view.data.fit, tp.Fit(cells, variance="common", scale="difference")
     assert total % module.REFACTOR != 0, "the last refactoring must lie some way back"
     for i, k in [(1, 0), (2, 0), (2, 1)]:
         contrast = fresh.contrast(ARMS[i], ARMS[k])

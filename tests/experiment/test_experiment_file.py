@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import ARMS, drive, experiment, saved_numbers, snapshot, without_sessions
+from experiments import ARMS, contents, drive, experiment, saved_numbers, without_sessions
 
 OLD = Path(__file__).parent / "format_2.json"  # written by tideproof 0.1.0, by the lines of `as_old`
 OLD_ARMS = "BA" * 10  # what 0.1.0 asks for next
@@ -53,7 +53,7 @@ def test_saved_and_loaded_it_goes_on_exactly(tmp_path):
     here.tell_summary(arm="A", environment="s", n=4, mean=0.1, variance=1.0, key="k")
     here.save(path)
     there = tp.Experiment.load(path)
-    assert snapshot(there) == snapshot(here)
+    assert contents(there) == contents(here)
     assert there.policy.label == "mine"
     for step in range(100):
         a, b = here.ask(environment=step // 3), there.ask(environment=step // 3)
@@ -143,9 +143,9 @@ def test_every_pull_is_in_its_state(tmp_path):
 
 def test_a_summary_is_known_by_its_key(tmp_path):
     run, again = half_told(tmp_path / "run.json")
-    before = snapshot(again)
+    before = contents(again)
     again.tell_summary(arm=run.history()["arm"][3], environment="mon", n=1, mean=0.25, key="k")
-    assert snapshot(again) == before
+    assert contents(again) == before
     with pytest.raises(tp.ConflictingReward, match="summary 'k' was told"):
         again.tell_summary(arm="A", environment="tue", n=1, mean=0.25, key="k")
 
@@ -197,7 +197,7 @@ def test_an_old_file_is_told_by_number_and_saved_in_the_new_format(tmp_path):
     assert old.history()["reward"][30:34] == [1.0, None, 2.0, None]
     old.save(tmp_path / "run.json")
     again = tp.Experiment.load(tmp_path / "run.json")
-    assert snapshot(again) == snapshot(old)
+    assert contents(again) == contents(old)
     assert json.loads((tmp_path / "run.json").read_text())["tideproof_experiment"] == 3
     assert again.ask().arm == old.ask().arm
 
