@@ -32,7 +32,7 @@ def busy(run):
                                      {"confidence": 0.95}, {"floors": {"B": 0.1}}])  # fmt: skip
 def test_any_process_folds_the_same_bytes(place, monkeypatch, options):
     monkeypatch.setattr(log_state, "FEWEST", 20)
-    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot._LONG", 1)
+    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     run, other = opened(place, **options), opened(place, **options)
     busy(run)
     other.recommend()
@@ -236,7 +236,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
 
 def test_snapshots_are_written_now_and_then_and_never_believed_blindly(place, monkeypatch):
     monkeypatch.setattr(log_state, "FEWEST", 100)
-    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot._LONG", 1)
+    monkeypatch.setattr("tideproof.experiment.snapshots.snapshot.FEWEST_EVENTS", 1)
     run = opened(place)
     play(run, 130)
     assert run_sql(place, "SELECT seq FROM snapshots") == [(200,)]

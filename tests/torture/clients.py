@@ -142,7 +142,7 @@ def work(
 ) -> None:
     """Be a client process; `before` is who was killed, if this one takes over."""
     log_state.FEWEST = fewest
-    snapshot._LONG = min(snapshot._LONG, fewest)
+    snapshot.FEWEST_EVENTS = min(snapshot.FEWEST_EVENTS, fewest)
     plant(fault)
     while not (folder / "go").exists():
         time.sleep(0.01)
