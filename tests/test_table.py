@@ -135,7 +135,7 @@ def test_a_csv_file_that_cannot_be_written(table, tmp_path, monkeypatch):
 
 
 def test_errors(table):
-    with pytest.raises(InputError, match=r"must have one length, not \{'a': 1, 'b': 2\}"):
+    with pytest.raises(InputError, match=r"same length, not \{'a': 1, 'b': 2\}"):
         Table({"a": [1], "b": [1, 2]})
     with pytest.raises(UnknownName, match="unknown column 'means'; did you mean 'mean'"):
         table["means"]

@@ -1,7 +1,7 @@
-"""tideproof finds the best of K alternatives while the whole world moves.
+"""Find the best of K alternatives (arms) when environments shift the rewards of all arms together.
 
-Three faces: `fit` for a log, `Experiment` for a live test, `simulate` for research. Names are
-loaded when they are first used, so importing the package is fast.
+Three entry points: `fit` analyses a log, `Experiment` runs a live test, `simulate` compares policies.
+Public names are imported when they are first used, so that importing the package is fast.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tideproof.table import Table as Table
     from tideproof.worlds import *  # noqa: F403
 
-_HOME = {
+_PUBLIC_NAMES = {
     "errors": "BudgetTooSmall ConflictingReward Finished InputError KernelError MissingExtra MissingFile "
     "NotComparable StoreError TideproofError UnknownName",
     "analysis.arm_contrast": "Contrast",
@@ -65,11 +65,11 @@ _HOME = {
     "store.stored_experiments": "experiments",
     "table": "Table",
 }
-_MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
+_MODULE = {name: module for module, names in _PUBLIC_NAMES.items() for name in names.split()}
 
 
 def _modules() -> dict[str, str]:
-    """Return the module of every public name; those of worlds name their kinds themselves."""
+    """Return the module that defines each public name, for the names that are imported on first use."""
     return _MODULE | dict.fromkeys(import_module("tideproof.worlds").__all__, "worlds")
 
 

@@ -1,4 +1,4 @@
-"""`python -m tideproof` is `tideproof`."""
+"""Run the command line with `python -m tideproof`."""
 
 from tideproof.cli import main
 

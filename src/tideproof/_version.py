@@ -1,3 +1,3 @@
-"""The one place that holds the version."""
+"""Version of the package, defined only here."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""Checks at the boundary: a value, or an error that names it and says what is allowed."""
+"""Checks of arguments: each returns the value, or raises an `InputError` that says what is allowed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from tideproof.errors import InputError, describe_value
 from tideproof.text import join_names
 
-Direction = Literal["maximize", "minimize"]  # of rewards: is a high one good, or a low one?
+Direction = Literal["maximize", "minimize"]  # whether high rewards or low rewards are good
 
-LARGEST_EXACT_INTEGER = 2**53  # of what is counted: beyond it, not every whole number is a float
+LARGEST_EXACT_INTEGER = 2**53  # larger whole numbers cannot all be represented by a float
 
 
 def require_whole_number(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return `value` as an int between `low` and `high`.
+    """Return `value` as an int, or raise an error unless it is a whole number from `low` to `high`.
 
     >>> require_whole_number("n0", 1, 2)
     Traceback (most recent call last):
@@ -32,7 +32,7 @@ def require_whole_number(name: str, value: Any, low: int, high: int | None = Non
 
 
 def require_finite(name: str, value: Any, low: float | None = None) -> float:
-    """Return `value` as a finite float, at least `low` if that is given.
+    """Return `value` as a float, or raise an error unless it is finite and at least `low` (if given).
 
     >>> require_finite("reward", float("nan"))
     Traceback (most recent call last):
@@ -49,21 +49,21 @@ def require_finite(name: str, value: Any, low: float | None = None) -> float:
 
 
 def require_list(name: str, values: Any) -> list[Any]:
-    """Return the values as a list.
+    """Return several values as a list, or raise an error if `values` cannot be iterated over.
 
     >>> require_list("rewards", 3)
     Traceback (most recent call last):
     tideproof.errors.InputError: rewards must be several values, such as a list, not 3
     """
     try:
-        found = iter(values)
+        iterator = iter(values)
     except TypeError:
         raise InputError(f"{name} must be several values, such as a list, not {values!r}") from None
-    return list(found)
+    return list(iterator)
 
 
 def require_level(value: Any) -> float:
-    """Return a level of confidence, strictly between 0 and 1.
+    """Return a confidence level as a float, or raise an error unless it is strictly between 0 and 1.
 
     >>> require_level(95)
     Traceback (most recent call last):
@@ -75,7 +75,7 @@ def require_level(value: Any) -> float:
 
 
 def require_direction(value: Any) -> Direction:
-    """Return which rewards are good.
+    """Return the direction of rewards, or raise an error unless it is 'maximize' or 'minimize'.
 
     >>> require_direction("up")
     Traceback (most recent call last):

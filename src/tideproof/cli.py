@@ -1,7 +1,7 @@
-"""The command line: parse, call one function, print.
+"""Command line of tideproof: parse the arguments, run one command, and turn errors into one line on stderr.
 
-A command is one file of `commands/`, listed there. Exit codes are in `command_definition.py`; with 2,
-one line on stderr says what is allowed.
+Each command is a file in `commands/`; `commands/command_list.py` lists them. The exit codes are in
+`commands/command_definition.py`. With exit code 2, one line on stderr says what is allowed.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from tideproof.errors import TideproofError
 from tideproof.progress import is_stderr_interactive
 from tideproof.text import escape_control_characters
 
-BEGIN = (
-    "Begin with [bold]tideproof demo[/bold], or with [bold]tideproof analyze your_log.csv[/bold]. "
-    "[bold]tideproof COMMAND --help[/bold] has examples."
+FIRST_STEPS = (
+    "Start with [bold]tideproof demo[/bold] or [bold]tideproof analyze your_log.csv[/bold]. "
+    "[bold]tideproof COMMAND --help[/bold] shows examples."
 )
 
 app = typer.Typer(
-    help="Find the best of K alternatives while the whole world moves.",
-    epilog=BEGIN,
+    help="Find the best of K alternatives when conditions shift all rewards together.",
+    epilog=FIRST_STEPS,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    """Print the version and exit if `--version` was given."""
+    if requested:
         typer.echo(f"tideproof {__version__}")
         raise typer.Exit
 
@@ -45,55 +46,59 @@ def _show_version(wanted: bool) -> None:
 def options(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Find the best of K alternatives while the whole world moves."""
+    """Find the best of K alternatives when conditions shift all rewards together."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-def _with_hint(command: Command) -> Callable[..., None]:
-    """Return a command that says, once it is done, what one may want to do next."""
+def _add_hint(command: Command) -> Callable[..., None]:
+    """Return the function of a command, extended to print a next step on an interactive terminal."""
 
     @wraps(command.run)
-    def run(*args: Any, **given: Any) -> None:
-        command.run(*args, **given)
-        if command.then and not given.get("as_json") and sys.stdout.isatty() and is_stderr_interactive():
+    def run(*args: Any, **options: Any) -> None:
+        command.run(*args, **options)
+        if command.then and not options.get("as_json") and sys.stdout.isatty() and is_stderr_interactive():
             typer.secho(f"next: {command.then}", dim=True, err=True)
 
     return run
 
 
 for title, commands in GROUPS.items():
-    for each in commands:
-        app.command(each.name, epilog=each.epilogue, rich_help_panel=title)(_with_hint(each))
+    for command in commands:
+        app.command(command.name, epilog=command.epilogue, rich_help_panel=title)(_add_hint(command))
 
 
 def main() -> None:
-    """Run the command line; an error that tideproof raises on purpose is one line, no traceback."""
+    """Run the command line; print an expected error as one line, and exit with code 2."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a screen without "±" shows a question mark
+        sys.stdout.reconfigure(errors="replace")  # a terminal without "±" shows a question mark
     try:
         sys.exit(app(prog_name="tideproof", standalone_mode=False) or 0)
     except TideproofError as error:
-        _refuse(str(error))
+        _exit_with_error(str(error))
     except _UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "tideproof"
-        _refuse(f"{_lower(error.format_message())} ({path} --help lists what there is)")
+        _exit_with_error(f"{_lower_first_letter(error.format_message())} (see {path} --help)")
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
 
 
-_UsageError: Any = typer.BadParameter.__mro__[1]  # what the parser refuses, whichever click typer brings
+# The parser's usage error. Typer may bundle its own copy of click, so this class is found through typer.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 
 
-def _lower(text: str) -> str:
+def _lower_first_letter(text: str) -> str:
+    """Return a sentence with a lower-case first letter and without its full stop."""
     return text[:1].lower() + text[1:].rstrip(".")
 
 
-def _refuse(said: str) -> None:
-    typer.secho(escape_control_characters(f"tideproof: {said}"), fg="red", err=True)
+def _exit_with_error(message: str) -> None:
+    """Print an error message in red on stderr and exit with code 2."""
+    typer.secho(escape_control_characters(f"tideproof: {message}"), fg="red", err=True)
     sys.exit(2)
 
 

@@ -1,16 +1,16 @@
-"""Everything tideproof raises on purpose.
+"""Exceptions that tideproof raises for expected problems, such as invalid arguments or missing files.
 
 ::
 
     TideproofError
-    ├── InputError (ValueError)        a value that is not allowed; the message says what is
-    │   ├── UnknownName (KeyError)     an arm, pull, policy, scenario or option nobody registered
-    │   ├── MissingFile (FileNotFoundError)  a file or folder that is not there
-    │   ├── ConflictingReward          one pull, two rewards
-    │   ├── BudgetTooSmall             fewer pulls than the policy needs
+    ├── InputError (ValueError)        a value that is not allowed; the message says what is allowed
+    │   ├── UnknownName (KeyError)     an unknown arm, pull, policy, scenario or option
+    │   ├── MissingFile (FileNotFoundError)  a file or folder that does not exist
+    │   ├── ConflictingReward          two different rewards for one pull
+    │   ├── BudgetTooSmall             a budget below the minimum of the policy
     │   └── KernelError                a policy's kernel that cannot be linked; names file and line
     ├── NotComparable                  arms that no chain of shared environments connects
-    ├── Finished                       asked for more pulls than there are
+    ├── Finished                       a request for a pull after the experiment has ended
     ├── StoreError (OSError)           a database that could not be reached, read or written
     └── MissingExtra (ImportError)     an optional dependency that is not installed
 """
@@ -36,11 +36,13 @@ __all__ = [
 ]
 
 
-FIRST_UNPRINTABLE_INTEGER = 10**4300  # the first number that Python does not write
+FIRST_UNPRINTABLE_INTEGER = 10**4300  # Python refuses to convert integers from this one on to text
 
 
 def describe_value(value: Any) -> str:
-    """Return a value as errors show it; one that Python does not write is described.
+    """Return the text of a value for an error message.
+
+    Python refuses to convert very long integers to text; these are described in words.
 
     >>> describe_value(10**5000)
     'a number of more than 4300 digits'
@@ -52,15 +54,15 @@ def describe_value(value: Any) -> str:
 
 
 class TideproofError(Exception):
-    """Base of every error that tideproof raises on purpose."""
+    """Base class of every error that tideproof raises on purpose."""
 
 
 class InputError(TideproofError, ValueError):
-    """A value that is not allowed; the message names it and says what is."""
+    """Error for a value that is not allowed; the message names the value and says what is allowed."""
 
 
 class UnknownName(InputError, KeyError):
-    """A name that nobody registered; the message lists the known ones."""
+    """Error for an unknown name, such as that of an arm or a policy; the message lists the known names."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the quoted repr
@@ -69,53 +71,53 @@ class UnknownName(InputError, KeyError):
     def with_suggestion(
         cls, what: str, name: object, known: Iterable[object], where: str = ""
     ) -> UnknownName:
-        """Build the error for `name`, which is not among the `known` names.
+        """Build the error for an unknown `name`, with the most similar of the `known` names as a suggestion.
 
         >>> str(UnknownName.with_suggestion("arm", "Bb", ["A", "B"], "in this study"))
         "unknown arm 'Bb' in this study; did you mean 'B'? known: 'A', 'B'"
         """
         names = list(known)
-        said = describe_value(name)
-        text = name if isinstance(name, str) else said
-        near = difflib.get_close_matches(text, [str(n) for n in names], n=1)
-        hint = f" did you mean {near[0]!r}?" if near else ""
-        some = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
-        place = f" {where}" if where else ""
-        return cls(f"unknown {what} {said}{place};{hint} known: {some or 'none'}")
+        description = describe_value(name)
+        text = name if isinstance(name, str) else description
+        similar = difflib.get_close_matches(text, [str(n) for n in names], n=1)
+        hint = f" did you mean {similar[0]!r}?" if similar else ""
+        listing = ", ".join(repr(n) for n in names[:20]) + (", …" if len(names) > 20 else "")
+        context = f" {where}" if where else ""
+        return cls(f"unknown {what} {description}{context};{hint} known: {listing or 'none'}")
 
 
 class MissingFile(InputError, FileNotFoundError):
-    """A file to read, or a folder to write to, that is not there."""
+    """Error for a file to read, or a folder to write to, that does not exist."""
 
 
 class ConflictingReward(InputError):
-    """A pull (or keyed summary) was told twice with different values."""
+    """Error for a pull, or a keyed summary of rewards, that is reported twice with different values."""
 
 
 class BudgetTooSmall(InputError):
-    """The budget is below what the policy needs; the message says the minimum."""
+    """Error for a budget below what the policy needs; the message says the minimum."""
 
 
 class KernelError(InputError):
-    """A kernel that cannot be linked or run as it is written; the message names it, its file and line."""
+    """Error for a policy's kernel that cannot be linked or run; the message names its file and line."""
 
 
 class NotComparable(TideproofError):
-    """Arms that no chain of shared environments connects; the message names the groups."""
+    """Error for arms that no chain of shared environments connects; the message names the groups."""
 
 
 class Finished(TideproofError):
-    """The budget is spent or the policy has stopped; the message names the selection."""
+    """Error for a request to a finished experiment; the message names the selected arm."""
 
 
 class StoreError(TideproofError, OSError):
-    """A store could not be reached, read or written; nothing of the call was kept."""
+    """Error for a database that could not be reached, read or written; no part of the call was stored."""
 
 
 class MissingExtra(TideproofError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""
+    """Error for an optional dependency that is not installed; the message names the extra to install."""
 
     @classmethod
     def for_module(cls, module: str, extra: str, purpose: str) -> MissingExtra:
-        """Build the error for a missing `module`, wanted for `purpose` and brought by `extra`."""
+        """Build the error for a missing `module` that `purpose` needs and the package's `extra` installs."""
         return cls(f"{purpose} needs {module}: pip install 'tideproof[{extra}]'")

@@ -1,4 +1,4 @@
-"""Files: one that is not there is refused in words, and a crash never leaves half of one."""
+"""Read and write files: explain failures in error messages, and replace files atomically."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from weakref import WeakKeyDictionary
 
 from tideproof.errors import InputError, MissingExtra, MissingFile, describe_value
 
-PICTURE_FORMATS = (".png", ".svg", ".pdf")  # of pictures
+PICTURE_FORMATS = (".png", ".svg", ".pdf")
 
-# what has a store open in this process, and the file's device and number
-_holders: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
+# The objects of this process that have a store open, each with the device and inode of the store's file.
+_open_stores: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
 
 
 def require_path(path: Any) -> str:
-    """Return a path as text, or say what a path is."""
+    """Return a file path as text, or raise an error unless it is a string or a `pathlib.Path`."""
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or "\0" in text:
         raise InputError(f"a path must be a string or a pathlib.Path, not {describe_value(path)}")
@@ -29,33 +29,34 @@ def require_path(path: Any) -> str:
 
 
 def mark_store_open(owner: Any, path: str) -> None:
-    """Note that `owner` has a store open, until it says otherwise or is gone."""
-    _holders[owner] = _number(path)
+    """Record that `owner` has the store at `path` open, until it is closed or garbage-collected."""
+    _open_stores[owner] = _file_identity(path)
 
 
 def mark_store_closed(owner: Any) -> None:
-    """Note that it was closed."""
-    _holders.pop(owner, None)
+    """Record that `owner` has closed its store."""
+    _open_stores.pop(owner, None)
 
 
 def is_store_open(path: str) -> bool:
-    """Tell whether this process has the store at a path open.
+    """Return whether this process has the store at `path` open.
 
-    Whoever opens it otherwise and closes it again drops all locks that the process has on it.
+    On POSIX systems, opening and closing the file a second time drops all locks that the process holds on it.
     """
     try:
-        return _number(path) in set(_holders.values())
+        return _file_identity(path) in set(_open_stores.values())
     except (OSError, ValueError):
         return False
 
 
-def _number(path: str) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
+def _file_identity(path: str) -> tuple[int, int]:
+    """Return the device and inode of a file, which identify it whatever its path."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return what stands in the file."""
+    """Return the text of a UTF-8 file, or raise an error that says why it cannot be read."""
     name = require_path(path)
     try:
         return Path(path).read_text(encoding="utf-8")
@@ -66,7 +67,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def check_writable(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that cannot be written where it should lie, before time is spent on what to write."""
+    """Raise an error unless a file can be written at `path`; call it before an expensive computation."""
     if path is None:
         return
     name = require_path(path)
@@ -75,26 +76,26 @@ def check_writable(path: str | os.PathLike[str] | None) -> None:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         pass
-    except OSError as error:  # a name too long, a folder that may not be looked into
+    except OSError as error:  # for example a name that is too long, or a folder without permission
         raise InputError(f"cannot write {name!r}: {error.strerror}") from None
     if not os.path.isdir(folder):
         raise MissingFile(f"cannot write {name!r}: there is no folder {folder!r}")
     if os.path.isdir(path):
         raise InputError(f"cannot write {name!r}: it is a folder")
-    if os.path.exists(path) and _read_only(path):
+    if os.path.exists(path) and _is_read_only(path):
         raise InputError(f"cannot write {name!r}: it is read-only")
-    beside = os.path.dirname(os.path.realpath(path))  # what a link points to is replaced, not the link
-    if _read_only(beside) or not os.access(beside, os.X_OK):
-        raise InputError(f"cannot write {name!r}: the folder {beside!r} is read-only")
+    target_folder = os.path.dirname(os.path.realpath(path))  # the target of a link is replaced, not the link
+    if _is_read_only(target_folder) or not os.access(target_folder, os.X_OK):
+        raise InputError(f"cannot write {name!r}: the folder {target_folder!r} is read-only")
 
 
-def _read_only(path: str | os.PathLike[str]) -> bool:
-    """Tell whether nobody may write, not even who is allowed everything, or this user may not."""
+def _is_read_only(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file or folder is read-only for this user, or has no write permission for any user."""
     return not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK)
 
 
 def check_picture_path(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a picture that cannot be drawn or saved, before time is spent on its numbers."""
+    """Raise an error unless a picture can be drawn and saved at `path`; call it before simulating."""
     if find_spec("matplotlib") is None:
         raise MissingExtra.for_module("matplotlib", "plot", "a plot")
     if path is not None and Path(path).suffix.lower() not in PICTURE_FORMATS:
@@ -104,36 +105,42 @@ def check_picture_path(path: str | os.PathLike[str] | None) -> None:
 
 @contextmanager
 def explain_write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say in words why a file cannot be written."""
+    """Context manager that turns a failure to write a file into an `InputError` with the reason."""
     check_writable(path)
     try:
         yield
     except OSError as error:
-        if isinstance(error, InputError):  # in words already
+        if isinstance(error, InputError):  # the message is explained already
             raise
         raise InputError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` to `path` in one step: beside it first, then renamed over it."""
-    with replace_atomically(path) as beside:
-        beside.write_text(text, encoding="utf-8", newline="")
+    """Write `text` to the file `path` in one step, so that a crash never leaves half of a file.
+
+    The text is written to a temporary file, which then replaces `path`.
+    """
+    with replace_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
 
 
 @contextmanager
 def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path beside `path`, of the same kind, to write to; it is renamed over `path` in the end."""
-    target = Path(os.path.realpath(require_path(path)))  # what a link points to, not the link
-    beside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
+    """Context manager that yields a temporary path to write to, and then renames it to `path` in one step.
+
+    The temporary file is in the folder of `path` and has the same suffix. It is removed if writing fails.
+    """
+    target = Path(os.path.realpath(require_path(path)))  # the target of a link is replaced, not the link
+    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     with explain_write_errors(path):
         try:
-            if target.exists():  # who could not read the old file cannot read the new one
-                beside.touch(stat.S_IMODE(target.stat().st_mode))
-                beside.chmod(stat.S_IMODE(target.stat().st_mode))
-            yield beside
-            with open(beside, "rb") as file:
+            if target.exists():  # a user who could not read the old file cannot read the new one
+                temporary.touch(stat.S_IMODE(target.stat().st_mode))
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            yield temporary
+            with open(temporary, "rb") as file:
                 os.fsync(file.fileno())
-            os.replace(beside, target)
+            os.replace(temporary, target)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise

@@ -1,65 +1,66 @@
-"""The door for plug-ins: all that the file of a policy imports.
+"""Everything that a file with a custom policy imports: kernels, state types, statistics and random numbers.
 
 A policy is three kernels (`ask`, `tell`, and the `select` of a selection rule), a `State` and a `configure`
-function, put together in a `Policy`. docs/plugins.md shows one from the first line to its installation;
+function, combined in a `Policy`. docs/plugins.md develops one from the first line to its installation;
 examples/plugin is one as a package of its own.
 
 **Kernels** are plain functions under `@kernel`. They run interpreted in an `Experiment` and in `tp.replay`,
-compiled in `tp.simulate`, to the same bits, if they keep to what compiles: numbers, arrays, loops, `math`,
-NamedTuples, other kernels called *by name*, positional parameters. They allocate nothing (what they write
-to is in the state; `Scratch` has two vectors to work on), and they do not use `np.sum`, `np.mean`,
-`np.linalg` or `math.lgamma`, which round differently when they are compiled. Loops over arms run to
-`data.pulls.size`.
+and compiled in `tp.simulate`. Both give the same bits if kernels use only features that compile: numbers,
+arrays, loops, `math`, NamedTuples, other kernels called *by name*, positional parameters. Kernels allocate
+nothing: they write to arrays of the state, and `Scratch` has two vectors for intermediate results. They do
+not use `np.sum`, `np.mean`, `np.linalg` or `math.lgamma`, which round differently when they are compiled.
+Loops over arms run to `data.pulls.size`.
 
 **The state** is a NamedTuple of arrays, each annotated with its kind: `Int1` and `Float1` (one number,
 `x[0]`), `IntK` and `FloatK` (one for each arm), `FloatKK` (a matrix); or of other states, such as `Start`.
-It begins as zeros. Integers stay below 2**31.
+It starts as zeros. Integers stay below 2**31.
 
-**When what is called.** Before a pull: `ask(params, state, data, slot, draw)`, which reads and never
-writes. When its reward is told: the statistics in `data` take it in, then `tell(params, state, data, slot,
-arm, n, draw)` runs, then the slot takes it in. So in `tell` `data.pulls[arm]` counts the pull and
-`slot.size[0]` does not yet: 0 means that this pull begins an environment. `n` may be more than 1 (a
-summary), and the arm one that was not asked for. A pull whose reward is still out passes through the same
-`tell` on a copy: it counts in `data.pulls` and has its place in `data.fit`, but no reward.
+**Order of calls.** Before a pull: `ask(params, state, data, slot, draw)`, which reads and never writes.
+When its reward is reported, three things happen in this order: the statistics in `data` are updated,
+`tell(params, state, data, slot, arm, n, draw)` runs, and the slot is updated. So in `tell`,
+`data.pulls[arm]` includes the pull and `slot.size[0]` does not yet: 0 means that this pull is the first of
+an environment. `n` may be more than 1 (a summary of several rewards), and the arm may differ from the one
+that `ask` returned. A pending pull goes through the same `tell` on a copy of the state: it is included in
+`data.pulls` and in the design of `data.fit`, but has no reward.
 
-**What is in `data`** (`Data`), and the word of `reads` that makes it ready; without its word a statistic is
-not computed: it stays zero or is not there at all. Reading it is a `KernelError` when the policy is first
-used or, if it is read under another name, in the contract of `tideproof.testing`.
+**Statistics in `data`** (`Data`), and the word of `reads` that each needs. Without its word a statistic is
+not computed: it stays zero or does not exist. Reading it then is a `KernelError` when the policy is first
+used or, if it is read under another name, in the contract tests of `tideproof.testing`.
 
-* `pulls`: always. Pulls of each arm, those that are out included.
-* `moments.told`, `moments.mean`: "means". Number and mean of the raw rewards told, of each arm.
-* `moments.squares`: "moments", which brings the two above as well. Squared deviations from the mean.
-* `moments.sums`, `moments.weights`: "sums". Rewards weighted by the policy's `weigh` kernel (1 unless it
-  has one), which runs before the reward is in `data`; `begin_anew(data.moments)` starts them again.
-* `fit`: "fit". The fixed-effects fit (`FixedEffects`), shifts taken out: `fit.mu`, of which only
-  differences mean anything, and only if `together(fit, i, k)`; `freedom(fit)`, `sigma2(fit)`,
+* `pulls`: always. Number of pulls of each arm, pending pulls included.
+* `moments.told`, `moments.mean`: "means". Number and mean of the raw rewards of each arm.
+* `moments.squares`: "moments", which includes the two above. Sum of squared deviations from the mean.
+* `moments.sums`, `moments.weights`: "sums". Rewards weighted by the policy's `weigh` kernel (1 without
+  one), which runs before the reward is added to `data`; `begin_anew(data.moments)` resets them.
+* `fit`: "fit". The fixed-effects fit (`FixedEffects`), with the shifts removed: `fit.mu`, of which only
+  differences are meaningful, and only if `together(fit, i, k)`; `freedom(fit)`, `sigma2(fit)`,
   `connected(fit)`.
-* `told`, `reward`, `squares`: "reward". Number, mean and squared deviations of what this `tell` brings;
-  `told[0]` is 0 for pulls that are out. A policy that reads it cannot be run as `reduce:`.
+* `told`, `reward`, `squares`: "reward". Number, mean and sum of squared deviations of the rewards of this
+  `tell`; `told[0]` is 0 for pending pulls. A policy that reads these cannot be run as `reduce:`.
 * `periods`: "period" or "control", for selection rules.
 
-In the slot (`Slot`), one environment: `counts`, `size`, `each` (1/size), `mean`, `arm` (one seen here)
-always; `means` of each arm by "cells". Its other fields belong to kernels of ours.
+**The slot** (`Slot`) holds the statistics of one environment: `counts`, `size`, `each` (1/size), `mean`,
+`arm` (an arm observed in it) always; `means` of each arm by "cells". Its other fields are internal.
 
-**Draws.** A `draw` is a place in a table of random numbers, not a generator: the same lane gives the same
-number however often it is read. `uniform(draw, lane)`, `below(draw, lane, n)`, `normal(draw, lane)`. Each
-`ask`, `tell` and `select` has a draw of its own, with lanes from 0 to 2**32 - 1. With K arms our
-kernels use:
+**Random numbers.** A `draw` is a position in a table of random numbers, not a generator: a lane gives the
+same number however often it is read. `uniform(draw, lane)`, `below(draw, lane, n)`, `normal(draw, lane)`.
+Each `ask`, `tell` and `select` has its own draw, with lanes from 0 to 2**32 - 1. With K arms the kernels
+of this module use:
 
 ===============================================  ==========================================
 `argmax`, `least_pulled`, `start_arm`            lane 0
-`argmax_in_lane`                                 the lane it is given
+`argmax_in_lane`                                 the lane that is passed
 `contend`                                        lane i for arm i
-`front_runner`, `race_arm`                       all below K
-`drop_lowest`, `end_phase`                       all below K*K
-`best_of_draw`                                   K/2 lanes, from the one it is given
+`front_runner`, `race_arm`                       lanes below K
+`drop_lowest`, `end_phase`                       lanes below K*K
+`best_of_draw`                                   K/2 lanes, from the one that is passed
 ===============================================  ==========================================
 
-So lanes from K on are yours, or from K*K on beside `drop_lowest`.
+So a policy may use lanes from K on, or from K*K on if it calls `drop_lowest`.
 
-**On a GPU** up to twelve arms live in registers, which cannot be indexed by a number known only at run
-time. Kernels that go through `at`, `add_at`, `entry`, `diagonal`, `fetch` and `fetched` instead of `x[i]`
-and `P[i, k]` are fast there too; others are right, but slower.
+**On a GPU** the state of up to twelve arms is kept in registers, which cannot be indexed by a number known
+only at run time. Kernels that use `at`, `add_at`, `entry`, `diagonal`, `fetch` and `fetched` instead of
+`x[i]` and `P[i, k]` are fast there, too; other kernels are correct, but slower.
 """
 
 from tideproof.checks import require_finite, require_whole_number
@@ -121,8 +122,8 @@ from tideproof.policies.selection_rules import (
     Selection,
 )
 
-__all__ = [  # noqa: RUF022 - by what they are for
-    # a policy, and what its parts receive
+__all__ = [  # noqa: RUF022 - grouped by purpose
+    # a policy, and the signatures of its functions
     "Policy",
     "Ask",
     "Tell",
@@ -131,7 +132,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "Weigh",
     "Active",
     "FromWorld",
-    # which arm in the end
+    # selection rules
     "Selection",
     "Select",
     "Identified",
@@ -142,7 +143,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "SURVIVOR",
     "PERIOD",
     "CONTROL",
-    # kernels, their state and options
+    # kernels, state types and checks of options
     "kernel",
     "hole",
     "Int1",
@@ -155,7 +156,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "require_finite",
     "InputError",
     "KernelError",
-    # what kernels receive
+    # arguments of kernels
     "Data",
     "Moments",
     "FixedEffects",
@@ -167,7 +168,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "below",
     "normal",
     "normal_quantile",
-    # choosing
+    # choosing an arm
     "LOWEST",
     "argmax",
     "argmax_in_lane",
@@ -176,12 +177,12 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "in_turn",
     "all_pulled",
     "all_told",
-    # Algorithm 1: until the arms can be compared
+    # Algorithm 1: initialisation until the arms are comparable
     "Start",
     "start_arm",
     "start_tell",
     "started",
-    # the fit
+    # the fixed-effects fit
     "connected",
     "together",
     "freedom",
@@ -191,7 +192,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "Posterior",
     "find_contenders",
     "best_of_draw",
-    # elimination, phase by phase
+    # elimination in phases
     "Race",
     "race_arm",
     "still_in",
@@ -202,10 +203,10 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "end_phase",
     "begin_anew",
     "ceiling",
-    # tails, in logs
+    # logarithms of tail probabilities
     "log_tail",
     "log_gain",
-    # arrays, in memory or in registers
+    # access to arrays in memory or in registers
     "at",
     "add_at",
     "entry",

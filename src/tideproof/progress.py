@@ -1,4 +1,4 @@
-"""Progress on the screen: one bar for all that takes long, on stderr, gone at its end."""
+"""Progress bar on stderr for long computations, removed when it is complete."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import Protocol
 
-SECONDS_BEFORE_BAR = 2.0  # seconds of what may be over soon, before a bar is shown
+SECONDS_BEFORE_BAR = 2.0  # shorter computations show no bar
 
 
 class ProgressCallback(Protocol):
-    """What a bar gives to those who work."""
+    """Function that a computation calls to report its progress."""
 
     def __call__(self, done: float, doing: str | None = None, /) -> None:
-        """Say how much is done in all and, if that changes, what is being done."""
+        """Report how much is done in total and, if it has changed, a description of the current step."""
 
 
 def is_stderr_interactive() -> bool:
-    """Tell whether somebody may look at stderr: it is a terminal or a notebook."""
+    """Return whether stderr is a terminal or a notebook, so that a person may see a progress bar."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -29,20 +29,20 @@ def is_stderr_interactive() -> bool:
 def progress_bar(
     doing: str, total: float, unit: str = "", first: str | None = None, after: float = 0.0
 ) -> Iterator[ProgressCallback]:
-    """Show a bar and the time left, if somebody looks.
+    """Context manager that shows a progress bar with the remaining time if stderr is interactive.
 
     Parameters
     ----------
     doing
-        What is being done, as the bar says it.
+        Description of the computation.
     total
-        How much there is to do.
+        Amount of work.
     unit
-        Of what: the bar then says how many of how many, else the percentage.
+        Unit of the amount. With it the bar shows counts ("3/20"), without it a percentage.
     first
-        What the bar says until something is done.
+        Description that is shown until the first report.
     after
-        Seconds without a bar.
+        Seconds to wait before the bar is shown.
     """
     from rich.console import Console
     from rich.progress import (
@@ -66,12 +66,12 @@ def progress_bar(
         console=Console(stderr=True),
         transient=True,
         disable=not is_stderr_interactive(),
-        speed_estimate_period=300,  # parts of one run may be of very different speed
+        speed_estimate_period=300,  # the speed of one run may vary much between its parts
     )
     task = bar.add_task(doing if first is None else first, total=total)
 
-    def show(done: float, now: str | None = None, /) -> None:
-        bar.update(task, completed=min(done, total), description=doing if now is None else now)
+    def report(done: float, step: str | None = None, /) -> None:
+        bar.update(task, completed=min(done, total), description=doing if step is None else step)
 
     timer = Timer(after, bar.start)
     timer.daemon = True
@@ -80,7 +80,7 @@ def progress_bar(
             timer.start()
         else:
             bar.start()
-        yield show
+        yield report
     finally:
         if after:
             timer.cancel()

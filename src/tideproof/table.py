@@ -1,6 +1,6 @@
-"""The one small table that tideproof returns: readable as it is, and a step away from any data frame.
+"""Table of results: named columns of equal length, with conversions to data frames, CSV, HTML and JSON.
 
-It holds and shows columns; it does not filter, join or compute.
+It stores and shows columns; it does not filter, join or compute.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tideproof.errors import InputError, MissingExtra, UnknownName
 from tideproof.files import explain_write_errors
 from tideproof.text import count_decimals, format_probability
 
-_LONG = 20  # rows shown before the middle is left out
-_PROBABILITIES = ("p_best", "to_come", "probability")  # columns that have no certainties
-_GAP = "…"
+_MAXIMUM_ROWS = 20  # longer tables are shown without their middle rows
+_PROBABILITY_COLUMNS = ("p_best", "to_come", "probability")  # shown as "< 0.001", never as 0 or 1
+_OMITTED = "…"
 _MISSING = "\N{EN DASH}"
 
 
 class Table:
-    """Equal-length columns under their names.
+    """Table with named columns of equal length, as tideproof returns it.
 
-    Missing values are None; a NaN among the numbers becomes None. Iterating gives one dict a row.
+    Missing values are None; a NaN among the numbers becomes None. Iterating yields one dict per row.
 
     Parameters
     ----------
     columns
-        The values of each column: lists, tuples or NumPy arrays of one length.
+        The values of each column: lists, tuples or NumPy arrays of the same length.
 
     Examples
     --------
@@ -48,22 +48,22 @@ class Table:
     """
 
     def __init__(self, columns: Mapping[str, Iterable[Any]]) -> None:
-        self._data = {name: _plain(values) for name, values in columns.items()}
+        self._data = {name: _to_python_values(values) for name, values in columns.items()}
         lengths = {name: len(values) for name, values in self._data.items()}
         if len(set(lengths.values())) > 1:
-            raise InputError(f"columns of a table must have one length, not {lengths}")
+            raise InputError(f"the columns of a table must have the same length, not {lengths}")
         self._rows = next(iter(lengths.values()), 0)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
+        """The names of the columns, in their order."""
         return list(self._data)
 
     def __len__(self) -> int:
         return self._rows
 
     def __getitem__(self, column: str) -> list[Any]:
-        if column not in self.columns:  # a list of names is no name, nor can it be looked up
+        if column not in self.columns:  # `self.columns`, because a list as `column` is not hashable
             raise UnknownName.with_suggestion("column", column, self._data)
         return list(self._data[column])
 
@@ -76,96 +76,108 @@ class Table:
             return NotImplemented
         return self.columns == other.columns and self._data == other._data
 
-    __hash__ = None  # type: ignore[assignment]  # equal by value, and its lists can change
+    __hash__ = None  # type: ignore[assignment]  # tables are mutable and compared by value
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dict a row."""
+        """Return the rows as a list of dicts, one per row."""
         return list(self)
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame."""
-        return _optional("pandas").DataFrame(self._data)
+        """Return the table as a pandas DataFrame."""
+        return _import_optional("pandas").DataFrame(self._data)
 
     def to_polars(self) -> Any:
-        """Return a polars DataFrame."""
-        return _optional("polars").DataFrame(self._data, strict=False)
+        """Return the table as a polars DataFrame."""
+        return _import_optional("polars").DataFrame(self._data, strict=False)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV file: numbers in full, missing values empty."""
+        """Write the table to a CSV file: numbers with all digits, missing values as empty fields."""
         with explain_write_errors(path), open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(self._data)
             writer.writerows(zip(*self._data.values(), strict=True))
 
     def __repr__(self) -> str:
-        lines = [""] * (len(self._shown()) + 1)
+        lines = [""] * (len(self._visible_rows()) + 1)
         for name, values in self._data.items():
-            cells = [name, *self._texts(name)]
+            cells = [name, *self._format_column(name)]
             width = max(map(len, cells))
             align = str.rjust if _is_numeric(values) else str.ljust
             lines = [f"{line}  {align(cell, width)}" for line, cell in zip(lines, cells, strict=True)]
         lines = [line[2:].rstrip() for line in lines]
-        return "\n".join([*lines, *self._count()])
+        return "\n".join([*lines, *self._row_count_line()])
 
     def _repr_html_(self) -> str:
         names = "".join(f"<th>{html.escape(name)}</th>" for name in self._data)
         cells = [
-            [f'<td style="text-align:{_side(values)}">{html.escape(t)}</td>' for t in self._texts(name)]
+            [
+                f'<td style="text-align:{_text_alignment(values)}">{html.escape(text)}</td>'
+                for text in self._format_column(name)
+            ]
             for name, values in self._data.items()
         ]
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-        count = "".join(f"<p>{line}</p>" for line in self._count())
+        count = "".join(f"<p>{line}</p>" for line in self._row_count_line())
         table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
         return f'<div style="overflow-x:auto">{table}</div>{count}'
 
-    def _shown(self) -> list[int | None]:
-        """Return the rows to show, None standing for those left out."""
-        if len(self) <= _LONG:
+    def _visible_rows(self) -> list[int | None]:
+        """Return the numbers of the rows to show; None stands for the omitted rows of a long table."""
+        if len(self) <= _MAXIMUM_ROWS:
             return list(range(len(self)))
-        half = _LONG // 2
+        half = _MAXIMUM_ROWS // 2
         return [*range(half), None, *range(len(self) - half, len(self))]
 
-    def _count(self) -> list[str]:
-        """Return a line with the number of rows, where the rows themselves do not say it."""
-        return [] if 0 < len(self) <= _LONG else [f"{len(self)} rows"]
+    def _row_count_line(self) -> list[str]:
+        """Return a line with the number of rows if the table is empty or shortened, else no line."""
+        return [] if 0 < len(self) <= _MAXIMUM_ROWS else [f"{len(self)} rows"]
 
-    def _texts(self, name: str) -> list[str]:
-        rows, values = self._shown(), self._data[name]
-        if name in _PROBABILITIES:
+    def _format_column(self, name: str) -> list[str]:
+        """Return the texts of the visible cells of a column."""
+        rows, values = self._visible_rows(), self._data[name]
+        if name in _PROBABILITY_COLUMNS:
             values = [v if v is None else format_probability(v) for v in values]
-        digits = _digits([values[row] for row in rows if row is not None and _is_number(values[row])])
-        return [_GAP if row is None else _text(values[row], digits) for row in rows]
+        decimals = _choose_decimals(
+            [values[row] for row in rows if row is not None and _is_number(values[row])]
+        )
+        return [_OMITTED if row is None else _format_cell(values[row], decimals) for row in rows]
 
 
-def _plain(values: Iterable[Any]) -> list[Any]:
-    """Return the values as Python objects, NaN as None."""
+def _to_python_values(values: Iterable[Any]) -> list[Any]:
+    """Return the values of a column as Python objects, with None in place of NaN."""
     items: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
     if type(values).__name__ == "ndarray" and values.dtype.kind in "biuf":  # type: ignore[attr-defined]
-        return [None if v != v else v for v in items]  # plain already; NaN alone differs from itself
+        return [None if v != v else v for v in items]  # only NaN differs from itself
     items = [v.item() if hasattr(v, "item") else v for v in items]
     return [None if isinstance(v, float) and math.isnan(v) else v for v in items]
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether a value is an int or a float, but not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_numeric(values: list[Any]) -> bool:
+    """Return whether all values of a column are numbers or missing."""
     return all(v is None or _is_number(v) for v in values)
 
 
-def _side(values: list[Any]) -> str:
+def _text_alignment(values: list[Any]) -> str:
+    """Return the CSS alignment of a column: numbers right, texts left."""
     return "right" if _is_numeric(values) else "left"
 
 
-def _digits(numbers: list[float]) -> int | None:
-    """Return how many decimals show a column: four digits of its largest number, two of its spread.
+def _choose_decimals(numbers: list[float]) -> int | None:
+    """Return the number of decimals for a column of numbers, or None for scientific notation.
 
-    None stands for scientific notation, where the largest is below 1e-4, or 1e10 and more: seconds since
-    1970 are less.
+    The decimals show four significant digits of the largest number and two of the range of the column.
+    Scientific notation is for columns whose largest number is below 1e-4 or at least 1e10 (Unix times in
+    seconds are smaller).
 
-    >>> _digits([0.1234, 12.5]), _digits([1_000_012.31, 1_000_012.87]), _digits([3e-7])
-    (2, 2, None)
+    >>> _choose_decimals([0.1234, 12.5]), _choose_decimals([1_000_012.31, 1_000_012.87])
+    (2, 2)
+    >>> _choose_decimals([3e-7]) is None
+    True
     """
     finite = [x for x in numbers if math.isfinite(x)]
     largest = max(map(abs, finite), default=0.0)
@@ -173,40 +185,42 @@ def _digits(numbers: list[float]) -> int | None:
         return 0
     if not 1e-4 <= largest < 1e10:
         return None
-    spread = max(finite) - min(finite)
-    for_spread = count_decimals(spread, 2) if spread > 1e-8 * largest else 0  # less is rounding
-    return max(count_decimals(largest, 4), for_spread)
+    span = max(finite) - min(finite)
+    for_span = count_decimals(span, 2) if span > 1e-8 * largest else 0  # a smaller range is rounding error
+    return max(count_decimals(largest, 4), for_span)
 
 
-def _text(value: Any, digits: int | None) -> str:
+def _format_cell(value: Any, decimals: int | None) -> str:
+    """Return the text of one cell; `decimals` is None for scientific notation."""
     if value is None:
         return _MISSING
     if isinstance(value, float) and math.isfinite(value):
-        return f"{value:.3e}" if digits is None else f"{value:.{digits}f}"
+        return f"{value:.3e}" if decimals is None else f"{value:.{decimals}f}"
     return str(value)
 
 
-def _optional(module: str) -> Any:
+def _import_optional(module: str) -> Any:
+    """Import pandas or polars, or raise an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError:
         raise MissingExtra(f"to_{module}() needs {module}: pip install {module}") from None
 
 
-def render_notebook_html(said: str, *tables: Table) -> str:
-    """Return lines of words and tables below them, for a notebook.
+def render_notebook_html(text: str, *tables: Table) -> str:
+    """Return the HTML that a notebook shows for a result: lines of text, and tables below them.
 
     >>> render_notebook_html("A < B")
     '<p>A &lt; B</p>'
     """
-    words = "".join(f"<p>{html.escape(line)}</p>" for line in said.splitlines())
-    return words + "".join(table._repr_html_() for table in tables)
+    paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in text.splitlines())
+    return paragraphs + "".join(table._repr_html_() for table in tables)
 
 
 def to_json_values(value: Any) -> Any:
-    """Return a result in plain values, for JSON: a dataclass as a dict, a table as a list of rows.
+    """Return a result as values that JSON can represent: a dataclass as a dict, a table as a list of rows.
 
-    A tuple is a list, and a number without end, which JSON does not have, is None.
+    A tuple becomes a list. Infinite numbers and NaN, which JSON does not have, become None.
 
     >>> to_json_values((1, Table({"arm": ["A"], "n": [2]})))
     [1, [{'arm': 'A', 'n': 2}]]

@@ -1,4 +1,4 @@
-"""Format counts, numbers, probabilities, intervals and lists of names for people to read."""
+"""Format counts, numbers, probabilities, intervals and lists of names as text for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def format_count(number: int, noun: str) -> str:
 
 
 def quote_if_needed(label: Any) -> str:
-    """Return a label as text, quoted if it is empty or has spaces at its ends that would be invisible.
+    """Return a name as text, in quotes if it is empty or begins or ends with invisible spaces.
 
     >>> quote_if_needed("B"), quote_if_needed("B "), quote_if_needed(""), quote_if_needed(3)
     ('B', "'B '", "''", '3')
@@ -41,7 +41,7 @@ def join_names(names: Iterable[Any], last: str = "and", most: int = 6) -> str:
 
 
 def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
-    """Join groups of names with ` | `; groups, and names in a group, beyond `most` are only counted.
+    """Join groups of names with ` | `; groups, and names within a group, beyond `most` are only counted.
 
     >>> join_groups(["AB", "C"]), join_groups(["ABC", "DEF", "G"], most=2)
     ('A, B | C', 'A, B and 1 more | D, E and 1 more | 1 more')
@@ -51,7 +51,7 @@ def join_groups(groups: Iterable[Iterable[Any]], most: int = 6) -> str:
 
 
 def escape_control_characters(text: str) -> str:
-    r"""Return text with control characters escaped, so that labels cannot steer a terminal.
+    r"""Return text with control characters escaped, so that names cannot send commands to a terminal.
 
     Line breaks and tabs stay.
 
@@ -67,11 +67,12 @@ def count_decimals(size: float, digits: int) -> int:
     >>> [count_decimals(size, digits) for size, digits in ((0.00038, 2), (12.5, 4), (12345.0, 2), (0.1, 1))]
     [5, 2, 0, 1]
     """
-    return max(0, digits - 1 - math.floor(math.log10(size) + 1e-9))  # a rounding error below 0.1 is 0.1
+    # the small number makes a size just below a power of ten, from rounding errors, count as that power
+    return max(0, digits - 1 - math.floor(math.log10(size) + 1e-9))
 
 
 def format_rounded(x: float) -> str:
-    """Return a number with three significant digits; from 1,000 on, all digits before the decimal point.
+    """Return a number as text with three significant digits; from 1,000 on, with all integer digits.
 
     >>> format_rounded(0.012345), format_rounded(-999.6), format_rounded(123456.7)
     ('0.0123', '-1,000', '123,457')
@@ -80,7 +81,7 @@ def format_rounded(x: float) -> str:
 
 
 def format_probability(p: float) -> str:
-    """Return a probability with three decimals, but never as 0.000 or 1.000.
+    """Return a probability as text with three decimals, but never as 0.000 or 1.000.
 
     >>> format_probability(0.5), format_probability(0.99951), format_probability(1e-9)
     ('0.500', '> 0.999', '< 0.001')
@@ -102,7 +103,7 @@ class NumberFormat(NamedTuple):
     once: str = ""
 
     def format_number(self, x: float, decimals: int, sign: str = "") -> str:
-        """Return a number with this many decimals.
+        """Return a number as text with the given number of decimals.
 
         A negative number that rounds to zero keeps its minus only where plus signs are shown, too.
 
@@ -112,11 +113,11 @@ class NumberFormat(NamedTuple):
         return self._format_without_unit(x, decimals, sign) + self.once
 
     def format_rough(self, x: float, sign: str = "") -> str:
-        """Return a number with three significant digits."""
+        """Return a number as text with three significant digits."""
         return self._format_without_unit(x, None, sign) + self.once
 
     def format_estimate(self, x: float, low: float | None, high: float | None, sign: str = "") -> str:
-        """Return an estimate with as many decimals as its interval from `low` to `high` justifies.
+        """Return an estimate as text, with as many decimals as its interval from `low` to `high` justifies.
 
         Without a finite interval it has three significant digits.
 
@@ -128,7 +129,7 @@ class NumberFormat(NamedTuple):
         return self._format_without_unit(x, self.interval_decimals(low, high), sign) + self.once
 
     def format_lead(self, x: float, low: float | None, high: float | None, sign: str = "") -> str:
-        """Return a lead as `format_estimate` does, with up to two more decimals if the interval is wide.
+        """Return a lead as text like `format_estimate`, with up to two more decimals if the interval is wide.
 
         The additional decimals show two significant digits of the lead itself.
 
@@ -143,7 +144,7 @@ class NumberFormat(NamedTuple):
         return self._format_without_unit(x, decimals, sign) + self.once
 
     def format_interval(self, low: float | None, high: float | None, sign: str = "") -> str:
-        """Return an interval as "low to high"; an end that is None or infinite is left open.
+        """Return an interval as "low to high"; a bound that is None or infinite is left open.
 
         >>> PERCENT.format_interval(0.041, 0.213, "+"), POINTS.format_interval(0.041, 0.213)
         ('+4 % to +21 %', '4 to 21 points')
@@ -176,6 +177,7 @@ class NumberFormat(NamedTuple):
         return min(9, count_decimals(self.factor * (high - low), 2))
 
     def _format_without_unit(self, x: float, decimals: int | None, sign: str) -> str:
+        """Return a number as text, without the unit that follows an interval only once."""
         if decimals is None:
             text = ("+" if sign and x >= 0.0 else "") + format_rounded(self.factor * x + 0.0)  # never -0
         else:

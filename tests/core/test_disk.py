@@ -14,7 +14,7 @@ import pytest
 import tideproof as tp
 from tideproof.core.cpu_target import cpu
 from tideproof.core.kernel_linker import hole, kernel, link
-from tideproof.core.program_cache import Packing, Unknown, _Disk, fingerprint, is_missing, keep
+from tideproof.core.program_cache import DiskCache, Packing, Unknown, fingerprint, is_missing, keep
 from tideproof.kernels.simulate.replication_loop import replicate
 from tideproof.policies.policy_spec import _fill
 
@@ -204,7 +204,7 @@ def test_a_broken_file_only_costs_time(folder):
 
 def test_off_or_nowhere_to_write(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEPROOF_CACHE", "off")
-    assert not isinstance(program(double)._cache, _Disk)
+    assert not isinstance(program(double)._cache, DiskCache)
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("TIDEPROOF_CACHE", str(blocked))
@@ -215,7 +215,7 @@ def test_what_cannot_be_told_apart_is_not_kept(folder, monkeypatch):
     monkeypatch.setitem(inner.__globals__, "STEP", np.array([3.0]))
     with pytest.raises(Unknown):
         fingerprint(outer, {"chosen": double})
-    assert not isinstance(program(double)._cache, _Disk)
+    assert not isinstance(program(double)._cache, DiskCache)
 
 
 def test_every_policy_is_kept_under_its_own_name():

@@ -141,7 +141,7 @@ def test_gaps_and_their_contrast():
     ((x1, x2, y1, y2),) = drawing.numbers("line", "tide", "x1", "x2", "y1", "y2")
     assert (x1, x2, y1) == (left, left + width, y2)
     assert value(y1) == pytest.approx(0.75, abs=0.02)
-    assert drawing.root.get("aria-label") == "B against A & <co> in each environment that saw both"
+    assert drawing.root.get("aria-label") == "B minus A & <co> in each environment with both arms"
     assert [drawing.title(e) for e in drawing.all("circle")] == [
         "mon: +1.0, interval +0.0 to +2.0", "tue: -1.0, interval -2.5 to +0.5", "wed: +2",
     ]  # fmt: skip

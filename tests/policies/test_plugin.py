@@ -410,18 +410,18 @@ def wrong_weigh(params, state, data, arm):
     [
         (
             asks_helper,
-            "uses 'helper' which is no kernel: put @kernel above 'helper'",
+            "uses 'helper' which is not a kernel: put @kernel above 'helper'",
             "return helper(0)  # no kernel",
         ),
         (
             asks_by_attribute,
-            "calls arm_choice.argmax by attribute.*write `from tideproof.kernels.choose.arm_choice import argmax`",
+            "calls arm_choice.argmax as an attribute.*write `from tideproof.kernels.choose.arm_choice import argmax`",
             "# by attribute",
         ),
-        (asks_a_hole, "uses the hole 'missing', which nobody fills.*holes=", "# nobody fills it"),
+        (asks_a_hole, "uses the hole 'missing', which has no value.*holes=", "# nobody fills it"),
         (
             asks_with_a_keyword,
-            r"keyword-only parameters \(y\).*leave out the \*",
+            r"keyword-only parameters \(y\).*remove the \*",
             "def has_a_keyword(x, *, y=1):",
         ),
         (asks_for_the_fit, "reads data.fit.mu, which stays empty.*add 'fit' to `reads`", "# undeclared"),
@@ -469,7 +469,7 @@ def asks_a_static_method(params, state, data, slot, draw):
 
 def test_a_static_method_is_to_be_a_function():
     policy = dataclasses.replace(POLICY, ask=asks_a_static_method)
-    message = r"calls Methods\.static by attribute.*move it out of the class Methods into a module and call static\("
+    message = r"calls Methods\.static as an attribute.*move it out of the class Methods into a module and call static\("
     with pytest.raises(tp.KernelError, match=message):
         tp.replay(tp.mdm(3), policy, budget=9)
 
@@ -478,7 +478,9 @@ def test_a_static_method_is_to_be_a_function():
     "f", [functools.partial(helper), Methods(), Methods().bound, len, staticmethod(helper)]
 )
 def test_a_kernel_is_a_plain_function(f):
-    with pytest.raises(tp.KernelError, match=r"@kernel goes above a plain function, .*, not (<|functools)"):
+    with pytest.raises(
+        tp.KernelError, match=r"@kernel must decorate a plain function, .*, not (<|functools)"
+    ):
         kernel(f)
 
 
@@ -489,22 +491,22 @@ def state(annotation):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (state(int), r"State\.x is annotated as <class 'int'>: a state holds arrays annotated with .*FloatK"),
+        (state(int), r"State\.x is annotated as <class 'int'>: .* annotated with .*FloatK"),
         (state(np.ndarray), r"State\.x is annotated as <class 'numpy\.ndarray'>"),
         (state(tuple), r"State\.x is annotated as <class 'tuple'>"),
-        (state(Annotated[int, "hello"]), r"State\.x is annotated as .*'hello'\]: a state holds"),
+        (state(Annotated[int, "hello"]), r"State\.x is annotated as .*'hello'\]: the fields"),
         (
             state(Annotated[np.ndarray, np.float32, 3]),
             r"State\.x is annotated as .*float32.*int64 or float64",
         ),
-        (state(Annotated[np.ndarray, np.float64]), r"State\.x is annotated as .*float64'>\]: a state"),
-        (state(Annotated[np.ndarray, np.float64, "L"]), r"State\.x is annotated as .*'L'\]: a state"),
-        (state(Annotated[np.ndarray, np.float64, -1]), r"State\.x is annotated as .*-1\]: a state"),
-        (state(state(int)), r"State\.x is annotated as <class 'int'>: a state"),
-        (state("FloatX"), "an annotation of State is not to be found in its module: name 'FloatX'"),
-        (collections.namedtuple("Bare", "told x"), r"Bare\.told is without annotation: a state holds"),
-        (Methods, "a state is a NamedTuple of arrays, not <class"),
-        (None, "a state is a NamedTuple of arrays, not None"),
+        (state(Annotated[np.ndarray, np.float64]), r"State\.x is annotated as .*float64'>\]: the fields"),
+        (state(Annotated[np.ndarray, np.float64, "L"]), r"State\.x is annotated as .*'L'\]: the fields"),
+        (state(Annotated[np.ndarray, np.float64, -1]), r"State\.x is annotated as .*-1\]: the fields"),
+        (state(state(int)), r"State\.x is annotated as <class 'int'>: the fields"),
+        (state("FloatX"), "an annotation of State is not defined in its module: name 'FloatX'"),
+        (collections.namedtuple("Bare", "told x"), r"Bare\.told has no annotation: the fields"),
+        (Methods, "a state must be a NamedTuple of arrays, not <class"),
+        (None, "a state must be a NamedTuple of arrays, not None"),
     ],
 )
 def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message):
@@ -515,10 +517,10 @@ def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ask": helper}, "ask of policy 'coin' is no kernel: put @kernel above 'helper'"),
+        ({"ask": helper}, "ask of policy 'coin' is not a kernel: put @kernel above 'helper'"),
         (
             {"tell": len},
-            r"tell of policy 'coin' is no kernel: it must be a plain function with @kernel above it, not <built-in",
+            r"tell of policy 'coin' is not a kernel: it must be a plain function with @kernel above it, not <built-in",
         ),
         (
             {"holes": {"FIT": True}},
@@ -545,7 +547,7 @@ def test_a_state_that_is_wrong_is_refused_when_its_policy_is_made(kind, message)
         ),
         ({"minimum": None}, "minimum of policy 'coin' must be a function, not None"),
         ({"configure": 3}, "configure of policy 'coin' must be a function, not 3"),
-        ({"ask": Methods().bound}, "ask of policy 'coin' is no kernel: it must be a plain function"),
+        ({"ask": Methods().bound}, "ask of policy 'coin' is not a kernel: it must be a plain function"),
         ({"selections": ()}, "needs a selection rule"),
     ],
 )
@@ -555,7 +557,9 @@ def test_a_policy_that_is_wrong_is_refused_when_it_is_made(change, message):
 
 
 def test_a_selection_rule_that_is_wrong_is_refused_when_it_is_made():
-    with pytest.raises(tp.KernelError, match=r"select of selection rule 'own' is no kernel.*test_plugin\.py"):
+    with pytest.raises(
+        tp.KernelError, match=r"select of selection rule 'own' is not a kernel.*test_plugin\.py"
+    ):
         Selection("own", "", helper, MEAN.identified, frozenset())
     with pytest.raises(tp.KernelError, match="selection rule 'own' fills the hole 'select'"):
         dataclasses.replace(MEAN, name="own", holes={"select": MEAN.select})

@@ -1,5 +1,5 @@
-"""What runs kernels: linking, the layout of their state, targets, compiled programs on disk.
+"""Machinery that runs kernels: linking, array layouts, CPU and GPU compilation, a cache of compiled programs.
 
-The only place that knows numba. No formula of the model is here; `access` has the products of a small
-symmetric matrix, which a CPU and a GPU want done differently.
+Only this package imports numba. It contains no formulas of the model. `array_access` has products of small
+symmetric matrices, because a CPU and a GPU need different implementations of them.
 """

@@ -1,10 +1,10 @@
-"""How kernels reach into arrays, where the memory of a CPU and the registers of a GPU want it differently.
+"""Kernels that read and write arrays and small symmetric matrices; a GPU replaces them by its own versions.
 
-A GPU keeps an array in registers only if every index into it is a constant once the loops over arms are
-unrolled, and it has registers for half of a symmetric matrix, not for all of it. So kernels on the path of
-every step reach arrays at an index known only at run time, and matrices, through these. Up to `cuda.FEW` arms
-a GPU replaces each by its namesake in `access_gpu`, which for what kernels ask differs by rounding at most
-(docs/decisions/0014).
+A GPU keeps an array in registers only if every index is a constant once the loops over arms are unrolled,
+and its registers hold only half of a symmetric matrix. Kernels that run at every step therefore use these
+functions for matrices and for indices that are known only at run time. Up to `cuda_target.FEW` arms, a GPU
+replaces each function by the one of the same name in `array_access_gpu`. For the arguments that kernels
+pass, the results differ by rounding errors at most (docs/decisions/0014).
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from tideproof.core.kernel_linker import kernel
 
 @kernel
 def at(x, i):
-    """Return x[i]."""
+    """Return x[i], with i known only at run time."""
     return x[i]
 
 
 @kernel
 def add_at(x, i, n):
-    """Add n to x[i]."""
+    """Add n to x[i], with i known only at run time."""
     x[i] += n
 
 
 @kernel
 def entry(P, i, k):
-    """Return P[i, k] of a symmetric matrix, i and k the variables of loops."""
+    """Return P[i, k] of a symmetric matrix, where i and k are loop variables."""
     return P[i, k]
 
 
 @kernel
 def diagonal(P, i):
-    """Return P[i, i], i known only at run time."""
+    """Return P[i, i], with i known only at run time."""
     return P[i, i]
 
 
 @kernel
 def fetch(P, i, row):
-    """Make ready to look at row i of a symmetric matrix, i known only at run time; `row` has room for it."""
+    """Prepare `fetched` for row i of a symmetric matrix, with i known only at run time; `row` is a buffer."""
 
 
 @kernel
 def fetched(P, i, row, k):
-    """Return P[i, k], k the variable of a loop, after `fetch`."""
+    """Return P[i, k], where k is a loop variable, after `fetch(P, i, row)`."""
     return P[i, k]
 
 
 @kernel
 def put(P, i, k, value):
-    """Write P[i, k] of a symmetric matrix, in a loop that also writes P[k, i]."""
+    """Set P[i, k] = value in a symmetric matrix, in a loop that also sets P[k, i]."""
     P[i, k] = value
 
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """With g = e_arm - each counts: set out = Pg and return g'x and g'Pg.
+    """Compute out = Pg for g = e_arm - each counts, and return the products g'x and g'Pg.
 
-    By rows of P, which is symmetric, so that the inner loop runs over adjacent memory.
+    The loops run over rows of P, which is symmetric, so that the inner loop reads adjacent memory.
     """
     K = x.size
     own = 1.0 - counts[arm] * each
@@ -80,7 +80,7 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Set out = each Px and return each x'out, for an x of counts that are not all 0."""
+    """Compute out = each Px, and return each x'out; x holds counts, of which at least one is not 0."""
     K = x.size
     fresh, total = True, 0.0
     for k in range(K):
@@ -100,13 +100,13 @@ def times(P, x, each, out):
 
 @kernel
 def square_rows(P, k, x, weights):
-    """Make ready for `weighted_squares` of rows a with base P_ka - x_k; 0: nothing to make ready."""
+    """Precompute the results of `weighted_squares` with base P_ka - x_k, or return 0 without doing so."""
     return 0
 
 
 @kernel
 def weighted_squares(rows, P, a, x, base, weights):
-    """Return the sum of w_i (P_ai - x_i - base)^2 over positive weights, a the variable of a loop."""
+    """Return the sum of w_i (P_ai - x_i - base)^2 over the positive weights; a is a loop variable."""
     total = 0.0
     for i in range(x.size):
         if weights[i] > 0.0:
@@ -117,7 +117,7 @@ def weighted_squares(rows, P, a, x, base, weights):
 
 @kernel
 def less_outer(P, x, f):
-    """Set P = P - f xx', symmetric to the last bit."""
+    """Subtract f xx' from the symmetric matrix P, which stays exactly symmetric."""
     K = x.size
     for i in range(K):
         for k in range(K):

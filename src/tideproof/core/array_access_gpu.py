@@ -1,7 +1,7 @@
-"""The namesakes of `access` on a GPU: no address is computed at run time, and one half of P is enough.
+"""GPU versions of the functions in `array_access`: constant indices only, and only half of each matrix.
 
-An index known only at run time becomes a sum over all places with one coefficient 1, the others 0: a mere
-choice among them would be turned into an address again.
+An index known only at run time becomes a sum over all indices with one coefficient 1 and the others 0. A
+conditional expression would not do: the compiler would turn it into a computed address again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ rsqrt = hole("rsqrt")  # 1/sqrt(x)
 
 @kernel
 def at(x, i):
-    """Return x[i]."""
+    """Return x[i], as a sum over all indices."""
     value = 0.0
     for m in range(x.size):
         value += (1.0 if m == i else 0.0) * x[m]
@@ -23,20 +23,20 @@ def at(x, i):
 
 @kernel
 def add_at(x, i, n):
-    """Add n to x[i]."""
+    """Add n to x[i], in a loop over all indices."""
     for m in range(x.size):
         x[m] += n if m == i else 0
 
 
 @kernel
 def entry(P, i, k):
-    """Return P[i, k] from below the diagonal."""
+    """Return P[i, k], read from the lower triangle of the symmetric matrix."""
     return P[max(i, k), min(i, k)]
 
 
 @kernel
 def diagonal(P, i):
-    """Return P[i, i]."""
+    """Return P[i, i], as a sum over the diagonal."""
     value = 0.0
     for m in range(P.shape[0]):
         value += (1.0 if m == i else 0.0) * P[m, m]
@@ -45,7 +45,7 @@ def diagonal(P, i):
 
 @kernel
 def fetch(P, i, row):
-    """Copy row i of P, from below the diagonal."""
+    """Copy row i of the symmetric matrix P to `row`, read from the lower triangle."""
     for k in range(P.shape[0]):
         row[k] = 0.0
         for m in range(P.shape[0]):
@@ -54,21 +54,21 @@ def fetch(P, i, row):
 
 @kernel
 def fetched(P, i, row, k):
-    """Return P[i, k] from the copy."""
+    """Return P[i, k] from the copy of row i that `fetch` made."""
     return row[k]
 
 
 @kernel
 def put(P, i, k, value):
-    """Write below the diagonal, and its image: who reads P itself finds it whole, else nobody pays."""
+    """Set P[i, k] and P[k, i] if the entry is in the lower triangle; skip the upper triangle."""
     if k <= i:
         P[i, k] = value
-        P[k, i] = value
+        P[k, i] = value  # for code that reads P directly; without such code the compiler removes this
 
 
 @kernel
 def along(P, x, arm, counts, each, out):
-    """With g = e_arm - each counts: set out = Pg and return g'x and g'Pg."""
+    """Compute out = Pg for g = e_arm - each counts, and return the products g'x and g'Pg."""
     K = x.size
     total, quadratic = 0.0, 0.0
     for i in range(K):
@@ -86,7 +86,7 @@ def along(P, x, arm, counts, each, out):
 
 @kernel
 def times(P, x, each, out):
-    """Set out = each Px and return each x'out."""
+    """Compute out = each Px, and return each x'out."""
     K = x.size
     total = 0.0
     for i in range(K):
@@ -102,7 +102,7 @@ def times(P, x, each, out):
 
 @kernel
 def root_of_ratio(x, n):
-    """Return the square root of x/n: one division less, and those are what takes long."""
+    """Return the square root of x/n without a division, because divisions are slow on a GPU."""
     return x * rsqrt(x * n) if x > 0.0 else 0.0
 
 

@@ -1,8 +1,8 @@
-"""How state is laid out: NamedTuples of small arrays, cut from two flat buffers.
+"""State types of kernels: NamedTuples of small arrays that share one buffer of floats and one of integers.
 
-A state says dtype and shape of each array in its annotation, with `"K"` for the number of arms. Zero is
-the initial value of everything, so that clearing the buffers starts a state anew and copying or
-saving them copies or saves it whole.
+The annotation of each field gives the dtype and shape of its array, with `"K"` for the number of arms.
+Every value starts at zero. So filling the buffers with zeros resets a state, and copying or saving the
+buffers copies or saves all of it.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ T = TypeVar("T")
 
 
 class Unused(NamedTuple):
-    """A part of a state that nobody reads: no arrays."""
+    """State without arrays, for a part that the policy does not use."""
 
 
 class Scratch(NamedTuple):
-    """Two vectors to work on: the one part of a state that `ask` may write, and nobody may read later."""
+    """Two vectors for intermediate results: `ask` may write to them, and no later call may read them."""
 
     first: FloatK
     second: FloatK
 
 
 class Memory(NamedTuple, Generic[T]):
-    """A state and the two buffers that hold all of its arrays.
+    """State together with the two buffers that hold all of its arrays.
 
     Attributes
     ----------
-    view : the NamedTuple, its arrays views of the buffers.
+    view : the NamedTuple; its arrays are views of the buffers.
     floats, ints : the flat buffers.
     """
 
@@ -54,18 +54,18 @@ class Memory(NamedTuple, Generic[T]):
     ints: Ints
 
     def copy_from(self, other: Memory[T]) -> None:
-        """Make this state equal to `other`, which has the same layout."""
+        """Overwrite this state with `other`, which has the same layout."""
         self.floats[:] = other.floats
         self.ints[:] = other.ints
 
 
 def compose(name: str, **fields: Any) -> Any:
-    """Return a state type made of others, for those who know its parts only when they run."""
+    """Return a new state type with the given fields, for parts that are known only at run time."""
     return NamedTuple(name, list(fields.items()))
 
 
 def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
-    """Allocate a zeroed state of `kind` for that many arms.
+    """Return a new state of type `kind` for a number of arms, filled with zeros.
 
     >>> class Tally(NamedTuple):
     ...     pulls: IntK
@@ -80,7 +80,7 @@ def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
 
 
 def room(kind: Any, arms: int) -> tuple[int, int]:
-    """Return how many floats and how many integers a state of `kind` takes."""
+    """Return the number of floats and the number of integers in a state of type `kind`."""
     leaves = layout(kind, arms)
     floats, ints = (
         sum(math.prod(shape) for dtype, shape in leaves if dtype is wanted)
@@ -90,9 +90,9 @@ def room(kind: Any, arms: int) -> tuple[int, int]:
 
 
 def within(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Memory[T]:
-    """Return a state of `kind` that lives in these buffers, which have room for it.
+    """Return a state of type `kind` whose arrays are views of the given buffers.
 
-    Of buffers that are tables, each row has room for one: the arrays then have an axis more, the first.
+    Buffers may be tables with one state in each row: the arrays then have an additional first axis.
     """
     buffers: dict[Any, Any] = {np.float64: floats, np.int64: ints}
     used = {np.float64: 0, np.int64: 0}
@@ -105,7 +105,7 @@ def within(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Mem
 
 
 def scratch(view: Any) -> list[Floats]:
-    """Return the arrays of a state that are nothing but room to work on."""
+    """Return the scratch arrays of a state, whose contents have no meaning between calls."""
     found = list(view) if isinstance(view, Scratch) else []
     if isinstance(view, tuple) and not isinstance(view, Scratch):
         for part in view:
@@ -115,31 +115,31 @@ def scratch(view: Any) -> list[Floats]:
 
 @cache
 def _hints(kind: Any) -> tuple[Any, ...]:
-    """Return the annotation of each field, or say which one is neither an array nor a state."""
+    """Return the annotation of each field of a state type, or raise an error if one is not allowed."""
     if not _is_state(kind):
-        raise InputError(f"a state is a NamedTuple of arrays, not {kind!r}")
+        raise InputError(f"a state must be a NamedTuple of arrays, not {kind!r}")
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError as error:
-        raise InputError(
-            f"an annotation of {kind.__name__} is not to be found in its module: {error}"
-        ) from None
+        raise InputError(f"an annotation of {kind.__name__} is not defined in its module: {error}") from None
     for name in kind._fields:
         hint = hints.get(name)
         if not _is_state(hint) and not _is_array(hint):
-            shown = f"annotated as {hint!r}" if name in hints else "without annotation"
+            problem = f"is annotated as {hint!r}" if name in hints else "has no annotation"
             raise InputError(
-                f"{kind.__name__}.{name} is {shown}: a state holds arrays annotated with their shape (Int1, "
-                f"IntK, Float1, FloatK, FloatKK; int64 or float64) and other states"
+                f"{kind.__name__}.{name} {problem}: the fields of a state must be other states or arrays "
+                f"annotated with their shape (Int1, IntK, Float1, FloatK, FloatKK; int64 or float64)"
             )
     return tuple(hints[name] for name in kind._fields)
 
 
 def _is_state(hint: Any) -> bool:
+    """Return whether an annotation is a state type, that is, a NamedTuple."""
     return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
 
 
 def _is_array(hint: Any) -> bool:
+    """Return whether an annotation describes an array of float64 or int64 with its shape."""
     if get_origin(hint) is not Annotated:
         return False
     _, dtype, *shape = get_args(hint)
@@ -149,7 +149,7 @@ def _is_array(hint: Any) -> bool:
 
 @cache
 def layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
-    """Return dtype and shape of every array of the state, in order."""
+    """Return the dtype and shape of every array in a state type, in the order of the buffers."""
     leaves: list[tuple[Any, tuple[int, ...]]] = []
     for hint in _hints(kind):
         if _is_state(hint):
@@ -161,9 +161,10 @@ def layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
 
 
 def inner_states(kind: Any) -> tuple[Any, ...]:
-    """Return, for each field, the type of the state inside it, or None for an array."""
+    """Return the state type of each field of `kind`, or None for a field that is an array."""
     return tuple(hint if _is_state(hint) else None for hint in _hints(kind))
 
 
 def _build(kind: Any, pieces: Iterator[Any]) -> Any:
+    """Build a state and the states inside it from their arrays, in order."""
     return kind(*(_build(inner, pieces) if inner else next(pieces) for inner in inner_states(kind)))

@@ -1,4 +1,4 @@
-"""The CPU as a target: numba compiles a linked kernel for one core."""
+"""Compile linked kernels for one CPU core with numba."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tideproof.errors import MissingExtra
 
 
 def cpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile the copy for one CPU core; it releases the GIL.
+    """Compile the linked copy of a kernel for one CPU core; the compiled kernel releases the GIL.
 
-    Everything but the entry point is only inlined (`core.inlined`), and reference counting is off: kernels
-    allocate nothing, and counting the arrays of their states would cost twenty times the arithmetic. No
-    fastmath: results stay bitwise equal to the interpreter's. numba's own disk cache would not notice an
-    edited callee; `core.disk` keeps programs instead.
+    All kernels but the entry point are only inlined (`core.inline_compiler`). Reference counting is off:
+    kernels allocate nothing, and counting references to the arrays of their states would cost twenty times
+    the arithmetic. Without fastmath, results stay bitwise equal to those of the interpreter. numba's own
+    disk cache does not notice a changed callee; `core.program_cache` stores programs instead.
     """
     try:
         import numba

@@ -1,8 +1,8 @@
-"""A GPU as a target: compiling for it, its memory, launching; every thread has a state of its own.
+"""Run kernels on a GPU: compilation, memory, and a generated program in which each thread has its own state.
 
-A GPU has no room to hand each of a million threads a state from outside, so the program of a thread is
-written here, as text, with the sizes of all arrays in it: the number of arms is then a constant to the
-compiler. Importing this module imports numba's CUDA target; without a GPU it may be numba's simulator.
+A GPU has no memory for passing a separate state to each of a million threads. So the program of a thread
+is generated as text that contains the sizes of all arrays: the number of arms is then a constant for the
+compiler. Importing this module imports numba's CUDA target, which may be numba's simulator.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from tideproof.core.program_cache import Packing, keep
 
 
 def why_no_gpu() -> str | None:
-    """Return why no GPU can be used, or None if one can."""
+    """Return the reason why no GPU can be used, or None if a GPU can be used."""
     if cuda.is_available():
         return None
     return " ".join(str(cuda.cuda_error() or "no driver answers").split())
 
 
 def to_gpu(array: Any) -> Any:
-    """Copy an array to the GPU, which knows no empty ones: those become one zero that nobody reads."""
+    """Copy an array to the GPU; an empty array becomes one unused zero, because CUDA has no empty arrays."""
     return cuda.to_device(array if array.size else np.zeros(1, array.dtype))
 
 
 def tuple_to_gpu(values: Any) -> Any:
-    """Return the NamedTuple with its arrays on the GPU."""
+    """Return a NamedTuple with its arrays copied to the GPU."""
     return type(values)(*(to_gpu(v) if isinstance(v, np.ndarray) else v for v in values))
 
 
 def room_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return an array on the GPU, with whatever was there before."""
+    """Allocate an array on the GPU, without initialising it."""
     return cuda.device_array(shape, dtype)
 
 
 def gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile the copy for a GPU, to be inlined; the entry is left to `launchable`."""
-    compiled: Kernel = f if entry else cuda.jit(device=True, **_known(forceinline=True))(f)
+    """Compile the linked copy of a kernel for a GPU; the entry point is left to `launchable`."""
+    compiled: Kernel = f if entry else cuda.jit(device=True, **_supported_options(forceinline=True))(f)
     return compiled
 
 
 def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None) -> Any:
-    """Link the kernel `f` as one that Python launches; a thread may have that many registers."""
-    program: Any = cuda.jit(**_known(max_registers=registers))(link(f, gpu, fill))
+    """Compile the kernel `f` as a GPU program, with at most `registers` registers for each thread."""
+    program: Any = cuda.jit(**_supported_options(max_registers=registers))(link(f, gpu, fill))
     if not config.ENABLE_CUDASIM:
         about = f"{sorted(program.targetoptions.items())} {version('numba-cuda')}"
         keep(program, f, gpu, fill or {}, Packing(_pack, _unpack, about))
@@ -61,27 +61,29 @@ def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] 
 
 
 def launch(program: Any, blocks: Any, threads: Any, arguments: tuple[Any, ...]) -> None:
-    """Run the program in that many blocks of that many threads."""
+    """Run a GPU program with a number of blocks and of threads per block."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*under-utilization")  # a few replications are no mistake
+        warnings.filterwarnings("ignore", message=".*under-utilization")  # small simulations are valid
         program[blocks, threads](*arguments)
 
 
-def _known(**options: Any) -> dict[str, Any]:
-    """Return the options, or none of them for numba's simulator, which does not know them."""
+def _supported_options(**options: Any) -> dict[str, Any]:
+    """Return compiler options, or an empty dict for numba's simulator, which does not support them."""
     return {} if config.ENABLE_CUDASIM else options
 
 
-def _rsqrt() -> Any:
-    """Return the GPU's 1/sqrt(x); its simulator has none."""
+def _reciprocal_root() -> Any:
+    """Return the GPU's function 1/sqrt(x), or a replacement for numba's simulator, which has none."""
     return kernel(lambda x: 1.0 / math.sqrt(x)) if config.ENABLE_CUDASIM else cuda.libdevice.rsqrt
 
 
 def _pack(compiled: Any) -> Any:
+    """Return a compiled GPU program as data that can be pickled."""
     return compiled._reduce_states()
 
 
 def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
+    """Return the compiled GPU program from the data that `_pack` returned."""
     from numba.cuda.dispatcher import _Kernel
 
     return _Kernel._rebuild(**packed)
@@ -89,45 +91,45 @@ def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
 
 @kernel
 def add_shared(counts, b, column, n):
-    """Add to a count that some blocks of threads share; the caller adds the tables."""
+    """Add to a count atomically, in one of several tables that blocks share and the caller sums."""
     cuda.atomic.add(counts, (cuda.blockIdx.x % counts.shape[0], b, column), n)
 
 
 @kernel
 def thread_and_row():
-    """Return the number of this thread in its row of blocks, and that of the row."""
+    """Return the number of this thread within its row of blocks, and the number of the row."""
     return cuda.grid(2)
 
 
-VERY_FEW = 6  # arms whose state fits into 128 registers: twice the threads hide each other's waits
-FEW = 12  # ... into all registers of a thread, or nearly
+VERY_FEW = 6  # up to this many arms, a state fits into 128 registers, and twice as many threads can run
+FEW = 12  # up to this many arms, a state fits into the registers of a thread, or nearly
 
-# integers of a state are counts, arms and flags: they need no more, and registers are few
-_NARROW = {np.float64: "float64", np.int64: "int32"}
+# The integers of a state are counts, arms and flags: 32 bits are enough, and registers are scarce.
+_GPU_TYPES = {np.float64: "float64", np.int64: "int32"}
 
 
 def thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
-    """Return the program that plays all replications `score` has room for, with a state of `kind` a thread.
+    """Return the GPU program that plays a simulation's replications, with a state of `kind` per thread.
 
-    It takes (params, world, seed, first, budgets, score), the arrays on the GPU, and calls `play_one` for
-    each replication.
+    The program takes (params, world, seed, first, budgets, score), with the arrays on the GPU, and calls
+    `play_one` for each replication that `score` has space for.
     """
     scope: dict[str, Any] = {"cuda": cuda, "np": np, "play_one": play_one}
     text = "\n".join(_lines(kind, arms, scope))
     exec(compile(text, f"<a thread's program for {arms} arms>", "exec"), scope)
     access: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
-    filled = {**fill, **access, "rsqrt": _rsqrt(), "add_to_count": add_shared, "TRACE": False}
+    filled = {**fill, **access, "rsqrt": _reciprocal_root(), "add_to_count": add_shared, "TRACE": False}
     return launchable(kernel(scope["thread"]), 128 if arms <= VERY_FEW else None, filled)
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
-    """Write the program; the classes of the state and those inside it are put into its `scope`."""
-    leaves = enumerate(layout(kind, arms))  # CUDA knows no empty arrays: nobody reads them
-    arrays = [(f"a{i}", _NARROW[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
+    """Yield the lines of the thread program; the classes of its state are added to `scope`."""
+    leaves = enumerate(layout(kind, arms))  # an empty array gets one unused element: CUDA has none
+    arrays = [(f"a{i}", _GPU_TYPES[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def thread(params, world, seed, first, budgets, score):"
     for name, dtype, shape in arrays:
         yield f"    {name} = cuda.local.array({shape}, np.{dtype})"
-    yield f"    run = {_built(kind, iter([name for name, _, _ in arrays]), numbers(), scope)}"
+    yield f"    run = {_constructor(kind, iter([name for name, _, _ in arrays]), numbers(), scope)}"
     yield "    for r in range(cuda.grid(1), score.selected.shape[1], cuda.gridsize(1)):"
     for name, _, shape in arrays:
         index = [f"i{axis}" for axis in range(len(shape))]
@@ -137,9 +139,11 @@ def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
     yield "        play_one(params, run, world, seed, first, budgets, score, r, 0)"
 
 
-def _built(kind: Any, names: Iterator[str], fresh: Iterator[int], scope: dict[str, Any]) -> str:
-    """Return the expression that builds a state of `kind` from arrays of these names."""
-    label = f"C{next(fresh)}"
-    scope[label] = kind
-    inside = [_built(inner, names, fresh, scope) if inner else next(names) for inner in inner_states(kind)]
-    return f"{label}({', '.join(inside)})"
+def _constructor(kind: Any, names: Iterator[str], counter: Iterator[int], scope: dict[str, Any]) -> str:
+    """Return the expression that builds a state of type `kind` from the arrays with these names."""
+    class_name = f"C{next(counter)}"
+    scope[class_name] = kind
+    arguments = [
+        _constructor(inner, names, counter, scope) if inner else next(names) for inner in inner_states(kind)
+    ]
+    return f"{class_name}({', '.join(arguments)})"

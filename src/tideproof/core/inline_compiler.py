@@ -1,8 +1,8 @@
-"""How numba compiles a kernel that only other kernels call: as a draft, to be inlined, and no further.
+"""numba compiler for kernels that are called only by other kernels: it stops before optimisation.
 
-numba would optimise every function on its own and turn it into machine code, although all but the entry
-point are inlined and optimised again there: a quarter of the time to compile (docs/decisions/0001).
-Import this module only where numba is there.
+By default numba optimises every function and generates machine code for it, although all kernels but the
+entry point are inlined and optimised again there. Skipping this saves a quarter of the compilation time
+(docs/decisions/0001). Import this module only if numba is installed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.core.compiler import Compiler
 
 
 class _Draft(JITCodeLibrary):
-    """Code as it was written down, ready to be linked into its callers."""
+    """Code library whose code is not optimised, only made ready to be linked into its callers."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -25,9 +25,9 @@ class _Draft(JITCodeLibrary):
 
 
 class Inlined(Compiler):
-    """numba's compiler, stopped before the machine code."""
+    """numba's compiler, stopped before it optimises and generates machine code."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
         super().__init__(typing, target, _Draft(target.codegen(), "tideproof"), *rest)
-        # nobody calls it, but numba finds the draft by this object, so every kernel needs its own
+        # numba finds the library by this object although it is never called, so every kernel needs its own
         self.state.targetctx.get_executable = lambda *_: [].append

@@ -1,9 +1,10 @@
-"""Interpreted kernels on Python's own numbers, in the memory of NumPy's arrays: two to five times as fast.
+"""Make interpreted kernels two to five times as fast, by giving them plain Python numbers instead of NumPy's.
 
-An element of a NumPy array is an object whose arithmetic is slow. The same memory seen through `ctypes` gives
-plain floats and integers, and what kernels do with a whole matrix through `core.access` is done by NumPy in
-the same order: every result has the same bits. Two things differ: a division by zero raises, and an integer
-is not cut to 64 bits, so only kernels that are known to need neither are run on it.
+An element of a NumPy array is an object with slow arithmetic. `ctypes` gives access to the same memory as
+plain floats and integers. NumPy still computes what kernels do with whole matrices through
+`core.array_access`, in the same order, so that all results have the same bits. There are two differences:
+a division by zero raises an error, and integers are not truncated to 64 bits. Only kernels that depend on
+neither run this way.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tideproof.core.kernel_linker import kernel
 
 
 class Matrix:
-    """A matrix: its rows for single elements, the array for all of it."""
+    """Matrix with plain rows for access to single elements, and the NumPy array for all of it."""
 
     __slots__ = ("array", "rows", "shape")
 
@@ -28,15 +29,15 @@ class Matrix:
         self.array, self.shape = array, array.shape
         self.rows = [plain(row) for row in array]
 
-    def __getitem__(self, place: tuple[int, int]) -> Any:
-        return self.rows[place[0]][place[1]]
+    def __getitem__(self, index: tuple[int, int]) -> Any:
+        return self.rows[index[0]][index[1]]
 
-    def __setitem__(self, place: tuple[int, int], value: Any) -> None:
-        self.rows[place[0]][place[1]] = value
+    def __setitem__(self, index: tuple[int, int], value: Any) -> None:
+        self.rows[index[0]][index[1]] = value
 
 
 class Cube:
-    """Matrices in a row."""
+    """Array with three axes, as a list of matrices with plain rows."""
 
     __slots__ = ("array", "parts", "shape")
 
@@ -44,32 +45,32 @@ class Cube:
         self.array, self.shape = array, array.shape
         self.parts = [[plain(row) for row in matrix] for matrix in array]
 
-    def __getitem__(self, place: tuple[int, int, int]) -> Any:
-        return self.parts[place[0]][place[1]][place[2]]
+    def __getitem__(self, index: tuple[int, int, int]) -> Any:
+        return self.parts[index[0]][index[1]][index[2]]
 
-    def __setitem__(self, place: tuple[int, int, int], value: Any) -> None:
-        self.parts[place[0]][place[1]][place[2]] = value
+    def __setitem__(self, index: tuple[int, int, int], value: Any) -> None:
+        self.parts[index[0]][index[1]][index[2]] = value
 
 
 @cache
 def _vector(kind: Any, size: int) -> Any:
-    """Return the type of a vector of that many numbers; it has a `size` as NumPy's have."""
+    """Return the ctypes type of a vector with `size` elements; it has a `size` like NumPy arrays."""
     return type(f"Vector{size}", (kind * size,), {"size": size, "__slots__": ("array",)})
 
 
-_FEW = 10  # elements, up to which a loop is quicker than NumPy
+_FEW = 10  # up to this many elements, a loop is faster than NumPy
 _KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_int64}
 
 
 def plain(view: Any) -> Any:
-    """Return an array, or a state of arrays, as kernels linked with `PLAIN` take it: in the same memory."""
+    """Wrap an array, or a state of arrays, for kernels linked with `PLAIN`; the memory is shared."""
     if isinstance(view, tuple):
         return type(view)(*(plain(part) for part in view))
     if view.ndim == 2:
         return Matrix(view)
     if view.ndim == 3 and view.size:
         return Cube(view)
-    if view.ndim > 3 or view.size == 0:  # rare, and as good as it is
+    if view.ndim > 3 or view.size == 0:  # rare, and correct without a wrapper
         return view
     vector = _vector(_KINDS[view.dtype], view.size).from_buffer(view)
     vector.array = view
@@ -98,13 +99,14 @@ def _put(P, i, k, value):
 
 @kernel
 def _square_rows(P, k, x, weights):
+    # Each sum runs over rows in their order, so that it has the same bits as the loop.
     if x.size <= _FEW:
         return 0
     gaps = np.subtract(P.array.T, x.array[:, None], order="C")
     gaps -= P.array[k] - x[k]
     squares = weights.array[:, None] * gaps  # a weight of zero adds nothing
     squares *= gaps
-    return np.add.reduce(squares, axis=0).tolist()  # row after row
+    return np.add.reduce(squares, axis=0).tolist()
 
 
 @kernel
@@ -139,7 +141,7 @@ def _along(P, x, arm, counts, each, out):
             factors.append(share)
     parts = P.array.take(arms, 0)
     parts *= np.array(factors)[:, None]
-    np.subtract.reduce(parts, axis=0, out=out.array)  # row after row
+    np.subtract.reduce(parts, axis=0, out=out.array)  # in the order of rows
     quadratic = out[arm]
     for share, found in zip(shares, out[:], strict=True):
         quadratic -= share * found
@@ -152,7 +154,7 @@ def _times(P, x, each, out):
     arms = [k for k, share in enumerate(shares) if share != 0.0]
     parts = P.array.take(arms, 0)
     parts *= np.array([shares[k] for k in arms])[:, None]
-    np.add.reduce(parts, axis=0, out=out.array)  # row after row
+    np.add.reduce(parts, axis=0, out=out.array)  # in the order of rows
     total = 0.0
     for share, found in zip(shares, out[:], strict=True):
         total += share * found

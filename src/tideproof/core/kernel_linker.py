@@ -1,9 +1,8 @@
-"""One source, several executions.
+"""Link kernels: copy a plain Python function with all kernels it calls, for the interpreter, a CPU or a GPU.
 
-A kernel is a plain Python function. `link` copies it together with every kernel it calls, fills
-the holes a caller leaves open (which policy, which statistics) and hands each copy to a target: the
-interpreter (here), `core.cpu` or `core.cuda`. What it could not link right is a `KernelError` that
-names kernel, file and line.
+`link` fills the holes that a kernel leaves open, such as the policy or its statistics, and passes each copy
+to a target: the interpreter (in this module), `core.cpu_target` or `core.cuda_target`. Code that cannot be
+linked correctly raises a `KernelError` that names the kernel, its file and line.
 """
 
 from __future__ import annotations
@@ -18,37 +17,39 @@ from tideproof.core.function_references import Reference, place, references
 from tideproof.errors import KernelError
 
 Kernel = Callable[..., Any]
-Jit = Callable[[Kernel, bool], Kernel]  # the copy, and whether Python calls it
+Jit = Callable[[Kernel, bool], Kernel]  # receives a copied kernel, and whether it is the entry point
 F = TypeVar("F", bound=Kernel)
 
 
 def kernel(f: F) -> F:
-    """Tag `f` as a kernel: `link` will copy and compile it wherever another kernel calls it."""
+    """Mark a plain function as a kernel, which `link` copies wherever other kernels call it."""
     if not isinstance(cast(object, f), types.FunctionType):
-        raise KernelError(f"@kernel goes above a plain function, `def f(...)` in a module, not {f!r}")
+        raise KernelError(f"@kernel must decorate a plain function, `def f(...)` in a module, not {f!r}")
     f.__tideproof_kernel__ = True  # type: ignore[attr-defined]
     return f
 
 
 class Hole:
-    """A module-level name in a kernel's file that is filled when the kernel is linked."""
+    """Placeholder in a kernel's module for a kernel or constant that linking supplies."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 def hole(name: str) -> Any:
-    """Leave `name` open: a kernel or a constant that `link` receives under that name."""
+    """Return a placeholder for the kernel or constant that `link` receives under `name`."""
     return Hole(name)
 
 
 def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
-    """Copy the kernel `f` and all kernels it reaches, holes filled, each passed through `jit`.
+    """Copy the kernel `f` and all kernels it calls, with holes filled, and pass each copy to `jit`.
 
-    A kernel that is a key of `fill` is replaced by its value wherever it is called.
+    `fill` gives the values of holes by name. A kernel that is a key of `fill` is replaced by its value
+    wherever it is called.
 
-    Names are resolved once, in the module of the function that uses them, so a kernel must import
-    the kernels it calls by name. Kernels without holes are compiled once for all who replace the same ones.
+    Names are resolved once, in the module of the function that uses them, so a kernel must import the
+    kernels it calls by name. Kernels without holes are compiled once for all callers with the same
+    replacements.
 
     >>> @kernel
     ... def double(x): return 2 * x
@@ -66,7 +67,9 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
         if g not in made:
             _refuse_keywords(g)
             if g in underway:
-                raise KernelError(f"kernel {place(g)} calls itself, if through others: write a loop instead")
+                raise KernelError(
+                    f"kernel {place(g)} calls itself, directly or through other kernels: write a loop instead"
+                )
             underway.append(g)
             made[g] = jit(copied(g), entry)
             underway.pop()
@@ -91,70 +94,74 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
 
     def resolved(g: Any, reference: Reference, value: Any) -> Any:
         _refuse_attribute(g, reference, value)
-        given = f"{reference.name!r}"
+        description = f"{reference.name!r}"
         if isinstance(value, Hole):
             if value.name not in filled:
                 raise KernelError(
-                    f"kernel {place(g, reference.line)} uses the hole {value.name!r}, which nobody fills: "
-                    f"a policy fills its own by Policy(..., holes={{{value.name!r}: ...}})"
+                    f"kernel {place(g, reference.line)} uses the hole {value.name!r}, which has no value: "
+                    f"define it with Policy(..., holes={{{value.name!r}: ...}})"
                 )
-            given, value = f"{reference.name!r}, filled by the hole {value.name!r},", filled[value.name]
+            description = f"{reference.name!r}, the value of the hole {value.name!r},"
+            value = filled[value.name]
         if is_kernel(value):
             return twin(filled.get(value, value))
         if _is_helper(value):
             raise KernelError(
-                f"kernel {place(g, reference.line)} uses {given} which is no kernel: "
+                f"kernel {place(g, reference.line)} uses {description} which is not a kernel: "
                 f"put @kernel above {place(value)}"
             )
         return value
 
     if not is_kernel(f):
         raise KernelError(
-            f"{place(f)} is no kernel: put @kernel above it" if _is_function(f) else f"{f!r} is no kernel"
+            f"{place(f)} is not a kernel: put @kernel above it"
+            if _is_function(f)
+            else f"{f!r} is not a kernel"
         )
     return twin(f, entry=True)
 
 
 def is_kernel(value: object) -> bool:
-    """Tell whether `value` carries the tag of a kernel."""
+    """Return whether `value` is a function marked by `@kernel`."""
     return _is_function(value) and hasattr(value, "__tideproof_kernel__")
 
 
 def check_kernel(what: str, f: object) -> None:
-    """Raise unless `f` is a kernel."""
+    """Raise an error that begins with `what` unless `f` is a kernel."""
     if _is_function(f) and not is_kernel(f):
-        raise KernelError(f"{what} is no kernel: put @kernel above {place(f)}")
+        raise KernelError(f"{what} is not a kernel: put @kernel above {place(f)}")
     if not is_kernel(f):
         raise KernelError(
-            f"{what} is no kernel: it must be a plain function with @kernel above it, not {f!r}"
+            f"{what} is not a kernel: it must be a plain function with @kernel above it, not {f!r}"
         )
 
 
 def _is_function(value: object) -> TypeGuard[types.FunctionType]:
+    """Return whether `value` is a plain Python function."""
     return isinstance(value, types.FunctionType)
 
 
 def _is_helper(value: object) -> TypeGuard[types.FunctionType]:
-    """Tell whether `value` is a function that no compiler knows."""
+    """Return whether `value` is a Python function from a package that the compilers do not support."""
     return _is_function(value) and value.__module__.partition(".")[0] not in _COMPILED
 
 
-_COMPILED = ("numpy", "numba", "numba_cuda")  # whose functions compilers know: numpy.sum, libdevice.rsqrt
+_COMPILED = ("numpy", "numba", "numba_cuda")  # packages whose functions the compilers support
 
 
 def _refuse_keywords(g: types.FunctionType) -> None:
-    """Refuse keyword-only parameters: compiled, their defaults would be lost."""
+    """Raise an error if a kernel has keyword-only parameters, whose defaults compilation would lose."""
     code = g.__code__
     if code.co_kwonlyargcount:
         names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         raise KernelError(
             f"kernel {place(g)} has keyword-only parameters ({', '.join(names)}), which the compiler does "
-            f"not know: leave out the * before them, and pass them by position"
+            f"not support: remove the * before them, and pass them by position"
         )
 
 
 def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -> None:
-    """Refuse a kernel, or a helper, that is called through its module: such a call cannot be replaced."""
+    """Raise an error if a function is called as an attribute, where `link` cannot replace it."""
     for depth, attribute in enumerate(reference.attributes, 1):
         if not isinstance(value, (types.ModuleType, type)):
             return
@@ -167,13 +174,13 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
             if isinstance(holder, type):
                 advice = f"move it out of the class {holder.__name__} into a module"
             raise KernelError(
-                f"kernel {place(g, reference.line)} calls {dotted} by attribute, where no compiled twin can "
-                f"take its place: {advice} and call {attribute}(...){tag}"
+                f"kernel {place(g, reference.line)} calls {dotted} as an attribute, which cannot be "
+                f"replaced by compiled code: {advice} and call {attribute}(...){tag}"
             )
 
 
 def uses(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
-    """Yield whatever the kernel and all that it reaches refer to: kernel, reference, value."""
+    """Yield (kernel, reference, value) for every reference in a kernel and the kernels it calls."""
     reached, to_do = {f}, [f]
     while to_do:
         g = to_do.pop()
@@ -191,7 +198,7 @@ def uses(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]
 
 
 def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
-    """Tell whether the kernel and all it reaches, replaced ones included, have no hole."""
+    """Return whether a kernel and all kernels it calls, replacements included, have no holes."""
     if g.__closure__:
         return False
     used = [g.__globals__.get(r.name) for r in references(g.__code__) if not r.local]
@@ -203,11 +210,11 @@ _SHARED: dict[tuple[Kernel, Jit, frozenset[Any]], Kernel] = {}
 
 
 def interpreted(f: Kernel, entry: bool) -> Kernel:
-    """Run the copy as it is."""
+    """Target that runs the copied kernel in the Python interpreter, unchanged."""
     return f
 
 
 def quietly(f: Kernel) -> Kernel:
-    """Wrap an interpreted entry point: unsigned arithmetic wraps around on purpose."""
+    """Wrap an interpreted entry point so that integer overflow, which is intended, gives no warnings."""
     wrapped: Kernel = np.errstate(over="ignore")(f)
     return wrapped

@@ -1,10 +1,10 @@
-"""Compiled programs on disk, so that only the first process that needs one waits for the compiler.
+"""Disk cache of compiled programs, so that only the first process that needs a program compiles it.
 
-numba's own cache does not notice an edited callee. Here a file is named by a hash of everything that
-decides the machine code: the bytecode of every kernel the program reaches, the constants they use,
-how its holes are filled, how it is compiled, the types of its arguments, the machine and all
-versions. A file that is missing or broken only costs the time to compile. `TIDEPROOF_CACHE` names another
-folder, or `off`.
+numba's own cache does not notice a changed callee. Here the name of a file is a hash of everything that
+determines the machine code: the bytecode of every kernel in the program, the constants they use, the values
+of holes, compiler options, the types of the arguments, the machine and all versions. If a file is missing
+or damaged, the program is compiled again. The environment variable `TIDEPROOF_CACHE` names another folder,
+or is `off`.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ import numpy as np
 from tideproof.core.function_references import references
 from tideproof.core.kernel_linker import Hole, Kernel, is_kernel
 
-_FORGOTTEN = 60 * 86400.0  # seconds after which an unused file is removed
+_EXPIRY_SECONDS = 60 * 86400.0  # an unused file is removed after 60 days
 
 
 class Unknown(Exception):
-    """A kernel uses something that cannot be told apart by value: its program is not kept."""
+    """Error for a kernel that uses a value without a reliable hash: its program is not cached."""
 
 
 def keep(
     program: Kernel, f: Kernel, jit: Kernel, fill: Mapping[Any, Any], packing: Packing | None = None
 ) -> Kernel:
-    """Let `program`, which is `link(f, jit, fill)`, be read from disk and be written to it."""
-    folder, dispatcher = _folder(), cast(Any, program)
+    """Attach the disk cache to `program`, which must be `link(f, jit, fill)`, and return it."""
+    folder, dispatcher = _cache_folder(), cast(Any, program)
     if folder is not None:
         with contextlib.suppress(Unknown):
             packing = packing or Packing(_pack, _unpack)
             key = fingerprint(f, fill) + fingerprint(jit, {}) + packing.about
-            dispatcher._cache = _Disk(folder, key, packing)
+            dispatcher._cache = DiskCache(folder, key, packing)
     return program
 
 
 class Packing(NamedTuple):
-    """How a compiled program becomes something to pickle, and a program again.
+    """Functions that convert a compiled program to data for pickle, and back.
 
     Attributes
     ----------
-    pack : (program) -> what can be pickled.
-    unpack : (numba's target, types of the arguments, what was pickled) -> program.
-    about : what else decides the machine code.
+    pack : function of the program that returns data for pickle.
+    unpack : function of numba's target, the types of the arguments and the data; returns the program.
+    about : text with everything else that determines the machine code, such as compiler options.
     """
 
     pack: Callable[[Any], Any]
@@ -65,29 +65,31 @@ class Packing(NamedTuple):
 
 
 def _pack(result: Any) -> Any:
+    """Return a compiled CPU program as data that can be pickled."""
     return result._reduce()
 
 
 def _unpack(target: Any, arguments: Any, packed: Any) -> Any:
+    """Return the compiled CPU program from the data that `_pack` returned."""
     from numba.core.compiler import CompileResult
 
     result = CompileResult._rebuild(target, *packed)
-    # state classes may be made at run time; the live ones are meant, not their unpickled twins
+    # state classes may be created at run time: use those of this process, not their unpickled copies
     return result._replace(signature=result.signature.replace(args=tuple(arguments)))
 
 
 def is_missing(program: Kernel, arguments: tuple[Any, ...]) -> bool:
-    """Tell whether the program belongs on disk, but is not there for such arguments."""
+    """Return whether a program is cached on disk in principle, but not yet for arguments of these types."""
     dispatcher = cast(Any, program)
     cache = getattr(dispatcher, "_cache", None)
-    if not isinstance(cache, _Disk) or not cache.is_open():
+    if not isinstance(cache, DiskCache) or not cache.is_open():
         return False
     types = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
     return not cache.path(types, dispatcher.targetctx.codegen()).exists()
 
 
 def fingerprint(f: Kernel, fill: Mapping[Any, Any]) -> str:
-    """Return a hash of the function, all kernels it reaches and every global value they use.
+    """Return a hash of a kernel, of all kernels it calls and of every global value that they use.
 
     >>> def one(x): return x + ONE
     >>> one.__globals__["ONE"] = 1
@@ -97,12 +99,13 @@ def fingerprint(f: Kernel, fill: Mapping[Any, Any]) -> str:
     False
     """
     seen: dict[Any, int] = {}
-    return hashlib.sha256("\n".join(_described(f, fill, seen)).encode()).hexdigest()
+    return hashlib.sha256("\n".join(_describe(f, fill, seen)).encode()).hexdigest()
 
 
-def _described(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iterator[str]:
+def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iterator[str]:
+    """Yield texts that identify a function or constant; `seen` numbers the functions described so far."""
     if isinstance(value, Hole):
-        yield from _described(fill[value.name], fill, seen)
+        yield from _describe(fill[value.name], fill, seen)
     elif isinstance(value, types.FunctionType):
         if value in seen:
             yield f"function {seen[value]}"
@@ -116,13 +119,13 @@ def _described(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Ite
             name, *attributes = reference.split(".")
             if name not in value.__globals__:
                 continue
-            used = _read(value.__globals__[name], attributes)
+            used = _read_attributes(value.__globals__[name], attributes)
             if is_kernel(used):
                 used = fill.get(used, used)
             elif isinstance(used, types.FunctionType) or (attributes and not isinstance(used, _CONSTANTS)):
-                continue  # of numpy and the like: versions tell them apart
+                continue  # functions of numpy and the like: the hash includes the versions of packages
             yield reference
-            yield from _described(used, fill, seen)
+            yield from _describe(used, fill, seen)
     elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
         yield f"{value.__qualname__} {value._fields}"
     elif isinstance(value, (types.ModuleType, type)):
@@ -131,16 +134,16 @@ def _described(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Ite
         yield repr(value)
     elif isinstance(value, tuple):
         for part in value:
-            yield from _described(part, fill, seen)
+            yield from _describe(part, fill, seen)
     else:
         raise Unknown(value)
 
 
-_CONSTANTS = (numbers.Number, np.generic, str, tuple, np.ndarray)  # what a compiler takes from a module
+_CONSTANTS = (numbers.Number, np.generic, str, tuple, np.ndarray)  # types that compile as constants
 
 
-def _read(value: Any, attributes: Iterable[str]) -> Any:
-    """Return what a kernel reads from a module or class, however deep."""
+def _read_attributes(value: Any, attributes: Iterable[str]) -> Any:
+    """Return the value of nested attributes of a module or class, as a kernel reads them."""
     for attribute in attributes:
         if not isinstance(value, (types.ModuleType, type)):
             break
@@ -148,80 +151,81 @@ def _read(value: Any, attributes: Iterable[str]) -> Any:
     return value
 
 
-def _folder() -> Path | None:
-    chosen = os.environ.get("TIDEPROOF_CACHE", "")
-    if chosen.lower() == "off":
+def _cache_folder() -> Path | None:
+    """Return the folder of the disk cache, or None if it is off or there is no home folder."""
+    setting = os.environ.get("TIDEPROOF_CACHE", "")
+    if setting.lower() == "off":
         return None
-    if chosen:
-        return Path(chosen)
+    if setting:
+        return Path(setting)
     home = {"darwin": "~/Library/Caches", "win32": os.environ.get("LOCALAPPDATA", "~/AppData/Local")}
     base = os.environ.get("XDG_CACHE_HOME") or home.get(sys.platform, "~/.cache")
     try:
         return Path(base).expanduser() / "tideproof"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # the user has no home folder
         return None
 
 
-class _Disk:
-    """What numba's dispatcher asks of a cache: one file for each program, signature and machine."""
+class DiskCache:
+    """Cache with the interface that numba expects: one file for each program, signature and machine."""
 
     def __init__(self, folder: Path, program: str, packing: Packing) -> None:
         self.cache_path = str(folder)
         self._folder, self._program, self._packing = folder, program, packing
 
     def load_overload(self, arguments: Any, target: Any) -> Any:
-        """Return the compiled program for arguments of these types, or None."""
+        """Return the cached program for arguments of these types, or None."""
         target.refresh()
         path = self.path(arguments, target.codegen())
         try:
             result = self._packing.unpack(target, arguments, pickle.loads(zlib.decompress(path.read_bytes())))
             os.utime(path)
-        except Exception:  # whatever is wrong with the file: compile instead
+        except Exception:  # a damaged file only means that the program is compiled again
             return None
         return result
 
     def save_overload(self, arguments: Any, result: Any) -> None:
-        """Write a program that was just compiled; a folder that cannot be written to is no harm."""
+        """Write a program that was just compiled; errors are ignored, because the cache is optional."""
         from numba.core.serialize import dumps
 
         if result.lifted or result.library.has_dynamic_globals:
             return
-        with contextlib.suppress(Exception):  # the insides of numba may change: only time is lost
+        with contextlib.suppress(Exception):  # numba's internals may change: then nothing is cached
             data = zlib.compress(dumps(self._packing.pack(result)), 1)
             self._folder.mkdir(parents=True, exist_ok=True)
             for old in [*self._folder.glob("*.bin"), *self._folder.glob("*.tmp")]:
-                if old.stat().st_mtime < time.time() - _FORGOTTEN:
+                if old.stat().st_mtime < time.time() - _EXPIRY_SECONDS:
                     old.unlink(missing_ok=True)
-            handle, beside = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
+            handle, temporary = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            os.replace(beside, self.path(arguments, result.codegen))
+            os.replace(temporary, self.path(arguments, result.codegen))
 
     def path(self, arguments: Any, codegen: Any) -> Path:
-        """Return where the program for these arguments is, if it is there."""
+        """Return the path of the cached program for arguments of these types, whether or not it exists."""
         machine = codegen.magic_tuple(), sys.version, [version(p) for p in ("numba", "llvmlite", "numpy")]
-        key = f"{self._program} {[_type(t) for t in arguments]} {machine}"
+        key = f"{self._program} {[_describe_type(t) for t in arguments]} {machine}"
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.bin"
 
     def is_open(self) -> bool:
-        """Tell whether the folder can be written to."""
+        """Return whether the cache folder can be written to."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
         return os.access(self._folder, os.W_OK)
 
     def enable(self) -> None:
-        """Nothing to do: numba calls it."""
+        """Do nothing; numba's interface requires this method."""
 
     def disable(self) -> None:
-        """Nothing to do: numba calls it."""
+        """Do nothing; numba's interface requires this method."""
 
     def flush(self) -> None:
-        """Nothing to do: numba calls it."""
+        """Do nothing; numba's interface requires this method."""
 
 
-def _type(kind: Any) -> str:
-    """Describe a numba type; a NamedTuple by its fields, since code finds them by name."""
+def _describe_type(kind: Any) -> str:
+    """Return a text that identifies a numba type; a NamedTuple by its fields, which code finds by name."""
     if hasattr(kind, "instance_class"):
-        fields = ", ".join(f"{f}: {_type(t)}" for f, t in zip(kind.fields, kind.types, strict=True))
+        fields = ", ".join(f"{f}: {_describe_type(t)}" for f, t in zip(kind.fields, kind.types, strict=True))
         return f"{kind.instance_class.__name__}({fields})"
     return str(kind)

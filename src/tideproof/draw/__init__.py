@@ -1,6 +1,7 @@
-"""Pictures: plain numbers in, a picture out. The only place that knows matplotlib; it computes nothing.
+"""Pictures from plain numbers: inline SVG for pages and notebooks, matplotlib figures for files.
 
-Pictures of pages are strings of SVG, coloured by the page: `svg` and `svg_axes`, and of these `arms`,
-`tide`, `gaps` and `meetings`. Pictures of files are matplotlib's: `figure` and `styles`, and of these
-`curves`, `paper` and `demo`. Both have their colours from `palette`.
+Only this package imports matplotlib. It computes no statistics. Inline SVG takes its colours from the CSS
+of the page: `svg_elements`, `svg_axes` and `svg_picture`, and the charts built on them (`arm_intervals`,
+`arm_graph`, `shift_chart`, `environment_gaps`, `lead_over_time`, `traffic_shares`). The other charts use
+`matplotlib_figure` and `line_styles`. All colours are defined in `colour_palette`.
 """

@@ -1,15 +1,16 @@
-"""Every colour there is, once: by name for matplotlib, as CSS variables for pages, light and dark.
+"""Colours of all pictures and pages: by name for matplotlib, and as CSS variables, light and dark.
 
-A role such as "tide" means the same everywhere. Pictures of matplotlib lie on white and take LIGHT.
+A role such as "tide" has the same meaning everywhere. matplotlib pictures have a white background and use
+LIGHT.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# What a role is for: ink, quiet: words; line: grids, frames; paper, card: grounds; tide, band: what is
-# estimated, and its interval; raw: what is not adjusted; good, half, bad: how something came out; share0 to
-# share5: arms in bars of shares.
+# Roles: ink, quiet: text; line: grids, frames; paper, card: backgrounds; tide, band: estimates, and their
+# intervals; raw: values without adjustment; good, half, bad: results; share0 to share5: arms in bars of
+# traffic shares.
 LIGHT: Mapping[str, str] = {
     "ink": "#22313f",
     "quiet": "#66727f",
@@ -50,24 +51,25 @@ DARK: Mapping[str, str] = {
 }
 
 INK, TIDE, RAW, PAPER = (LIGHT[role] for role in ("ink", "tide", "raw", "paper"))
-FAINT = "#9aa5b1"  # lines that stand back, on white
-NOTE = "#595959"  # small print in a corner
-SHADE = "#f1f3f5"  # every other environment
+FAINT = "#9aa5b1"  # unobtrusive lines on white
+NOTE = "#595959"  # small notes
+SHADE = "#f1f3f5"  # background of every other environment
 
-# Hues that tell curves and arms apart, also by their lightness.
+# Hues of curves and arms, which also differ in lightness.
 BLACK, NAVY, BLUE, STEEL = "#111111", "#08306b", "#5b7fb0", "#8fa8c8"
 PALE, ICE, ASH = "#c8d4e3", "#a8cbe8", "#bdbdbd"
 RED, ORANGE, OCHRE, BROWN, GREEN = "#c2332d", "#e6862d", "#b59a00", "#6b4b12", "#1a9e77"
 VIOLET, MAGENTA, PINK, ROSE = "#7b4ea3", "#b5127a", "#d46a9f", "#efc3da"
-# Okabe and Ito's, from dark to light, so that they survive colour blindness and grey print.
+# The palette of Okabe and Ito, from dark to light, for colour-blind readers and grey print.
 SERIES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
-def css(where: str = ":root") -> str:
-    """Return the roles as variables of a page or a part of it that is light or dark as its reader likes."""
-    dark = f"@media (prefers-color-scheme: dark) {{ {where} {{ {_variables(DARK)} }} }}"
-    return f"{where} {{ color-scheme: light dark; {_variables(LIGHT)} }}\n{dark}\n"
+def css(selector: str = ":root") -> str:
+    """Return CSS that defines the colours as variables, light or dark as the reader's device prefers."""
+    dark = f"@media (prefers-color-scheme: dark) {{ {selector} {{ {_variables(DARK)} }} }}"
+    return f"{selector} {{ color-scheme: light dark; {_variables(LIGHT)} }}\n{dark}\n"
 
 
 def _variables(colours: Mapping[str, str]) -> str:
+    """Return CSS declarations of one variable per role."""
     return " ".join(f"--{role}: {colour};" for role, colour in colours.items())

@@ -1,4 +1,4 @@
-"""The demo's picture: the tide above, what each way of averaging made of it below."""
+"""Picture of the demo: the estimated tide above, and the result of each way of averaging below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
 
 
 class DayInfo(NamedTuple):
-    """One day: its true shift against the average visitor's, and the estimate with its interval."""
+    """One day: its true shift relative to the average visitor, and the estimate with its interval."""
 
     truth: float
     shift: float
@@ -22,7 +22,7 @@ class DayInfo(NamedTuple):
 
 
 class PriceInfo(NamedTuple):
-    """One price: what it truly earns, its raw mean, and its adjusted mean with its interval."""
+    """One price: its true mean revenue, its raw mean, and its adjusted mean with its interval."""
 
     name: str
     truth: float
@@ -33,7 +33,7 @@ class PriceInfo(NamedTuple):
 
 
 class DemoInfo(NamedTuple):
-    """A finished demo; `level` is that of the intervals, and the last three are names of prices."""
+    """Results of a demo; `level` is the confidence level, and the last three fields are names of prices."""
 
     days: Sequence[DayInfo]
     prices: Sequence[PriceInfo]
@@ -44,30 +44,31 @@ class DemoInfo(NamedTuple):
 
 
 def draw_demo(info: DemoInfo, path: Path) -> None:
-    """Draw a finished demo to `path`."""
+    """Draw the results of a demo and save the picture to `path`."""
     save(demo_figure(info), path)
 
 
 @in_house_style
 def demo_figure(info: DemoInfo) -> Any:
-    """Return the picture of a finished demo."""
+    """Return the matplotlib figure of a demo's results."""
     figure, (above, below) = subplots(2, 1, (8.4, 7.2), height_ratios=(1.0, 1.25))
-    _tide(above, info)
+    _draw_tide(above, info)
     title = f"After {len(info.days)} days: the raw mean picks {info.raw_pick}, tideproof {info.pick}"
     title = f"{title}; the best is {info.best}"
     prices_panel(below, info.prices, info.level, info.raw_pick, info.pick, title)
     return figure
 
 
-def _tide(axes: Any, info: DemoInfo) -> None:
+def _draw_tide(axes: Any, info: DemoInfo) -> None:
+    """Draw the true and the estimated shift of each day."""
     truth, shift, low, high = np.array(info.days).T
     days = np.arange(1, len(truth) + 1)
-    axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval(info.level))
+    axes.fill_between(days, low, high, color=TIDE, alpha=0.25, lw=0, label=_interval_label(info.level))
     axes.plot(days, shift, color=TIDE, lw=1.8, label="tide estimated by tideproof")
-    axes.plot(days, truth, "o", color=INK, ms=3.5, label="the true shift, never shown to it")
+    axes.plot(days, truth, "o", color=INK, ms=3.5, label="true shift, unknown to tideproof")
     axes.axhline(0, color=FAINT, lw=0.8)
-    axes.set(xlabel="day", ylabel="shift, against the average visitor's", xlim=(0.5, len(days) + 0.5))
-    axes.set_title("Every day lifts or lowers all prices alike", loc="left", fontweight="bold")
+    axes.set(xlabel="day", ylabel="shift relative to the average visitor", xlim=(0.5, len(days) + 0.5))
+    axes.set_title("Each day shifts the revenue of all prices together", loc="left", fontweight="bold")
     axes.legend(frameon=False, ncols=3, loc="upper left", fontsize=9)
     axes.set_ylim(top=axes.get_ylim()[1] + 1.2)
 
@@ -81,7 +82,10 @@ def prices_panel(
     title: str,
     room: float = 3.2,
 ) -> None:
-    """Draw truth, raw means and adjusted means of prices, and who picks which, below the legend's `room`."""
+    """Draw true, raw and adjusted means of prices, and which price each kind of mean selects.
+
+    `room` is the space for the legend, in steps of the annotations.
+    """
     names = [price.name for price in prices]
     truth, raw, mean, low, high = np.array([price[1:] for price in prices]).T
     at = np.arange(len(names))
@@ -89,22 +93,25 @@ def prices_panel(
     axes.plot(at - 0.14, raw, "X", color=RAW, ms=9, label="raw mean")
     axes.errorbar(
         at + 0.14, mean, (mean - low, high - mean), fmt="o", color=TIDE, ms=7, capsize=3,
-        label=f"tideproof, {_interval(level)}",
+        label=f"tideproof, {_interval_label(level)}",
     )  # fmt: skip
     top = max(raw.max(), high.max())
     step = 0.06 * (top - min(raw.min(), low.min()))
-    for who, picked, offset, heights, colour in (
+    for method, selected, offset, heights, colour in (
         ("raw mean", raw_pick, -0.14, raw, RAW),
         ("tideproof", pick, 0.14, high, TIDE),
     ):
-        i = names.index(picked)
-        axes.annotate(f"{who} picks", (i + offset, heights[i] + step), ha="center", color=colour, fontsize=9)
+        i = names.index(selected)
+        axes.annotate(
+            f"{method} picks", (i + offset, heights[i] + step), ha="center", color=colour, fontsize=9
+        )
     axes.set_xticks(at, names)
-    axes.set(xlabel="price", ylabel="revenue a visitor", xlim=(-0.6, len(names) - 0.4))
+    axes.set(xlabel="price", ylabel="revenue per visitor", xlim=(-0.6, len(names) - 0.4))
     axes.set_ylim(top=top + room * step)
     axes.set_title(title, loc="left", fontweight="bold")
     axes.legend(frameon=False, loc="upper right", ncols=3, fontsize=9)
 
 
-def _interval(level: float) -> str:
+def _interval_label(level: float) -> str:
+    """Return the legend text for confidence intervals, such as "95 % interval"."""
     return f"{100 * level:g} % interval"

@@ -1,4 +1,4 @@
-"""Two arms environment by environment, and their contrast over all of them."""
+"""Chart of the difference between two arms in each environment, and their contrast over all of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from tideproof.draw.svg_axes import BELOW, BOTTOM, RIGHT, Axis, over_environments
 from tideproof.draw.svg_elements import Limits, drawing, element, hint, line
 
-_MANY = 120  # beyond it dots are small
+_MANY = 120  # with more environments, dots are small
 
 
 class GapInfo(NamedTuple):
-    """How far one arm was above another: an environment's name, the estimate and its interval."""
+    """Difference between two arms in one environment: its name, the estimate and its interval."""
 
     environment: str
     estimate: float
@@ -20,7 +20,7 @@ class GapInfo(NamedTuple):
 
 
 class GapsInfo(NamedTuple):
-    """The gaps of arm `a` over arm `b`, and `overall`, their contrast."""
+    """Differences between arm `a` and arm `b` by environment, and `overall`, their contrast."""
 
     a: str
     b: str
@@ -29,9 +29,10 @@ class GapsInfo(NamedTuple):
 
 
 def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
-    """Draw a dot and its interval for each environment, and the contrast as a line in a band."""
-    every = [info.overall] if axis.lifts else [*info.gaps, info.overall]  # bars of lifts may be cut
-    ends = [x for gap in every for x in gap.limits or ()] + [
+    """Draw a dot with its interval for each environment, and the contrast as a line in a band, as SVG."""
+    # the intervals of single lifts can be very long, and may be cut off
+    visible = [info.overall] if axis.lifts else [*info.gaps, info.overall]
+    ends = [x for gap in visible for x in gap.limits or ()] + [
         gap.estimate for gap in (*info.gaps, info.overall)
     ]
     x, y, left, elements = over_environments([gap.environment for gap in info.gaps], ends, axis, across)
@@ -45,10 +46,13 @@ def draw_gaps(info: GapsInfo, axis: Axis, across: str = "environment") -> str:
     for i, gap in enumerate(info.gaps):
         if gap.limits:
             elements.append(line(x(i), y(gap.limits[0]), x(i), y(gap.limits[1]), "bar thin"))
-        dot = element("circle", hint(_said(gap, axis)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot")
+        dot = element(
+            "circle", hint(_describe_gap(gap, axis)), cx=x(i), cy=y(gap.estimate), r=radius, class_="dot"
+        )
         elements.append(dot)
-    return drawing(elements, BOTTOM + BELOW, f"{info.a} against {info.b} in each environment that saw both")
+    return drawing(elements, BOTTOM + BELOW, f"{info.a} minus {info.b} in each environment with both arms")
 
 
-def _said(gap: GapInfo, axis: Axis) -> str:
+def _describe_gap(gap: GapInfo, axis: Axis) -> str:
+    """Return the tooltip of an environment: its name, and the difference with its interval."""
     return f"{gap.environment}: {axis.said(gap.estimate, gap.limits, '+')}"

@@ -1,4 +1,4 @@
-"""The picture of a hidden tide: what the log shows and what the filter sees above, who is right below."""
+"""Picture of the demo with a hidden tide: rewards and the estimated tide above, the selections below."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
 
 
 class MomentInfo(NamedTuple):
-    """A moment, in days, and the tide as it was estimated, with its interval."""
+    """Estimated tide at one time, in days, with its interval."""
 
     day: float
     shift: float
@@ -24,16 +24,16 @@ class MomentInfo(NamedTuple):
 
 
 class HiddenInfo(NamedTuple):
-    """A finished demo.
+    """Results of the demo with a hidden tide.
 
     Attributes
     ----------
-    days, rewards : each visitor's moment, and what was earned, less the mean.
-    truth : the tide of each visitor, against the average one's.
-    moments : the curve.
-    jumps : when the tide jumped, as it was found.
-    prices : truth, raw and adjusted means.
-    level : of the intervals.
+    days, rewards : time of each visitor in days, and the reward minus the mean.
+    truth : the true tide at each visitor, relative to the average.
+    moments : the estimated tide over time.
+    jumps : times at which a jump of the tide was detected.
+    prices : true, raw and adjusted means.
+    level : the confidence level.
     best, raw_pick, pick : names of prices.
     """
 
@@ -50,29 +50,32 @@ class HiddenInfo(NamedTuple):
 
 
 def draw_hidden_demo(info: HiddenInfo, path: Path) -> None:
-    """Draw a finished demo to `path`."""
+    """Draw the results of the demo with a hidden tide and save the picture to `path`."""
     save(hidden_demo_figure(info), path)
 
 
 @in_house_style
 def hidden_demo_figure(info: HiddenInfo) -> Any:
-    """Return the picture of a finished demo."""
+    """Return the matplotlib figure of the hidden-tide demo's results."""
     figure, (above, below) = subplots(2, 1, (8.4, 7.2), height_ratios=(1.2, 1.1))
-    _tide(above, info)
+    _draw_hidden_tide(above, info)
     title = f"The raw mean picks {info.raw_pick}, tideproof {info.pick}; the best is {info.best}"
     prices_panel(below, info.prices, info.level, info.raw_pick, info.pick, title, room=4.6)
     return figure
 
 
-def _tide(axes: Any, info: HiddenInfo) -> None:
+def _draw_hidden_tide(axes: Any, info: HiddenInfo) -> None:
+    """Draw the rewards, the true and the estimated tide, and the detected jumps over time."""
     day, shift, low, high = np.array(info.moments).T
-    axes.plot(info.days, info.rewards, ".", color=FAINT, ms=3, label="rewards, as the log has them")
+    axes.plot(info.days, info.rewards, ".", color=FAINT, ms=3, label="rewards in the log")
     axes.fill_between(day, low, high, color=TIDE, alpha=0.25, lw=0, step="post")
-    axes.plot(day, shift, color=TIDE, lw=1.8, drawstyle="steps-post", label="tide followed by tideproof")
-    axes.plot(info.days, info.truth, color=INK, lw=1.0, label="the true tide, which nobody wrote down")
+    axes.plot(day, shift, color=TIDE, lw=1.8, drawstyle="steps-post", label="tide estimated by tideproof")
+    axes.plot(info.days, info.truth, color=INK, lw=1.0, label="true tide, unknown to tideproof")
     for i, jump in enumerate(info.jumps):
-        axes.axvline(jump, ymax=0.84, color=RAW, lw=1.0, ls=":", label=None if i else "jumps it found")
-    axes.set(xlabel="day", ylabel="against the average", xlim=(info.days[0], info.days[-1]))
-    axes.set_title("No labels, only times: the tide is seen in the rewards", loc="left", fontweight="bold")
+        axes.axvline(jump, ymax=0.84, color=RAW, lw=1.0, ls=":", label=None if i else "detected jumps")
+    axes.set(xlabel="day", ylabel="relative to the average", xlim=(info.days[0], info.days[-1]))
+    axes.set_title(
+        "Without environments, the tide is estimated from rewards and times", loc="left", fontweight="bold"
+    )
     axes.legend(frameon=False, ncols=2, loc="upper right", fontsize=9)
     axes.set_ylim(top=axes.get_ylim()[1] + 3.0)

@@ -1,4 +1,4 @@
-"""The lead of one arm over another as data came in: by raw means, and with the tide taken out."""
+"""Chart of the lead of one arm over another as data arrived, by raw means and by adjusted means."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from tideproof.draw.svg_axes import BELOW, BOTTOM, Axis, over_environments
 from tideproof.draw.svg_elements import drawing, element, hint, points
 
-_MOST = 120  # dots
+_MAXIMUM_DOTS = 120
 
 
 class LeadInfo(NamedTuple):
-    """After an environment: the lead by raw means and by adjusted ones, as far as there is one."""
+    """Lead after one environment, by raw means and by adjusted means; None if it is not defined yet."""
 
     environment: str
     raw: float | None
@@ -20,19 +20,20 @@ class LeadInfo(NamedTuple):
 
 
 def draw_lead(leads: Sequence[LeadInfo], axis: Axis) -> str:
-    """Draw both leads; below zero the other arm is ahead."""
-    values = [x for each in leads for x in (each.raw, each.adjusted) if x is not None]
-    x, y, _, elements = over_environments([each.environment for each in leads], values, axis)
-    for class_, said, line in (
+    """Draw both leads over the environments as SVG; below zero, the other arm leads."""
+    all_values = [x for each in leads for x in (each.raw, each.adjusted) if x is not None]
+    x, y, _, elements = over_environments([each.environment for each in leads], all_values, axis)
+    for class_, kind_of_mean, values in (
         ("raw", "raw", [each.raw for each in leads]),
         ("tide", "adjusted", [each.adjusted for each in leads]),
     ):
-        known = [(i, value) for i, value in enumerate(line) if value is not None]
-        places = points((x(i), y(value)) for i, value in known)
-        elements.append(element("polyline", points=places, class_=class_))
-        if len(leads) <= _MOST:
+        known = [(i, value) for i, value in enumerate(values) if value is not None]
+        corners = points((x(i), y(value)) for i, value in known)
+        elements.append(element("polyline", points=corners, class_=class_))
+        if len(leads) <= _MAXIMUM_DOTS:
             for i, value in known:
-                note = hint(f"after {leads[i].environment}, {said}: {axis.figures.format_rough(value, '+')}")
+                lead = axis.figures.format_rough(value, "+")
+                note = hint(f"after {leads[i].environment}, {kind_of_mean}: {lead}")
                 kind = "dot" if class_ == "tide" else "dot raw-dot"
                 elements.append(element("circle", note, cx=x(i), cy=y(value), r=2.6, class_=kind))
-    return drawing(elements, BOTTOM + BELOW, "the lead by raw and by adjusted means, as data came in")
+    return drawing(elements, BOTTOM + BELOW, "the lead by raw and by adjusted means, as data arrived")

@@ -1,4 +1,4 @@
-"""How curves and arms are told apart: colour, line and marker, so that no one of the three is needed."""
+"""Styles of curves and arms: colour, line and marker, each of which alone identifies a curve."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _DASHED, _MIXED, _DOTTED = (0, (3.2, 1.6)), (0, (5, 1.4, 1, 1.4)), (0, (1, 1.3))
 
 
 class Style(NamedTuple):
-    """The look of one curve.
+    """Style of one curve.
 
     Attributes
     ----------
-    colour, line, marker : as matplotlib says them.
-    hollow : whether markers are empty: a twin of another curve with the same marker.
-    width : of the line; a wide one lies below, so that a thin one that coincides with it is seen on it.
+    colour, line, marker : in matplotlib's notation.
+    hollow : whether markers are empty, for a variant of another curve with the same marker.
+    width : line width; wide lines are drawn below thin lines, so that coinciding curves stay visible.
     """
 
     colour: str
@@ -29,7 +29,7 @@ class Style(NamedTuple):
 
 
 class ArmStyle(NamedTuple):
-    """The look of one arm."""
+    """Style of one arm in a scatter plot."""
 
     marker: str
     colour: str
@@ -37,8 +37,8 @@ class ArmStyle(NamedTuple):
 
 
 _WIDE = 2.8
-# The curves of the paper. Each differs from its neighbours in all three, and colours also in lightness.
-# A twin or a yardstick, with which others may coincide, is wide and pale.
+# Curves of the paper. Each differs from its neighbours in colour, line and marker, and colours also differ in
+# lightness. Variants and baselines, with which other curves may coincide, are wide and pale.
 _PAPER = {
     "LinLUCB": Style(p.NAVY, "-", "o", width=1.2),
     "contrast": Style(p.MAGENTA, "-", "D", width=1.8),
@@ -57,14 +57,16 @@ _PAPER = {
     "UCB": Style(p.VIOLET, "-", "v"),
     "LUCB": Style(p.RED, _MIXED, "<"),
     "P1, mean": Style(p.BLUE, _DASHED, "P"),
-    "P1, IPS": Style(p.ICE, "-", "h", hollow=True, width=4.8),  # has room for the next one's marker
+    "P1, IPS": Style(
+        p.ICE, "-", "h", hollow=True, width=4.8
+    ),  # wide enough to show the marker of the next curve
     "EXP4.P, mean": Style(p.OCHRE, "-", "X"),
     "EXP4.P, IPS": Style(p.BROWN, _DASHED, "X"),
     "PSS(2)": Style(p.PINK, _DASHED, "*"),
     "SR": Style(p.BLACK, _DASHED, ">"),
 }
 
-# The arms of one run, the best last.
+# Arms of one run; the best is the last.
 _ARMS = (
     ArmStyle("o", p.PALE, 11),
     ArmStyle("s", p.STEEL, 11),
@@ -75,20 +77,20 @@ _ARMS = (
 
 
 def of_paper() -> dict[str, Style]:
-    """Return the look of every curve of the paper, by label."""
+    """Return the style of every curve of the paper, by the label of the curve."""
     return dict(_PAPER)
 
 
 def of_arms() -> tuple[ArmStyle, ...]:
-    """Return the look of the five arms of a run."""
+    """Return the styles of the five arms of a run."""
     return _ARMS
 
 
 def numbered(i: int) -> Style:
-    """Return the look of the curve of that number in a study, whatever its policy."""
+    """Return the style of curve number `i` in a study, whatever its policy."""
     return Style(p.SERIES[i % len(p.SERIES)], _LINES[i % len(_LINES)], _MARKERS[i % len(_MARKERS)], width=1.5)
 
 
 def typeset(label: str) -> str:
-    """Return a policy's name as mathematics where it has some; without dollars it is the plain one."""
+    """Return a policy's name in matplotlib's notation, with mathematics between dollar signs."""
     return label.replace("0-1_1", "0-1$_1$")

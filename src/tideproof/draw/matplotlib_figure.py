@@ -1,7 +1,7 @@
-"""What pictures of matplotlib share: their style, how they are begun, and how they are saved.
+"""Shared functions for matplotlib pictures: styles, new figures, and saving.
 
-There are two styles: the house's, for screens, and one for print, where a figure has the size that it will
-have on paper. Nothing is changed for others who draw in the same process: a style holds inside `styled` only.
+There are two styles: one for screens, and one for print, with figures at their true size. A style is only
+active within `styled`, so that other matplotlib code in the process is not affected.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from matplotlib import figure as drawn
 
     class Figure(drawn.Figure):
-        """What `_shown` makes."""
+        """Type of the figures that `blank` returns, for type checkers."""
 
         def save(self, path: str | os.PathLike[str]) -> None:
-            """Write it as png, svg or pdf."""
+            """Save the figure as a PNG, SVG or PDF file."""
 
         def _repr_png_(self) -> bytes: ...
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-COLUMN, PAGE = 3.4, 7.1  # inches: the width of one column of a journal, and of two
+COLUMN, PAGE = 3.4, 7.1  # width of one and of two columns of a journal, in inches
 
 HOUSE: dict[Any, Any] = {
     "font.size": 10,
@@ -46,8 +46,8 @@ HOUSE: dict[Any, Any] = {
     "text.color": INK,
     "svg.hashsalt": "tideproof",
 }
-# Letters come with matplotlib, so that the same data give the same file anywhere; journals want them whole
-# in a PDF (type 42), not as drawings (type 3).
+# The fonts are part of matplotlib, so that the same data give the same file everywhere. Journals require
+# complete fonts in a PDF (type 42), not drawings of letters (type 3).
 PRINT: dict[Any, Any] = {
     **HOUSE,
     "font.family": "STIXGeneral",
@@ -85,7 +85,7 @@ PRINT: dict[Any, Any] = {
 
 
 def styled(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
-    """Return a context in which to draw and to save, or say which extra brings matplotlib."""
+    """Return a context manager that activates a style, or raise an error if matplotlib is missing."""
     try:
         import matplotlib
     except ImportError:
@@ -94,6 +94,8 @@ def styled(style: dict[Any, Any] = HOUSE) -> AbstractContextManager[Any]:
 
 
 def _in_style(style: dict[Any, Any], draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return a function that runs `draw` with a style active."""
+
     @wraps(draw)
     def drawn(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         with styled(style):
@@ -103,25 +105,25 @@ def _in_style(style: dict[Any, Any], draw: Callable[Arguments, Result]) -> Calla
 
 
 def in_house_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Mark a function that draws or saves for screens."""
+    """Decorate a function that draws or saves pictures so that it uses the style for screens."""
     return _in_style(HOUSE, draw)
 
 
 def in_print_style(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Mark a function that draws or saves at the size of a journal."""
+    """Decorate a function that draws or saves figures so that it uses the style for print."""
     return _in_style(PRINT, draw)
 
 
 @cache
-def _shown() -> Any:
-    """Return matplotlib's figure, which shows itself in a notebook, too; made when matplotlib is there."""
+def _figure_class() -> Any:
+    """Return a matplotlib figure class with notebook display, created when matplotlib is first needed."""
     from matplotlib.figure import Figure
 
-    class Shown(Figure):
-        """A figure that shows itself, and is saved by the suffix of a path."""
+    class NotebookFigure(Figure):
+        """matplotlib figure that notebooks display, with a method `save`."""
 
         def save(self, path: str | os.PathLike[str]) -> None:
-            """Write it as png, svg or pdf."""
+            """Save the figure as a PNG, SVG or PDF file."""
             check_picture_path(path)
             self.savefig(path, dpi=160)
 
@@ -130,28 +132,31 @@ def _shown() -> Any:
             self.savefig(file, format="png", dpi=110)
             return file.getvalue()
 
-    return Shown
+    return NotebookFigure
 
 
 def blank(size: tuple[float, float]) -> Figure:
-    """Return a new figure of that size, in inches."""
-    figure: Figure = _shown()(figsize=size, layout="constrained")
+    """Return a new empty figure with the given size in inches."""
+    figure: Figure = _figure_class()(figsize=size, layout="constrained")
     return figure
 
 
 def subplots(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
-    """Return a new figure of that size, in inches, and its axes."""
+    """Return a new figure with the given size in inches, and its grid of axes."""
     figure = blank(size)
     return figure, figure.subplots(rows, columns, **options)
 
 
 def letter(number: int) -> str:
-    """Return the letter of the panel of that number, counted from 0."""
+    """Return the letter of a figure's panel, such as "(a)" for number 0."""
     return f"({chr(ord('a') + number)})"
 
 
 def plain_numbers(axis: Any, more: bool = True) -> None:
-    """Write the numbers of a log scale out, and if wanted more of them where it spans few powers of ten."""
+    """Label the ticks of a logarithmic axis with plain numbers instead of powers of ten.
+
+    With `more`, minor ticks are labelled, too, if the axis spans few powers of ten.
+    """
     from matplotlib.ticker import LogLocator, StrMethodFormatter
 
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -165,19 +170,19 @@ def plain_numbers(axis: Any, more: bool = True) -> None:
 
 @in_house_style
 def save(figure: Any, *paths: Path) -> None:
-    """Write a picture for screens, cut to what is drawn."""
+    """Save a picture for screens to one or more paths, cropped to its content."""
     _write(figure, paths, dpi=150, bbox_inches="tight")
 
 
 @in_print_style
 def save_for_print(figure: Any, *paths: Path) -> None:
-    """Write a figure at its true size."""
+    """Save a figure for print at its true size to one or more paths."""
     _write(figure, paths, dpi=240)
 
 
 def _write(figure: Any, paths: tuple[Path, ...], **options: Any) -> None:
-    """Write the figure, without a date so that the same data give the same file."""
+    """Save a figure without a date, so that the same data give the same file."""
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     for path in paths:
         figure.savefig(path, facecolor=PAPER, metadata=undated.get(path.suffix), **options)
-        figure.set_layout_engine("none")  # what the first drawing arranged stays
+        figure.set_layout_engine("none")  # all files share the layout of the first

@@ -1,4 +1,4 @@
-"""A grid of panels with curves of policies, as in the paper."""
+"""Grid of panels with the curves of policies, as in the figures of the paper."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tideproof.draw.policy_curves import PolicyCurve
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
 
-# Three curves or more above this share of the height are shown again in a box of one of these widths and
-# heights, left or right, with its numbers on the inner side and below.
+# If at least three curves are above this share of the height, they are repeated in an inset. The inset has
+# one of these widths and heights, on the left or right, with its numbers on the inner side and below.
 _CROWDED = 0.77
 _SIZES = sorted(product((0.44, 0.4, 0.36), (0.42, 0.38, 0.34, 0.3, 0.26)), key=prod, reverse=True)
-_BESIDE, _BELOW, _AROUND = 0.15, 0.11, 0.025  # room for numbers, and for nothing
-_SMALL = 7.0  # points, of letters in an inset
+_BESIDE, _BELOW, _AROUND = 0.15, 0.11, 0.025  # space beside and below an inset for numbers, and around it
+_SMALL = 7.0  # font size in an inset, in points
 
 Box = tuple[float, float, float, float]  # left, bottom, width, height
 
 
 class Facet(NamedTuple):
-    """Curves that share a pair of axes, which ends a little to the right of `longest`.
+    """Panel with the curves that share a pair of axes; the x axis ends slightly beyond `longest`.
 
-    `row` says what it has in common with its neighbours to the left, `axis` what its values are, where
-    these are others than the figure's.
+    `row` is a title that the panel shares with its neighbours to the left. `axis` is the label of the y axis
+    if it differs from that of the figure.
     """
 
     title: str
@@ -44,10 +44,10 @@ class Facet(NamedTuple):
 
 @in_print_style
 def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, legend: int) -> Figure:
-    """Draw each facet in a grid as wide as a page, with one legend of that many columns below.
+    """Draw each facet in a grid as wide as a page, with one legend of `legend` columns below.
 
-    Facets of a row with the same scale have the same limits, from what is seen in them. Curves that crowd
-    at the upper edge of a log scale are shown again in an inset.
+    Facets of a row with the same scale have the same y axis, which fits their visible parts. Curves that are
+    crowded at the upper edge of a log scale are repeated in an inset.
     """
     lines = -(-len(facets) // columns)
     figure, grid = subplots(lines, columns, (PAGE, height), squeeze=False)
@@ -86,10 +86,10 @@ def draw_facets(facets: list[Facet], axis: str, columns: int, height: float, leg
 
 
 def _limits(facets: list[Facet]) -> tuple[float, float]:
-    """Return the ends of an axis that shows all curves with a band, and little else.
+    """Return the ends of a y axis that shows all curves with a confidence band, and little more.
 
-    A curve without any is exact, and may leave the axes where there are others; so may a band far below
-    its curve.
+    A curve without a band is exact, and may leave the axes if other curves have bands. A band may also leave
+    the axes far below its curve.
     """
     points = [
         (max(low, 0.25 * value), high, low < high)
@@ -99,8 +99,9 @@ def _limits(facets: list[Facet]) -> tuple[float, float]:
         if x <= facet.longest
     ]
     banded = any(band for *_, band in points)
-    seen = [(low, high) for low, high, band in points if band or not banded]
-    bottom, top = min((low for low, _ in seen), default=0.1), max((high for _, high in seen), default=1.0)
+    visible = [(low, high) for low, high, band in points if band or not banded]
+    bottom = min((low for low, _ in visible), default=0.1)
+    top = max((high for _, high in visible), default=1.0)
     if facets[0].scale == "linear":
         return 0.0, 1.05 * top
     room = max((top / bottom) ** 0.03, 1.1)
@@ -108,25 +109,25 @@ def _limits(facets: list[Facet]) -> tuple[float, float]:
 
 
 def _inset(axes: Any, facet: Facet) -> None:
-    """Show curves that crowd at the upper edge of a log scale on a linear one, where there is room."""
+    """Repeat crowded curves at the upper edge of a log scale in an inset with a linear scale, if it fits."""
     from matplotlib.ticker import MaxNLocator
 
-    places = [_places(axes, curve, facet.longest) for curve in facet.curves]
-    crowd = [len(at) > 0 and bool((at[:, 1] > _CROWDED).all()) for at in places]
+    positions = [_positions_of(axes, curve, facet.longest) for curve in facet.curves]
+    crowd = [len(at) > 0 and bool((at[:, 1] > _CROWDED).all()) for at in positions]
     if sum(crowd) < 3 or facet.scale == "linear":
         return
-    box = _free_box(np.concatenate(places))
+    box = _free_box(np.concatenate(positions))
     if box is None:
         return
     inset = axes.inset_axes(box)
-    seen = [
+    visible = [
         value
         for curve, high in zip(facet.curves, crowd, strict=True)
         for x, value in zip(curve.x, curve.value, strict=True)
         if high and x <= facet.longest
     ]
-    room = 0.1 * (max(seen) - min(seen)) or 0.01
-    inset.set(xlim=axes.get_xlim(), ylim=(min(seen) - room, max(seen) + 3.0 * room))
+    room = 0.1 * (max(visible) - min(visible)) or 0.01
+    inset.set(xlim=axes.get_xlim(), ylim=(min(visible) - room, max(visible) + 3.0 * room))
     inset.text(0.97, 0.96, "linear", transform=inset.transAxes, ha="right", va="top", fontsize=_SMALL)
     inset.xaxis.set_major_locator(MaxNLocator(2, steps=(1, 2.5, 5, 10)))
     inset.yaxis.set_major_locator(MaxNLocator(2))
@@ -139,8 +140,8 @@ def _inset(axes: Any, facet: Facet) -> None:
             _facet_line(inset, curve, of_paper()[curve.label], marked, 0.75)
 
 
-def _places(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.float64]:
-    """Return where a curve runs, as shares of the width and the height of the axes."""
+def _positions_of(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.float64]:
+    """Return points on a curve, as shares of the width and the height of the axes."""
     points = np.column_stack([curve.x, curve.value])[np.array(curve.x) <= longest]
     at = np.array((axes.transScale + axes.transLimits).transform(points))
     along = np.linspace(0.0, len(at) - 1.0, 10 * len(at))
@@ -148,7 +149,10 @@ def _places(axes: Any, curve: PolicyCurve, longest: float) -> NDArray[np.float64
 
 
 def _free_box(points: NDArray[np.float64]) -> Box | None:
-    """Return the largest box that no curve runs through, numbers included; of several, one in the middle."""
+    """Return the largest inset, with space for its numbers, that no curve crosses, or None.
+
+    If several positions are possible, the middle one is returned.
+    """
     for width, height in _SIZES:
         for left, before, after in ((0.98 - width, _BESIDE, _AROUND), (0.03, _AROUND, _BESIDE)):
             y = points[(points[:, 0] > left - before) & (points[:, 0] < left + width + after), 1]
@@ -163,7 +167,7 @@ def _free_box(points: NDArray[np.float64]) -> Box | None:
 
 
 def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
-    """Return which points have markers: all of a few, else seven; other curves have other offsets."""
+    """Return the indices of points with markers: all of a few, else seven that differ between curves."""
     x = np.array(curve.x, float)
     marked = set(range(len(x)))
     if len(x) > 12:
@@ -173,7 +177,7 @@ def _marked(curve: PolicyCurve, offset: float, longest: float) -> list[int]:
 
 
 def _facet_line(axes: Any, curve: PolicyCurve, style: Style, marked: list[int], size: float = 1.0) -> Any:
-    """Draw a curve with its band and return it."""
+    """Draw a curve with its confidence band, and return the line."""
     x = np.array(curve.x, float)
     axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.16, linewidth=0, zorder=1)
     for end in _edges(axes, curve, style.width + 1.0):
@@ -197,7 +201,7 @@ def _facet_line(axes: Any, curve: PolicyCurve, style: Style, marked: list[int], 
 
 
 def _edges(axes: Any, curve: PolicyCurve, least: float) -> list[NDArray[np.float64]]:
-    """Return both ends of the band where they are so many points apart that both can be seen."""
+    """Return both edges of a band, without the parts where they are too near to be distinguished."""
     both = [np.array(end, float) for end in (curve.low, curve.high)]
     low, high = (axes.transData.transform(np.column_stack([curve.x, end]))[:, 1] for end in both)
     near = (high - low) * 72.0 / axes.figure.dpi < least

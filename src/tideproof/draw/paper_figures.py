@@ -1,4 +1,4 @@
-"""The pictures that are no curves of PICS: a run, the arm graph, and the theory."""
+"""Figures of the paper other than error curves: one run, the arm graph, and the variance theorem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.draw.line_styles import of_arms
 from tideproof.draw.matplotlib_figure import COLUMN, PAGE, in_print_style, letter, plain_numbers, subplots
 from tideproof.table import Table
 
-_ACROSS = 4  # designs beside each other
+_ACROSS = 4  # number of panels per row
 _NOTE = (
     "lines: by formula; marks: simulated, with 95 % intervals (about one in twenty misses); "
     "vertical axes differ"
@@ -24,7 +24,10 @@ _DASHED, _DOTTED = (0, (3.2, 1.6)), (0, (1, 1.3))
 
 @in_print_style
 def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
-    """Draw the rewards of a policy's run, by arm, over the levels `means` that the environments shift."""
+    """Draw the rewards of one run of a policy, by arm, with the expected rewards in each environment.
+
+    `means` are the means of the arms without shifts.
+    """
     figure, axes = subplots(1, 1, (PAGE, 3.0))
     step, environment, shift = (np.array(table[name]) for name in ("step", "environment", "shift"))
     arm, reward = np.array(table["arm"]), np.array(table["reward"])
@@ -59,7 +62,7 @@ def draw_run(table: Table, means: Sequence[float], policy: str) -> Any:
 
 @in_print_style
 def draw_graph(table: Table) -> Any:
-    """Draw the arm graph after each environment, one row a policy."""
+    """Draw the arm graph after each environment, with one row of panels per policy."""
     names = list(dict.fromkeys(table["policy"]))
     across = max(table["environment"]) + 1
     figure, grid = subplots(len(names), across, (COLUMN, 1.32 * len(names)), squeeze=False)
@@ -77,7 +80,7 @@ def draw_graph(table: Table) -> Any:
 
 
 def _arms(axes: Any, played: list[list[int]]) -> None:
-    """Draw five arms, joined where an environment saw both; edges of the last one are dark."""
+    """Draw five arms, with an edge between arms in the same environment; edges of the last one are dark."""
     turn = [math.pi / 2 - 2 * math.pi * i / 5 for i in range(5)]
     at = [(math.cos(t), math.sin(t)) for t in turn]
     for past, arms in enumerate(played):
@@ -96,10 +99,10 @@ def _arms(axes: Any, played: list[list[int]]) -> None:
 
 @in_print_style
 def draw_theorem(table: Table) -> Any:
-    """Draw the variances of a mean and of a difference against the number of environments.
+    """Draw the variance of a mean and of a difference of means against the number of environments.
 
-    A row has design, environments, quantity, exact, and where it was simulated: simulated, low, high; and
-    the pair of arms whose difference it is.
+    The columns of `table` are design, environments, quantity, exact; for simulated quantities also simulated,
+    low, high; and the pair of arms of the difference.
     """
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
@@ -125,7 +128,7 @@ def draw_theorem(table: Table) -> Any:
 
 @in_print_style
 def draw_conjecture(table: Table) -> Any:
-    """Draw the range of covariances of shifts and of variances of means, and one of each simulated."""
+    """Draw the range of the covariances of shifts and of the variances of means, with simulations."""
     names = list(dict.fromkeys(table["design"]))
     lines = -(-len(names) // _ACROSS)
     figure, grid = subplots(2 * lines, _ACROSS, (PAGE, 0.6 + 3.3 * lines), squeeze=False)
@@ -157,7 +160,7 @@ def draw_conjecture(table: Table) -> Any:
 def _growth(
     axes: Any, table: Table, name: str, quantity: str, colour: str, line: Any, marker: str = ""
 ) -> Any:
-    """Draw a quantity by formula, with a marker also by simulation, and return what a legend shows."""
+    """Draw an exact quantity as a line, with `marker` also its simulations, and return the legend entries."""
     x, exact = _series(table, name, quantity, "exact")
     (formula,) = axes.plot(x, exact, color=colour, linestyle=line, linewidth=1.0)
     axes.set_xscale("log")
@@ -175,12 +178,13 @@ def _growth(
 
 
 def _series(table: Table, name: str, quantity: str, column: str) -> tuple[list[Any], list[Any]]:
+    """Return the numbers of environments, and the values of a quantity for one design."""
     rows = [row for row in table if row["design"] == name and row["quantity"] == quantity]
     return [row["environments"] for row in rows], [row[column] for row in rows]
 
 
 def _titled(number: int, name: str, *more: str) -> str:
-    """Return a title in two lines, so that all stand equally high: broken at its comma or in the middle."""
+    """Return a panel's title in two lines of equal height: broken at its comma or in the middle."""
     words = f"{letter(number)} {name[:1].upper()}{name[1:].replace('worst-case', 'worst case')}".split()
     commas = (i for i, word in enumerate(words, 1) if word.endswith(","))
     half = next(commas, (len(words) + 1) // 2)
@@ -188,7 +192,7 @@ def _titled(number: int, name: str, *more: str) -> str:
 
 
 def _finish(figure: Any, grid: Any, handles: dict[str, Any], note: str) -> None:
-    """Leave out the axes that nothing was drawn into, and add one legend below, under a note."""
+    """Remove unused axes, and add one legend with a note below the panels."""
     for axes in grid.flat:
         if not axes.has_data():
             axes.remove()

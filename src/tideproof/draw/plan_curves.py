@@ -1,4 +1,4 @@
-"""Error against budget, and the budgets at which it is small enough."""
+"""Chart of the error against the budget, with the smallest budgets that keep an allowed error."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One way to run a test.
+    """One policy or design of a test, with its error at several budgets.
 
     Attributes
     ----------
     way : its name.
-    found : the budget at which it keeps the error.
-    points : budget, error, low and high of what was played.
+    found : the smallest budget with the allowed error.
+    points : budget, error, low and high of the simulations.
     budgets, errors : the curve through them.
     """
 
@@ -38,16 +38,17 @@ class Line(NamedTuple):
 
 
 def draw_plan(lines: Sequence[Line], error: float, title: str, path: str | os.PathLike[str] | None) -> Figure:
-    """Draw what was played with 95 % limits, a curve through it, the error allowed, and where it is kept."""
+    """Draw simulated errors with 95 % intervals, a curve through them, and the allowed error."""
     check_picture_path(path)
-    figure = _drawn(lines, error, title)
+    figure = _plan_figure(lines, error, title)
     if path is not None:
         save(figure, Path(path))
     return figure
 
 
 @in_house_style
-def _drawn(lines: Sequence[Line], error: float, title: str) -> Figure:
+def _plan_figure(lines: Sequence[Line], error: float, title: str) -> Figure:
+    """Return the matplotlib figure of a plan."""
     figure, axes = subplots(1, 1, (7.0, 4.2))
     for number, line in enumerate(lines):
         _draw_line(axes, line, error, number)
@@ -65,6 +66,7 @@ def _drawn(lines: Sequence[Line], error: float, title: str) -> Figure:
 
 
 def _draw_line(axes: Any, line: Line, error: float, number: int) -> None:
+    """Draw one policy: simulated errors, the curve through them, and its smallest budget."""
     style, points = numbered(number), line.points
     value, low, high = (np.array(points[name]) for name in ("error", "low", "high"))
     axes.errorbar(

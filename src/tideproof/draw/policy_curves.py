@@ -1,4 +1,4 @@
-"""Curves of policies, and those of a study against the budget."""
+"""Chart of a study: the error of each policy against the budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TITLES: dict[Measure, str] = {
 
 
 class PolicyCurve(NamedTuple):
-    """One policy's values and the ends of their intervals, at the budgets or average pulls `x`."""
+    """One policy's values with lower and upper bounds, at the budgets or mean numbers of pulls `x`."""
 
     label: str
     x: Sequence[float]
@@ -39,7 +39,10 @@ class PolicyCurve(NamedTuple):
 def draw_study(
     curves: list[PolicyCurve], of: Measure, replications: int, log: bool, path: str | os.PathLike[str] | None
 ) -> Figure:
-    """Draw the curves of a study in the caller's style; zeros lie hollow on the edge of a log scale."""
+    """Draw the curves of a study against the budget, in the caller's style, and save them to `path`.
+
+    On a log scale, zeros are drawn as hollow markers at the lower edge.
+    """
     check_picture_path(path)
     figure = blank((7.0, 4.5))
     axes = figure.add_subplot()
@@ -62,12 +65,13 @@ def draw_study(
 
 
 def floor_of(curves: list[PolicyCurve]) -> float:
-    """Return where a log scale ends: a whole power of ten below every positive value."""
+    """Return the lower end of a log scale: a power of ten below every positive value."""
     positive = [value for curve in curves for value in (*curve.value, *curve.high) if value > 0.0]
     return float(10.0 ** (np.ceil(np.log10(min(positive, default=1.0))) - 1.0))
 
 
 def _study_line(axes: Any, curve: PolicyCurve, style: Style, number: int, floor: float) -> None:
+    """Draw one policy's curve with its band, and hollow markers for zeros at the lower edge."""
     value, low, high = (np.maximum(y, floor) for y in (curve.value, curve.low, curve.high))
     many = max(len(curve.x) // 12, 1)
     axes.plot(

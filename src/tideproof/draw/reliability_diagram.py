@@ -1,4 +1,4 @@
-"""Reliability: what was said against what happened; on the diagonal a probability is what it says."""
+"""Reliability diagram: stated probabilities against observed frequencies, which agree on the diagonal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from tideproof.draw.colour_palette import FAINT, SERIES
 from tideproof.draw.matplotlib_figure import in_house_style, save, subplots
 
-_BESIDE = 3  # panels
+_COLUMNS = 3  # maximum number of panels per row
 
 
 class ReliabilityCurve(NamedTuple):
-    """One setting: in each bin the mean of what was said, how often it came true, and the limits of that."""
+    """One setting: the mean probability in each bin, the observed frequency, and its interval."""
 
     label: str
     said: Sequence[float]
@@ -23,14 +23,14 @@ class ReliabilityCurve(NamedTuple):
 
 
 def draw_reliability(panels: Mapping[str, Sequence[ReliabilityCurve]], path: Path) -> None:
-    """Draw a panel with a title for each to `path`, up to three beside each other."""
+    """Draw one panel for each title, in rows of up to three, and save the picture to `path`."""
     save(reliability_figure(panels), path)
 
 
 @in_house_style
 def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
-    """Return the picture; curves of one label look the same in all panels."""
-    beside = min(len(panels), _BESIDE)
+    """Return the matplotlib figure; curves with the same label have the same style in all panels."""
+    beside = min(len(panels), _COLUMNS)
     rows = -(-len(panels) // beside)
     size = (3.0 * beside, 3.0 * rows + 0.8)
     figure, grid = subplots(rows, beside, size, sharey=True, squeeze=False)
@@ -55,5 +55,5 @@ def reliability_figure(panels: Mapping[str, Sequence[ReliabilityCurve]]) -> Any:
 
 
 def _look(number: int) -> tuple[str, str]:
-    """Return colour and line of a curve: three lines of each colour."""
+    """Return colour and line style of a curve: three line styles for each colour."""
     return SERIES[1 + number // 3 % (len(SERIES) - 1)], ("-", "--", ":")[number % 3]

@@ -1,4 +1,4 @@
-"""The tide: how far each environment lifted all arms."""
+"""Chart of the tide: the estimated shift of each environment."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tideproof.draw.svg_axes import BELOW, BOTTOM, TOP, Axis, over_environments
 from tideproof.draw.svg_elements import Limits, drawing, element, hint, points
 from tideproof.text import format_count
 
-_MOST = 120  # dots
+_MAXIMUM_DOTS = 120
 
 
 class ShiftInfo(NamedTuple):
-    """One environment: its rewards, its shift and the interval of that, if there is one."""
+    """One environment: its number of rewards, and its shift with the interval, if there is one."""
 
     environment: str
     n: int
@@ -22,7 +22,7 @@ class ShiftInfo(NamedTuple):
 
 
 class ChangeInfo(NamedTuple):
-    """A jump of the tide: where among the shifts it lies, and what is said of it."""
+    """Jump of the tide: its position among the shifts, and its description."""
 
     place: float
     said: str
@@ -31,9 +31,9 @@ class ChangeInfo(NamedTuple):
 def draw_tide(
     shifts: Sequence[ShiftInfo], axis: Axis, across: str = "environment", changes: Sequence[ChangeInfo] = ()
 ) -> str:
-    """Draw the shift of each environment, with its interval as a band, and lines where the tide jumped."""
+    """Draw the shift of each environment with its interval as a band, and jumps as lines, as SVG."""
     ends = [each.shift for each in shifts]
-    if not axis.lifts:  # the band of lifts may be cut
+    if not axis.lifts:  # the band of lifts may be cut off
         ends += [x for each in shifts for x in each.limits or ()]
     x, y, _, elements = over_environments([each.environment for each in shifts], ends, axis, across)
     lower, upper = (
@@ -46,12 +46,15 @@ def draw_tide(
         elements.append(element("line", hint(change.said), x1=at, y1=TOP, x2=at, y2=BOTTOM, class_="change"))
     line = points((x(i), y(each.shift)) for i, each in enumerate(shifts))
     elements.append(element("polyline", points=line, class_="tide"))
-    if len(shifts) <= _MOST:
+    if len(shifts) <= _MAXIMUM_DOTS:
         for i, each in enumerate(shifts):
-            dot = element("circle", hint(_said(each, axis)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot")
+            dot = element(
+                "circle", hint(_describe_shift(each, axis)), cx=x(i), cy=y(each.shift), r=3.0, class_="dot"
+            )
             elements.append(dot)
     return drawing(elements, BOTTOM + BELOW, f"the shift of each {across}")
 
 
-def _said(each: ShiftInfo, axis: Axis) -> str:
+def _describe_shift(each: ShiftInfo, axis: Axis) -> str:
+    """Return the tooltip of an environment: its number of rewards, and its shift with the interval."""
     return f"{each.environment}: {format_count(each.n, 'reward')}, {axis.said(each.shift, each.limits, '+')}"

@@ -1,4 +1,4 @@
-"""Where values and names stand in a picture of strings, and the grid behind them."""
+"""Axes of SVG charts: positions of values and names, tick labels, and grid lines."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tideproof.text import PLAIN, NumberFormat
 
 Place = Callable[[float], float]
 
-TOP, RIGHT, BOTTOM = 30.0, WIDTH - 12.0, 210.0  # of a picture over environments
-BELOW = 46.0  # what an axis, its numbers and its name need
-_INSET = 8.0  # of its first and last point
-_LETTER = 8.6  # width of one, about
+TOP, RIGHT, BOTTOM = 30.0, WIDTH - 12.0, 210.0  # edges of the plot area of a chart over environments
+BELOW = 46.0  # height of an axis with its numbers and its name
+_INSET = 8.0  # distance of the first and last point from the edges
+_LETTER = 8.6  # approximate width of a letter
 
 
-_WIDE = 6.0  # from this factor between its ends on, an axis of lifts has ticks at factors
+_WIDE = 6.0  # if its ends differ by more than this factor, an axis of lifts has ticks at `_FACTORS`
 _FACTORS = (
     0.01,
     0.02,
@@ -32,13 +32,13 @@ _FACTORS = (
     20.0,
     50.0,
     100.0,
-)  # named on an axis of lifts
+)
 
 
 class Axis(NamedTuple):
-    """What an axis shows, how its numbers are written, and the ends beyond which there is nothing.
+    """Axis of a chart: its name, its number format, and the smallest and largest possible value.
 
-    One of `lifts` is even in the logarithms of 1 + lift: twice as much is as far from 0 as half as much.
+    An axis of `lifts` is linear in log(1 + lift), so that doubling and halving have the same length.
     """
 
     name: str = ""
@@ -48,14 +48,14 @@ class Axis(NamedTuple):
     lifts: bool = False
 
     def said(self, x: float, limits: Limits, sign: str = "") -> str:
-        """Return a value, and its interval if there is one."""
+        """Return a value as text, with its interval if there is one."""
         if limits is None:
             return self.figures.format_rough(x, sign)
         number = self.figures.format_estimate(x, limits[0], limits[1], sign)
         return f"{number}, interval {self.figures.format_interval(limits[0], limits[1], sign)}"
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """Return the ends of an axis that has some room around all values, but none where nothing can be.
+        """Return the ends of the axis: some space around all values, but not beyond the possible values.
 
         >>> Axis(low=0.0, high=1.0).ends([0.0, 0.5])
         (0.0, 0.53)
@@ -67,7 +67,7 @@ class Axis(NamedTuple):
         return max(low, self.low), min(high, self.high)
 
     def place(self, ends: tuple[float, float], start: float, stop: float) -> Place:
-        """Return the map from values to positions; what is beyond the ends stands at them.
+        """Return the function from values to positions; values beyond the ends are moved to the ends.
 
         >>> at = Axis(lifts=True).place((-0.5, 1.0), 100.0, 200.0)
         >>> at(-0.5), round(at(0.0)), at(1.0), at(-1.0)
@@ -79,11 +79,11 @@ class Axis(NamedTuple):
         return lambda x: even(math.log1p(min(max(x, ends[0]), ends[1])))
 
     def ticks(self, low: float, high: float, count: int = 5) -> list[tuple[float, str]]:
-        """Return round numbers between two ends, each with its label.
+        """Return round numbers between the ends of an axis, each with its label.
 
-        >>> Axis(figures=Figures(100.0, " %")).ticks(0.0, 0.043, 3)
+        >>> Axis(figures=NumberFormat(100.0, " %")).ticks(0.0, 0.043, 3)
         [(0.0, '0 %'), (0.02, '2 %'), (0.04, '4 %')]
-        >>> Axis(figures=Figures(100.0, " %"), lifts=True).ticks(-0.6, 2.5)
+        >>> Axis(figures=NumberFormat(100.0, " %"), lifts=True).ticks(-0.6, 2.5)
         [(-0.5, '-50 %'), (0.0, '0 %'), (1.0, '100 %')]
         """
         if self.lifts and 1.0 + high > _WIDE * (1.0 + low):
@@ -95,7 +95,7 @@ class Axis(NamedTuple):
 
 
 def scale(low: float, high: float, start: float, stop: float) -> Place:
-    """Return the map from values to positions.
+    """Return the linear function from values to positions.
 
     >>> at = scale(0.0, 10.0, 100.0, 200.0)
     >>> at(5.0), at(10.0), scale(3.0, 3.0, 100.0, 200.0)(4.0)
@@ -106,7 +106,7 @@ def scale(low: float, high: float, start: float, stop: float) -> Place:
 
 
 def padded(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis that has some room around all values.
+    """Return the ends of an axis with some space around all values.
 
     >>> padded([0.0, 100.0]), padded([4.0]), padded([0.0])
     ((-6.0, 106.0), (2.0, 6.0), (-1.0, 1.0))
@@ -117,7 +117,7 @@ def padded(values: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers between two ends.
+    """Return round numbers between two ends, as positions of ticks.
 
     >>> ticks(0.0, 9.3)
     [0.0, 2.0, 4.0, 6.0, 8.0]
@@ -134,7 +134,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def label(x: float, step: float) -> str:
-    """Return a tick's label, with the decimals that its step needs.
+    """Return the text of one tick, with the decimals that the distance between ticks requires.
 
     >>> label(0.30000000000000004, 0.1), label(2000.0, 500.0)
     ('0.3', '2,000')
@@ -144,13 +144,13 @@ def label(x: float, step: float) -> str:
 
 
 def labels(values: Sequence[float]) -> list[str]:
-    """Return the labels of ticks."""
+    """Return the texts of all ticks."""
     step = values[1] - values[0] if len(values) > 1 else abs(values[0])
     return [label(value, step) for value in values]
 
 
 def grid_below(axis: Axis, x: Place, ends: tuple[float, float], top: float, bottom: float) -> list[str]:
-    """Return vertical lines at round numbers, with the numbers below, and below them what they are."""
+    """Return SVG of vertical grid lines at round numbers, with the numbers and the axis name below."""
     at = axis.ticks(*ends)
     lines = [line(x(value), top, x(value), bottom, "grid") for value, _ in at]
     numbers = [text(said, x(value), bottom + 20.0, "middle") for value, said in at]
@@ -158,7 +158,7 @@ def grid_below(axis: Axis, x: Place, ends: tuple[float, float], top: float, bott
 
 
 class Frame(NamedTuple):
-    """Where environments stand, by number, and where values do; where it begins, and the axes."""
+    """Positions of environments and values in a chart, its left edge, and the SVG of its axes."""
 
     x: Place
     y: Place
@@ -169,10 +169,10 @@ class Frame(NamedTuple):
 def over_environments(
     names: Sequence[object], values: Sequence[float], axis: Axis, across: str = "environment"
 ) -> Frame:
-    """Return the frame of a picture over environments, or whatever they are called that stand side by side.
+    """Return the frame of a chart with environments, or other named items, side by side.
 
-    Horizontal lines at round numbers, a broken one at zero, which is always inside, a few names below; what
-    the values are stands above them.
+    It has horizontal lines at round numbers, a dashed line at zero, which is always included, and some of the
+    names below. The name of the values is above them.
     """
     ends = axis.ends([*values, 0.0])
     at = axis.ticks(*ends, 6)
@@ -191,13 +191,14 @@ def over_environments(
 
 
 def _side_by_side(length: int, left: float) -> Place:
+    """Return the function from the number of an environment to its position."""
     if length == 1:
         return lambda i: (left + RIGHT) / 2.0
     return scale(0, length - 1, left + _INSET, RIGHT - _INSET)
 
 
 def few(names: Sequence[str], room: float) -> list[int]:
-    """Return which names to show: all of up to four, or the first, the middle and the last, if they fit.
+    """Return the indices of names to show: up to four, or the first, middle and last, as far as they fit.
 
     >>> few(["a", "b", "c", "d"], 400.0), few(list("abcdefg"), 400.0)
     ([0, 1, 2, 3], [0, 3, 6])
@@ -206,12 +207,12 @@ def few(names: Sequence[str], room: float) -> list[int]:
     """
     last = len(names) - 1
     longest = _LETTER * max(map(len, names))
-    for shown in (list(range(last + 1)) if last < 4 else [], [0, last // 2, last]):
-        if shown and len(shown) * longest <= room:
-            return sorted(set(shown))
+    for indices in (list(range(last + 1)) if last < 4 else [], [0, last // 2, last]):
+        if indices and len(indices) * longest <= room:
+            return sorted(set(indices))
     return sorted({0, last})
 
 
 def name_room(names: Sequence[str]) -> float:
-    """Return how much room names need to the left of a picture."""
+    """Return the width that names need to the left of a chart."""
     return 30.0 + _LETTER * max(map(len, names))

@@ -1,4 +1,4 @@
-"""A picture of several panels that shows itself in a notebook and is saved as one SVG or HTML file."""
+"""Picture with several SVG panels that notebooks display and that can be saved as an SVG or HTML file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tideproof.errors import InputError
 from tideproof.files import check_writable, require_path, write_text_atomically
 
 _FORMATS = (".svg", ".html")
-_EDGE = 10.0  # around everything
-_LINE, _LETTERS = 17.0, 60  # of words in a saved picture: height, and how many fit
+_EDGE = 10.0  # margin around the picture
+_LINE, _LETTERS = 17.0, 60  # height of a line of text in a saved picture, and its maximum length
 _LOOK = """
 svg { display: block; width: 100%; height: auto; overflow: visible; }
 text { fill: var(--quiet); font-size: 13px; }
@@ -36,19 +36,19 @@ _PAGE = """
 .tideproof figcaption b { color: var(--ink); font-size: 1.1em; display: block; }
 """
 
-_SMALL = "@media (max-width: 560px) { .tideproof text { font-size: 17px; } }\n"  # on a telephone
+_SMALL_SCREEN = "@media (max-width: 560px) { .tideproof text { font-size: 17px; } }\n"
 
 
 class PicturePanel(Protocol):
-    """A drawing with a title and how to read it."""
+    """Panel of a picture: an SVG drawing with a title and an explanation."""
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """Title of the panel."""
 
     @property
     def words(self) -> str:
-        """How to read it."""
+        """Explanation of how to read the drawing."""
 
     @property
     def picture(self) -> str:
@@ -56,19 +56,19 @@ class PicturePanel(Protocol):
 
 
 class Picture:
-    """Panels under a sentence, in a notebook and in a file.
+    """Several panels below a sentence, which notebooks display and which can be saved to a file.
 
     Attributes
     ----------
-    said : the sentence.
-    panels : each with `title`, `words` and `picture`, a string of SVG.
+    said : the sentence above the panels.
+    panels : the panels; each has `title`, `words` and `picture`, a string of SVG.
     """
 
     def __init__(self, said: str, panels: Sequence[PicturePanel]) -> None:
         self.said, self.panels = said, tuple(panels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file that needs nothing else: `.svg`, or `.html`."""
+        """Save the picture as a self-contained file: `.svg` or `.html`, depending on the suffix of `path`."""
         suffix = Path(require_path(path)).suffix.lower()
         if suffix not in _FORMATS:
             raise InputError(f"a picture must end in {' or '.join(_FORMATS)}; {os.fspath(path)!r} does not")
@@ -78,7 +78,7 @@ class Picture:
 
     @property
     def svg(self) -> str:
-        """All panels below each other as one drawing, with its colours inside, light and dark."""
+        """All panels below each other as one SVG drawing, with colours for a light and a dark theme."""
         y, inside = _EDGE, []
         for line in _wrapped(self.said, 48):
             y += 20.0
@@ -111,7 +111,9 @@ class Picture:
             f"{panel.picture}</figure>"
             for panel in self.panels
         )
-        look = css(".tideproof") + _PAGE + rules(".tideproof ") + _scoped(_LOOK, ".tideproof ") + _SMALL
+        look = (
+            css(".tideproof") + _PAGE + rules(".tideproof ") + _scoped(_LOOK, ".tideproof ") + _SMALL_SCREEN
+        )
         return (
             f'<div class="tideproof"><style>{look}</style><p class="said">{html.escape(self.said)}</p>'
             f'<div class="panels">{shown}</div></div>'
@@ -122,23 +124,24 @@ class Picture:
 
 
 def saved(picture: Picture, path: str | os.PathLike[str] | None) -> Picture:
-    """Save a picture if there is a path, and return it."""
+    """Save a picture if `path` is not None, and return the picture."""
     if path is not None:
         picture.save(path)
     return picture
 
 
 def rules(scope: str = "") -> str:
-    """Return how marks of pictures look, as CSS whose colours are variables; inside `scope` only."""
+    """Return the CSS of chart elements, limited to `scope`; its colours are variables."""
     return _scoped(files("tideproof.draw").joinpath("pictures.css").read_text(encoding="utf-8"), scope)
 
 
 def _scoped(style: str, scope: str) -> str:
+    """Return CSS with `scope` in front of every rule."""
     return re.sub(r"^(?=\S)", scope, style, flags=re.MULTILINE)
 
 
 def _coloured(colours: Mapping[str, str]) -> str:
-    """Return the style of a saved picture: colours are written out, as not every program knows variables."""
+    """Return the CSS of a saved picture with literal colours, because some programs ignore variables."""
     own = (
         ".tideproof text { fill: var(--quiet); font: 13px system-ui, -apple-system, Roboto, sans-serif; }\n"
         ".tideproof text.name, .tideproof text.title, .tideproof text.said { fill: var(--ink); }\n"
@@ -152,15 +155,17 @@ def _coloured(colours: Mapping[str, str]) -> str:
 
 
 def _wrapped(words: str, letters: int) -> list[str]:
-    """Return lines of that many letters; a number stays with its per cent."""
+    """Return text as lines of at most `letters` letters, without a break between a number and its %."""
     return textwrap.wrap(words.replace(" %", "\N{NO-BREAK SPACE}%"), letters)
 
 
-def _text(said: str, y: float, kind: str) -> str:
-    return element("text", html.escape(said), x=_EDGE, y=y, class_=kind)
+def _text(content: str, y: float, kind: str) -> str:
+    """Return one line of text at the left margin."""
+    return element("text", html.escape(content), x=_EDGE, y=y, class_=kind)
 
 
 def _height(drawing: str) -> float:
-    found = re.search(r'viewBox="0 0 \S+ ([\d.]+)"', drawing)
-    assert found is not None
-    return float(found[1])
+    """Return the height of an SVG drawing, from its view box."""
+    match = re.search(r'viewBox="0 0 \S+ ([\d.]+)"', drawing)
+    assert match is not None
+    return float(match[1])

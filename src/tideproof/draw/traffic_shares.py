@@ -1,4 +1,4 @@
-"""Shares of arms, environment by environment: bars that are filled from below."""
+"""Stacked bar chart of the share of each arm's traffic in each environment."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tideproof.draw.svg_axes import few
 from tideproof.draw.svg_elements import WIDTH, drawing, element, hint, line, short, text
 
 _TOP, _BOTTOM, _LEFT = 12.0, 190.0, 46.0
-_HUES = 6  # of which the page has colours: .share0 to .share5; what comes after them is alike
-_NAME = 11  # letters of an arm beside the last bar
+_HUES = 6  # number of colours, .share0 to .share5; all further arms share the last one
+_NAME_LENGTH = 11  # maximum number of letters of a name in the legend
 
 
 def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
-    """Draw the shares of each environment, the first arm at the bottom; each sums to 1."""
+    """Draw the shares of the arms in each environment, which sum to 1, with the first arm at the bottom."""
     right = WIDTH - 104.0
     wide = (right - _LEFT) / len(environments)
 
@@ -52,11 +52,11 @@ def draw_shares(environments: Sequence[str], arms: Sequence[str], shares: Sequen
 
 
 def _legend(arms: Sequence[str], left: float) -> list[str]:
-    """Return the names of arms beside their colours, the first at the bottom, as in the bars."""
-    found = []
+    """Return the SVG of the legend: names beside their colours, with the first arm at the bottom."""
+    elements = []
     for i, arm in enumerate(arms[:_HUES]):
         y = _BOTTOM - 14.0 - 24.0 * i
-        said = short(arm, _NAME) if i < _HUES - 1 or len(arms) <= _HUES else "others"
-        found.append(element("rect", x=left, y=y, width=11.0, height=11.0, rx=2.0, class_=f"share{i}"))
-        found.append(text(said, left + 16.0, y + 10.5, class_="name"))
-    return found
+        name = short(arm, _NAME_LENGTH) if i < _HUES - 1 or len(arms) <= _HUES else "others"
+        elements.append(element("rect", x=left, y=y, width=11.0, height=11.0, rx=2.0, class_=f"share{i}"))
+        elements.append(text(name, left + 16.0, y + 10.5, class_="name"))
+    return elements

@@ -1,6 +1,6 @@
-"""Every formula of a single step, as scalar `@kernel` functions over small arrays that the caller allocates.
+"""Formulas of a single step, as `@kernel` functions on small arrays that the caller allocates.
 
-No input or output, no clock, no allocation, no objects with behaviour: what stands here runs
-interpreted, compiled for the CPU and for CUDA from the one source. Formulas over a whole log are in
-`stats`; what a plug-in may use of this is in `tideproof.plugin`.
+Kernels have no input or output, no clock, no memory allocation and no objects with behaviour. So the same
+source runs interpreted, compiled for a CPU and compiled for a GPU. Formulas for a complete log are in
+`stats`; `tideproof.plugin` lists the kernels that a plug-in may use.
 """

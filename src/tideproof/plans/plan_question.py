@@ -11,7 +11,7 @@ from tideproof.errors import InputError
 from tideproof.policies.policy_registry import policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.worlds import Lengths, NoShift, World
-from tideproof.worlds.world import Lasting
+from tideproof.worlds.world import EnvironmentLengths
 
 ENOUGH = 5  # pulls of each arm in an environment, below which it is not shortened
 
@@ -33,7 +33,7 @@ class Question:
     arms: int
     gap: float
     best_sigma: float
-    lengths: Lasting
+    lengths: EnvironmentLengths
     error: float
     rates: tuple[float, float] | None = None
 
@@ -65,7 +65,7 @@ class Question:
             shifts=NoShift(),
         )
 
-    def _shortened(self, block: int) -> Lasting:
+    def _shortened(self, block: int) -> EnvironmentLengths:
         """Return lengths in blocks, none so short that its shift would cost more than it does.
 
         What is not shortened is as many environments merged into one, which tell the same together.
@@ -156,7 +156,7 @@ def _positive(name: str, value: Any, why: str) -> float:
     return number
 
 
-def _lengths(given: Any) -> Lasting:
+def _lengths(given: Any) -> EnvironmentLengths:
     """Return how long environments last: all alike, or one after the other as in a log."""
     if given is None:
         raise InputError(

@@ -1,8 +1,8 @@
-"""What a world is: arms, rewards, how long environments last and how they shift.
+"""Simulated worlds: arms, rewards, lengths of environments and shifts.
 
-A world only describes; the kernels draw it, as a pure function of (seed, replication, step). All
-descriptions are frozen, check themselves when they are made and can be written as plain dicts.
-`__all__` is what `tideproof` itself offers of them: every kind of a part is in it once it is defined.
+A world is only a description. The kernels draw it, as a pure function of (seed, replication, step). All
+descriptions are immutable, validate themselves when they are created, and can be converted to dicts.
+`__all__` lists the names that `tideproof` exports; every new kind of a part is added automatically.
 """
 
 from typing import TYPE_CHECKING

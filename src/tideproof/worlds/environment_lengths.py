@@ -1,6 +1,6 @@
-"""How long environments last.
+"""Lengths of environments in simulated worlds.
 
-A new kind is a class here, and a branch in `kernels.world.environment` by which it is drawn.
+A new kind needs a class here, and a branch in `world_draws.environment` that draws it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Length(WorldPart):
 
 @dataclass(frozen=True)
 class Geometric(Length):
-    """Environments that end with the same probability after each step, from `minimum` steps on."""
+    """Random lengths: an environment ends with a constant probability per step, after `minimum` steps."""
 
     mean: float
     minimum: int = 1
@@ -33,9 +33,9 @@ class Geometric(Length):
         set_fields(self, mean=require_finite("mean length", self.mean, minimum), minimum=minimum)
 
     def _numbers(self) -> dict[str, Any]:
-        """Return what the kernel needs.
+        """Return the parameters for the kernel.
 
-        The length is minimum + floor(ln u / ln q) with q the probability to go on. Its mean is
+        The length is minimum + floor(ln u / ln q), with q the probability to continue. Its mean is
         minimum + q/(1 - q), so ln q = -ln(1 + 1/(mean - minimum)).
         """
         more = self.mean - self.minimum
@@ -45,7 +45,7 @@ class Geometric(Length):
 
 @dataclass(frozen=True)
 class Lengths(Length):
-    """Environments of exactly these lengths, one after the other; the list starts over at its end."""
+    """Environments of exactly these lengths, one after the other; the list repeats at its end."""
 
     values: Sequence[int]
 

@@ -1,4 +1,4 @@
-"""The worlds of the paper, by configuration and scenario."""
+"""Simulated worlds of the paper, by configuration of means and scenario of environments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from tideproof.checks import require_finite, require_whole_number
 from tideproof.errors import InputError, UnknownName
 from tideproof.worlds.shift_processes import NoShift, Shift, Uniform
-from tideproof.worlds.world import Lasting, World
+from tideproof.worlds.world import EnvironmentLengths, World
 
-SCENARIOS: dict[str, Callable[[int], tuple[Lasting, Shift]]] = {
+SCENARIOS: dict[str, Callable[[int], tuple[EnvironmentLengths, Shift]]] = {
     "worst-case": lambda arms: ((2, 2), Uniform(0.0, 20.0)),
     "cannot-sample-all-arms": lambda arms: ((2, arms - 1), Uniform(0.0, 20.0)),
     "sample-1-to-10": lambda arms: ((arms, 10 * arms), Uniform(0.0, 20.0)),
@@ -24,13 +24,13 @@ def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float =
     Parameters
     ----------
     arms
-        Their number; the last is the best.
+        Number of arms; the last one is the best.
     scenario
-        How long environments last, for K arms: `"worst-case"` 2 steps, `"cannot-sample-all-arms"`
-        2 to K - 1, `"sample-1-to-10"` K to 10 K, `"general"` 2 to 10 K; shifts are uniform between
-        0 and 20. `"stationary"` is one environment for ever, without a shift.
+        Lengths of environments, for K arms: `"worst-case"` 2 steps, `"cannot-sample-all-arms"` 2 to K - 1,
+        `"sample-1-to-10"` K to 10 K, `"general"` 2 to 10 K; shifts are uniform between 0 and 20.
+        `"stationary"` is one permanent environment without a shift.
     delta
-        The gap between neighbours.
+        The difference between neighbouring arms.
     sigma
         Standard deviation of the noise.
 
@@ -42,13 +42,13 @@ def mdm(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float =
     means = [
         require_finite("delta", delta, 0.0) * arm for arm in range(require_whole_number("arms", arms, 2))
     ]
-    return _scenario(means, scenario, sigma)
+    return _build_scenario(means, scenario, sigma)
 
 
 def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: float = 1.0) -> World:
-    """Return the slippage world: all arms are equal but the last, which is `delta` better.
+    """Return the slippage world: all arms are equal except the last, which is `delta` better.
 
-    Parameters are those of `mdm`.
+    The parameters are those of `mdm`.
 
     Examples
     --------
@@ -56,10 +56,11 @@ def slippage(arms: int, scenario: str = "general", delta: float = 0.5, sigma: fl
     (0.0, 0.0, 0.0, 0.0, 0.5)
     """
     means = [0.0] * (require_whole_number("arms", arms, 2) - 1) + [require_finite("delta", delta, 0.0)]
-    return _scenario(means, scenario, sigma)
+    return _build_scenario(means, scenario, sigma)
 
 
-def _scenario(means: list[float], scenario: str, sigma: float) -> World:
+def _build_scenario(means: list[float], scenario: str, sigma: float) -> World:
+    """Return the world with these means and the environments of a scenario."""
     if scenario not in SCENARIOS:
         raise UnknownName.with_suggestion("scenario", scenario, SCENARIOS)
     if scenario == "cannot-sample-all-arms" and len(means) < 3:

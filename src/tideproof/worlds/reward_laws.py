@@ -1,7 +1,7 @@
-"""Rewards that are not mean plus noise: conversions, counts and money.
+"""Distributions of rewards other than mean plus noise: conversions, counts and amounts of money.
 
-Their law follows from their mean, which a shift adds to or multiplies. A new kind is a class or a line of
-`PLAIN` here, and a branch in `kernels.world.drawn` by which it is drawn.
+The mean of a reward, with the shift added or multiplied, determines its distribution. A new kind needs a
+class or a line of `PLAIN` here, and a branch in `world_draws.drawn` that draws it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Kind = Literal["normal", "conversions", "counts", "money"]
 
 
 class Rewards(WorldPart):
-    """A law of rewards with a mean of at least 0."""
+    """Distribution of rewards with a mean of at least 0."""
 
 
 @dataclass(frozen=True)
 class Money(Rewards):
-    """Amounts with a long tail: nothing with probability `zeros`, else lognormal.
+    """Amounts of money with a long tail: zero with probability `zeros`, otherwise lognormal.
 
-    The mean is that of all rewards, zeros included. `variation` is the standard deviation of the amounts
-    above 0, divided by their mean.
+    The mean of an arm is that of all rewards, zeros included. `variation` is the standard deviation of the
+    amounts above 0, divided by their mean.
     """
 
     variation: float = 1.0
@@ -47,7 +47,8 @@ class Money(Rewards):
         return {"rewards": kernel.MONEY, "most": math.inf, "log_sd": log_sd, "zeros": self.zeros}
 
 
-# What the kernel needs of those without parameters. Larger counts are as good as normal, and slow to draw.
+# Kernel parameters of the distributions without parameters. Counts with larger means are nearly normal, and
+# slow to draw.
 PLAIN: dict[str, dict[str, Any]] = {
     "normal": {"rewards": kernel.NOISY, "most": math.inf},
     "conversions": {"rewards": kernel.CONVERSIONS, "most": 1.0},

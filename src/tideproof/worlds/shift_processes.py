@@ -1,6 +1,6 @@
-"""How environments shift.
+"""Shift processes of simulated worlds: the shifts of successive environments.
 
-A new kind is a class here, and a branch in `kernels.world.environment` by which it is drawn.
+A new kind needs a class here, and a branch in `world_draws.environment` that draws it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 
 
 class Shift(WorldPart):
-    """A process of shifts: one amount for each environment."""
+    """Process of shifts: one amount for each environment."""
 
     def _bounds(self) -> tuple[float, float]:
-        """Return the least and the largest shift there can be."""
+        """Return the smallest and the largest possible shift."""
         return -math.inf, math.inf
 
 
 @dataclass(frozen=True)
 class Uniform(Shift):
-    """Shifts drawn anew for each environment, uniformly between `low` and `high`."""
+    """Independent shifts, uniformly distributed between `low` and `high`."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ class Uniform(Shift):
 
 @dataclass(frozen=True)
 class Normal(Shift):
-    """Shifts drawn anew for each environment, normal with that mean and standard deviation."""
+    """Independent shifts, normally distributed with the given mean and standard deviation."""
 
     mean: float
     sd: float
@@ -61,9 +61,9 @@ class Normal(Shift):
 
 @dataclass(frozen=True)
 class RandomWalk(Shift):
-    """Shifts that wander: each is the one before plus a normal step with standard deviation `sd`.
+    """Shifts that follow a random walk: each adds a normal step with standard deviation `sd`.
 
-    `start` is the level before the first environment, which already makes a step from it.
+    `start` is the value before the first environment, which already adds a step.
     """
 
     sd: float
@@ -80,7 +80,7 @@ class RandomWalk(Shift):
 class Weekly(Shift):
     """Shifts that repeat: environment j has `pattern[j % len(pattern)]`, plus normal noise of `sd`.
 
-    Seven values and environments of one day make a week; any other period does as well.
+    Seven values and environments of one day give a week; other periods are possible.
     """
 
     pattern: Sequence[float]
@@ -101,7 +101,7 @@ class Weekly(Shift):
 
 @dataclass(frozen=True)
 class NoShift(Shift):
-    """No shift at all: the stationary world of classical bandits."""
+    """No shifts: the stationary world of classical bandits."""
 
     def _numbers(self) -> dict[str, Any]:
         return {"shift": kernel.NONE}

@@ -1,6 +1,6 @@
-"""How the tide moves inside environments, pull by pull.
+"""Drifts of simulated worlds: how the tide moves within environments, pull by pull.
 
-A new kind is a class here, and a branch in `kernels.world.drifted` by which it is drawn.
+A new kind needs a class here, and a branch in `world_draws.drifted` that draws it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 
 
 class Drift(WorldPart):
-    """A tide inside environments: what is added to their shift, anew for each pull."""
+    """Movement of the tide within environments: an amount for each pull, added to the shift."""
 
     def _bounds(self) -> tuple[float, float]:
-        """Return the least and the largest there can be."""
+        """Return the smallest and the largest possible drift."""
         return -math.inf, math.inf
 
 
 @dataclass(frozen=True)
 class Sinusoid(Drift):
-    """A wave of that amplitude, `period` pulls long; where it begins is drawn once for each replication."""
+    """Drift as a sine wave with a period in pulls; each replication has one random phase."""
 
     amplitude: float
     period: float
 
     def __post_init__(self) -> None:
         set_fields(
-            self, amplitude=require_finite("amplitude", self.amplitude, 0.0), period=_period(self.period)
+            self,
+            amplitude=require_finite("amplitude", self.amplitude, 0.0),
+            period=_require_period(self.period),
         )
 
     def _numbers(self) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class Sinusoid(Drift):
 
 @dataclass(frozen=True)
 class Wander(Drift):
-    """A random walk: before each pull a normal step with standard deviation `sd`."""
+    """Drift as a random walk: each pull adds a normal step with standard deviation `sd`."""
 
     sd: float
 
@@ -60,7 +62,7 @@ class Wander(Drift):
 
 @dataclass(frozen=True)
 class Trend(Drift):
-    """A straight line: `slope` more with every pull."""
+    """Drift as a straight line: each pull adds `slope`."""
 
     slope: float
 
@@ -73,9 +75,9 @@ class Trend(Drift):
 
 @dataclass(frozen=True)
 class Curve(Drift):
-    """A curve that repeats, such as a day's: straight lines between `values`, all within `period` pulls.
+    """Drift as a repeating curve, such as a daily cycle: straight lines between `values` over `period` pulls.
 
-    It begins with the first value, or, with `anywhere`, where a draw for each replication says.
+    The curve starts with the first value, or at a random point of each replication if `anywhere` is true.
     """
 
     values: Sequence[float]
@@ -86,7 +88,7 @@ class Curve(Drift):
         values = tuple(
             require_finite("a value of the curve", value) for value in as_tuple("values", self.values)
         )
-        set_fields(self, values=values, period=_period(self.period), anywhere=bool(self.anywhere))
+        set_fields(self, values=values, period=_require_period(self.period), anywhere=bool(self.anywhere))
 
     def _numbers(self) -> dict[str, Any]:
         numbers = {"drift_a": float(self.anywhere), "drift_b": self.period, "curve": np.array(self.values)}
@@ -96,8 +98,9 @@ class Curve(Drift):
         return min(self.values), max(self.values)
 
 
-def _period(given: Any) -> float:
-    period = require_finite("period", given)
+def _require_period(value: Any) -> float:
+    """Return a period as a float, or raise an error unless it is positive."""
+    period = require_finite("period", value)
     if period <= 0.0:
-        raise InputError(f"period must be above 0, not {given!r}")
+        raise InputError(f"period must be above 0, not {value!r}")
     return period

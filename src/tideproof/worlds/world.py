@@ -1,4 +1,4 @@
-"""A world: arms, rewards, how long environments last and how they shift."""
+"""Definition of a simulated world: arms, rewards, lengths of environments, and shifts."""
 
 from __future__ import annotations
 
@@ -23,47 +23,47 @@ from tideproof.worlds.tide_drifts import Drift
 from tideproof.worlds.world_part import WorldPart, as_tuple, set_fields
 from tideproof.worlds.wrong_cells import Outlier
 
-Lasting = tuple[int, int] | Length | None
+EnvironmentLengths = tuple[int, int] | Length | None
 
 
 @dataclass(frozen=True)
 class World:
-    """Arms whose rewards all move together: r = means[arm] + shift + sigma * noise, or of another law.
+    """Simulated world in which shifts move all arms: reward = means[arm] + shift + sigma * noise.
 
     Parameters
     ----------
     means
-        One for each arm, where the shift is 0. Arms may tie for the best: selecting any of them is right.
+        Mean of each arm for a shift of 0. Arms may tie for the best: selecting any of them is correct.
     sigma
         Standard deviation of the noise of normal rewards: one number, or one for each arm.
     lengths
-        Steps an environment lasts: a pair (each length between them equally likely), `Geometric`,
-        `Lengths`, or None for one environment for ever.
+        Lengths of environments in steps: a pair (each length between them is equally likely), `Geometric`,
+        `Lengths`, or None for one permanent environment.
     shifts
-        `Uniform`, `Normal`, `RandomWalk`, `Weekly` or `NoShift`.
+        Process of shifts: `Uniform`, `Normal`, `RandomWalk`, `Weekly` or `NoShift`.
     noise
-        Of normal rewards: `"normal"` or `StudentT`.
+        Noise of normal rewards: `"normal"` or `StudentT`.
     rewards
         `"normal"`, mean plus noise; `"conversions"`, 0 or 1; `"counts"`, Poisson numbers; `"money"`,
         lognormal amounts with a standard deviation as large as their mean, or `Money(variation, zeros)`.
-        All but the first have no noise but their own and means of at least 0; those of conversions are
-        at most 1, of counts 500. Shifts with bounds that lead out of that range are refused; others,
-        such as `Normal`, are clipped to it where they do.
+        All but the first have no additional noise, and means of at least 0; the means of conversions are
+        at most 1, those of counts at most 500. Bounded shifts that lead outside that range raise an error;
+        with unbounded shifts, such as `Normal`, means are clipped to the range.
     tide
         `"adds"`: a shift is added to all means; `"multiplies"`: a shift s multiplies them by e^s.
     drift
-        How the tide moves inside environments, on top of their shift: `Sinusoid`, `Wander`, `Trend`, `Curve`
+        Movement of the tide within environments, added to the shift: `Sinusoid`, `Wander`, `Trend`, `Curve`
         or None.
     announced
-        Whether policies are told where an environment begins. If not, all is one environment to them.
+        Whether policies see where an environment begins. If not, they see one single environment.
     interaction
-        Standard deviation of what an environment does to one arm alone, drawn anew for each arm and
+        Standard deviation of the effect of an environment on one arm, which is drawn for each arm and
         environment and added to the shift: one number, or one for each arm.
     noise_by_environment
-        Standard deviation of the logarithm of the factor by which an environment multiplies all sigmas; for
-        normal rewards.
+        Standard deviation of the logarithm of the factor by which an environment multiplies all sigmas; only
+        for normal rewards.
     outliers
-        `Outliers`, cells that are simply wrong, or None.
+        Outlying cells: `Outliers`, or None.
 
     Examples
     --------
@@ -73,8 +73,8 @@ class World:
     >>> days = World([0.02, 0.03], shifts=Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies")
     >>> World(means=[0.02, 0.3], shifts=Uniform(0, 2), rewards="conversions", tide="multiplies")
     Traceback (most recent call last):
-    tideproof.errors.InputError: means of conversions must be at least 0 and at most 1 wherever the
-    shifts lead: 0.3 and a shift of 2 that multiplies make 2.21672
+    tideproof.errors.InputError: means of conversions must be at least 0 and at most 1 for every shift:
+    a mean of 0.3 and a shift of 2 (tide='multiplies') give 2.21672
     >>> World(means=[1.0])
     Traceback (most recent call last):
     tideproof.errors.InputError: a world needs at least two arms, not 1
@@ -82,7 +82,7 @@ class World:
 
     means: Sequence[float]
     sigma: float | Sequence[float] = 1.0
-    lengths: Lasting = (2, 50)
+    lengths: EnvironmentLengths = (2, 50)
     shifts: Shift = Uniform(0.0, 20.0)  # noqa: RUF009  (frozen)
     noise: Literal["normal"] | Noise = "normal"
     rewards: Kind | Rewards = "normal"
@@ -98,31 +98,31 @@ class World:
         if len(means) < 2:
             raise InputError(f"a world needs at least two arms, not {len(means)}")
         if not isinstance(self.shifts, Shift):
-            raise InputError(f"shifts must be {_either(Shift)}, not {self.shifts!r}")
+            raise InputError(f"shifts must be {_list_kinds(Shift)}, not {self.shifts!r}")
         if self.noise != "normal" and not isinstance(self.noise, Noise):
-            raise InputError(f"noise must be {_either(Noise, before=repr('normal'))}, not {self.noise!r}")
+            raise InputError(f"noise must be {_list_kinds(Noise, before=repr('normal'))}, not {self.noise!r}")
         if self.tide not in ("adds", "multiplies"):
             raise InputError(f"tide must be 'adds' or 'multiplies', not {self.tide!r}")
         if self.drift is not None and not isinstance(self.drift, Drift):
-            raise InputError(f"drift must be {_either(Drift, after='None')}, not {self.drift!r}")
+            raise InputError(f"drift must be {_list_kinds(Drift, after='None')}, not {self.drift!r}")
         if not isinstance(self.announced, bool):
             raise InputError(f"announced must be True or False, not {self.announced!r}")
         if self.outliers is not None and not isinstance(self.outliers, Outlier):
-            raise InputError(f"outliers must be {_either(Outlier, after='None')}, not {self.outliers!r}")
+            raise InputError(f"outliers must be {_list_kinds(Outlier, after='None')}, not {self.outliers!r}")
         set_fields(
             self,
             means=means,
-            sigma=_each("sigma", self.sigma, len(means)),
-            interaction=_each("interaction", self.interaction, len(means)),
+            sigma=_require_deviations("sigma", self.sigma, len(means)),
+            interaction=_require_deviations("interaction", self.interaction, len(means)),
             noise_by_environment=require_finite("noise_by_environment", self.noise_by_environment, 0.0),
-            lengths=_lengths(self.lengths),
-            rewards=_rewards(self.rewards),
+            lengths=_require_lengths(self.lengths),
+            rewards=_require_rewards(self.rewards),
         )
         if self.rewards != "normal":
             self._check_rewards()
 
     def _check_rewards(self) -> None:
-        """Raise if rewards that are not normal have noise, or a mean that such rewards cannot have."""
+        """Raise an error if rewards that are not normal have additional noise or impossible means."""
         kind = self.rewards if isinstance(self.rewards, str) else type(self.rewards).__name__.lower()
         for name, default in (
             ("sigma", 1.0),
@@ -131,19 +131,21 @@ class World:
             ("outliers", None),
         ):
             if getattr(self, name) != default:
-                given = f"{name}={getattr(self, name)!r}"
-                raise InputError(f"{given} is for normal rewards; {kind} spread as their mean says")
+                argument = f"{name}={getattr(self, name)!r}"
+                raise InputError(
+                    f"{argument} is only for normal rewards; the mean of {kind} determines their variance"
+                )
         numbers = self.numbers()
-        more = (0.0, 0.0) if self.drift is None else self.drift._bounds()
-        bounds = [a + b for a, b in zip(self.shifts._bounds(), more, strict=True)]
+        drift_bounds = (0.0, 0.0) if self.drift is None else self.drift._bounds()
+        bounds = [a + b for a, b in zip(self.shifts._bounds(), drift_bounds, strict=True)]
         for shift in (0.0, *filter(math.isfinite, bounds)):
             for arm in range(self.arms):
                 mean = kernel.level(numbers, arm, shift)
                 if not 0.0 <= mean <= numbers.most:
                     most = "" if numbers.most == math.inf else f" and at most {numbers.most:g}"
                     raise InputError(
-                        f"means of {kind} must be at least 0{most} wherever the shifts lead: "
-                        f"{self.means[arm]:g} and a shift of {shift:g} that {self.tide} make {mean:g}"
+                        f"means of {kind} must be at least 0{most} for every shift: a mean of "
+                        f"{self.means[arm]:g} and a shift of {shift:g} (tide={self.tide!r}) give {mean:g}"
                     )
 
     @property
@@ -153,18 +155,18 @@ class World:
 
     @property
     def gaps(self) -> Floats:
-        """What selecting each arm costs, (K,): the best mean minus its own."""
+        """The cost of selecting each arm, (K,): the best mean minus the arm's own mean."""
         means = np.array(self.means)
         gaps: Floats = means.max() - means
         return gaps
 
     @property
     def best(self) -> tuple[int, ...]:
-        """The best arm; several if they tie."""
+        """The indices of the best arms; more than one if they tie."""
         return tuple(np.flatnonzero(self.gaps == 0.0).tolist())
 
     def numbers(self) -> WorldParameters:
-        """Return the world as the kernels read it."""
+        """Return the parameters of the world for the kernels that draw it."""
         blank = WorldParameters(
             means=np.array(self.means),
             sigmas=np.full(self.arms, self.sigma),
@@ -208,10 +210,10 @@ class World:
         return blank._replace(**chosen)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the world as numbers, strings, lists and dicts.
+        """Return the world as a dict of numbers, strings, lists and dicts.
 
-        What came to worlds later, from `rewards` on, is left out where it is as ever, so that a world
-        is written, and its studies are known, as by older versions.
+        The fields from `rewards` on were added later. They are omitted if they have their default value, so
+        that the dict, and the identity of saved studies, is the same as in older versions.
 
         >>> world = World([1.0, 2.0], shifts=Uniform(0, 3))
         >>> world.to_dict()["shifts"]
@@ -219,8 +221,8 @@ class World:
         >>> World.from_dict(world.to_dict()) == world
         True
         """
-        shown = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        later = {
+        values = {field.name: _to_plain(getattr(self, field.name)) for field in fields(self)}
+        later_defaults = {
             "rewards": "normal",
             "tide": "adds",
             "drift": None,
@@ -229,82 +231,86 @@ class World:
             "noise_by_environment": 0.0,
             "outliers": None,
         }
-        return {name: value for name, value in shown.items() if later.get(name, ...) != value}
+        return {name: value for name, value in values.items() if later_defaults.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> World:
-        """Return the world that `to_dict` wrote."""
-        world: World = _made(cls, {name: _part(value) for name, value in plain.items()})
+        """Return the world from the dict that `to_dict` returned."""
+        world: World = _build_dataclass(cls, {name: _from_plain(value) for name, value in plain.items()})
         return world
 
 
-def as_world(given: Any) -> World:
-    """Return `given` if it is a world."""
-    if not isinstance(given, World):
-        raise InputError(f"world must be tp.mdm(...), tp.slippage(...) or tp.World(...), not {given!r}")
-    return given
+def as_world(value: Any) -> World:
+    """Return `value`, or raise an error unless it is a world."""
+    if not isinstance(value, World):
+        raise InputError(f"world must be tp.mdm(...), tp.slippage(...) or tp.World(...), not {value!r}")
+    return value
 
 
-def _each(name: str, given: Any, arms: int) -> float | tuple[float, ...]:
-    """Return a standard deviation, or one for each arm."""
-    if np.ndim(given) == 0:
-        return require_finite(name, given, 0.0)
-    if len(given) != arms:
-        raise InputError(f"{name} must be one number or one for each of the {arms} arms, not {len(given)}")
-    return tuple(require_finite(name, sd, 0.0) for sd in given)
+def _require_deviations(name: str, value: Any, arms: int) -> float | tuple[float, ...]:
+    """Return one standard deviation or one per arm, or raise an error if they are not valid."""
+    if np.ndim(value) == 0:
+        return require_finite(name, value, 0.0)
+    if len(value) != arms:
+        raise InputError(f"{name} must be one number or one for each of the {arms} arms, not {len(value)}")
+    return tuple(require_finite(name, sd, 0.0) for sd in value)
 
 
-def _rewards(given: Any) -> Kind | Rewards:
+def _require_rewards(value: Any) -> Kind | Rewards:
+    """Return the distribution of rewards, or raise an error if it is not a valid one."""
     kinds = get_args(Kind)
-    if isinstance(given, Rewards):
-        return given
-    if isinstance(given, str) and given in kinds:
-        return Money() if given == "money" else cast(Kind, given)
+    if isinstance(value, Rewards):
+        return value
+    if isinstance(value, str) and value in kinds:
+        return Money() if value == "money" else cast(Kind, value)
     allowed = join_names([*map(repr, kinds), *(f"{kind}(...)" for kind in Rewards.kinds())], "or", most=9)
-    raise InputError(f"rewards must be {allowed}, not {given!r}")
+    raise InputError(f"rewards must be {allowed}, not {value!r}")
 
 
-def _lengths(given: Any) -> Lasting:
-    if given is None or isinstance(given, Length):
-        return given
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise InputError(f"lengths must be {_either(Length, 'a pair', 'None')}, not {given!r}")
-    shortest = require_whole_number("the shortest length", given[0], 1)
+def _require_lengths(value: Any) -> EnvironmentLengths:
+    """Return the lengths of environments, or raise an error if they are not valid."""
+    if value is None or isinstance(value, Length):
+        return value
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InputError(f"lengths must be {_list_kinds(Length, 'a pair', 'None')}, not {value!r}")
+    shortest = require_whole_number("the shortest length", value[0], 1)
     return shortest, require_whole_number(
-        f"the longest length (the shortest is {shortest})", given[1], shortest
+        f"the longest length (the shortest is {shortest})", value[1], shortest
     )
 
 
-def _either(part: type[WorldPart], before: str | None = None, after: str | None = None) -> str:
-    """Name all kinds of a part, and what is allowed besides."""
+def _list_kinds(part: type[WorldPart], before: str | None = None, after: str | None = None) -> str:
+    """Return text that lists all kinds of a part, between other values that are allowed."""
     names = [before, *(f"{kind}(...)" for kind in part.kinds()), after]
     return join_names([name for name in names if name is not None], "or", most=len(names))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
+    """Return a part of a world as a dict with its kind, a tuple as a list, and other values unchanged."""
     if isinstance(value, WorldPart):
-        return {"kind": type(value).__name__} | {name: _plain(each) for name, each in vars(value).items()}
+        return {"kind": type(value).__name__} | {name: _to_plain(each) for name, each in vars(value).items()}
     return list(value) if isinstance(value, tuple) else value
 
 
-def _part(plain: Any) -> Any:
+def _from_plain(plain: Any) -> Any:
+    """Return the part of a world from the dict that `_to_plain` returned, and other values unchanged."""
     if not isinstance(plain, Mapping):
         return plain
-    rest, known = dict(plain), WorldPart.kinds()
-    kind = rest.pop("kind", None)
+    arguments, known = dict(plain), WorldPart.kinds()
+    kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
         raise UnknownName.with_suggestion("part of a world", kind, known)
-    return _made(known[kind], rest)
+    return _build_dataclass(known[kind], arguments)
 
 
-def _made(kind: Any, given: Mapping[str, Any]) -> Any:
-    """Make a dataclass of its fields, or say which one is unknown or lacking."""
+def _build_dataclass(kind: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return a dataclass with these fields, or raise an error that names an unknown or missing field."""
     what = "a world" if kind is World else kind.__name__
     known = {field.name: field.default for field in fields(kind)}
-    for name in given:
+    for name in arguments:
         if name not in known:
             raise UnknownName.with_suggestion(f"part of {what}", name, known)
     for name, default in known.items():
-        if default is MISSING and name not in given:
-            raise InputError(f"{what} needs {name!r}, which is not given")
-    return kind(**given)
+        if default is MISSING and name not in arguments:
+            raise InputError(f"{what} needs {name!r}, which is missing")
+    return kind(**arguments)

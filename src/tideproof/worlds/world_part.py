@@ -1,4 +1,4 @@
-"""What all parts of a world have in common: they check themselves, and are found by name."""
+"""Base class of the parts of a simulated world, which makes every kind of part known by name."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from tideproof.errors import InputError
 
 
 class WorldPart:
-    """A part of a world: how it shifts, how long environments last, its noise.
+    """Base class of the parts of a world, such as its shifts, lengths of environments or noise.
 
-    A kind of it is a frozen dataclass that checks itself when it is made. To define one is enough for
-    `World`, for saved worlds and for `tideproof` to know its name.
+    Each kind of part is an immutable dataclass that validates itself when it is created. Defining the class
+    is enough for `World`, for saved worlds and for `tideproof` to know its name.
     """
 
     def _numbers(self) -> dict[str, Any]:
-        """Return the fields of `kernels.world.Numbers` by which the kernel draws it."""
+        """Return the fields of `WorldParameters` with which the kernels draw this part."""
         raise NotImplementedError
 
     @classmethod
     def kinds(cls) -> dict[str, type[WorldPart]]:
-        """Return all kinds of it by name, in the order in which they are defined."""
+        """Return all kinds of this part by name, in the order of their definition."""
         found: dict[str, type[WorldPart]] = {}
         for each in cls.__subclasses__():
             found |= each.kinds() or {each.__name__: each}
         return found
 
 
-def set_fields(made: object, **values: Any) -> None:
-    """Set fields of a frozen dataclass that is being made."""
+def set_fields(target: object, **values: Any) -> None:
+    """Set fields of an immutable dataclass while it is being created."""
     for name, value in values.items():
-        object.__setattr__(made, name, value)
+        object.__setattr__(target, name, value)
 
 
-def as_tuple(name: str, given: Any) -> tuple[Any, ...]:
-    """Return the values of a list that must not be empty."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(f"{name} must be a list of numbers, not {given!r}")
-    values = tuple(given)
-    if not values:
+def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
+    """Return the values of a list as a tuple, or raise an error unless it is a list with elements."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of numbers, not {values!r}")
+    items = tuple(values)
+    if not items:
         raise InputError(f"{name} must not be empty")
-    return values
+    return items

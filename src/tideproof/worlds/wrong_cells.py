@@ -1,6 +1,6 @@
-"""Cells that are wrong: one arm in one environment, far from where it belongs.
+"""Outlying cells in simulated worlds: all rewards of one arm in one environment are wrong.
 
-A new kind is a class here, and a branch in `kernels.world.cell` by which it is drawn.
+A new kind needs a class here, and a branch in `world_draws.cell` that draws it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tideproof.worlds.world_part import WorldPart, set_fields
 
 
 class Outlier(WorldPart):
-    """Cells that say nothing of their arm: a logging bug, a competitor's sale."""
+    """Cells without information on their arm, for example because of a logging error."""
 
 
 @dataclass(frozen=True)
 class Outliers(Outlier):
-    """A `share` of cells, arm and environment, in which all rewards are `size` sigmas too high or too low."""
+    """Outlying cells: in a random `share` of cells, all rewards are `size` sigmas too high or too low."""
 
     share: float
     size: float
@@ -29,7 +29,7 @@ class Outliers(Outlier):
             self, share=require_finite("share", self.share, 0.0), size=require_finite("size", self.size, 0.0)
         )
         if self.share > 1.0:
-            raise InputError(f"share, of cells that are wrong, must be at most 1, not {self.share:g}")
+            raise InputError(f"share, the share of outlying cells, must be at most 1, not {self.share:g}")
 
     def _numbers(self) -> dict[str, Any]:
         return {"wrong": self.share, "off": self.size}

@@ -1,1 +1,1 @@
-"""Formulas by which policies choose the next arm."""
+"""Kernels with which policies choose the next arm."""

@@ -1,18 +1,18 @@
-"""Choosing an arm: ties fall uniformly at random."""
+"""Choose the arm with the largest value or the fewest pulls; ties are broken uniformly at random."""
 
 from __future__ import annotations
 
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.simulate.threefry import below
 
-LOWEST = -1.7976931348623157e308  # below any value, and finite: states are saved as JSON
+LOWEST = -1.7976931348623157e308  # the smallest finite float, because states are saved as JSON
 
 
 @kernel
 def contend(best, top, ties, i, value, draw):
-    """Return the best arm (-1 before the first), its value and how many share it, now with arm i.
+    """Compare arm i with the best arm so far, and return the best arm, its value and the number of ties.
 
-    For loops in which not every arm may win; `argmax` does it for a whole array.
+    `best` is -1 before the first arm. This is for loops that skip some arms; `argmax` handles a whole array.
     """
     if best < 0 or value > top:
         return i, value, 1
@@ -25,13 +25,16 @@ def contend(best, top, ties, i, value, draw):
 
 @kernel
 def argmax(values, draw):
-    """Return the index of the largest value."""
+    """Return the index of the largest value; ties are broken at random."""
     return argmax_in_lane(values, draw, 0)
 
 
 @kernel
 def argmax_in_lane(values, draw, lane):
-    """Return the index of the largest value; ties use that lane of the draw, so that two asks may use two."""
+    """Return the index of the largest value; ties are broken by the given lane of the draw.
+
+    With different lanes, two asks with the same draw break ties independently.
+    """
     best, top, ties = 0, values[0], 1
     for i in range(1, values.size):
         if values[i] > top:
@@ -43,7 +46,7 @@ def argmax_in_lane(values, draw, lane):
 
 @kernel
 def least_pulled(pulls, draw):
-    """Return one of the least pulled arms: step by step, this is randomised round robin."""
+    """Return an arm with the fewest pulls; repeated calls give a randomised round robin."""
     least, fewest, ties = 0, pulls[0], 1
     for i in range(1, pulls.size):
         if pulls[i] < fewest:
@@ -55,11 +58,11 @@ def least_pulled(pulls, draw):
 
 @kernel
 def _one_of(values, value, ties, draw, lane):
-    """Return the index of one of the `ties` places that hold the value."""
+    """Return a random one of the `ties` indices whose value equals `value`."""
     skip = below(draw, lane, ties)
     for i in range(values.size):
         if values[i] == value:
             if skip == 0:
                 return i
             skip -= 1
-    return -1  # never: some place holds it
+    return -1  # unreachable, because some element has the value

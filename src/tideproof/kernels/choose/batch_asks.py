@@ -1,4 +1,4 @@
-"""Several asks at once, as an `Experiment` gets them: each pull has its place before the next is chosen."""
+"""Choose several arms at once for an `Experiment`: each pull is pending before the next is chosen."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _0 = np.uint64(0)
 
 @kernel
 def ask_many(params, state, data, slot, seed, asked, noticed, arms):
-    """Fill `arms` with the next ones in the environment of `slot`, and return how many there are.
+    """Fill `arms` with the next arms for the environment of `slot`, and return their number.
 
-    Fewer than there is room for if the policy stops, or returns what is no arm. `asked` and `noticed` are the
-    steps of the first draws. All but the last have their place in the design then.
+    The number is smaller than the size of `arms` if the policy stops, or returns an invalid arm. `asked` and
+    `noticed` are the steps of the first draws. Afterwards, all arms but the last are pending pulls of the
+    design.
     """
     for i in range(arms.size):
         if i > 0:
@@ -34,7 +35,7 @@ def ask_many(params, state, data, slot, seed, asked, noticed, arms):
 
 @kernel
 def enter_out(slot, out):
-    """Add to the slot the pulls of each arm that are out, as if they had its mean."""
+    """Add the pending pulls of each arm to the slot, as if their rewards were its mean."""
     for arm in range(out.size):
         if out[arm] > 0:
             enter(slot, arm, out[arm], slot.mean[0])

@@ -1,8 +1,8 @@
-"""Algorithm 1: randomised round robin that keeps the arm graph connected.
+"""Algorithm 1: initialisation by a randomised round robin that keeps the graph of arms connected.
 
-While the arms are not connected, a new environment begins with the arm played last, which links
-its arms to all before. After two such replays in a row that linked nothing (environments of
-length 1), the next arm is played instead.
+While the arms are not connected, a new environment starts with the arm played last, which links its arms to
+all earlier ones. After two such repetitions in a row that linked nothing (environments of length 1), the
+next arm is played instead.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _NO_LIMIT = 2**62
 
 
 class Start(NamedTuple):
-    """Where Algorithm 1 stands.
+    """State of Algorithm 1.
 
     Attributes
     ----------
-    turns : (K,) turns in round-robin order; a replay is none.
-    last : (1,) the arm played last, plus one; 0 before the first.
-    futile : (1,) replays in a row that linked nothing so far.
+    turns : (K,) number of turns of each arm in the round robin; a repetition is not a turn.
+    last : (1,) index of the arm played last, plus one; 0 before the first pull.
+    futile : (1,) number of consecutive repetitions that linked nothing.
     """
 
     turns: IntK
@@ -34,7 +34,7 @@ class Start(NamedTuple):
 
 @kernel
 def started(data, n0):
-    """Tell whether initialisation is over: n0 pulls of every arm, and all arms connected."""
+    """Return whether the initialisation is complete: n0 pulls of every arm, and all arms connected."""
     if not connected(data.fit):
         return False
     for i in range(data.pulls.size):  # noqa: SIM110
@@ -45,15 +45,16 @@ def started(data, n0):
 
 @kernel
 def _replays(start, data, slot):
+    """Return whether a new environment must start with the arm played last."""
     return slot.size[0] == 0.0 and start.last[0] > 0 and start.futile[0] < 2 and not connected(data.fit)
 
 
 @kernel
 def start_arm(start, data, slot, n0, avoid, draw):
-    """Return the next arm of the initialisation, not the one to `avoid` (-1 for none).
+    """Return the next arm of the initialisation, but not the arm `avoid` (-1 for none).
 
-    Arms leave the round robin with their n0-th pull; should all have left before they are
-    connected, it goes on with all of them.
+    Arms leave the round robin with their n0-th pull. If all arms have left before they are connected, the
+    round robin continues with all of them.
     """
     if _replays(start, data, slot):
         return start.last[0] - 1
@@ -76,12 +77,12 @@ def start_arm(start, data, slot, n0, avoid, draw):
             if skip == 0:
                 return i
             skip -= 1
-    return -1  # never: some arm has the least turns
+    return -1  # unreachable, because some arm has the fewest turns
 
 
 @kernel
 def start_tell(start, data, slot, arm, n):
-    """Note that `arm` was pulled `n` times; the slot is as it was before."""
+    """Record in the state of Algorithm 1 that `arm` was pulled `n` times; the slot is not updated yet."""
     if arm == start.last[0] - 1 and _replays(start, data, slot):
         start.futile[0] += 1
     else:

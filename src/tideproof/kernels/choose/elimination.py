@@ -1,9 +1,8 @@
-"""Elimination: arms drop out of the race, phase by phase, until one is left.
+"""Elimination: arms are dropped, phase by phase, until one is left.
 
-The arms still in are played in randomised round robin, which is to play, each time, one of those
-with the fewest pulls in this phase. Pulls that are out count as pulls; a phase ends when its
-*rewards* are told, and until then the arms still in go on in turn. Once one is left it gets the
-pulls left over.
+The remaining arms are played in randomised round robin: each pull goes to an arm with the fewest pulls in
+this phase. Pending pulls count as pulls. A phase ends when its *rewards* have arrived; until then, the round
+robin continues. When one arm is left, it gets the remaining pulls.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from tideproof.kernels.simulate.threefry import below
 
 
 class Race(NamedTuple):
-    """Which arms are still in.
+    """State of an elimination: the arms that remain.
 
     Attributes
     ----------
-    dropped : (K,) 1 once the arm has dropped out.
-    begun : (K,) its pulls when the phase began; 0 for ever where every pull counts.
+    dropped : (K,) 1 for an arm that was dropped.
+    begun : (K,) number of pulls at the start of the phase; always 0 if every pull counts.
     scores : (K,) scratch.
     """
 
@@ -35,13 +34,13 @@ class Race(NamedTuple):
 
 @kernel
 def ceiling(x):
-    """Round up, but not a whole number that is a last bit too large."""
+    """Round x up to a whole number, but not if x exceeds a whole number only by a rounding error."""
     return math.ceil(x * (1.0 - 1e-12))
 
 
 @kernel
 def still_in(race):
-    """Return how many arms are still in."""
+    """Return the number of arms that remain."""
     count = 0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:
@@ -51,13 +50,13 @@ def still_in(race):
 
 @kernel
 def in_race(params, state, arm):
-    """Tell whether the arm is still in: `Policy.active` of a policy that eliminates."""
+    """Return whether an arm remains; this is `Policy.active` for policies that eliminate arms."""
     return state.race.dropped[arm] == 0
 
 
 @kernel
 def race_arm(race, data, draw):
-    """Return the next arm: one of those still in with the fewest pulls in this phase."""
+    """Return the next arm: a remaining arm with the fewest pulls in this phase."""
     best, top, ties = -1, 0.0, 0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:
@@ -68,7 +67,7 @@ def race_arm(race, data, draw):
 
 @kernel
 def front_runner(race, moments, draw):
-    """Return the arm still in with the largest mean; one without a told reward comes last."""
+    """Return the remaining arm with the largest mean; arms without a reward come last."""
     best, top, ties = -1, 0.0, 0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:
@@ -79,7 +78,7 @@ def front_runner(race, moments, draw):
 
 @kernel
 def fewest_told(race, told):
-    """Return the smallest of the numbers of rewards told, over the arms still in."""
+    """Return the smallest number of rewards of a remaining arm."""
     fewest = -1.0
     for i in range(race.dropped.size):
         if race.dropped[i] == 0 and (fewest < 0.0 or told[i] < fewest):
@@ -89,9 +88,9 @@ def fewest_told(race, told):
 
 @kernel
 def drop_lowest(race, scores, draw):
-    """Drop the arm still in with the lowest score."""
+    """Drop the remaining arm with the lowest score."""
     K = race.dropped.size
-    lane = K * (K - still_in(race))  # several may drop at once: ties fall anew for each
+    lane = K * (K - still_in(race))  # if several arms drop at once, each tie uses new random numbers
     lowest, ties = -1, 0
     for i in range(K):
         if race.dropped[i] == 0:
@@ -106,7 +105,7 @@ def drop_lowest(race, scores, draw):
 
 @kernel
 def end_phase(race, data, keep, draw):
-    """Keep that many arms, the best by their means in this phase, and begin the next phase."""
+    """Drop all but the `keep` arms with the best means in this phase, and start the next phase."""
     sums, weights = data.moments.sums, data.moments.weights
     for i in range(race.dropped.size):
         if race.dropped[i] == 0:

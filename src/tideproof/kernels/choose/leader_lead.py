@@ -1,4 +1,4 @@
-"""How sure the leader is: the least Student-t statistic of its lead over another arm."""
+"""Confidence in the leading arm: the smallest t statistic of its lead over another arm."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.student_tail import log_tail
 from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to
 
-FEWEST = 2  # degrees of freedom below which nothing is sure
-EXACT = 1e-14  # the share of squares that is rounding: rewards without noise say nothing of noise
+FEWEST = 2  # minimum degrees of freedom for any conclusion
+EXACT = 1e-14  # residual squares below this share are rounding errors, not information on the noise
 
 
 @kernel
@@ -25,7 +25,7 @@ def leader_of(fit):
 
 @kernel
 def least_lead(fit, leader, row):
-    """Return the least of the leader's t statistics against the others; 0 if the noise is unknown."""
+    """Return the leader's smallest t statistic against another arm; 0 if the noise is unknown."""
     nu = freedom(fit)
     if nu < FEWEST or not connected(fit) or fit.rss[0] <= 0.0:
         return 0.0
@@ -43,9 +43,10 @@ def least_lead(fit, leader, row):
 
 @kernel
 def is_sure(fit, leader, row, gate, bound):
-    """Tell whether every other arm is behind with a tail probability of exp(-bound) at most.
+    """Return whether every other arm is behind the leader with a tail probability of at most exp(-bound).
 
-    `gate` is the normal deviate of that probability: a smaller t need not be looked up.
+    `gate` is the normal quantile for that probability: a smaller t statistic cannot satisfy the bound, so
+    that its tail probability need not be computed.
     """
     least = least_lead(fit, leader, row)
     return least >= gate and -log_tail(least, float(freedom(fit))) >= bound
@@ -53,6 +54,6 @@ def is_sure(fit, leader, row, gate, bound):
 
 @kernel
 def may_be_proven(fit, leader, row, bound):
-    """Tell whether the likelihood, at its best, speaks for the leader by more than the bound."""
+    """Return whether the maximal log likelihood ratio in favour of the leader exceeds the bound."""
     t, nu = least_lead(fit, leader, row), freedom(fit)
     return t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > bound

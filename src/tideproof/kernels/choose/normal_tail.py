@@ -1,4 +1,4 @@
-"""What a normal variable gains over a threshold on average, in logs: it stays finite far out."""
+"""Logarithm of the expected excess of a normal variable over a threshold, which stays finite in the tail."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 @kernel
 def log_gain(z):
-    """Return log E max(Z - z, 0) = log(phi(z) - z Phi(-z)), Z standard normal, for z >= 0.
+    """Return log E max(Z - z, 0) = log(phi(z) - z Phi(-z)), with Z standard normal, for z >= 0.
 
-    Where the difference cancels it is phi(z) r/(1 + r), r the continued fraction of Mills' ratio.
+    Where the difference would cancel, it is phi(z) r/(1 + r), with r the continued fraction of Mills' ratio.
     """
     z = min(float(z), FURTHEST)
     square = z * z

@@ -1,15 +1,15 @@
-"""Which arm is best, in draws from the posterior N(muhat, sigma^2 P) under a flat prior.
+"""Draw the best arm from the posterior N(muhat, sigma^2 P) under a flat prior.
 
-Only contrasts have a posterior, so the leader, the best estimate, stays where it is and the others
-vary around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll, whatever the gauge
-of P. The factor of C is found for every fit. Two things make draws cheap, the more so the clearer the leader:
+Only contrasts have a posterior. So the leader, the arm with the best estimate, is fixed and the others vary
+around their estimates with the covariance C_ik = P_ik - P_il - P_lk + P_ll, whatever the gauge of P. C is
+factorised once for every fit. Two shortcuts make draws fast, the more so the clearer the leader is:
 
-* An arm more than 6.5 standard errors behind the leader is best with probability below 1e-10 and takes
-  no part.
-* A draw is sqrt(C) times a vector z of independent normal numbers, and the leader stays the best if
-  |z| is below rho, the distance of the nearest contender in standard errors. From the uniform u_j
-  behind z_j follows z_j^2 <= -2 log(2 min(u_j, 1 - u_j)): the product of all 2 min(u_j, 1 - u_j) above
-  exp(-rho^2/2) settles the draw before any normal number is computed.
+* An arm more than 6.5 standard errors behind the leader is best with probability below 1e-10 and is left
+  out.
+* A draw is sqrt(C) times a vector z of independent normal numbers. The leader stays the best if |z| is below
+  rho, the distance of the nearest contender in standard errors. The uniform number u_j behind z_j satisfies
+  z_j^2 <= -2 log(2 min(u_j, 1 - u_j)). So if the product of all 2 min(u_j, 1 - u_j) is above exp(-rho^2/2),
+  the leader is the best, and no normal number is computed.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit.statistics_interface import variance_to
 from tideproof.kernels.simulate.threefry import LANE_BITS, normal_quantile, threefry, unit
 
-_REACH2 = 6.5**2
+_REACH2 = 6.5**2  # squared distance, in standard errors, beyond which an arm is left out
 
 
 class Posterior(NamedTuple):
-    """What draws need; computed anew from every fit.
+    """Precomputed values for posterior draws; computed again for every fit.
 
     Attributes
     ----------
     arms : (K,) the leader, then the other contenders.
-    size : (1,) how many they are. A float: of an integer a GPU's compiler would see that it is at most K, and
-        write out every loop up to it (docs/decisions/0014).
+    size : (1,) number of contenders, leader included. A float: a GPU's compiler could see that an integer is
+        at most K, and would unroll every loop up to it (docs/decisions/0014).
     settled : (1,) exp(-rho^2/2).
     factor : (K, K) rows and columns from 1 on: U of C = U'U, for the contenders in that order.
     uniforms, values : (K,) the last draw, in that order.
-    leading, row : (K,) for rows of P, the leader's and another.
+    leading, row : (K,) buffers for rows of P: the leader's row and another row.
     """
 
     arms: IntK
@@ -54,7 +54,7 @@ class Posterior(NamedTuple):
 
 @kernel
 def find_contenders(posterior, fit, variance):
-    """Find the contenders, the distance of the nearest, and the factor. O(K + m^3)."""
+    """Find the contenders, the distance of the nearest one, and the factor of C. O(K + m^3)."""
     P, mu, arms, leading = fit.P, fit.mu, posterior.arms, posterior.leading
     leader, lead = 0, mu[0]
     for i in range(1, mu.size):
@@ -74,23 +74,23 @@ def find_contenders(posterior, fit, variance):
             nearest = min(nearest, gap * gap / uncertainty if uncertainty > 0.0 else 0.0)
     posterior.size[0] = float(m)
     posterior.settled[0] = math.exp(-0.5 * nearest)
-    _factorise(posterior, P, own)  # at once: a GPU's threads would need it first at different draws
+    _factorise(posterior, P, own)  # now, because a GPU's threads would first need it at different draws
 
 
 @kernel
 def _factorise(posterior, P, own):
-    """Find U of C = U'U: Cholesky, O(m^3); own is P_ll."""
+    """Compute the Cholesky factor U of C = U'U in O(m^3); own is P_ll."""
     arms, U, leading, row = posterior.arms, posterior.factor, posterior.leading, posterior.row
     m, leader = int(posterior.size[0]), posterior.arms[0]
     for i in range(1, m):
         a = arms[i]
         fetch(P, a, row)
-        away = fetched(P, a, row, leader)  # of any arm, not of a loop's: the rows lie in memory here
+        away = fetched(P, a, row, leader)  # the index is not a loop variable, because rows are in memory
         for k in range(i, m):
             b = arms[k]
             U[i, k] = fetched(P, a, row, b) - away - fetched(P, leader, leading, b) + own
     for j in range(1, m):
-        scale = 1.0 / math.sqrt(U[j, j]) if U[j, j] > 0.0 else 0.0  # rounding may leave no sign
+        scale = 1.0 / math.sqrt(U[j, j]) if U[j, j] > 0.0 else 0.0  # not positive only by rounding
         for k in range(j, m):
             U[j, k] *= scale
         for i in range(j + 1, m):
@@ -101,7 +101,7 @@ def _factorise(posterior, P, own):
 
 @kernel
 def best_of_draw(posterior, fit, sigma, draw, lane):
-    """Draw the arms once and return the best; uses at most K/2 lanes, from `lane` on. O(m^2)."""
+    """Return the best arm in one posterior draw; uses at most K/2 lanes, from `lane` on. O(m^2)."""
     arms, mu, U = posterior.arms, fit.mu, posterior.factor
     uniforms, values = posterior.uniforms, posterior.values
     m = int(posterior.size[0])

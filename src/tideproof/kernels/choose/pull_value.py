@@ -1,7 +1,7 @@
-"""What one more pull of an arm is worth: shared by the policies that play the arm of the largest value.
+"""Shared parts of policies that play the arm whose next pull has the largest value.
 
-Each begins with n0 pulls of every arm in a fixed order. While too few of their rewards are told to
-know every variance, the arms go on in randomised round robin.
+Each policy starts with n0 pulls of every arm in a fixed order. While too few rewards have arrived to
+estimate every variance, the arms continue in randomised round robin.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tideproof.kernels.choose.student_tail import FURTHEST
 
 
 class PullValues(NamedTuple):
-    """What one more pull of each arm is worth.
+    """State with the value of one more pull of each arm.
 
     Attributes
     ----------
-    known : (1,) 1 once every arm has one.
-    values : (K,) what one more pull is worth, or its logarithm.
+    known : (1,) 1 once the values of all arms are known.
+    values : (K,) the value of one more pull, or its logarithm.
     """
 
     known: Int1
@@ -31,7 +31,7 @@ class PullValues(NamedTuple):
 
 @kernel
 def most_valuable(pull_values, data, n0, draw):
-    """Return the arm of the largest value, or the next arm of the beginning."""
+    """Return the arm with the largest value, or the next arm of the initial pulls."""
     if pull_values.known[0] == 1:
         return argmax(pull_values.values, draw)
     if not all_pulled(data.pulls, n0):
@@ -41,7 +41,7 @@ def most_valuable(pull_values, data, n0, draw):
 
 @kernel
 def can_judge(pull_values, data, n0):
-    """Tell, and note, whether the beginning is over and every arm has a variance."""
+    """Return, and store, whether the initial pulls are complete and every arm has a variance."""
     if pull_values.known[0] == 0 and all_pulled(data.pulls, n0) and all_told(data.moments, 2):
         pull_values.known[0] = 1
     return pull_values.known[0] == 1
@@ -61,14 +61,14 @@ def two_best(mean):
 
 @kernel
 def step_of_mean(data, i):
-    """Return how far one more pull is likely to move the mean: sqrt(s2_i/(N_i (N_i + 1)))."""
+    """Return the standard deviation of a mean's change by one more pull: sqrt(s2_i/(N_i (N_i + 1)))."""
     moments, pulls = data.moments, data.pulls[i]
     return math.sqrt(moments.squares[i] / ((moments.told[i] - 1.0) * (pulls * (pulls + 1.0))))
 
 
 @kernel
 def steps_to_rival(data, i, rival, step):
-    """Return how many such steps lie between the means of arm i and its rival."""
+    """Return the distance between the means of arm i and its rival, in units of `step`."""
     gap = abs(data.moments.mean[i] - data.moments.mean[rival])
     if gap < step * FURTHEST:
         return gap / step

@@ -1,4 +1,4 @@
-"""Taking turns in a fixed order: how policies that know nothing of shifts begin."""
+"""Round robin in a fixed order: the initial pulls of policies that ignore shifts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tideproof.core.kernel_linker import kernel
 
 @kernel
 def in_turn(pulls):
-    """Return the first of the least pulled arms: step by step, this is round robin in fixed order."""
+    """Return the first arm with the fewest pulls; repeated calls give a round robin in fixed order."""
     first = 0
     for i in range(pulls.size):
         if pulls[i] < pulls[first]:
@@ -17,7 +17,7 @@ def in_turn(pulls):
 
 @kernel
 def all_pulled(pulls, n0):
-    """Tell whether every arm was pulled n0 times, pulls that are out included."""
+    """Return whether every arm was pulled n0 times, pending pulls included."""
     for i in range(pulls.size):  # noqa: SIM110
         if pulls[i] < n0:
             return False
@@ -26,7 +26,7 @@ def all_pulled(pulls, n0):
 
 @kernel
 def all_told(moments, n):
-    """Tell whether n rewards of every arm are told; two are needed for a variance."""
+    """Return whether every arm has n rewards; a variance needs two."""
     for i in range(moments.told.size):  # noqa: SIM110
         if moments.told[i] < n:
             return False

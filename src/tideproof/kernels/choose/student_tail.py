@@ -1,18 +1,18 @@
-"""The upper tail of Student's t in logs, as far out as one likes.
+"""Logarithm of the upper tail probability of Student's t, accurate arbitrarily far in the tail.
 
-With y = nu/(nu + x^2) the tail is half the incomplete beta function I_y(nu/2, 1/2). Near the centre
-its complement is a power series of positive terms. Further out the tail is a continued fraction of
-positive terms, whose convergents bracket it, so that it stops by itself:
+With y = nu/(nu + x^2) the tail is half the incomplete beta function I_y(nu/2, 1/2). Near the centre its
+complement is a power series of positive terms. Farther out the tail is a continued fraction of positive
+terms; its convergents enclose the value, so that the computation stops by itself:
 
     P(T > x) = y^(nu/2) / (2 sqrt(pi) c sqrt(1 - y) (1 + r)),  c = Gamma(nu/2 + 1)/Gamma(nu/2 + 1/2),
     r = n_1/(b_1 + n_2/(b_2 + ...)),  n_m = m (1 + (m - 1)/nu)/x^2,  b_m = 1 + 2m/nu.
 
-With nu it tends to Laplace's fraction for the normal tail. c needs no gamma function: in powers of
-u = 1/(2 nu + 1)^2, with Euler's numbers for coefficients,
+As nu grows it tends to Laplace's fraction for the normal tail. c needs no gamma function: in powers of
+u = 1/(2 nu + 1)^2, with Euler's numbers as coefficients,
 
     log c = log((2 nu + 1)/4)/2 + u/4 - 5 u^2/8 + 61 u^3/12 - 1385 u^4/16 + 50521 u^5/20 - ...,
 
-to 1e-13 from nu = 16 on; c(nu) = c(nu + 2) (nu + 1)/(nu + 2) leads there from below.
+to 1e-13 from nu = 16 on; smaller nu use c(nu) = c(nu + 2) (nu + 1)/(nu + 2).
 
 DLMF, https://dlmf.nist.gov: 8.17.7-8, 15.7.5 after Euler's transformation, 5.11.14.
 """
@@ -23,17 +23,17 @@ import math
 
 from tideproof.core.kernel_linker import kernel
 
-FURTHEST = 1e150  # its square is finite
+FURTHEST = 1e150  # larger arguments are replaced by this one, whose square is finite
 
-_SERIES = 1e-13  # relative size of the last term: what it adds up to is subtracted from 1/2
-_BRACKET = 1e-11  # relative width of the last bracket
+_SERIES = 1e-13  # relative size of the last term of the series
+_BRACKET = 1e-11  # relative distance of the last two convergents
 
 
 @kernel
 def log_tail(x, nu):
-    """Return log P(T > x), T Student's t with nu > 0 degrees of freedom; finite for any x.
+    """Return log P(T > x), with T Student's t with nu > 0 degrees of freedom; finite for any x.
 
-    To 1e-11, or 1e-15 of its size where that is more.
+    The error is at most 1e-11, or 1e-15 times the result if that is larger.
     """
     if x < 0.0:
         return math.log1p(-math.exp(_log_upper(-x, nu)))
@@ -42,6 +42,7 @@ def log_tail(x, nu):
 
 @kernel
 def _log_upper(x, nu):
+    """Return log P(T > x) for x >= 0."""
     x, nu = min(float(x), FURTHEST), float(nu)
     square = x * x
     total = nu + square
@@ -58,7 +59,7 @@ def _log_upper(x, nu):
     rest = ((((2526.05 * u - 86.5625) * u + 61.0 / 12.0) * u - 0.625) * u + 0.25) * u
     scale = math.pi * odd * (ratio * ratio)  # 4 pi c^2 exp(-2 rest)
     power = 0.5 * nu * math.log1p(square / nu) + rest
-    if square * (nu + 23.0) > 10.0 * nu:  # where the two take about as long
+    if square * (nu + 23.0) > 10.0 * nu:  # at the boundary, both methods take about the same time
         fall = 1.0 + fraction(square, 1.0 / nu)
         return -power - 0.5 * math.log(scale * (square / total) * (fall * fall))
     share = square / total
@@ -72,13 +73,13 @@ def _log_upper(x, nu):
 
 @kernel
 def fraction(square, inverse):
-    """Return r above, for x^2 and 1/nu. If 1/nu = 0 it is 1/(x M(x)) - 1, M Mills' ratio."""
+    """Return the continued fraction r for x^2 and 1/nu; for 1/nu = 0 it is 1/(x M(x)) - 1, M Mills' ratio."""
     over = 1.0 / square
     top, top_before = 0.0, 1.0
     low, low_before = 1.0, 0.0
     width = 1.0  # difference of the last two convergents, times both denominators
     m = 1.0
-    while True:  # two terms at a time
+    while True:  # two terms per iteration
         b = 1.0 + 2.0 * m * inverse
         n = m * (1.0 + (m - 1.0) * inverse) * over
         top_before = b * top + n * top_before

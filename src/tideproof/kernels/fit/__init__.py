@@ -1,1 +1,1 @@
-"""Formulas that update estimates after one reward: fixed effects, unequal noise, hidden tide, e-process."""
+"""Kernels that update estimates after a reward: fixed effects, unequal noise, hidden tide, e-process."""

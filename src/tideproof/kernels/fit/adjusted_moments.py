@@ -1,16 +1,16 @@
-"""Adjusted moments: what a stationary policy would have recorded, had the shifts been taken out.
+"""Moments of rewards with the shifts removed, for policies that were made for worlds without shifts.
 
-Subtracting the estimated shift s_j = rbar_j - n_j'mu/m_j from every reward, anew after every pull,
-would cost O(N) a step. But all that policies read is linear or quadratic in mu, with coefficients that
-are sums over environments; a pull changes only its own environment's share, which is taken out
-before and put back after. With g_ij = n_j/m_j - e_i and d_ij = xbar_ij - rbar_j:
+Subtracting the estimated shift s_j = rbar_j - n_j'mu/m_j from every reward again after every pull would
+cost O(N) per step. But policies read only quantities that are linear or quadratic in mu, with coefficients
+that are sums over environments. A pull changes only the contribution of its own environment, which is
+subtracted before the pull and added back after it. With g_ij = n_j/m_j - e_i and d_ij = xbar_ij - rbar_j:
 
     mean_i    = mu_i                                              (+ s_1, the paper's gauge)
     squares_i = within_i + sum_j n_ij (d_ij + g_ij'mu)^2
     sums_i    = sum_j R_ij - W_ij (rbar_j - n_j'mu/m_j - s_1)
 
-with R_ij, W_ij the weighted rewards and weights of the cell. The squares cost O(K^3) a step, in time
-and memory; the rest O(K^2).
+with R_ij, W_ij the weighted rewards and weights of the cell. The squares cost O(K^3) per step, in time
+and memory; the other moments cost O(K^2).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ WEIGHTED = hole("WEIGHTED")
 
 
 class Reduction(NamedTuple):
-    """What the wrapper keeps beside the state of its inner policy.
+    """State of the wrapper `reduce`, which gives adjusted moments to an inner policy.
 
     Attributes
     ----------
     start : Algorithm 1, until the arms are connected.
-    moments : the adjusted moments, for the inner policy to read.
-    fit : the fit of adjusted rewards as if there were one environment, likewise.
+    moments : the adjusted moments, which the inner policy reads.
+    fit : the fit of the adjusted rewards as if all were from one environment, which the inner policy reads.
     slot : that one environment.
-    first_mean, first_size : (1,) of the first environment: the gauge.
-    within : (K,) squared deviations inside cells.
+    first_mean, first_size : (1,) mean and number of rewards in the first environment, which sets the gauge.
+    within : (K,) sums of squared deviations within cells.
     linear, sums_linear : (K, K) coefficients of mu.
     constant, sums_constant : (K,) terms without mu.
     epoch : (1,) the epoch of the weighted sums.
@@ -60,10 +60,10 @@ class Reduction(NamedTuple):
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Take in `n` told rewards of `arm`, before they enter the slot, and adjust everything anew.
+    """Add `n` rewards of `arm`, before they are added to the slot, and recompute all adjusted moments.
 
-    `square` is the (K, K, K) array of coefficients quadratic in mu; it is not touched unless the
-    squares are read.
+    `square` is the (K, K, K) array of coefficients quadratic in mu. It is used only if the policy reads the
+    squares.
     """
     mean = data.reward[0]
     _forget_earlier_epochs(reduction, slot)
@@ -85,7 +85,7 @@ def adjust(reduction, square, data, slot, arm, n, weight):
 
 @kernel
 def _share(reduction, square, slot, arm, n, mean, weight, sign):
-    """Put in (sign 1) or take out (sign -1) the slot's share, with n more rewards of `arm` in it."""
+    """Add (sign 1) or subtract (sign -1) the contribution of the slot, including n more rewards of `arm`."""
     size = slot.size[0] + n
     if size == 0.0:
         return
@@ -117,14 +117,14 @@ def _share(reduction, square, slot, arm, n, mean, weight, sign):
 
 @kernel
 def _offset(slot, arm, n, size, i, k):
-    """Return component k of n_j/m_j - e_i, with n more rewards of `arm`."""
+    """Return component k of n_j/m_j - e_i for this environment, including n more rewards of `arm`."""
     here = slot.counts[k] + n if k == arm else slot.counts[k]
     return here / size - 1.0 if k == i else here / size
 
 
 @kernel
 def _forget_earlier_epochs(reduction, slot):
-    """Forget weighted sums of an earlier epoch, here and in the slot."""
+    """Set weighted sums from an earlier epoch to zero, in the reduction and in the slot."""
     epoch = reduction.moments.epoch[0]
     K = slot.sums.size
     if reduction.epoch[0] != epoch:
@@ -142,7 +142,7 @@ def _forget_earlier_epochs(reduction, slot):
 
 @kernel
 def _read(reduction, square, data):
-    """Evaluate what is linear or quadratic in mu."""
+    """Compute the adjusted moments from the current mu and the coefficients."""
     mu, moments = data.fit.mu, reduction.moments
     K = mu.size
     shift = reduction.first_mean[0]  # s_1 in the gauge of mu
@@ -166,9 +166,9 @@ def _read(reduction, square, data):
 
 @kernel
 def flatten(reduction, data):
-    """Write the fit that adjusted rewards would have in one environment: P = diag(1/N_i).
+    """Write the fit that the adjusted rewards would have if all came from one environment: P = diag(1/N_i).
 
-    Its noise variance is RSS/(N - K): too small, as in the paper, because the shifts were estimated.
+    Its noise variance is RSS/(N - K). As in the paper it is too small, because the shifts were estimated.
     """
     flat, pulls = reduction.fit, data.pulls
     K = pulls.size

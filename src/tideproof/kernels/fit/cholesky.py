@@ -1,4 +1,4 @@
-"""Cholesky's factor of a graph Laplacian, arm 0 left out, which may lack some of the other arms, too."""
+"""Cholesky factor of the Laplacian of a graph of arms, without arm 0; other arms may be missing, too."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 
 from tideproof.core.kernel_linker import kernel
 
-_ROUNDING = 1e-9  # a pivot below it is one of a direction that nothing was seen of
+_ROUNDING = 1e-9  # a smaller pivot belongs to a direction without observations
 
 
 @kernel
 def factorise(A):
-    """Replace A, below its diagonal and from row 1 on, by its factor; 0 where there is no pivot."""
+    """Replace the lower triangle of A, from row 1 on, by its Cholesky factor; a missing pivot becomes 0."""
     for i in range(1, A.shape[0]):
         whole = A[i, i]
         for k in range(1, i):
@@ -25,7 +25,7 @@ def factorise(A):
 
 @kernel
 def log_determinant(factor):
-    """Return the logarithm of the determinant, over the directions that have a pivot."""
+    """Return the log determinant of the factorised matrix, over the directions with a pivot."""
     total = 0.0
     for i in range(1, factor.shape[0]):
         if factor[i, i] > 0.0:
@@ -35,7 +35,7 @@ def log_determinant(factor):
 
 @kernel
 def forward(factor, x, out):
-    """Solve F out = x, maybe in place, and return out'out = x'A^-1 x; infinite if A says nothing of x."""
+    """Solve F out = x (possibly in place) and return out'out = x'A^-1 x; infinity if A has no data on x."""
     total, lost = 0.0, 0.0
     for i in range(1, factor.shape[0]):
         rest = x[i]

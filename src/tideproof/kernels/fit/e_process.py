@@ -1,28 +1,31 @@
-"""Evidence that no looking and no shift-free sampling can fool: an e-process for every pair of arms.
+"""E-process for every pair of arms: evidence that stays valid under continuous inspection and adaptive pulls.
 
-The likelihood of what is left of Gaussian rewards once shifts are taken out is, with n = N - J numbers,
+After the shifts are removed, Gaussian rewards have n = N - J degrees of freedom and the likelihood
 
     sigma^-n exp(-Q(mu) / (2 sigma^2)),  Q(mu) = c - 2 b'mu + mu'L mu.
 
-Whatever chose the pulls by differences within environments adds a factor without mu and sigma. Take the data
-after a moment n1. Their predictive density, given the data before it and a flat prior on contrasts and log
-sigma, divided by their likelihood under the truth, is a martingale that begins at 1: it reaches 1/alpha with
-probability alpha at most (Ville). The likelihood under the truth is at most its supremum over all mu in which
-arm k is not behind the leader, and over sigma; so if the ratio with that supremum reaches 1/alpha for all k,
-the leader is the best arm, but for a chance of alpha in the whole run. One martingale serves all pairs.
+A rule that chooses pulls by differences within environments adds a factor without mu and sigma. Consider
+the data after a checkpoint n1. Divide their predictive density, given the data before n1 and a flat prior
+on contrasts and log sigma, by their likelihood under the true parameters. This ratio is a martingale that
+starts at 1, so it reaches 1/alpha with probability at most alpha (Ville). The likelihood under the true
+parameters is at most its supremum over sigma and over all mu in which arm k is not behind the leader. So
+if the ratio with that supremum reaches 1/alpha for all k, the leader is the best arm, with error
+probability at most alpha in the whole run. One martingale serves all pairs.
 
-With the supremum over all mu in which two arms differ by d, it serves all gaps d: those whose ratio stays
-below 1/alpha are an interval (the ratio is convex in d), and the intervals of all pairs at all times hold at
-once.
+With the supremum over all mu in which two arms differ by d, the ratio tests the difference d. The values of
+d whose ratio stays below 1/alpha are an interval (the ratio is convex in d). The intervals of all pairs at
+all times hold simultaneously.
 
-A late n1 wastes data and an early one predicts badly: it pays (K - 1)/2 log(n/n1). So the mean over several
-moments is taken, each twice as late as the one before: the mean of martingales is one.
+A late n1 wastes data and an early one predicts badly: the cost is (K - 1)/2 log(n/n1). So the evidence is
+the mean over several checkpoints, each twice as late as the one before. A mean of martingales is a
+martingale.
 
-An arm that joins later has no density before it has met another: what links it is left out of the ratio,
-above and below, and stands beside the data before n1 as something to predict from. The martingale waits for
-it and goes on, so what is known of the others stays. Until then the new arm shares no environment with them,
-and they are judged alone. To leave its rewards out for longer would not do: who is pulled next may depend on
-them, and they share the noise of those around them.
+An arm that joins later has no density before it shares an environment with another arm. The observation
+that links it is left out of the numerator and the denominator, and joins the data before n1 as a basis for
+prediction. The martingale pauses at that observation and then continues, so that the evidence on the other
+arms is kept. Until then the new arm shares no environment with them, and they are judged without it.
+Ignoring its rewards for longer would be wrong: later choices may depend on them, and they share the noise
+of their environments.
 """
 
 from __future__ import annotations
@@ -39,10 +42,10 @@ from tideproof.kernels.choose.leader_lead import EXACT, FEWEST
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
 from tideproof.kernels.fit.fixed_effects import connected, freedom
 
-MOMENTS = 8  # n1, each twice as late as the one before
+MOMENTS = 8  # number of checkpoints n1, each twice as late as the one before
 
-_LEAST = -1e300  # a logarithm of nothing, and finite
-_THIRDS = 100  # steps to the least of a convex function, each two thirds of the one before
+_LOG_ZERO = -1e300  # logarithm of zero, but finite
+_TERNARY_STEPS = 100  # each step of the ternary search reduces the interval to two thirds
 
 FloatM = Annotated[Floats, np.float64, MOMENTS]
 FloatMK = Annotated[Floats, np.float64, MOMENTS, "K"]
@@ -51,20 +54,20 @@ FloatM4 = Annotated[Floats, np.float64, MOMENTS, 4]
 
 
 class Proof(NamedTuple):
-    """The quadratic Q now and at every n1.
+    """State of the e-process: the quadratic Q of all rewards, and copies of it at every checkpoint n1.
 
     Attributes
     ----------
-    L, b, c, n : (K, K), (K,), (1,), (1,) as above, of all that was told.
-    then_L, then_b, then_c, then_n : the same at every n1.
-    then_marginal : (moments,) logarithm of the density of what was told until then.
-    moments : (1,) how many n1 have passed.
-    next : (1,) rewards told at which the next one comes.
+    L, b, c, n : (K, K), (K,), (1,), (1,) coefficients of Q and degrees of freedom, for all rewards so far.
+    then_L, then_b, then_c, then_n : the same at every checkpoint.
+    then_marginal : (checkpoints,) logarithm of the density of the rewards before each checkpoint.
+    moments : (1,) number of checkpoints so far.
+    next : (1,) number of rewards at which the next checkpoint is due.
     factor : (K, K) scratch, a Cholesky factor.
     x, y : (K,) scratch.
     logs : (K,) scratch, logarithms of the evidence.
-    pair : (moments, 4) scratch, of two arms after each n1: their gap, its precision, the least Q, and the
-        logarithm of what was predicted.
+    pair : (checkpoints, 4) scratch, for two arms after each checkpoint: their difference, its precision, the
+        smallest Q, and the logarithm of the predictive density.
     """
 
     L: FloatKK
@@ -87,7 +90,7 @@ class Proof(NamedTuple):
 
 @kernel
 def add_to_proof(proof, slot, arm, n, mean, squares):
-    """Take in `n` told rewards of `arm`, before they enter the slot."""
+    """Add `n` rewards of `arm` to the quadratic of the e-process, before they are added to the slot."""
     size, each = slot.size[0], slot.each[0]
     proof.c[0] += squares
     if size == 0.0:
@@ -107,7 +110,10 @@ def add_to_proof(proof, slot, arm, n, mean, squares):
 
 @kernel
 def pass_moment(proof, fit):
-    """Remember this moment if it is an n1: the first one as soon as there is anything to predict from."""
+    """Store a checkpoint of the e-process if one is due.
+
+    The first checkpoint is due as soon as the data can predict further rewards.
+    """
     m, K = proof.moments[0], proof.b.size
     if m == MOMENTS or fit.told[0] < proof.next[0] or fit.rss[0] <= EXACT * proof.c[0]:
         return
@@ -125,7 +131,7 @@ def pass_moment(proof, fit):
 
 @kernel
 def log_marginal(proof, fit):
-    """Return the log density of all that was told, up to a constant and a factor for each reward."""
+    """Return the log density of all rewards, up to a constant and a factor for each reward."""
     factor, half, K = proof.factor, 0.5 * freedom(fit), proof.b.size
     for i in range(K):
         for k in range(K):
@@ -136,7 +142,7 @@ def log_marginal(proof, fit):
 
 @kernel
 def least_evidence(proof, fit, leader):
-    """Return the least logarithm, over the other arms, of the evidence that the leader is better."""
+    """Return the smallest log evidence, over the other arms, that the leader is better than that arm."""
     logs, K, moments = proof.logs, proof.b.size, proof.moments[0]
     if moments == 0 or fit.rss[0] <= 0.0:
         return 0.0
@@ -153,21 +159,23 @@ def least_evidence(proof, fit, leader):
 
 @kernel
 def _add_moment(proof, m, leader, density):
-    """Add the evidence of what was told after the moment m; `density` is its log predictive density."""
+    """Add the evidence of the rewards after checkpoint m; `density` is their log predictive density."""
     mu, logs = proof.x, proof.logs
     least = _solve_after(proof, m)
     for k in range(mu.size):
         if k != leader:
             gap = max(mu[leader] - mu[k], 0.0)
-            q = least + gap * gap / _variance_after(proof, leader, k)  # by infinity: 0
+            q = least + gap * gap / _variance_after(proof, leader, k)  # infinite variance adds 0
             logs[k] = _log_of_sum(logs[k], density - _log_supremum(proof, m, q))
 
 
 @kernel
 def contrast_limits(proof, fit, i, k, alpha):
-    """Return limits of mu_i - mu_k that hold for all pairs at all times at once, but for a chance of alpha.
+    """Return the lower and upper bound of mu_i - mu_k from the e-process.
 
-    The gaps against which the evidence is below 1/alpha; if it is below nowhere, the one where it is least.
+    The intervals of all pairs at all times hold simultaneously with probability 1 - alpha. An interval
+    contains the differences against which the evidence is below 1/alpha. If there are none, it contains only
+    the difference with the least evidence against it.
     """
     if proof.moments[0] == 0 or fit.rss[0] <= 0.0:
         return -math.inf, math.inf
@@ -184,7 +192,7 @@ def contrast_limits(proof, fit, i, k, alpha):
 
 @kernel
 def _read_pair(proof, fit, i, k):
-    """Put what was told of two arms after each n1 into `pair`."""
+    """Write the estimates for two arms after each checkpoint to the scratch array `pair`."""
     marginal, pair, mu = log_marginal(proof, fit), proof.pair, proof.x
     for m in range(proof.moments[0]):
         pair[m, 2] = _solve_after(proof, m)
@@ -195,7 +203,7 @@ def _read_pair(proof, fit, i, k):
 
 @kernel
 def _evidence_against(proof, gap):
-    """Return the logarithm of the evidence against a gap of the arms in `pair`."""
+    """Return the log evidence against the hypothesis that the two arms in `pair` differ by `gap`."""
     pair, moments = proof.pair, proof.moments[0]
     total = _log_waiting(moments)
     for m in range(moments):
@@ -206,15 +214,15 @@ def _evidence_against(proof, gap):
 
 @kernel
 def _least_denied(proof):
-    """Return the gap of the arms in `pair` against which there is least evidence."""
+    """Return the difference between the arms in `pair` that has the least evidence against it."""
     pair = proof.pair
     low, high = math.inf, -math.inf
     for m in range(proof.moments[0]):
         if pair[m, 1] > 0.0:
             low, high = min(low, pair[m, 0]), max(high, pair[m, 0])
-    if low > high:  # the two did not meet after any n1
+    if low > high:  # the two arms shared no environment after any checkpoint
         return 0.0
-    for _ in range(_THIRDS):
+    for _ in range(_TERNARY_STEPS):
         third = (high - low) / 3.0
         if _evidence_against(proof, low + third) < _evidence_against(proof, high - third):
             high -= third
@@ -242,7 +250,7 @@ def _edge(proof, middle, step, bound):
 
 @kernel
 def _solve_after(proof, m):
-    """Estimate mu, into `x`, from what was told after m, and factorise its L; return the least Q."""
+    """Estimate mu from the rewards after checkpoint m into `x`, and return the smallest Q."""
     factor, mu, y = proof.factor, proof.x, proof.y
     for i in range(mu.size):
         for k in range(mu.size):
@@ -256,7 +264,7 @@ def _solve_after(proof, m):
 
 @kernel
 def _variance_after(proof, i, k):
-    """Return Var(mu_i - mu_k) over sigma^2 in what was solved last; infinite if they did not meet."""
+    """Return Var(mu_i - mu_k)/sigma^2 in the last solution; infinity if the arms are not connected."""
     y = proof.y
     for j in range(y.size):
         y[j] = (1.0 if j == i else 0.0) - (1.0 if j == k else 0.0)
@@ -265,18 +273,18 @@ def _variance_after(proof, i, k):
 
 @kernel
 def _log_supremum(proof, m, q):
-    """Return the logarithm of the largest likelihood, over sigma, of what was told after m, if Q is q."""
+    """Return the log likelihood of the rewards after checkpoint m for Q = q, maximised over sigma."""
     n = proof.n[0] - proof.then_n[m]
     return -0.5 * n * (math.log(max(q, 1e-300) / n) + 1.0) if n > 0.0 else 0.0
 
 
 @kernel
 def _log_waiting(moments):
-    """Return the logarithm of the share of martingales that have not begun."""
-    return math.log(1.0 - moments / MOMENTS) if moments < MOMENTS else _LEAST
+    """Return the logarithm of the fraction of martingales that have not started yet."""
+    return math.log(1.0 - moments / MOMENTS) if moments < MOMENTS else _LOG_ZERO
 
 
 @kernel
 def _log_of_sum(a, b):
-    """Return log(exp(a) + exp(b))."""
+    """Return log(exp(a) + exp(b)) without overflow."""
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))

@@ -1,7 +1,7 @@
-"""The slot: what is known of one environment, and all a kernel ever sees of it.
+"""Slot: the statistics of one environment, which are all that kernels know of it.
 
-The lab owns one slot and clears it when the environment changes; an `Experiment` owns one for each
-label. "The environment changed" means, to a policy, that its slot is empty.
+The lab has one slot and clears it when the environment changes. An `Experiment` has one slot for each
+environment. A policy recognises a new environment by its empty slot.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ CELLS = hole("CELLS")
 
 
 class Slot(NamedTuple):
-    """One environment.
+    """Statistics of one environment.
 
     Attributes
     ----------
-    counts : (K,) observations of each arm here, n_j.
-    size : (1,) observations here, m_j.
-    each : (1,) the share of one of them, 1/m_j: who needs it need not divide.
-    mean : (1,) mean reward here, rbar_j.
-    arm : (1,) an arm seen here; meaningless while the slot is empty.
-    first : (1,) 1 if the experiment's first reward was told here: the paper's gauge.
-    means : (K,) mean reward of each arm here; kept only for those who read "cells".
-    sums, weights : (K,) weighted sums of rewards and weights of each arm here, and
-    epoch : (1,) since when; kept only by `reduce`.
+    counts : (K,) number of observations of each arm, n_j.
+    size : (1,) number of observations, m_j.
+    each : (1,) 1/m_j, stored so that kernels need no division.
+    mean : (1,) mean reward, rbar_j.
+    arm : (1,) an arm that was observed in this environment; undefined while the slot is empty.
+    first : (1,) 1 if this is the environment of the experiment's first reward, the paper's gauge.
+    means : (K,) mean reward of each arm; computed only for policies that read "cells".
+    sums, weights : (K,) weighted sum of rewards, and sum of weights, of each arm, and
+    epoch : (1,) the epoch of these sums; computed only for `reduce`.
     """
 
     counts: FloatK
@@ -45,7 +45,7 @@ class Slot(NamedTuple):
 
 @kernel
 def enter(slot, arm, n, mean):
-    """Add `n` observations of `arm` with that mean to the slot."""
+    """Add `n` observations of `arm` with the given mean to the slot."""
     slot.size[0] += n
     slot.each[0] = 1.0 / slot.size[0]
     slot.mean[0] += (mean - slot.mean[0]) * (n * slot.each[0])
@@ -57,7 +57,7 @@ def enter(slot, arm, n, mean):
 
 @kernel
 def clear(slot):
-    """Empty the slot: a new environment begins."""
+    """Reset the slot for a new environment."""
     for i in range(slot.counts.size):
         slot.counts[i] = 0.0
         if CELLS:

@@ -1,4 +1,4 @@
-"""What is estimated at the end of a run: every arm, and how sure its difference to two of them is."""
+"""Kernels that play simulated runs and return the final estimates of all arms with their variances."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ select = hole("select")
 
 
 class FinalEstimates(NamedTuple):
-    """What is known at the end of R replications, at B budgets.
+    """Estimates at the end of R replications with B budgets.
 
     Attributes
     ----------
-    selected : (B, R) the arm the policy selects.
-    freedom : (B, R) degrees of freedom of the noise; 0 where arms cannot be compared.
+    selected : (B, R) the arm that the policy selects.
+    freedom : (B, R) degrees of freedom of the noise variance; 0 if the arms are not comparable.
     rss : (B, R) residual sum of squares.
     mu : (B, R, K) the estimates.
-    to_selected, to_other : (B, R, K) variance of each one's difference to that of the selected arm, and to
-        that of another one, in units of the noise.
+    to_selected, to_other : (B, R, K) variance of each arm's contrast with the selected arm, and with another
+        given arm, in units of the noise variance.
     row : (K,) scratch.
     """
 
@@ -41,9 +41,10 @@ class FinalEstimates(NamedTuple):
 
 @kernel
 def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, ends):
-    """Play replications first, first + 1, ..., as many as `ends` has room for.
+    """Play replications first, first + 1, ... and store the final estimates of each in `ends`.
 
-    The policy must read the fit. Differences to the arm `other` are kept, too.
+    The number of replications is the number that `ends` has space for. The policy must read the fit. `other`
+    is the arm of the contrasts `to_other`.
     """
     state, data = run.state, run.data
     for r in range(ends.selected.shape[1]):
@@ -70,7 +71,7 @@ def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, 
 
 @kernel
 def _read_to(fit, arm, row, found, b, r):
-    """Read the variance of the difference of each arm to this one."""
+    """Write the variance of every arm's contrast with `arm` to `found`."""
     own = diagonal(fit.P, arm)
     fetch(fit.P, arm, row)
     for i in range(row.size):

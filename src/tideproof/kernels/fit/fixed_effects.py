@@ -1,9 +1,9 @@
-"""Least squares for r = mu_arm + s_environment + noise, one rank-one step at a time.
+"""Recursive least squares for r = mu_arm + s_environment + noise: one rank-one update per observation.
 
-Profiling the shifts out leaves a graph Laplacian L on the arms. Its generalised inverse P and the
-estimate muhat follow every observation in O(K^2) without a matrix inverse; the shifts are never
-stored. Only differences of arms inside a connected group mean anything, and those are exact at
-every moment. Multiply what is called a variance here by sigma^2.
+Eliminating the shifts leaves a graph Laplacian L on the arms. Its generalised inverse P and the estimate
+muhat are updated in O(K^2) per observation without a matrix inverse; the shifts are not stored. Only
+differences between arms in the same connected group are meaningful, and these are exact at every time.
+All variances here are in units of sigma^2.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tideproof.core.kernel_linker import kernel
 
 
 class FixedEffects(NamedTuple):
-    """The estimator's whole memory.
+    """State of the fixed-effects estimator.
 
     Attributes
     ----------
-    P : (K, K) generalised inverse of the Laplacian, one block for each group of arms.
+    P : (K, K) generalised inverse of the Laplacian, with one block for each group of connected arms.
     mu : (K,) muhat, up to a constant for each group.
     first : (K,) observations of each arm in the first environment, n_1.
     first_size : (1,) observations in the first environment, m_1.
     rss : (1,) residual sum of squares.
     work : (K,) scratch.
-    group : (K,) label of the arm's group; 0 for an arm that met no other yet.
-    told : (1,) rewards told, N.
-    environments : (1,) environments with a told reward, J.
-    joins : (1,) mergers of two groups so far: arms seen minus groups.
+    group : (K,) number of the arm's group; 0 for an arm that shares no environment with another arm yet.
+    told : (1,) number of rewards, N.
+    environments : (1,) number of environments with a reward, J.
+    joins : (1,) mergers of two groups so far: number of observed arms minus number of groups.
     """
 
     P: FloatKK
@@ -46,7 +46,7 @@ class FixedEffects(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot.
+    """Update the fit with `n` rewards of `arm` in the environment of `slot`, before the slot is updated.
 
     With g = e_arm - n_j/m_j, w = n m_j/(m_j + n) and the residual e = mean - rbar_j - g'muhat:
     muhat += f e Pg, P -= f (Pg)(Pg)', RSS += squares + f e^2, where f = w/(1 + w g'Pg).
@@ -62,17 +62,18 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Take in the place in the design of `n` pulls that are out, as if their residual were 0."""
+    """Update the fit for `n` pending pulls of `arm`, as if their residual were 0."""
     _update(fit, slot, arm, n, 0.0, False)
 
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
+    """Update mu and P; `told` is False for pending pulls, which have no reward."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
     size, each = slot.size[0], slot.each[0]
-    if size == 0.0:  # the first observation of an environment only fixes its shift
+    if size == 0.0:  # the first observation of an environment only determines its shift
         return
     P, mu, work, counts = fit.P, fit.mu, fit.work, slot.counts
     K = mu.size
@@ -92,7 +93,7 @@ def _update(fit, slot, arm, n, mean, told):
 
 @kernel
 def _join(fit, arm, other, residual, variance):
-    """Join the group of `arm` to that of `other`: an observation that links them has no residual.
+    """Merge the group of `arm` with that of `other`; the observation that links them has no residual.
 
     With B the 0/1 vector of the group of `arm`: muhat += e B and
     P += -B(Pg)' - (Pg)B' + (g'Pg + 1/w) BB'. Expects work = Pg and variance = g'Pg + 1/w.
@@ -100,7 +101,7 @@ def _join(fit, arm, other, residual, variance):
     P, mu, work, group = fit.P, fit.mu, fit.work, fit.group
     K = mu.size
     if group[arm] == 0:
-        group[arm] = -1  # alone, but a group for now
+        group[arm] = -1  # temporary number for a group of one arm
     own, others = group[arm], group[other]
     for i in range(K):
         if group[i] == own:
@@ -123,37 +124,40 @@ def _join(fit, arm, other, residual, variance):
 
 @kernel
 def together(fit, i, k):
-    """Tell whether arms i and k belong to one group: their difference can be estimated."""
+    """Return whether arms i and k are in one group, so that their difference can be estimated."""
     return i == k or (fit.group[i] != 0 and fit.group[i] == fit.group[k])
 
 
 @kernel
 def connected(fit):
-    """Tell whether all arms belong to one group."""
+    """Return whether all arms are in one group, so that all of them are comparable."""
     return fit.joins[0] == fit.mu.size - 1
 
 
 @kernel
 def freedom(fit):
-    """Return the degrees of freedom N - K - J + groups, K the arms seen."""
+    """Return the degrees of freedom of the residuals, N - K - J + groups, with K the observed arms."""
     return fit.told[0] - fit.environments[0] - fit.joins[0]
 
 
 @kernel
 def sigma2(fit):
-    """Return the unbiased estimate of the noise variance; needs a degree of freedom."""
+    """Return the unbiased estimate of the noise variance, which needs at least one degree of freedom."""
     return fit.rss[0] / freedom(fit)
 
 
 @kernel
 def variance_to(P, i, own, row, k):
-    """Return Var(muhat_i - muhat_k) in one group, k of a loop, after `fetch(P, i, row)`; own is P_ii."""
+    """Return Var(muhat_i - muhat_k) for two arms of one group, after `fetch(P, i, row)`.
+
+    `own` is P_ii, and k is a loop variable.
+    """
     return own + entry(P, k, k) - 2.0 * fetched(P, i, row, k)
 
 
 @kernel
 def pull_here(fit, slot, here):
-    """Make ready what a pull in the environment of `slot`, which has some, would tell.
+    """Precompute how much a pull in the environment of `slot`, which is not empty, would reduce variances.
 
     Sets here = P n_j/m_j and returns 1 + 1/m_j + n_j'P n_j/m_j^2. A pull of arm a then reduces the variance
     of muhat_i - muhat_k by (P_ai - P_ak - here_i + here_k)^2 over that number + P_aa - 2 here_a.
@@ -164,10 +168,10 @@ def pull_here(fit, slot, here):
 
 @kernel
 def anchor(fit):
-    """Prepare the read-out in the paper's gauge s_1 = 0: work = P n_1/m_1, and return the base.
+    """Precompute covariances in the paper's gauge s_1 = 0: set work = P n_1/m_1, and return the base. O(K^2).
 
-    After it, Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. O(K^2).
-    As P -> 0 it tends to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
+    After it, Cov(muhat_i, muhat_k) = base + P_ik - work_i - work_k, for connected arms. As P -> 0 this tends
+    to 1/m_1: Var(muhat_i) never vanishes (Theorem 1 and the appendix).
     """
     each = 1.0 / fit.first_size[0]
     return each + times(fit.P, fit.first, each, fit.work)
@@ -175,5 +179,5 @@ def anchor(fit):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return by how much the variance of a pull here is above 1, in noise variances: it is not."""
+    """Return the additional noise variance of a pull in this environment: 0 in this model."""
     return 0.0

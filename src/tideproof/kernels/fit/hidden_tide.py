@@ -1,10 +1,11 @@
-"""A tide that nobody announces: several paths of it, followed at once, and what they say together.
+"""Estimate arm means without environment names: follow several possible histories of the tide, and average.
 
-Whether the tide jumped before a pull is often seen only later, and where jumps are frequent so is how large
-the noise is. So of each kind of tide (`kernels.tide_paths`) up to four paths are followed: when a reward
-comes in, the path with most doubt about a jump is split if a place is free or held by a less likely one, and
-all others make one normal of both possibilities. Paths are weighted by the likelihood of the rewards, noise
-variance integrated out, and what policies read is the mean and covariance of all of them.
+Often it becomes clear only later whether the tide jumped before a pull. If jumps are frequent, the size of
+the noise is uncertain in the same way. So up to four paths are followed for each kind of tide
+(`tide_paths`). When a reward arrives, the path with the most uncertain jump is split in two, if a place is
+free or held by a less likely path. Every other path approximates its two possibilities by one normal
+distribution. Paths are weighted by the likelihood of the rewards, with the noise variance integrated out.
+Policies read the mean and covariance over all paths.
 """
 
 from __future__ import annotations
@@ -37,29 +38,30 @@ from tideproof.kernels.fit.tide_paths import (
     rise,
 )
 
-DOUBT = 1e-3  # the least part of a kind's best path that is worth a path of its own
-LEAST = 1e-4  # ... that is followed any longer
-FLOOR = 1e-26  # no kind becomes less likely, so that one whose time comes later is found
-QUIET = 1e-4  # a kind that is less likely has one path only
-HEARD = 1e-3  # paths that are less likely are not heard
-ROUNDING = 1e-14  # of the largest level: smaller noise is none, and paths that differ by it are not apart
+# Weights of paths. The first two are relative to the best path of the same kind, the others to the best path.
+DOUBT = 1e-3  # smallest weight for which a path is split
+LEAST = 1e-4  # a path with a smaller weight is dropped
+FLOOR = 1e-26  # smallest weight of the best path of a kind, so that the kind can become likely later
+QUIET = 1e-4  # kinds with a smaller weight have only one path
+HEARD = 1e-3  # paths with a smaller weight are left out of the summary
+ROUNDING = 1e-14  # relative to the largest level: smaller noise is rounding error
 
 
 class HiddenTide(NamedTuple):
-    """What the paths say together, in the words of `FixedEffects`, and the paths.
+    """State of the hidden-tide estimator: all paths, and their summary in the fields of `FixedEffects`.
 
     Attributes
     ----------
-    P : (K, K) covariance of the levels now, over the noise variance RSS/(N - K).
-    mu : (K,) the level of each arm now, tide included; 0 for one not seen.
-    first : (K,) told rewards of each arm: the gauge of adjusted means.
-    first_size : (1,) all told rewards.
+    P : (K, K) covariance of the current levels, divided by the noise variance RSS/(N - K).
+    mu : (K,) the current level of each arm, tide included; 0 for an arm without rewards.
+    first : (K,) number of rewards of each arm: the gauge of adjusted means.
+    first_size : (1,) number of all rewards.
     rss : (1,) residual sum of squares.
     work : (K,) scratch.
-    group : (K,) 1 for an arm that was seen.
-    told : (1,) rewards told, N.
-    environments : (1,) 1 from the first reward on, and one more for every label told.
-    joins : (1,) arms seen, but one.
+    group : (K,) 1 for an arm with rewards.
+    told : (1,) number of rewards, N.
+    environments : (1,) 1 from the first reward on, plus 1 for every change of a named environment.
+    joins : (1,) number of arms with rewards, minus 1.
     paths : the paths.
     """
 
@@ -78,21 +80,23 @@ class HiddenTide(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Take in `n` told rewards of `arm`, whatever the environment."""
+    """Update all paths with `n` rewards of `arm`, without using the environment."""
     _observe(fit, slot, arm, n, mean, squares, False)
 
 
 @kernel
 def observe_labelled(fit, slot, arm, n, mean, squares):
-    """Do the same where labels are told, too: before the first reward of an environment the tide jumped.
+    """Update all paths with `n` rewards of `arm`; in a new environment, a jump comes first.
 
-    By how much is not known at all; for an arm's first reward, hardly at all, which needs no other form.
+    The size of that jump is unknown. For the first reward of an arm, a very large variance of the jump is
+    enough.
     """
     _observe(fit, slot, arm, n, mean, squares, slot.size[0] == 0.0)
 
 
 @kernel
 def _observe(fit, slot, arm, n, mean, squares, jumped):
+    """Update all paths with rewards; `jumped` says whether the tide is known to have jumped before them."""
     paths = fit.paths
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
@@ -137,7 +141,7 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Take in the place of `n` pulls that are out: what their rewards will tell if the tide stays."""
+    """Update the summary for `n` pending pulls of `arm`, as if the tide stayed constant."""
     P, column = fit.P, fit.work
     K = column.size
     if fit.group[arm] == 0:
@@ -158,7 +162,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Make ready what a pull now would tell, see `fixed_effects.pull_here`: P holds the tide already."""
+    """Precompute the value of a pull now; see `fixed_effects.pull_here`. P already includes the tide."""
     for i in range(here.size):
         here[i] = 0.0
     return 1.0
@@ -166,7 +170,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def _judge_all(paths, arm, n, mean, nu):
-    """Judge the rewards on every path, and weigh the paths by them."""
+    """Compute the likelihood of the rewards on every path, and update the weights of the paths."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
@@ -183,7 +187,7 @@ def _judge_all(paths, arm, n, mean, nu):
 
 @kernel
 def _weigh_anew(weight):
-    """Make the largest weight 1, drop what is not worth following, and keep a path of every kind."""
+    """Scale weights to a maximum of 1, drop unlikely paths, and keep at least one path of every kind."""
     top = 0.0
     for f in range(PATHS):
         top = max(top, weight[f])
@@ -201,7 +205,7 @@ def _weigh_anew(weight):
 
 @kernel
 def _split(paths, kind):
-    """Split the path of that kind with most doubt about a jump, if it is worth a place."""
+    """Split the path of this kind whose jump is most uncertain, if it is more likely than another path."""
     weight, chance, from_ = paths.weight, paths.chance, kind * EACH
     parent, doubt, place_, least, best = from_, -1.0, from_, 2.0, 0.0
     for f in range(from_, from_ + EACH):
@@ -220,7 +224,7 @@ def _split(paths, kind):
 
 @kernel
 def _take_squares(paths, n, squares, nu):
-    """Take in the squared deviations of `n` rewards that came as their mean."""
+    """Update all paths with the squared deviations of `n` rewards that were reported as a mean."""
     most = LOWEST
     for f in range(PATHS):
         if paths.weight[f] > 0.0:
@@ -237,7 +241,7 @@ def _take_squares(paths, n, squares, nu):
 
 @kernel
 def _summarise(fit, arm):
-    """Find mean and covariance of what the paths say, compared with the arm pulled last."""
+    """Compute mean and covariance over all paths, relative to the level of the arm pulled last."""
     paths, P, mu, gap = fit.paths, fit.P, fit.mu, fit.work
     weight, level, C = paths.weight, paths.level, paths.C
     K = mu.size

@@ -1,8 +1,8 @@
-"""Adjusted moments where nobody announces the tide: what `reduce` has without labels.
+"""Adjusted moments for a hidden tide, which the wrapper `reduce` uses if environments have no names.
 
-The filter knows the levels of all arms now, and one noise variance for all of them. So the adjusted mean of
-an arm is its level, moved so that all rewards have their average, and its squared deviations are those of
-that noise.
+The filter estimates the current levels of all arms, and one noise variance. The adjusted mean of an arm is
+its level, moved by a constant so that the weighted mean over arms is the mean of all rewards. Its sum of
+squared deviations follows from the noise variance.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SQUARES = hole("SQUARES")
 
 @kernel
 def adjust(reduction, square, data, slot, arm, n, weight):
-    """Take in `n` told rewards of `arm`, which the fit has already, and adjust everything anew."""
+    """Add `n` rewards of `arm`, which are in the fit already, and recompute all adjusted moments."""
     moments, fit = reduction.moments, data.fit
     mu = fit.mu
     moments.told[arm] += n

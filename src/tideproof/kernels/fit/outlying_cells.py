@@ -1,25 +1,27 @@
-"""Labels, where some cells, one arm in one environment, are simply wrong and must not pick the winner.
+"""Fixed-effects fit that leaves out outlying cells, so that wrong data cannot decide the selection.
 
-The fit is that of `fixed_effects` over the cells that are believed. Noise is measured inside of cells,
-where a cell that is wrong as a whole does no harm. A reward that opens a cell farther than five standard
-errors from where the others say it should be leaves it out, and with it all rewards that follow there.
-Which is wrong, though?
+A cell is one arm in one environment. The fit is that of `fixed_effects` over the accepted cells. Noise is
+measured within cells, where a cell that is wrong as a whole does no harm. If the first reward of a cell is
+more than five standard errors from its prediction, the cell is left out with all its later rewards. These
+rules decide which data are wrong:
 
-* Of two cells that contradict each other the second is left out, until a third arm has been seen there:
-  if it agrees with the one left out, they change places. Nothing is lost: one cell alone says nothing.
-* If what an arm was before is wrong, as after a first environment that was, it is left out wherever it
-  comes back, by the same amount. Arms are more alike than a wrong cell is like them: the story nearer to the
-  median of the other arms is believed, unless the other was told in more than three times as many
-  environments; the farther one only if it was told in two more. Where the story changes, all that was known
-  of the arm is forgotten, and it begins anew.
-* Before noise is known, nothing can be left out. If what was taken in until then does not fit together,
-  everything is forgotten at the first environment in which all arms were seen, which is believed.
-* An arm that nobody looks at again cannot be put right. So one that was believed in a single
-  environment, or that is far from the others and was believed in fewer than six, is shown as very uncertain
-  in the next until it has been seen there; so are all others where two cells contradict each other.
+* If two cells contradict each other, the second is left out until a third arm is observed in that
+  environment. If the third agrees with the excluded cell, the two cells change roles. No information is
+  lost, because one cell alone says nothing about contrasts.
+* If the earlier data of an arm are wrong, for example after a wrong first environment, the arm is left out
+  by the same amount wherever it returns. Correct arms are more similar to each other than a wrong cell is to
+  them. So the value nearer to the median of the other arms is accepted, unless the other value occurred in
+  more than three times as many environments. The farther value is accepted only if it occurred in at least
+  two more environments. After such a change, the earlier data of the arm are discarded.
+* Before the noise is known, nothing can be left out. If the data accepted until then are inconsistent,
+  everything is discarded at the first environment in which all arms were observed, and that environment is
+  accepted.
+* An arm that is not pulled again cannot be corrected. So an arm that was accepted in only one environment,
+  or that is far from the others and was accepted in fewer than six, gets a very large variance in the next
+  environment until it is observed there. If two cells contradict each other, so do all other arms.
 
-Without outliers this is `fixed_effects`, but for those looks. In environments of two pulls
-nothing can be told, and nothing is left out.
+Without outliers the result is that of `fixed_effects`, except for these additional pulls. In environments
+of two pulls, outliers cannot be recognised and nothing is left out.
 """
 
 from __future__ import annotations
@@ -31,31 +33,31 @@ from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit.fixed_effects import freedom, together
 
-CUT2 = 25.0  # the square of how many standard errors are too many
-ENOUGH = 4  # degrees of freedom inside cells, below which nothing is left out
-UNSEEN = 400.0  # noise variances of an arm that was seen in fewer environments than
-OFTEN = 2  # of these, or, if it is far from the others,
-OFTEN_FAR = 6  # of these
-NEARER = 3  # environments that one with a nearer story outweighs
-FARTHER = 1  # environments by which a farther story must lead
-NEVER = 1e6  # noise variances of a pull that would be left out
+CUT2 = 25.0  # squared threshold: a cell more than five standard errors off is left out
+ENOUGH = 4  # minimum degrees of freedom within cells before a cell can be left out
+UNSEEN = 400.0  # variance, in noise variances, that is added for an arm with too few environments
+OFTEN = 2  # number of environments that are enough for an arm near the others
+OFTEN_FAR = 6  # number of environments that are enough for an arm far from the others
+NEARER = 3  # each environment with the value nearer to the median outweighs this many others
+FARTHER = 1  # the value farther from the median needs more than this many additional environments
+NEVER = 1e6  # noise variances of a pull in a cell that is left out
 
 
 class Doubt(NamedTuple):
-    """What was left out.
+    """State of the detection of outlying cells.
 
     Attributes
     ----------
-    inside, freedom : (1,) squared deviations inside cells, and their degrees of freedom.
-    off : (K,) by how much each arm was off where it was left out last.
-    spread : (K,) the variance of that, in noise variances.
+    inside, freedom : (1,) sum of squared deviations within cells, and its degrees of freedom.
+    off : (K,) residual of each arm where it was left out last.
+    spread : (K,) the variance of that residual, in noise variances.
     where : (K,) the number of that environment; 0 for none.
-    times : (K,) in how many environments by about as much.
-    seen : (K,) environments in which each arm was believed, and others with it.
-    P, mu : the fit, without what policies are shown of doubt.
+    times : (K,) number of environments with about the same residual.
+    seen : (K,) number of environments in which the arm and at least one other arm were accepted.
+    P, mu : the fit, without the additional variance that policies see.
     share : (K,) scratch.
-    middle : (1,) the median of estimates when the environment began.
-    misfit : (1,) squared residuals of rewards that were believed because noise was not known yet.
+    middle : (1,) the median of the estimates at the start of the environment.
+    misfit : (1,) squared residuals of rewards that were accepted because the noise was not known yet.
     """
 
     inside: Float1
@@ -73,7 +75,7 @@ class Doubt(NamedTuple):
 
 
 class Robust(NamedTuple):
-    """The fit over cells that are believed, in the words of `FixedEffects`, and what was left out."""
+    """State of the outlier-resistant fit: the fields of `FixedEffects`, and the outlier detection."""
 
     P: FloatKK
     mu: FloatK
@@ -90,7 +92,7 @@ class Robust(NamedTuple):
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot."""
+    """Update the fit with `n` rewards of `arm` in the environment of `slot`, unless the cell is outlying."""
     doubt = fit.doubt
     if fit.told[0] == 0:
         slot.first[0] = 1
@@ -110,11 +112,11 @@ def observe(fit, slot, arm, n, mean, squares):
         slot.epoch[0] = fit.environments[0]
         doubt.middle[0] = _median(doubt.mu, -1)
     elif slot.weights[arm] != 0.0 or not _believed(fit, slot, arm, c, n, mean):
-        fit.rss[0] += n * _noise(doubt)  # as much as of any other
+        fit.rss[0] += n * _noise(doubt)  # an excluded reward adds the expected amount
         slot.weights[arm] = 1.0
         _ask_again(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
     elif c == 0.0:
-        for k in range(slot.counts.size):  # who was left out when there was one other cell is judged now
+        for k in range(slot.counts.size):  # judge arms again that were left out by only one other cell
             if slot.counts[k] > 0.0 and slot.weights[k] != 0.0:
                 _look_back(fit, slot, k, slot.counts[k], slot.means[k])
     if doubt.misfit[0] > 0.0 and doubt.freedom[0] >= ENOUGH:
@@ -124,7 +126,7 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Take in the place in the design of `n` pulls that are out, as if their residual were 0."""
+    """Update the fit for `n` pending pulls of `arm`, as if their residual were 0."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -137,7 +139,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Make ready what a pull in the environment of `slot` would tell, see `fixed_effects.pull_here`."""
+    """Precompute the value of a pull in the environment of `slot`; see `fixed_effects.pull_here`."""
     P, counts, K = fit.P, slot.counts, here.size
     total, quadratic = 0.0, 0.0
     for i in range(K):
@@ -157,19 +159,19 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return by how much the variance of a pull here is above 1: where it would be left out, very much."""
+    """Return the additional noise variance of a pull here: very large if the cell is left out."""
     return NEVER * slot.weights[arm]
 
 
 @kernel
 def _noise(doubt):
-    """Return the noise variance, as it is inside of cells."""
+    """Return the noise variance, estimated within cells."""
     return doubt.inside[0] / max(doubt.freedom[0], 1)
 
 
 @kernel
 def _shares(doubt, slot):
-    """Set the shares of believed cells, and return how many rewards they have and their mean."""
+    """Set the shares of the accepted cells, and return the number and the mean of their rewards."""
     share, total, centre = doubt.share, 0.0, 0.0
     for k in range(share.size):
         share[k] = slot.counts[k] if slot.weights[k] == 0.0 else 0.0
@@ -182,7 +184,7 @@ def _shares(doubt, slot):
 
 @kernel
 def _along(fit, arm):
-    """With g = e_arm - share: set work = Pg and return g'mu and g'Pg."""
+    """Set work = Pg for g = e_arm - share, and return g'mu and g'Pg."""
     P, mu, work, share = fit.doubt.P, fit.doubt.mu, fit.work, fit.doubt.share
     K = mu.size
     fitted, quadratic = mu[arm], 0.0
@@ -201,7 +203,7 @@ def _along(fit, arm):
 
 @kernel
 def _believed(fit, slot, arm, c, n, mean):
-    """Take in rewards and tell so, unless they open a cell that contradicts the others."""
+    """Update the fit and return True, or return False if the rewards start a cell that is outlying."""
     total, centre = _shares(fit.doubt, slot)
     fitted, quadratic = _along(fit, arm)
     other = _one_of(fit.doubt)
@@ -217,7 +219,7 @@ def _believed(fit, slot, arm, c, n, mean):
 
 @kernel
 def _support(doubt, slot, arm):
-    """Count one more environment for an arm, and for the one whose cell was alone until now."""
+    """Count one more environment for an arm, and for another arm whose cell was the only one so far."""
     doubt.seen[arm] += 1
     cells, alone = 0, 0
     for k in range(doubt.seen.size):
@@ -229,7 +231,7 @@ def _support(doubt, slot, arm):
 
 @kernel
 def _one_of(doubt):
-    """Return an arm whose cell is believed."""
+    """Return an arm whose cell is accepted."""
     found = 0
     for k in range(doubt.share.size):
         if doubt.share[k] > 0.0:
@@ -239,7 +241,7 @@ def _one_of(doubt):
 
 @kernel
 def _take(fit, arm, other, residual, variance):
-    """Take in what g'mu = residual says, with that variance; expects work = Pg."""
+    """Update the fit with the observation g'mu = residual and its variance; expects work = Pg."""
     P, mu, work, K = fit.doubt.P, fit.doubt.mu, fit.work, fit.mu.size
     if not together(fit, arm, other):
         _join(fit, arm, other, residual, variance)
@@ -256,7 +258,7 @@ def _take(fit, arm, other, residual, variance):
 
 @kernel
 def _join(fit, arm, other, residual, variance):
-    """Join the group of `arm` to that of `other`, see `fixed_effects`."""
+    """Merge the group of `arm` with the group of `other`; see `fixed_effects`."""
     P, mu, work, group = fit.doubt.P, fit.doubt.mu, fit.work, fit.group
     K = mu.size
     if group[arm] == 0:
@@ -273,7 +275,7 @@ def _join(fit, arm, other, residual, variance):
             P[i, k] -= B + C
     joined = max(own, others)
     if joined <= 0:
-        joined = K + fit.environments[0]  # a label that no group has
+        joined = K + fit.environments[0]  # a number that no other group has
     for i in range(K):
         if group[i] == own or (others != 0 and group[i] == others):
             group[i] = joined
@@ -283,7 +285,7 @@ def _join(fit, arm, other, residual, variance):
 
 @kernel
 def _ask_again(fit, slot, arm, count, mean):
-    """See whether what was left out changes places with what was not, or shows that the past was wrong."""
+    """Decide whether an excluded cell changes roles with an accepted one, or earlier data were wrong."""
     doubt, noise = fit.doubt, _noise(fit.doubt)
     cells, K = 0, slot.counts.size
     for k in range(K):
@@ -315,7 +317,7 @@ def _ask_again(fit, slot, arm, count, mean):
 
 @kernel
 def _look_back(fit, slot, arm, count, mean):
-    """Note by how much an arm is off here; if it was so elsewhere, forget what was known and begin anew."""
+    """Store the residual of an excluded arm; if it was similar elsewhere, discard earlier data."""
     doubt, noise, K = fit.doubt, _noise(fit.doubt), fit.mu.size
     total, centre = _shares(doubt, slot)
     fitted, quadratic = _along(fit, arm)
@@ -343,9 +345,9 @@ def _look_back(fit, slot, arm, count, mean):
 
 @kernel
 def _begin_anew(fit, slot, arm, count, mean):
-    """Once noise is known: if what was believed before does not fit together, believe this environment alone.
+    """Once the noise is known: if the data accepted so far are inconsistent, accept only this environment.
 
-    Waits for one in which all arms are believed. `count` and `mean` are those of the cell of `arm`.
+    Waits for an environment in which all arms are accepted. `count` and `mean` are those of the arm's cell.
     """
     doubt, K = fit.doubt, fit.mu.size
     if doubt.misfit[0] <= CUT2 * _noise(doubt):
@@ -368,7 +370,7 @@ def _begin_anew(fit, slot, arm, count, mean):
 
 @kernel
 def _median(mu, but):
-    """Return the median of the estimates, those of all arms but one (-1 for all)."""
+    """Return the median of the estimates of all arms except the arm `but` (-1 for no exception)."""
     K, low, high = mu.size, 0.0, 0.0
     n = K if but < 0 else K - 1
     for i in range(K):
@@ -386,7 +388,7 @@ def _median(mu, but):
 
 @kernel
 def _read(fit, slot, arm):
-    """Show policies the fit, and as very uncertain an arm of which one pull here would dispel doubt."""
+    """Copy the fit to the fields that policies read, with a large variance for arms to pull again."""
     doubt, K = fit.doubt, fit.mu.size
     believed, left_out = 0, 0
     for k in range(K):

@@ -1,7 +1,8 @@
-"""What experiment platforms do about shifts: averages over environments, as running sums.
+"""Averages over environments, as experiment platforms compute them to correct for shifts.
 
-An environment's share in each sum is taken out before it receives a reward and put back after, so
-environments may come back. Both are baselines: fixed effects use the same data better.
+The contribution of an environment to each sum is subtracted before it receives a reward and added back
+after it, so that environments may return. Both averages are baselines: fixed effects use the same data
+better.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Periods(NamedTuple):
 
     Attributes
     ----------
-    top, bottom : (K,) sum_j m_j xbar_ij and sum_j m_j over the environments that saw the arm.
+    top, bottom : (K,) sum_j m_j xbar_ij and sum_j m_j over the environments with the arm.
     versus, share : (K,) sum_j w_ij (xbar_ij - xbar_cj) and sum_j w_ij, with the weights
         w_ij = n_ij n_cj/(n_ij + n_cj) and c the first arm, the control.
     """
@@ -30,7 +31,7 @@ class Periods(NamedTuple):
 
 @kernel
 def weigh_period(periods, slot, sign):
-    """Put this environment's share into the period-weighted means, or take it out (sign -1)."""
+    """Add (sign 1) or subtract (sign -1) an environment's contribution to the period-weighted means."""
     weight = sign * slot.size[0]
     for i in range(periods.top.size):
         if slot.counts[i] > 0.0:
@@ -40,7 +41,7 @@ def weigh_period(periods, slot, sign):
 
 @kernel
 def weigh_control(periods, slot, sign):
-    """Put this environment's share into the differences to the control, or take it out."""
+    """Add (sign 1) or subtract (sign -1) an environment's contribution to contrasts with the control."""
     control = slot.counts[0]
     if control > 0.0:
         for i in range(1, periods.versus.size):

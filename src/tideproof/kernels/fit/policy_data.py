@@ -1,7 +1,7 @@
-"""What a policy may read: pulls, moments of raw rewards, the fixed-effects fit.
+"""Data that a policy may read: pulls, moments of raw rewards, and the fixed-effects fit.
 
-Rewards reach a policy only through here. The holes say which statistics a policy and its selection
-rule use, so that nobody pays for what is not read.
+Policies receive rewards only through this module. Holes determine which statistics a policy and its
+selection rule use, so that unused statistics cost nothing.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ tell = hole("tell")
 
 
 class Data(NamedTuple):
-    """Everything told so far, as far as it is used.
+    """Statistics of all rewards so far; a statistic that the policy does not use stays empty.
 
     Attributes
     ----------
-    pulls : (K,) pulls of each arm, those that are out included.
-    moments : of told rewards; stays empty unless used.
-    fit : of told rewards, with the place in the design of pulls that are out; likewise.
-    periods : weighted sums over environments; likewise.
-    told, reward, squares : (1,) number, mean and squared deviations of the rewards that `tell` brings
-        now; no number for pulls out. Only who declares to read "reward" may look at them.
+    pulls : (K,) pulls of each arm, pending pulls included.
+    moments : moments of the rewards.
+    fit : fit of the rewards, with pending pulls in its design.
+    periods : weighted sums over environments.
+    told, reward, squares : (1,) number, mean and sum of squared deviations of the rewards of this `tell`; 0
+        rewards for pending pulls. Only policies that declare to read "reward" may use them.
     """
 
     pulls: IntK
@@ -53,7 +53,7 @@ class Data(NamedTuple):
 
 @kernel
 def take(params, state, data, slot, arm, n, mean, squares, draw):
-    """Take in `n` told rewards of `arm`: the statistics, then the policy, then the slot."""
+    """Process `n` rewards of `arm`: update the statistics, then the policy, then the slot."""
     data.told[0] = n
     data.reward[0] = mean
     data.squares[0] = squares
@@ -78,14 +78,14 @@ def take(params, state, data, slot, arm, n, mean, squares, draw):
 
 @kernel
 def notice(params, state, data, slot, arm, n, draw):
-    """Tell the policy of `n` pulls of `arm` that are out and stand in the design already."""
+    """Inform the policy of `n` pending pulls of `arm` that are part of the design already."""
     data.told[0] = 0
     tell(params, state, data, slot, arm, n, draw)
 
 
 @kernel
 def reserve(data, slot, arm, n):
-    """Give `n` pulls of `arm` that are out their place in the design, and tell nobody."""
+    """Add `n` pending pulls of `arm` to the design, without informing the policy."""
     add_at(data.pulls, arm, n)
     if FIT:
         _place_in_fit(data.fit, slot, arm, n)
@@ -94,7 +94,7 @@ def reserve(data, slot, arm, n):
 
 @kernel
 def expect(params, state, data, slot, arm, n, draw):
-    """Take in `n` pulls of `arm` that are out: their place in the design, and nothing else."""
+    """Add `n` pending pulls of `arm` to the design, and inform the policy."""
     data.told[0] = 0
     add_at(data.pulls, arm, n)
     if FIT:

@@ -1,4 +1,4 @@
-"""Count, mean and squared deviations of each arm's rewards: all that shift-blind policies read.
+"""Count, mean and squared deviations of each arm's rewards, for policies that ignore shifts.
 
 Chan, Golub, LeVeque (1983), Algorithms for computing the sample variance.
 """
@@ -12,16 +12,16 @@ from tideproof.core.kernel_linker import kernel
 
 
 class Moments(NamedTuple):
-    """Raw rewards, environments ignored.
+    """Moments of the raw rewards of each arm, over all environments.
 
     Attributes
     ----------
-    told : (K,) rewards told.
-    mean : (K,) their mean; 0 where none was told.
+    told : (K,) number of rewards.
+    mean : (K,) their mean; 0 without rewards.
     squares : (K,) their squared deviations from that mean.
-    sums, weights : (K,) weighted sum of rewards and of weights, as the policy weighs them: inverse
-        propensities, or 1 since the phase began.
-    epoch : (1,) how often those two were begun anew.
+    sums, weights : (K,) weighted sum of rewards and sum of weights. The policy defines the weights: inverse
+        propensities, or 1 since the start of the phase.
+    epoch : (1,) how often these two sums were reset.
     """
 
     told: FloatK
@@ -34,7 +34,7 @@ class Moments(NamedTuple):
 
 @kernel
 def record(moments, arm, n, mean, squares):
-    """Add `n` rewards of `arm` with that mean and those squared deviations. O(1)."""
+    """Add `n` rewards of `arm` with the given mean and squared deviations to the moments. O(1)."""
     before = moments.told[arm]
     total = before + n
     gap = mean - moments.mean[arm]
@@ -45,14 +45,14 @@ def record(moments, arm, n, mean, squares):
 
 @kernel
 def weigh_in(moments, arm, n, mean, weight):
-    """Add `n` rewards of `arm` with that mean to the weighted sums. O(1)."""
+    """Add `n` rewards of `arm` with the given mean to the weighted sums. O(1)."""
     moments.sums[arm] += n * mean * weight
     moments.weights[arm] += n * weight
 
 
 @kernel
 def begin_anew(moments):
-    """Forget the weighted sums: a new phase begins."""
+    """Reset the weighted sums of rewards at the start of a new phase."""
     for i in range(moments.sums.size):
         moments.sums[i] = 0.0
         moments.weights[i] = 0.0

@@ -1,12 +1,13 @@
-"""What a policy asks of the statistics, whatever they know of the tide.
+"""Functions through which policies read the statistics, whatever the model of the tide.
 
-`data.fit` holds, for any of them, the estimates `mu`, up to a constant, and their covariance `P` in units of
-the noise variance, of which contrasts alone mean something (`variance_to`); whether arms can be compared
-(`connected`, `together`); the noise (`rss`, `freedom`, `sigma2`); the variance of an estimate in the gauge
-of the beginning (`anchor`); and what a pull here and now would tell (`pull_here`, `pull_noise`).
+For every model, `data.fit` contains the estimates `mu`, up to a constant, and their covariance `P` in units
+of the noise variance, of which only contrasts are meaningful (`variance_to`). Further functions return
+whether arms are comparable (`connected`, `together`), the noise (`rss`, `freedom`, `sigma2`), the variance
+of an estimate in the gauge of the first environment (`anchor`), and the information in another pull
+(`pull_here`, `pull_noise`).
 
-Fixed effects by label is what stands here. `hidden_tide` and `uneven` have kernels that take the place of
-`observe`, `place`, `pull_here` and `pull_noise` when a program is linked (`policies.tides`).
+The functions here are those of fixed effects by environment. `hidden_tide` and `unequal_noise` have kernels
+that replace `observe`, `place`, `pull_here` and `pull_noise` when a program is linked.
 """
 
 from tideproof.kernels.fit.fixed_effects import (

@@ -1,9 +1,9 @@
-"""A whole log on the paths of one law of the tide: drift, chance and size of jumps are given.
+"""Likelihood of a complete log under one given law of the tide: its drift, and the chance and size of jumps.
 
-`hidden_tide` learns all of that on line. With all rows at hand laws are tried one after another and weighed
-by how likely they make the rewards, which is what `follow_log` returns; differences of the levels that it
-leaves behind are those of the arms, given all rewards. With a single arm (rewards whose arms were taken out)
-it can keep what it knew after each row: forwards and backwards, that makes a smoother.
+`hidden_tide` learns the law while rewards arrive. With all rows available, several laws are tried and
+weighted by the likelihood of the rewards, which `follow_log` returns. The differences of the final levels
+are the estimated differences of the arms, given all rewards. With a single arm (rewards with the arm means
+removed) it can store its state after each row; a forward and a backward pass together are a smoother.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import LOWEST
 from tideproof.kernels.fit.tide_paths import TINY, copy_path, follow, judge, look_first
 
-DOUBT = 1e-6  # a jump that is less likely, or that surely, is not worth a path of its own
-SAME, USUAL, PAUSED = 0, 1, 2
-AFTER_PAUSE = 0.5  # the chance of a jump while nobody looked
+DOUBT = 1e-6  # a path is split only if both a jump and no jump are more likely than this
+SAME, USUAL, PAUSED = 0, 1, 2  # time since the row before: none, usual, long
+AFTER_PAUSE = 0.5  # minimum chance of a jump during a pause
 
 
 class TimedRows(NamedTuple):
-    """Rows in the order of time, (N,) each.
+    """Rows of a log in the order of time; every field has shape (N,).
 
     Attributes
     ----------
-    arm : index.
-    n, mean, squares : rewards of the row, their mean, and the sum of squared deviations from it.
-    move : whether the tide may have moved since the row before: SAME (they have one time), USUAL, or PAUSED
-        (so long went by that it may well be another one).
+    arm : index of the arm.
+    n, mean, squares : number of rewards in the row, their mean, and the sum of squared deviations from it.
+    move : whether the tide may have moved since the row before: SAME (both have the same time), USUAL, or
+        PAUSED (after such a long time, the tide may well be different).
     """
 
     arm: Ints
@@ -39,17 +39,17 @@ class TimedRows(NamedTuple):
     move: Ints
 
 
-LAG = 64  # rows for which a path remembers where it jumped
+LAG = 64  # number of rows for which a path stores where it jumped
 
 
 class PathRecord(NamedTuple):
-    """What the paths knew.
+    """States of the paths after each row, for a smoother.
 
     Attributes
     ----------
-    weight, level, variance : (N, F) after each row, of the first arm.
-    jumped : (N,) how likely a jump before each row was, LAG rows later.
-    story : (F, LAG) scratch: where each path jumped, in turn.
+    weight, level, variance : (N, F) after each row, for the first arm.
+    jumped : (N,) probability of a jump before each row, given LAG more rows.
+    story : (F, LAG) scratch: where each path jumped, as a ring buffer.
     """
 
     weight: Floats
@@ -61,10 +61,10 @@ class PathRecord(NamedTuple):
 
 @kernel
 def follow_log(paths, rows, drift, chance, size, met, kept):
-    """Take in all rows; return the logarithm of their density, but for what is the same for all laws.
+    """Process all rows of a log; return their log density, up to terms that are the same for all laws.
 
-    `paths` are empty and hold, in the end, levels, covariances and weights that add up to 1. `met`, (K,), is
-    all 0 and tells in the end which arms were seen. `kept` is of length 0 where nothing is to be kept.
+    `paths` must be empty; at the end they contain levels, covariances and weights that add up to 1. `met`,
+    (K,), must be 0; at the end it marks the arms that occurred. `kept` has length 0 if no states are needed.
     """
     F = paths.weight.size
     evidence, nu = 0.0, 0
@@ -106,7 +106,7 @@ def follow_log(paths, rows, drift, chance, size, met, kept):
 
 @kernel
 def _recall(paths, kept, t):
-    """Note how likely a jump before row t is by now."""
+    """Store the probability of a jump before row t, given the rows so far."""
     kept.jumped[t] = 0.0
     for f in range(paths.weight.size):
         kept.jumped[t] += paths.weight[f] * kept.story[f, t % LAG]
@@ -114,7 +114,7 @@ def _recall(paths, kept, t):
 
 @kernel
 def _judged(paths, arm, n, mean, nu, drift, chance, size):
-    """Judge the rewards on every path, weigh the paths by them, and return the logarithm of their density."""
+    """Update the weights of all paths by the likelihood of the rewards, and return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -135,7 +135,7 @@ def _judged(paths, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def _squared(paths, n, squares, nu):
-    """Take in the squared deviations of n rewards that came as their mean, on `nu` degrees before them."""
+    """Update all paths with the squared deviations of n rewards, and return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
@@ -158,7 +158,7 @@ def _squared(paths, n, squares, nu):
 
 @kernel
 def _split(paths, story):
-    """Split the path with most doubt about a jump, if its lesser half is worth more than the least path."""
+    """Split the path whose jump is most uncertain, if its lesser half outweighs the least likely path."""
     weight, chance = paths.weight, paths.chance
     parent, doubt, place, least = 0, -1.0, 0, 2.0
     for f in range(weight.size):

@@ -1,23 +1,26 @@
-"""The tide as a hidden path: y = level of the arm + noise, and all levels rise and fall together.
+"""Model of a hidden tide: y = level of the arm + noise, where the tide moves all levels together.
 
-What is followed is not arm and tide but their sum, the level of each arm now, of which y shows one. A path is
-one story of when the tide jumped: given it, levels are normal and the noise variance is gamma, so that all is
-known from K levels, their covariance C in units of the noise variance, and a residual sum of squares. With
-c = C_a + r (r the drift's variance a pull, S = c_a + r + 1/n, e = y - level_a) a pull of arm a does
+The filter does not track arm and tide separately but their sum, the current level of each arm; each y
+observes one level. A path is one hypothesis of when the tide jumped. Given the path, the levels are normal
+and the noise precision is gamma distributed. So the state consists of K levels, their covariance C in units
+of the noise variance, and a residual sum of squares. With c = C_a + r (r is the drift's variance per pull,
+S = c_a + r + 1/n, e = y - level_a), a pull of arm a gives
 
-    level += c e/S,                     C += r - cc'/S                      if there was no jump before it,
-    level += (c + J) e/(S + J),         C += r + J - (c + J)(c + J)'/(S + J)     after one of variance J,
+    level += c e/S,                     C += r - cc'/S                      without a jump before it,
+    level += (c + J) e/(S + J),         C += r + J - (c + J)(c + J)'/(S + J)     after a jump of variance J.
 
-and a mixture of both, one with chance p, is made one normal again by its mean and covariance. All of these
-are C + alpha cc' + beta (c1' + 1c') + gamma 11': O(K^2), two products an entry. An arm never seen has a flat
-prior, exactly: its first reward is its level, and tells nothing about the others.
+A mixture of both, with chance p of a jump, is approximated by the normal with its mean and covariance. All
+these updates have the form C + alpha cc' + beta (c1' + 1c') + gamma 11': O(K^2), with two products per
+entry. An arm without rewards has an exactly flat prior: its first reward becomes its level, and contains no
+information about the others.
 
-J and the chance of a jump are learned on each path: a Beta prior for the chance, a weak one for the size.
-Where jumps are frequent, so is how long the tide stays before the next: the chance is learned age by age.
+J and the chance of a jump are learned on each path, with a Beta prior for the chance and a weak prior for
+the size. If jumps are frequent, the time between jumps is learned, too: the chance depends on the time
+since the last jump (the age).
 
-A tide may also have a slope, which walks: before a pull all levels rise by it. It is one number more, with
-its variance (`steep`) and its covariances with the levels (`tilt`), and takes part in every step as a level
-would that no jump moves.
+A tide may also have a slope that is a random walk: before a pull, all levels rise by it. It is one more
+number, with its variance (`steep`) and its covariances with the levels (`tilt`). It takes part in every
+update like a level, except that jumps do not move it.
 """
 
 from __future__ import annotations
@@ -30,10 +33,13 @@ import numpy as np
 from tideproof.core.array_layout import FloatK, Floats
 from tideproof.core.kernel_linker import kernel
 
-# Kinds of tide: rare jumps; frequent jumps; rare jumps and a slow drift; and a quick one; and a slope. Of
-# each, the drift's variance a pull (in noise variances), what the prior of a jump's chance counts: jumps, and
-# none; how many pulls at an age the chance at all ages counts for, 0: ages are not told apart; the variance
-# of a change of the slope, and of the slope at first; how likely the kind is, compared with the first.
+# These constants have one entry for each kind of tide: rare jumps; frequent jumps; rare jumps with a slow
+# drift; rare jumps with a fast drift; rare jumps with a slope.
+# DRIFT: variance of the drift per pull, in noise variances.
+# JUMPS, CALMS: parameters of the Beta prior of the chance of a jump (jumps, and pulls without a jump).
+# HABIT: weight, in pulls, of the common chance of a jump in the chance at each age; 0: ages do not matter.
+# BEND: variance of the change of the slope per pull. SLOPE: variance of the first slope.
+# PRIOR: prior probability of the kind, relative to the first.
 DRIFT = (0.0, 0.0, 0.01, 0.15, 0.0)
 JUMPS = (0.5, 3.0, 0.5, 0.5, 0.5)
 CALMS = (14.5, 3.0, 14.5, 14.5, 99.5)
@@ -42,16 +48,16 @@ BEND = (0.0, 0.0, 0.0, 0.0, 0.01)
 SLOPE = (0.0, 0.0, 0.0, 0.0, 0.07)
 PRIOR = (1.0, 0.1, 0.05, 0.1, 0.1)
 KINDS = 5
-EACH = 4  # paths of each kind
+EACH = 4  # number of paths of each kind
 PATHS = KINDS * EACH
 
-JUMP = 66.0  # prior variance of a jump, in noise variances,
-WEIGHT = 3.0  # which counts as much as so many jumps
-SMALLEST, LARGEST = 4.0, 1e4
-AGES = 4  # pulls since the last jump that are told apart: 1, 2, 3, and more
-NEVER = 1e-3  # no chance that was learned age by age is nearer to 0 or 1
-LARGE = 1e250  # a squared residual over that sum is below: no two infinities are compared
-TINY = 1e-200  # a residual sum of squares is above: where all rewards are equal nothing is divided by 0
+JUMP = 66.0  # prior variance of a jump, in noise variances
+WEIGHT = 3.0  # weight of that prior, in jumps
+SMALLEST, LARGEST = 4.0, 1e4  # bounds of the estimated variance of a jump
+AGES = 4  # ages with separate chances of a jump: 1, 2, 3, and more pulls since the last one
+NEVER = 1e-3  # chances learned for each age stay at least this far from 0 and 1
+LARGE = 1e250  # upper bound of a squared residual over RSS, so that no infinities are compared
+TINY = 1e-200  # lower bound of RSS, so that equal rewards cause no division by 0
 
 Float_F = Annotated[Floats, np.float64, PATHS]
 Float_FA = Annotated[Floats, np.float64, PATHS, AGES]
@@ -60,22 +66,22 @@ Float_FKK = Annotated[Floats, np.float64, PATHS, "K", "K"]
 
 
 class Paths(NamedTuple):
-    """Several paths, EACH of them of the first kind, EACH of the second, and so on.
+    """State of several paths: EACH paths of the first kind of tide, EACH of the second, and so on.
 
     Attributes
     ----------
-    level : (F, K) of each arm, tide included.
-    C : (F, K, K) covariance, in noise variances.
-    weight : (F,) how likely a path is, that of the likeliest 1 to within rounding; 0: it is not followed.
+    level : (F, K) the current level of each arm, tide included.
+    C : (F, K, K) covariance of the levels, in noise variances.
+    weight : (F,) relative likelihood of the path, about 1 for the likeliest; 0: the path is not in use.
     rss : (F,) residual sum of squares.
-    jumps : (F,) jumps so far, as expected.
-    squares : (F,) their squares summed.
-    chance, jump, residual, spread : (F,) of the reward that comes in now: p, J, e and S.
-    evidence, density : (F,) its density: e to the evidence, times that.
-    slope, steep : (F,) of the tide, and its variance, in noise variances.
-    tilt : (F, K) its covariance with the levels.
+    jumps : (F,) expected number of jumps so far.
+    squares : (F,) expected sum of squared jumps.
+    chance, jump, residual, spread : (F,) p, J, e and S of the current reward.
+    evidence, density : (F,) the likelihood of the current reward is exp(evidence) density.
+    slope, steep : (F,) slope of the tide, and its variance in noise variances.
+    tilt : (F, K) covariance of the slope with the levels.
     age : (F,) pulls since the last jump.
-    lasted, ended : (F, AGES) how often the tide came to that age, and jumped there, as expected.
+    lasted, ended : (F, AGES) expected number of times that the tide reached each age, and jumped there.
     column : (K,) scratch.
     """
 
@@ -102,7 +108,7 @@ class Paths(NamedTuple):
 
 @kernel
 def begin(paths):
-    """Follow one path of each kind."""
+    """Start one path of each kind of tide."""
     for kind in range(KINDS):
         paths.weight[kind * EACH] = PRIOR[kind]
         paths.steep[kind * EACH] = SLOPE[kind]
@@ -110,7 +116,10 @@ def begin(paths):
 
 @kernel
 def look_ahead(paths, f, nu):
-    """Return drift, chance and size of a jump before the next pull on this path, whose freedom is nu."""
+    """Return drift, chance and size of a jump before the next pull on path f.
+
+    `nu` is the number of degrees of freedom of the path.
+    """
     kind, jumps = f // EACH, paths.jumps[f]
     chance = (JUMPS[kind] + jumps) / (JUMPS[kind] + CALMS[kind] + nu)
     if HABIT[kind] > 0.0:
@@ -125,7 +134,7 @@ def look_ahead(paths, f, nu):
 
 @kernel
 def grow_older(paths, f):
-    """Learn from the reward that was followed at which age the tide jumps."""
+    """Update the chance of a jump at the current age of the tide, after a reward was processed."""
     p, age = paths.chance[f], int(min(paths.age[f], AGES - 1.0))
     paths.ended[f, age] += p
     paths.lasted[f, age] += 1.0
@@ -134,7 +143,7 @@ def grow_older(paths, f):
 
 @kernel
 def rise(paths, f, bend):
-    """Move all levels by the slope, which then may have changed by that variance."""
+    """Move all levels by the slope, and increase the variance of the slope by `bend`."""
     tilt, slope, steep = paths.tilt, paths.slope[f], paths.steep[f]
     K = paths.column.size
     for i in range(K):
@@ -149,7 +158,10 @@ def rise(paths, f, bend):
 
 @kernel
 def look_first(paths, f, arm, n, mean, drift):
-    """Take in the first rewards of an arm, the tide uncertain by `drift` more: its level is their mean."""
+    """Process the first rewards of an arm: its level becomes their mean.
+
+    The covariance of the other levels increases by `drift`.
+    """
     level, C = paths.level, paths.C
     K = paths.column.size
     for i in range(K):
@@ -162,10 +174,10 @@ def look_first(paths, f, arm, n, mean, drift):
 
 @kernel
 def judge(paths, f, arm, n, mean, nu, drift, chance, size):
-    """Find how likely a jump before these rewards was, and how likely they are.
+    """Compute the probability of a jump before these rewards, and the likelihood of the rewards.
 
     The noise variance is integrated out: densities are Student's, (1 + e^2/(S RSS))^(-(nu + 1)/2) over
-    sqrt(S RSS), without what is the same for all paths. With nu = 0 any reward is as likely as another.
+    sqrt(S RSS), without factors that are the same for all paths. With nu = 0 all rewards are equally likely.
     """
     e = mean - paths.level[f, arm]
     S = paths.C[f, arm, arm] + drift + 1.0 / n
@@ -184,19 +196,19 @@ def judge(paths, f, arm, n, mean, nu, drift, chance, size):
 
 @kernel
 def follow(paths, f, arm, nu, drift):
-    """Take in the reward that was judged: both possibilities, made one."""
+    """Update path f with the judged reward, and approximate jump and no jump by one normal distribution."""
     level, C, c = paths.level, paths.C, paths.column
     p, J, e, S = paths.chance[f], paths.jump[f], paths.residual[f], paths.spread[f]
     K, q, stayed, left = c.size, 1.0 - p, 1.0 / S, 1.0 / (S + J)
     calm, jumped = e * stayed, e * left
     old = paths.rss[f]
-    # precisions are averaged, not variances: a jump that was missed must not hide the next
+    # average precisions, not variances, so that a missed jump does not hide the next one
     rss = 1.0 / (q / max(old + e * calm, TINY) + p / max(old + e * jumped, TINY))
     noise = rss / (nu + 1.0)
     paths.rss[f] = rss
     paths.jumps[f] += p
     paths.squares[f] += p * (J * jumped * J * jumped + noise * J * S * left)
-    a, b, both = calm - jumped, J * jumped, p * q / noise  # means differ by a c - b
+    a, b, both = calm - jumped, J * jumped, p * q / noise  # the means differ by a c - b
     alpha = both * a * a - q * stayed - p * left
     beta = -p * J * left - both * a * b
     gamma = p * J * S * left + both * b * b + drift
@@ -204,7 +216,7 @@ def follow(paths, f, arm, nu, drift):
     for i in range(K):
         c[i] = C[f, i, arm] + drift
         level[f, i] += gain * c[i] + lift
-    if paths.steep[f] > 0.0:  # the same, but that no jump moves a slope
+    if paths.steep[f] > 0.0:  # the same update, except that jumps do not move the slope
         own = paths.tilt[f, arm]
         paths.slope[f] += gain * own
         paths.steep[f] += alpha * own * own
@@ -218,10 +230,10 @@ def follow(paths, f, arm, nu, drift):
 
 @kernel
 def restart(paths, f, arm, n, mean):
-    """Take in rewards after a jump of which nothing is known: the limit J -> infinity of a certain one.
+    """Process rewards after a certain jump of unknown size: the limit J -> infinity.
 
-    The arm's level is their mean, and what is known of differences of levels stays. A slope begins anew: one
-    that went on would be taken for a difference of the arms played first and second.
+    The arm's level becomes their mean, and the differences of levels stay. The slope restarts: otherwise it
+    would be mistaken for a difference between the arms played before and after the jump.
     """
     level, C, c = paths.level, paths.C, paths.column
     K = c.size
@@ -238,7 +250,7 @@ def restart(paths, f, arm, n, mean):
 
 @kernel
 def copy_path(paths, f, to):
-    """Let path `to` be what f is, but for the chance of a jump."""
+    """Copy all of path `f` to path `to`, except for the chance of a jump."""
     K = paths.column.size
     for i in range(K):
         paths.level[to, i] = paths.level[f, i]

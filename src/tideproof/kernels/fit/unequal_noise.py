@@ -1,20 +1,20 @@
-"""Labels, where noise is not the same for all arms, or environments do more than shift all arms alike.
+"""Fixed-effects fit for noise that differs between arms, and interactions of arms with environments.
 
-A reward is arm + shift + interaction(arm, environment) + noise; the interaction is normal with variance
-rho, the noise has variance v_a, both in units of a common variance that is estimated as ever. A cell of c
-rewards then weighs h = c/(v_a + c rho), and `fixed_effects` holds with these weights for counts: n
-more rewards with mean y are, for a cell of mean m, an observation of
+A reward is arm + shift + interaction(arm, environment) + noise. The interaction is normal with variance
+rho, the noise has variance v_a; both are in units of a common variance, which is estimated as in
+`fixed_effects`. A cell of c rewards then has weight h = c/(v_a + c rho), and `fixed_effects` holds with
+these weights in place of counts. n more rewards with mean y are, for a cell with mean m, an observation of
 
     m + slope (y - m) with variance slope ((c + n) rho + v_a)/n,    slope = 1 + c rho/v_a,
 
-which makes every step exact for given v and rho (tests/kernels/test_uneven.py, dense solves), O(K^2), and
-needs of an environment no more than its counts and means, so that it may come back.
+which makes every step exact for given v and rho, in O(K^2) (tests/kernels/test_uneven.py compares with
+dense solves). An environment needs only its counts and means, so that it may return.
 
-**rho** is one of three (`RATIOS`): a fit is kept for each, and policies read the likeliest, noise variance
-integrated out, found anew at every eighth reward. **v** is learned on the way, by steps of the likelihood of
-each reward, and taken for unequal as far as that is likelier than chance: log v is 0 or normal, for each
-arm. What was weighted before is not weighted anew, but what it is worth is: where v changes, the variance of
-the arm's estimate does by as much for each of its pulls.
+**rho** has one of three values (`RATIOS`). There is a fit for each, and policies read the likeliest one,
+with the noise variance integrated out; it is chosen again at every eighth reward. **v** is learned from the
+likelihood of each reward, and shrunk towards equality: log v is 0 or normal for each arm, weighted by the
+likelihood of each. Earlier observations keep their weights when v changes. But the variance of the arm's
+estimate changes by the change of v for each of its pulls.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from tideproof.core.array_layout import Float1, FloatK, FloatKK, Floats, Int1, I
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.kernels.fit.fixed_effects import connected, freedom, together
 
-BY_ARM = hole("BY_ARM")  # whether noise may differ from arm to arm
-FITS = hole("FITS")  # how many of RATIOS there are
-CALM = hole("CALM")  # log odds of no interaction against each of the others
-noise_before = hole("noise_before")  # v of an arm until something is learned
+BY_ARM = hole("BY_ARM")  # whether the noise may differ between arms
+FITS = hole("FITS")  # number of values of rho that are in use
+CALM = hole("CALM")  # prior log odds of no interaction against each other value of rho
+noise_before = hole("noise_before")  # v of an arm before its first reward
 ratio_of = hole("ratio_of")  # rho of a fit
 
-MOST = 3
-RATIOS = (0.0, 0.25, 1.5)  # variances of the interaction: 0, 0.5 and 1.2 sigmas
-PRIOR = 2.0  # rewards that what is learned of an arm's noise is worth in advance
-SPREAD = 1.0  # variance of log v, where it is not 0
-UNEQUAL = -1.0  # log odds of that, in advance
-WILD = 30.0  # no reward counts as farther off than the root of so many variances
-TINY = 1e-300
+MOST = 3  # maximum number of fits
+RATIOS = (0.0, 0.25, 1.5)  # values of rho: interactions with a standard deviation of 0, 0.5 and 1.2 sigmas
+PRIOR = 2.0  # weight of the prior of an arm's noise, in rewards
+SPREAD = 1.0  # prior variance of log v, if it is not 0
+UNEQUAL = -1.0  # prior log odds of unequal noise
+WILD = 30.0  # squared standardised residuals are truncated here, so that one outlier has a limited effect
+TINY = 1e-300  # lower bound of RSS, so that equal rewards cause no division by 0
 
 
 class Fits(NamedTuple):
-    """A fit for each variance of the interaction, and what is known of the noise of arms.
+    """State with one fit for each variance of the interaction, and the noise of each arm.
 
     Attributes
     ----------
-    P, mu, rss : as in `FixedEffects`, for each.
-    spread : product of the variances of rewards since evidence was counted.
-    evidence : log density of rewards, but for that and the residuals.
-    likeliest : (1,) the fit that is read.
-    noise : (K,) v.
+    P, mu, rss : as in `FixedEffects`, for each fit.
+    spread : product of the variances of rewards since `evidence` was last updated.
+    evidence : log density of the rewards, without `spread` and the residuals.
+    likeliest : (1,) the fit that policies read.
+    noise : (K,) v, shrunk towards equality.
     learned : (K,) v by the likelihood alone.
-    known : (K,) the information that it rests on: half the rewards, at most.
-    pulls : (K,) told rewards.
+    known : (K,) the information behind it: at most half the number of rewards.
+    pulls : (K,) number of rewards.
     share : (K,) scratch.
     """
 
@@ -74,7 +74,7 @@ class Fits(NamedTuple):
 
 
 class UnequalNoise(NamedTuple):
-    """The likeliest fit, in the words of `FixedEffects`, and all of them."""
+    """State of the estimator: the likeliest fit with the fields of `FixedEffects`, and all fits."""
 
     P: FloatKK
     mu: FloatK
@@ -91,19 +91,19 @@ class UnequalNoise(NamedTuple):
 
 @kernel
 def all_alike(arm):
-    """Return the noise of any arm, in units of the common one."""
+    """Return the noise variance of an arm in units of the common one, if all arms are equal: 1."""
     return 1.0
 
 
 @kernel
 def one_of_three(f):
-    """Return the variance of the interaction in a fit."""
+    """Return the variance of the interaction, rho, in fit number f."""
     return RATIOS[f]
 
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Take in `n` told rewards of `arm` in the environment of `slot`, before they enter the slot."""
+    """Update all fits with `n` rewards of `arm` in the environment of `slot`, before the slot is updated."""
     if fit.told[0] == 0:
         slot.first[0] = 1
     _begin(fit.fits)
@@ -125,7 +125,7 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def place(fit, slot, arm, n):
-    """Take in the place in the design of `n` pulls that are out, as if their residual were 0."""
+    """Update all fits for `n` pending pulls of `arm`, as if their residual were 0."""
     _begin(fit.fits)
     _update(fit, slot, arm, n, 0.0, False)
     _read(fit)
@@ -133,7 +133,7 @@ def place(fit, slot, arm, n):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Make ready what a pull in the environment of `slot` would tell, see `fixed_effects.pull_here`."""
+    """Precompute the value of a pull in the environment of `slot`; see `fixed_effects.pull_here`."""
     P, noise, counts, K = fit.P, fit.fits.noise, slot.counts, here.size
     rho = ratio_of(fit.fits.likeliest[0])
     total, quadratic = 0.0, 0.0
@@ -143,7 +143,7 @@ def pull_here(fit, slot, here):
         if counts[k] != 0.0:
             h = counts[k] / (noise[k] + counts[k] * rho)
             total += h
-            quadratic += h * (2.0 * here[k] + h * P[k, k])  # here holds those before
+            quadratic += h * (2.0 * here[k] + h * P[k, k])  # here holds the sum over the arms before k
             for i in range(K):
                 here[i] += h * P[k, i]
     each = 1.0 / total
@@ -155,7 +155,7 @@ def pull_here(fit, slot, here):
 
 @kernel
 def pull_noise(fit, slot, arm):
-    """Return by how much the variance of a pull here, taken as said above, is above 1."""
+    """Return the additional noise variance, above 1, of a pull of `arm` in this environment."""
     v, rho = fit.fits.noise[arm], ratio_of(fit.fits.likeliest[0])
     c = slot.counts[arm]
     return (1.0 + c * rho / v) * ((c + 1.0) * rho + v) - 1.0
@@ -163,6 +163,7 @@ def pull_noise(fit, slot, arm):
 
 @kernel
 def _begin(fits):
+    """Initialise the noise of all arms and the evidence, unless this was done before."""
     if fits.noise[0] == 0.0:
         for i in range(fits.noise.size):
             fits.noise[i] = noise_before(i)
@@ -176,7 +177,7 @@ def _begin(fits):
 
 @kernel
 def _shares(fits, slot, rho):
-    """Set share = h/sum(h) for the cells of an environment, and return that sum."""
+    """Set share = h/sum(h) for the cells of an environment, and return the sum of h."""
     share, noise, counts = fits.share, fits.noise, slot.counts
     total = 0.0
     for k in range(share.size):
@@ -191,6 +192,7 @@ def _shares(fits, slot, rho):
 
 @kernel
 def _update(fit, slot, arm, n, mean, told):
+    """Update mu and P of all fits; `told` is False for pending pulls, which have no reward."""
     if slot.first[0] == 1:
         add_at(fit.first, arm, n)
         fit.first_size[0] += n
@@ -200,7 +202,7 @@ def _update(fit, slot, arm, n, mean, told):
     share, v, c, here = fits.share, fits.noise[arm], slot.counts[arm], slot.means[arm]
     meets = fit.joins[0] == K - 1 or together(fit, arm, slot.arm[0])
     if not meets and fit.group[arm] == 0:
-        fit.group[arm] = -1  # alone, but a group for now
+        fit.group[arm] = -1  # temporary number for a group of one arm
     for f in range(FITS):
         rho = ratio_of(f)
         total = _shares(fits, slot, rho)
@@ -240,10 +242,10 @@ def _update(fit, slot, arm, n, mean, told):
 
 @kernel
 def _learn(fit, f, slot, arm, n, residual, variance, slope):
-    """Move what is learned of the noise of all arms that had a part in this residual.
+    """Update the estimated noise of all arms that contribute to this residual.
 
-    With d the share of an arm's noise in the variance S of the residual e, the likelihood has the slope
-    d (e^2/S - 1)/2 in log v and the information d^2/2. Expects the shares of the environment;
+    With d the share of an arm's noise in the variance S of the residual e, the log likelihood has the
+    derivative d (e^2/S - 1)/2 in log v and the information d^2/2. Expects the shares of the environment;
     writes to `work`.
     """
     fits, counts, share = fit.fits, slot.counts, fit.fits.share
@@ -266,7 +268,7 @@ def _learn(fit, f, slot, arm, n, residual, variance, slope):
 
 @kernel
 def _learn_squares(fit, arm, n, squares):
-    """Move what is learned of an arm's noise by squared deviations of rewards that came as their mean."""
+    """Update the estimated noise of an arm with squared deviations of rewards reported as a mean."""
     fits = fit.fits
     common = max(fits.rss[fits.likeliest[0]], TINY) / freedom(fit)
     off = min(squares / (fits.learned[arm] * common * (n - 1.0)), WILD) - 1.0
@@ -276,7 +278,7 @@ def _learn_squares(fit, arm, n, squares):
 
 @kernel
 def _level_noise(fit):
-    """Find v: what is learned of each arm, relative to the others, nearer to 1 the less it is certain."""
+    """Set v from the estimated noise of each arm, relative to the others and shrunk towards 1."""
     fits = fit.fits
     learned, known, noise, logs = fits.learned, fits.known, fits.noise, fits.share
     centre, total = 0.0, 0.0
@@ -298,7 +300,7 @@ def _level_noise(fit):
 
 @kernel
 def _judge(fit):
-    """Find the likeliest fit."""
+    """Select the likeliest of the fits."""
     fits, nu = fit.fits, freedom(fit)
     if nu <= 0:
         return
@@ -314,7 +316,7 @@ def _judge(fit):
 
 @kernel
 def _read(fit):
-    """Copy the likeliest fit to where policies look."""
+    """Copy the likeliest fit to the fields that policies read."""
     fits, K = fit.fits, fit.mu.size
     f = fits.likeliest[0]
     fit.rss[0] = fits.rss[f]
@@ -326,7 +328,7 @@ def _read(fit):
 
 @kernel
 def _join(fit, f, own, residual, variance):
-    """Join the group of an arm to another in one of the fits, see `fixed_effects`. Expects work = Pg."""
+    """Merge the group of an arm with another group in fit f; see `fixed_effects`. Expects work = Pg."""
     P, mu, work, group = fit.fits.P, fit.fits.mu, fit.work, fit.group
     K = work.size
     for i in range(K):
@@ -342,7 +344,7 @@ def _join(fit, f, own, residual, variance):
 
 @kernel
 def _merge(fit, own, others, other):
-    """Make one group of two, as `fixed_effects` does."""
+    """Give two groups of arms one common number, as `fixed_effects` does."""
     group = fit.group
     joined = max(own, others)
     if joined <= 0:

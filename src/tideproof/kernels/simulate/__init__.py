@@ -1,1 +1,1 @@
-"""Formulas of a simulation: random numbers, worlds, and the loop over replications."""
+"""Kernels of simulations: random numbers, worlds, and the loop over replications."""

@@ -1,23 +1,23 @@
-"""Two policies that met the same worlds, beside each other."""
+"""Compare two policies on the same simulated worlds."""
 
 from __future__ import annotations
 
 from tideproof.core.kernel_linker import hole, kernel
 
-place = hole("place")  # () -> which thread of how many, and which budget
+place = hole("place")  # kernel without arguments that returns the number of the thread, and of the budget
 
 
 @kernel
 def compare_selections(mine, theirs, gaps, both, cost_gap_squares):
-    """Sum over replications at one budget: both selections wrong; squared difference of what they cost.
+    """Count replications in which both selections are wrong, and sum squared differences of their costs.
 
-    Each thread writes sums of its own, over every so-manieth replication, so that no result depends on who
-    came first.
+    Each thread writes its own sums over a fixed subset of the replications, so that the result does not
+    depend on the order in which threads run.
 
     Parameters
     ----------
-    mine, theirs : (B, R) the arms selected.
-    gaps : (K,) what selecting each arm costs.
+    mine, theirs : (B, R) the selected arms.
+    gaps : (K,) the cost of selecting each arm.
     both, cost_gap_squares : (B, threads) the sums.
     """
     thread, b = place()

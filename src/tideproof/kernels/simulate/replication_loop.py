@@ -1,4 +1,4 @@
-"""The one loop: replications of one policy in one world, scored at checkpoints."""
+"""Loop of every simulation: replications of one policy in one world, evaluated at several budgets."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ TRACE = hole("TRACE")
 add_to_count = hole("add_to_count")
 
 
-# Columns of the counts; from ARMS on, how often each arm was selected, its pulls, and stops with it.
+# Columns of the counts. From column ARMS on: selections of each arm, pulls of each arm, stops with each arm.
 UNIDENTIFIED, STOPPED, SAMPLES, SQUARES, ARMS = 0, 1, 2, 3, 4
 
 
 class Score(NamedTuple):
-    """What is kept of R replications at B checkpoints.
+    """Results of R replications at B budgets.
 
     Attributes
     ----------
-    selected : (B, R) the arm the policy would select.
-    counts : (B, ARMS + 3 K) sums over replications: how often the selection did not rest on comparable
-        arms; how often the policy had stopped by itself, with pulls to spare; pulls in all, and their
-        squares; selections of each arm; pulls of each arm; stops with each arm selected. A GPU keeps several
-        such tables.
+    selected : (B, R) the arm that the policy would select.
+    counts : (B, ARMS + 3 K) sums over replications: number of selections that did not rest on comparable
+        arms; number of runs that the policy stopped before the budget; pulls in total, and their squares;
+        selections of each arm; pulls of each arm; stops with each arm selected. A GPU has several tables.
     """
 
     selected: NDArray[np.int16]
@@ -44,12 +43,12 @@ class Score(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """One replication step by step; rows are steps, and all is empty unless it is asked for.
+    """Record of one replication step by step (one row per step); empty unless a trace is requested.
 
     Attributes
     ----------
-    arm, environment, shift, reward : (T,) what happened.
-    estimates : (T, K) muhat after the step, or the raw means where nobody reads the fit.
+    arm, environment, shift, reward : (T,) arm played, environment, its shift, and the reward.
+    estimates : (T, K) muhat after the step, or the raw means if the policy does not read the fit.
     """
 
     arm: Ints
@@ -61,9 +60,9 @@ class Trace(NamedTuple):
 
 @kernel
 def replicate(params, run, floats, ints, world, seed, first, budgets, score, trace):
-    """Play replications first, first + 1, ... of `world`, as many as `score` has room for.
+    """Play replications first, first + 1, ... of `world`, as many as `score` has space for.
 
-    `run` holds (state, data, slot) and lives in the buffers `floats` and `ints`.
+    `run` contains (state, data, slot), whose arrays are views of the buffers `floats` and `ints`.
     """
     for r in range(score.selected.shape[1]):
         for i in range(floats.size):
@@ -75,7 +74,7 @@ def replicate(params, run, floats, ints, world, seed, first, budgets, score, tra
 
 @kernel
 def play_one(params, run, world, seed, first, budgets, score, r, trace):
-    """Play replication first + r in a zeroed `run`; `budgets` are the checkpoints in ascending order."""
+    """Play replication first + r with a zeroed `run`, and store its results at the ascending budgets."""
     state, data = run.state, run.data
     K = data.pulls.size
     replication = first + np.uint64(r)
@@ -101,10 +100,10 @@ def play_one(params, run, world, seed, first, budgets, score, r, trace):
 
 @kernel
 def play_until(params, run, world, seed, replication, budget, t, j, left, shift, drift, stopped, trace):
-    """Play on from step t to a budget, or until the policy stops.
+    """Continue a replication from step t until a budget is used or the policy stops.
 
-    The environment j has `left` pulls left, and that shift; `drift` is that of the last pull. Return t, j,
-    left, shift, drift and stopped as they are then.
+    Environment j has `left` pulls left, and the given shift; `drift` is that of the last pull. Returns t, j,
+    left, shift, drift and stopped at the end.
     """
     state, data, slot = run.state, run.data, run.slot
     while t < budget and not stopped:
@@ -137,5 +136,5 @@ def play_until(params, run, world, seed, replication, budget, t, j, left, shift,
 
 @kernel
 def add_alone(counts, b, column, n):
-    """Add to a count that nobody else adds to."""
+    """Add to a count that no other thread writes to."""
     counts[b, column] += n

@@ -1,7 +1,7 @@
-"""Randomness as a function: Threefry-2x64-13, a published counter-based generator.
+"""Random numbers from Threefry-2x64-13, a published counter-based generator.
 
-The key is (seed, replication) and the counter (step, purpose), so that every number a run will
-ever need exists from the start: nothing is stored, nothing depends on the order of evaluation.
+The key is (seed, replication) and the counter is (step, purpose). So every random number of a run is a pure
+function of its position: there is no state, and the order of evaluation does not matter.
 
 Salmon, Moraes, Dror, Shaw (2011), Parallel random numbers: as easy as 1, 2, 3.
 Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution.
@@ -16,7 +16,7 @@ import numpy as np
 
 from tideproof.core.kernel_linker import kernel
 
-# What a number is for. Purposes occupy the upper half of the second counter word, lanes the lower.
+# Purposes of random numbers. They are the upper half of the second counter word; lanes are the lower half.
 LANE_BITS = np.uint64(32)
 NOISE = np.uint64(0)
 ENVIRONMENT = np.uint64(1)
@@ -37,7 +37,7 @@ _STEP = 2.0**-52
 
 
 class Draw(NamedTuple):
-    """Where a kernel's random numbers come from: (seed, replication) and (purpose, step)."""
+    """Position of a kernel's random numbers: the key (seed, replication) and the counter (purpose, step)."""
 
     seed: np.uint64
     replication: np.uint64
@@ -47,6 +47,7 @@ class Draw(NamedTuple):
 
 @kernel
 def _mix(x0, x1, rotation):
+    """Return the two words after one round of Threefry."""
     x0 = x0 + x1
     x1 = (x1 << rotation) | (x1 >> (_64 - rotation))
     return x0, x1 ^ x0
@@ -54,7 +55,7 @@ def _mix(x0, x1, rotation):
 
 @kernel
 def threefry(counter0, counter1, key0, key1):
-    """Return two independent 64-bit words for this counter and key: 13 rounds of Threefry-2x64."""
+    """Return two independent 64-bit words for a counter and a key: 13 rounds of Threefry-2x64."""
     key2 = _PARITY ^ key0 ^ key1
     x0, x1 = counter0 + key0, counter1 + key1
     x0, x1 = _mix(x0, x1, _R0)
@@ -77,31 +78,31 @@ def threefry(counter0, counter1, key0, key1):
 
 @kernel
 def unit(word):
-    """Map a 64-bit word to the open interval (0, 1): 52 bits and a half, so that 1 is never reached."""
+    """Map a 64-bit word to the open interval (0, 1): 52 bits plus one half, so that 1 is never reached."""
     return (np.float64(word >> _12) + 0.5) * _STEP
 
 
 @kernel
 def uniform(draw, lane):
-    """Return the uniform number in that lane of this draw."""
+    """Return the uniform random number in a lane of a draw."""
     counter1 = (draw.purpose << LANE_BITS) | np.uint64(lane)
     return unit(threefry(draw.step, counter1, draw.seed, draw.replication)[0])
 
 
 @kernel
 def below(draw, lane, n):
-    """Return an integer from 0 to n - 1, each equally likely (to within n / 2**52)."""
+    """Return a random integer from 0 to n - 1; all are equally likely (to within n / 2**52)."""
     return int(uniform(draw, lane) * n)
 
 
 @kernel
 def normal(draw, lane):
-    """Return the standard normal number in that lane of this draw."""
+    """Return the standard normal random number in a lane of a draw."""
     return normal_quantile(uniform(draw, lane))
 
 
-# AS 241: numerator and denominator of a rational function, highest power first, in the middle, the tails
-# and far out
+# AS 241: numerator and denominator of a rational function, highest power first, for the centre, the tails
+# and the far tails.
 # fmt: off
 _MIDDLE = (
     2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
@@ -126,7 +127,7 @@ _FAR = (
 
 @kernel
 def normal_quantile(p):
-    """Return x with Phi(x) = p, for 0 < p < 1, to a relative error of 1e-16 (AS 241)."""
+    """Return x with Phi(x) = p, for 0 < p < 1, with a relative error of 1e-16 (AS 241)."""
     q = p - 0.5
     if abs(q) <= 0.425:
         c, r, factor = _MIDDLE, 0.180625 - q * q, q

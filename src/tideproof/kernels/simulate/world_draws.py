@@ -1,7 +1,7 @@
-"""Drawing a world: the length and shift of environment j, the noise and the reward of step t.
+"""Draw a simulated world: length and shift of environment j, noise and reward of step t.
 
-Each is a function of (seed, replication) and its own index, so every policy meets the same world
-and any replication can be drawn alone. `worlds` fills in the numbers.
+Each is a function of (seed, replication) and its own index. So every policy meets the same world, and any
+replication can be drawn alone. `worlds` defines the parameters.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from tideproof.kernels.simulate.threefry import (
     unit,
 )
 
-NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of length
-NONE, UNIFORM, NORMAL, WALK, WEEKLY = 0, 1, 2, 3, 4  # kinds of shift
+NEVER, BETWEEN, GEOMETRIC, LISTED = 0, 1, 2, 3  # kinds of environment lengths
+NONE, UNIFORM, NORMAL, WALK, WEEKLY = 0, 1, 2, 3, 4  # kinds of shift processes
 STEADY, SINUSOID, WANDER, TREND, CURVE = 0, 1, 2, 3, 4  # kinds of drift inside environments
 NOISY, CONVERSIONS, COUNTS, MONEY = 0, 1, 2, 3  # kinds of rewards; the first are mean plus noise
 
 _FOREVER = 2**62
-_STEEPEST = 700.0  # a shift that multiplies: e to it is finite
+_STEEPEST = 700.0  # upper bound of a multiplicative shift, so that exp of it is finite
 
 
 class WorldParameters(NamedTuple):
-    """A world in numbers.
+    """Numeric parameters of a world, as kernels read them.
 
     Attributes
     ----------
     means, sigmas : (K,) mean and noise standard deviation of each arm.
     freedom : degrees of freedom of Student-t noise, scaled to variance 1; 0 for normal noise.
-    rewards : kind of rewards; the largest mean they can have, the standard deviation of logarithms of
-        money and its share of zeros.
+    rewards, most, log_sd, zeros : kind of rewards, their largest possible mean, and for amounts of money the
+        standard deviation of logarithms and the share of zeros.
     multiplies : 1 if a shift s multiplies means by e^s, 0 if it is added.
     length : kind of environment length, with its two parameters or its list.
-    shift : kind of shift process, with its two parameters or its weekly pattern; one that needs more has
-        a field of its own here and in `World.numbers`.
+    shift : kind of shift process, with its two parameters or its weekly pattern; a process with more
+        parameters has its own field here and in `World.numbers`.
     announced : 1 if policies see where an environment begins.
-    drift : kind of drift inside environments, with its two parameters or its curve.
-    interactions : (K,) standard deviation of what an environment does to each arm alone.
-    loud : standard deviation of the logarithm of an environment's noise.
-    wrong, off : share of cells that are wrong, and by how many sigmas.
+    drift : kind of drift within environments, with its two parameters or its curve.
+    interactions : (K,) standard deviation of the interaction of each arm with environments.
+    loud : standard deviation of the logarithm of an environment's noise factor.
+    wrong, off : share of outlying cells, and their error in sigmas.
     """
 
     means: Floats
@@ -83,7 +83,7 @@ class WorldParameters(NamedTuple):
 
 @kernel
 def environment(world, seed, replication, j, shift):
-    """Return length and shift of environment j, given the shift of the one before."""
+    """Return length and shift of environment j, given the shift of the environment before."""
     word0, word1 = threefry(np.uint64(j), ENVIRONMENT << LANE_BITS, seed, replication)
     u, v = unit(word0), unit(word1)
     length = _FOREVER
@@ -104,17 +104,17 @@ def environment(world, seed, replication, j, shift):
         return length, world.shift_a + world.shift_b * z if j == 0 else shift + world.shift_b * z
     if world.shift == WEEKLY:
         return length, world.pattern[j % world.pattern.size] + world.shift_b * z
-    return length, math.nan  # a kind that nobody wrote a branch for
+    return length, math.nan  # a kind without a branch here
 
 
 @kernel
 def drifted(world, seed, replication, t, before):
-    """Return how far the tide of step t is from the environment's shift, given how far it was before."""
+    """Return the drift at step t, the tide minus the environment's shift, given the drift one step before."""
     if world.drift == STEADY:
         return 0.0
     if world.drift == TREND:
         return world.drift_a * t
-    first = np.uint64(t if world.drift == WANDER else 0)  # a phase is drawn once
+    first = np.uint64(t if world.drift == WANDER else 0)  # other drifts draw one random phase per replication
     u = unit(threefry(first, DRIFT << LANE_BITS, seed, replication)[0])
     if world.drift == WANDER:
         return before + world.drift_a * normal_quantile(u)
@@ -126,12 +126,12 @@ def drifted(world, seed, replication, t, before):
         here = min(int(place), points - 1)
         part = place - here
         return (1.0 - part) * world.curve[here] + part * world.curve[(here + 1) % points]
-    return math.nan  # a kind that nobody wrote a branch for
+    return math.nan  # a kind without a branch here
 
 
 @kernel
 def cell(world, seed, replication, j, arm):
-    """Return what environment j does to that arm alone; far more if the cell is wrong."""
+    """Return the interaction of environment j with an arm, plus a large error if the cell is outlying."""
     if world.interactions[arm] == 0.0 and world.wrong == 0.0:
         return 0.0
     word0, word1 = threefry(np.uint64(j), (CELL << LANE_BITS) + np.uint64(arm), seed, replication)
@@ -144,7 +144,7 @@ def cell(world, seed, replication, j, arm):
 
 @kernel
 def loudness(world, seed, replication, j):
-    """Return by how much the noise of environment j is larger than that of others."""
+    """Return the factor by which the noise of environment j differs from the usual noise."""
     if world.loud == 0.0:
         return 1.0
     word = threefry(np.uint64(j), LOUDNESS << LANE_BITS, seed, replication)[0]
@@ -153,10 +153,10 @@ def loudness(world, seed, replication, j):
 
 @kernel
 def noise(world, seed, replication, t):
-    """Return the standardised noise of step t: what any arm played then would have had.
+    """Return the standardised noise of step t, which is the same for all arms.
 
-    Student-t noise by the polar method of Bailey (1994), Polar generation of random variates with
-    the t-distribution: exact for any degrees of freedom.
+    Student-t noise uses the polar method of Bailey (1994), Polar generation of random variates with the
+    t-distribution, which is exact for any degrees of freedom.
     """
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
     if world.freedom == 0.0:
@@ -168,7 +168,7 @@ def noise(world, seed, replication, t):
 
 @kernel
 def reward(world, seed, replication, t, arm, shift, loud):
-    """Return the reward of step t if `arm` is played then, with that shift, and noise so much larger."""
+    """Return the reward of step t if `arm` is played, with the given shift and noise factor `loud`."""
     if world.rewards == NOISY:
         return level(world, arm, shift) + loud * world.sigmas[arm] * noise(world, seed, replication, t)
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
@@ -177,7 +177,7 @@ def reward(world, seed, replication, t, arm, shift, loud):
 
 @kernel
 def level(world, arm, shift):
-    """Return the mean reward of an arm in an environment, before it is clipped to what rewards can have."""
+    """Return the mean reward of an arm with a shift, before it is clipped to the range of such rewards."""
     if world.multiplies == 1:
         return world.means[arm] * math.exp(min(shift, _STEEPEST))
     return world.means[arm] + shift
@@ -185,7 +185,7 @@ def level(world, arm, shift):
 
 @kernel
 def drawn(world, mean, u, v):
-    """Return the reward at the uniform numbers u and v; it grows with u. A mean that cannot be is clipped."""
+    """Return the reward at the uniform numbers u and v; it increases with u. Impossible means are clipped."""
     mean = min(max(mean, 0.0), world.most)
     if world.rewards == CONVERSIONS:
         return 1.0 if u >= 1.0 - mean else 0.0
@@ -196,14 +196,14 @@ def drawn(world, mean, u, v):
             return 0.0
         s = world.log_sd
         return mean / (1.0 - world.zeros) * math.exp(s * (normal_quantile(u) - 0.5 * s))
-    return math.nan  # a kind that nobody wrote a branch for
+    return math.nan  # a kind without a branch here
 
 
 @kernel
 def poisson_quantile(mean, u):
-    """Return the least k with P(X <= k) >= u, X Poisson with a mean up to 700. O(mean).
+    """Return the smallest k with P(X <= k) >= u, with X Poisson with a mean of at most 700. O(mean).
 
-    Beyond the mean it ends where a probability is too small to be added.
+    Above the mean it stops when a probability is too small to change the sum.
     """
     k, chance = 0.0, math.exp(-mean)
     total = chance
