@@ -88,19 +88,19 @@ def test_this_python_is_found_and_none_that_is_not_there(tmp_path, monkeypatch):
 
 def test_the_table_says_what_is_red_and_what_was_not_tried():
     tried = [
-        environments.Tried("3.11", "none", 1.25, ""),
-        environments.Tried("3.12", "none", 2.0, ""),
-        environments.Tried("3.11", "lab", 0.0, "no numba"),
+        environments.EnvironmentResult("3.11", "none", 1.25, ""),
+        environments.EnvironmentResult("3.12", "none", 2.0, ""),
+        environments.EnvironmentResult("3.11", "lab", 0.0, "no numba"),
     ]
     assert environments.table(tried, ["3.14"]).splitlines() == [
         "| | 3.11 | 3.12 | 3.14 |",
         "|---|---|---|---|",
-        "| none | green, 1.2 s | green, 2.0 s | not here |",
-        "| lab | red: no numba | not tried | not here |",
+        "| none | passed, 1.2 s | passed, 2.0 s | not found |",
+        "| lab | failed: no numba | not tested | not found |",
     ]
 
 
-def test_pythons_in_the_classifiers_are_those_that_were_green():
+def test_classifiers_name_the_pythons_that_passed():
     named = {
         line.rsplit(" ", 1)[1] for line in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d+$", line)
     }
@@ -108,10 +108,10 @@ def test_pythons_in_the_classifiers_are_those_that_were_green():
     versions = re.findall(r"3\.\d+", head)
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     assert {row[0] for row in cells} == {"sdist", "none"} | EXTRAS
-    green = {
-        version for i, version in enumerate(versions, 1) if all(row[i].startswith("green") for row in cells)
+    passed = {
+        version for i, version in enumerate(versions, 1) if all(row[i].startswith("passed") for row in cells)
     }
-    assert green == named
+    assert passed == named
     assert set(versions) == set(pythons.WANTED)
     floor = SpecifierSet(PROJECT["requires-python"])
     oldest = min(named, key=lambda version: int(version[2:]))
@@ -141,7 +141,7 @@ def test_licences_of_all_that_is_installed_here_are_listed():
         assert licences.closure(wanted, known, newest) <= set(listed), "run: make release"
     for name, row in listed.items():
         assert name == "cuda-toolkit" or "not said" not in row[3], row
-        assert "not here" not in row[2], row
+        assert "not found" not in row[2], row
         if row[0].strip("| ") != "docs":  # builds the site, and goes with nothing
             assert not re.search(r"\b(A?GPL|GNU (Affero )?General)", row[3].replace("LGPL", "")), row
 

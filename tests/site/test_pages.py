@@ -64,7 +64,7 @@ def test_a_link_that_leads_nowhere_is_seen():
 
 
 def test_every_page_is_in_the_navigation_once():
-    titles = {pages.placed(page): page for page in [*pages.markdown(), *pages.tutorials()]}
+    titles = {pages.site_path(page): page for page in [*pages.markdown(), *pages.tutorials()]}
     titles["new.md"] = "A page that nobody placed"
 
     def leaves(entries):
@@ -78,7 +78,7 @@ def test_every_page_is_in_the_navigation_once():
 
 
 def test_examples_of_the_tool():
-    assert doctest.testmod(pages) == (0, 5)
+    assert doctest.testmod(pages) == (0, 6)
 
 
 def test_pictures_of_concepts_are_those_of_their_examples():
@@ -92,7 +92,7 @@ def test_every_public_name_has_a_place_in_the_reference():
 
 
 def test_attributes_are_described_where_griffe_looks_for_it():
-    found = attributes.described(tp.Fit.__doc__.replace("\n    ", "\n"))
+    found = attributes.split_attributes(tp.Fit.__doc__.replace("\n    ", "\n"))
     assert re.search(r"^sigma\n    standard deviation of the noise\.$", found, re.MULTILINE)
 
 

@@ -105,7 +105,7 @@ def pages_show_what_a_git_host_shows(site):
     """As many lists, tables, headings and blocks of code as CommonMark has."""
     plain = MarkdownIt("commonmark").enable("table")
     for name in pages.markdown():
-        to = site / pages.placed(name).replace("README.md", "index.md").replace(".md", ".html")
+        to = site / pages.site_path(name).replace("README.md", "index.md").replace(".md", ".html")
         shown = to.read_text().split("<article", 1)[1].split("</article", 1)[0]
         meant = plain.render((ROOT / name).read_text())
         for tag in ("li", "td", "h2", "h3", "pre", "blockquote"):
@@ -115,7 +115,7 @@ def pages_show_what_a_git_host_shows(site):
 
 def notebooks_show_what_they_found(site):
     for name in pages.tutorials():
-        text = (site / pages.placed(name)).with_suffix(".html").read_text()
+        text = (site / pages.site_path(name)).with_suffix(".html").read_text()
         assert 'class="shown"' in text
         assert (site / "tutorials" / f"{Path(name).stem}.ipynb").read_text().count('"output_type"') > 2
     assert "2.90 is best" in (site / "tutorials" / "1-log-to-decision.html").read_text()

@@ -66,7 +66,7 @@ def look(tmp_path):
 )
 def test_a_phrase_is_found_with_its_file_and_line(look, text, line, phrase):
     printed, _, status = look({"a/b.py": text})
-    assert printed == [f"a/b.py:{line}: {phrase}", "1 phrases of 7 words or more stand in paper.tex too"]
+    assert printed == [f"a/b.py:{line}: {phrase}", "1 phrases of 7 words or more also occur in paper.tex"]
     assert status == 1
 
 
@@ -106,7 +106,7 @@ def test_two_phrases_of_a_file_are_two_lines(look):
 )
 def test_what_is_not_the_papers_prose_is_not_found(look, text):
     printed, _, status = look({"a.md": text})
-    assert printed == ["0 phrases of 7 words or more stand in paper.tex too"]
+    assert printed == ["0 phrases of 7 words or more also occur in paper.tex"]
     assert status == 0
 
 

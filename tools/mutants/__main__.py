@@ -1,9 +1,9 @@
-"""Change the arithmetic, one small slip at a time, and see whether a test notices: `python tools/mutants`.
+"""Mutation tester: change the code at one place at a time and run the tests: `python tools/mutants`.
 
-The tests that run a changed line are played against it, quickest first; one that fails, or never ends, kills
-the mutant. Which tests run which line is found first, by playing them once (and kept in `.mutants/` until a
-source changes).
-Exit code: 0 when at most 5 % survive, each with an entry in `equivalent.toml`, otherwise 1.
+For each mutant, the tests that run the changed line are executed, the quickest first. A test that fails or
+runs too long kills the mutant. Which tests run which line is measured once and stored in `.mutants/` until
+a source file changes. Exit code: 0 if at most 5 % of the mutants survive and each survivor has an entry in
+`equivalent.toml`, otherwise 1.
 """
 
 from __future__ import annotations
@@ -29,69 +29,75 @@ import trial
 from mutations import Mutant
 
 ALLOWED = 0.05
-LEAST = 8  # mutants of every package
+LEAST = 8  # smallest number of mutants of a package
 
 
 def main() -> int:
-    """Parse, sample, play, report."""
+    """Parse the options, sample mutants, run the tests against them, and print a report."""
     options = _options()
     root: Path = options.root.resolve()
-    rooms = tomllib.loads(options.targets.read_text())
-    heavy = rooms.pop("heavy", [])
-    everyone = {room: _mutants(root, table["files"], options.seed) for room, table in rooms.items()}
-    if gone := [test for table in rooms.values() for test in table["tests"] if not (root / test).exists()]:
-        sys.exit(f"{options.targets.name} names tests that are not there: {', '.join(gone)}")
-    if empty := [room for room, found in everyone.items() if not found]:
-        sys.exit(f"{options.targets.name} names files that are not there: {', '.join(empty)}")
-    chosen = list(_chosen(everyone, options))
+    packages = tomllib.loads(options.targets.read_text())
+    heavy = packages.pop("heavy", [])
+    mutants_by_package = {
+        package: _mutants(root, table["files"], options.seed) for package, table in packages.items()
+    }
+    if gone := [test for table in packages.values() for test in table["tests"] if not (root / test).exists()]:
+        sys.exit(f"{options.targets.name} names tests that do not exist: {', '.join(gone)}")
+    if empty := [package for package, found in mutants_by_package.items() if not found]:
+        sys.exit(f"{options.targets.name} names files that do not exist: {', '.join(empty)}")
+    chosen = list(_sample(mutants_by_package, options))
     if options.list:
         for mutant in chosen:
             print(_line(mutant))
-        print(f"{len(chosen)} of {sum(map(len, everyone.values()))} mutants")
+        print(f"{len(chosen)} of {sum(map(len, mutants_by_package.values()))} mutants")
         return 0
-    with _copied(root) as copy:
-        return _judge(root, copy, heavy, rooms, everyone, chosen, options)
+    with _copy_of_repository(root) as copy:
+        return _test_mutants(root, copy, heavy, packages, mutants_by_package, chosen, options)
 
 
-def _judge(
+def _test_mutants(
     root: Path,
     copy: Path,
     heavy: list[str],
-    rooms: dict[str, Any],
-    everyone: dict[str, list[Mutant]],
+    packages: dict[str, Any],
+    mutants_by_package: dict[str, list[Mutant]],
     chosen: list[Mutant],
     options: argparse.Namespace,
 ) -> int:
-    begun = time.monotonic()
+    started = time.monotonic()
     trial.prepare(copy, heavy)
-    needed = {room for room in rooms if any(m in chosen for m in everyone[room])}
-    tests = {test for room in needed for test in rooms[room]["tests"]}
-    maps = _maps(copy, root / ".mutants", tests, options.jobs)
-    home = {m.file: room for room, found in everyone.items() for m in found}
-    results = _play(copy, chosen, {r: rooms[r]["tests"] for r in rooms}, home, maps, options)
+    needed = {package for package in packages if any(m in chosen for m in mutants_by_package[package])}
+    tests = {test for package in needed for test in packages[package]["tests"]}
+    maps = _coverage_maps(copy, root / ".mutants", tests, options.jobs)
+    package_of_file = {m.file: package for package, found in mutants_by_package.items() for m in found}
+    results = _run_mutants(
+        copy, chosen, {r: packages[r]["tests"] for r in packages}, package_of_file, maps, options
+    )
     known = [
         e for e in _equivalents(options.equivalent) if not options.files or _matches(e["file"], options.files)
     ]
-    return _report(everyone, results, home, known, time.monotonic() - begun, bool(options.only))
+    return _report(
+        mutants_by_package, results, package_of_file, known, time.monotonic() - started, bool(options.only)
+    )
 
 
 def _options() -> argparse.Namespace:
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(prog="python tools/mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--files", nargs="+", default=[], help="only these, e.g. stats/* solve.py")
+    parser.add_argument("--files", nargs="+", default=[], help="only files such as stats/* solve.py")
     parser.add_argument("--count", type=int, default=600, help="number of mutants (0: all)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="ID", help="only these, as --list names them"
+        "--only", nargs="+", default=[], metavar="ID", help="test only these mutants, as --list names them"
     )
-    parser.add_argument("--list", action="store_true", help="name the mutants and stop")
+    parser.add_argument("--list", action="store_true", help="list the mutants without testing them")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument(
-        "--timeout", type=float, default=300.0, help="seconds until a mutant that waits is killed"
+        "--timeout", type=float, default=300.0, help="seconds after which a mutant that hangs is killed"
     )
-    parser.add_argument("--patience", type=float, default=10.0, help="seconds a test may take beyond its own")
+    parser.add_argument("--patience", type=float, default=10.0, help="extra seconds for each test")
     parser.add_argument(
-        "--limit", type=float, default=40.0, help="play no more than so many seconds of tests"
+        "--limit", type=float, default=40.0, help="seconds of tests to run against a mutant at most"
     )
     parser.add_argument("--root", type=Path, default=here.parent.parent)
     parser.add_argument("--targets", type=Path, default=here / "targets.toml")
@@ -106,18 +112,19 @@ def _mutants(root: Path, files: list[str], seed: int) -> list[Mutant]:
     ]
 
 
-def _chosen(everyone: dict[str, list[Mutant]], options: argparse.Namespace) -> Iterator[Mutant]:
-    """Sample every package in proportion to its number of mutants, with at least `LEAST` of each."""
+def _sample(mutants_by_package: dict[str, list[Mutant]], options: argparse.Namespace) -> Iterator[Mutant]:
+    """Yield a sample of every package, proportional to its number of mutants and at least `LEAST` each."""
     if options.only:
-        yield from (m for found in everyone.values() for m in found if m.id in options.only)
+        yield from (m for found in mutants_by_package.values() for m in found if m.id in options.only)
         return
     if options.files:
-        everyone = {
-            name: [m for m in found if _matches(m.file, options.files)] for name, found in everyone.items()
+        mutants_by_package = {
+            name: [m for m in found if _matches(m.file, options.files)]
+            for name, found in mutants_by_package.items()
         }
-    total = sum(map(len, everyone.values()))
+    total = sum(map(len, mutants_by_package.values()))
     share = min(1.0, options.count / max(1, total)) if options.count else 1.0
-    for found in everyone.values():
+    for found in mutants_by_package.values():
         sample = sorted(found, key=lambda m: m.rank)[: max(LEAST, round(share * len(found)))]
         yield from sorted(sample, key=lambda m: (m.file, m.number))
 
@@ -127,18 +134,18 @@ def _matches(file: str, patterns: Iterable[str]) -> bool:
 
 
 @contextmanager
-def _copied(root: Path) -> Iterator[Path]:
-    """Copy the repository, so that it may be edited meanwhile."""
+def _copy_of_repository(root: Path) -> Iterator[Path]:
+    """Copy the repository, so that it may be edited while the tests run; yield the copy."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "reproduction", "scratch")
         shutil.copytree(root, Path(folder) / "copy", ignore=ignored)
         yield Path(folder) / "copy"
 
 
-def _maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
-    """Return, for each test file, what `trial.reach` found."""
-    beside = [path for path in root.glob("tests/**/*.py") if not path.name.startswith("test_")]
-    sources = sorted([*root.glob("src/**/*.py"), *beside, root / "pyproject.toml"])
+def _coverage_maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
+    """Return, for each test file, the lines and times of its tests, as `trial.reach` returns them."""
+    helpers = [path for path in root.glob("tests/**/*.py") if not path.name.startswith("test_")]
+    sources = sorted([*root.glob("src/**/*.py"), *helpers, root / "pyproject.toml"])
     common = "".join(path.read_text() for path in sources)
     kept.mkdir(exist_ok=True)
     maps: dict[str, Any] = {}
@@ -152,20 +159,20 @@ def _maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
         else:
             missing.append((file, path))
     if missing:
-        print(f"Playing {len(missing)} test files once, to see which lines they run ...", flush=True)
+        print(f"Running {len(missing)} test files once to see which lines they run ...", flush=True)
 
     def ended(item: tuple[str, Path], found: Any, _: float, folder: Path) -> None:
         file, path = item
         if found is None:
-            print(f"  {file} could not be played:\n{(folder / 'log').read_text()[-2000:]}")
+            print(f"  {file} could not be run:\n{(folder / 'log').read_text()[-2000:]}")
             found = {"seconds": {}, "failed": [], "lines": {}}
         else:
             path.write_text(json.dumps(found))
         if found["failed"]:
-            print(f"  not used, since they fail or are skipped here: {' '.join(found['failed'])}")
+            print(f"  not used, because they fail or are skipped here: {' '.join(found['failed'])}")
         maps[file] = found
 
-    _side_by_side(
+    _run_in_parallel(
         missing, lambda item: lambda folder: trial.reach(root, item[0], folder), ended, jobs, 1800.0
     )
     for old in sorted(kept.glob("*.json"), key=os.path.getmtime)[:-300]:
@@ -174,7 +181,7 @@ def _maps(root: Path, kept: Path, tests: set[str], jobs: int) -> dict[str, Any]:
 
 
 def _files(root: Path, tests: Iterable[str]) -> list[str]:
-    """Return what is played as one: a test file, or a folder of sources with examples."""
+    """Return the units of test runs: test files, and folders of sources with doctests."""
     found = set()
     for test in tests:
         if test.startswith("tests") and (root / test).is_dir():
@@ -187,28 +194,30 @@ def _files(root: Path, tests: Iterable[str]) -> list[str]:
 def _stages(
     root: Path, mutant: Mutant, tests: list[str], maps: dict[str, Any], limit: float
 ) -> list[dict[str, float]]:
-    """Return the tests to play: those that run the line, by nearness; then those that run the file."""
+    """Return the tests to run in stages: tests of the line by closeness, then other tests of the file."""
     stages: list[dict[str, float]] = []
     touching: dict[str, float] = {}
-    for place in tests:
-        here: dict[str, float] = {}
-        for file in _files(root, [place]):
+    for unit in tests:
+        stage: dict[str, float] = {}
+        for file in _files(root, [unit]):
             found = maps[file]
             lines = found["lines"].get(mutant.file, {})
             usable = {t: s for t, s in found["seconds"].items() if t not in found["failed"]}
-            who = {w for n in range(mutant.line, mutant.last + 1) for w in lines.get(str(n), [])}
-            if any(w.startswith("setup ") for w in who):  # a fixture that others of the file may share
-                here |= usable
-            here |= {t: usable[t] for t in who if t in usable}
+            contexts = {w for n in range(mutant.line, mutant.last + 1) for w in lines.get(str(n), [])}
+            if any(
+                w.startswith("setup ") for w in contexts
+            ):  # a fixture that other tests of the file may share
+                stage |= usable
+            stage |= {t: usable[t] for t in contexts if t in usable}
             anywhere = {w.removeprefix("setup ") for ws in lines.values() for w in ws}
             touching |= {t: usable[t] for t in anywhere if t in usable}
-        stages.append(here)
+        stages.append(stage)
     done = {t for stage in stages for t in stage}
     stages.append({t: s for t, s in touching.items() if t not in done})
-    return list(_within(stages, limit))
+    return list(_within_limit(stages, limit))
 
 
-def _within(stages: list[dict[str, float]], limit: float) -> Iterator[dict[str, float]]:
+def _within_limit(stages: list[dict[str, float]], limit: float) -> Iterator[dict[str, float]]:
     spent = 0.0
     for stage in stages:
         kept = {}
@@ -220,18 +229,18 @@ def _within(stages: list[dict[str, float]], limit: float) -> Iterator[dict[str, 
         yield kept
 
 
-def _play(
+def _run_mutants(
     root: Path,
     chosen: list[Mutant],
     tests: dict[str, list[str]],
-    home: dict[str, str],
+    package_of_file: dict[str, str],
     maps: dict[str, Any],
     options: argparse.Namespace,
 ) -> dict[Mutant, dict[str, Any]]:
     results: dict[Mutant, dict[str, Any]] = {}
 
     def begin(mutant: Mutant) -> Callable[[Path], Any]:
-        stages = _stages(root, mutant, tests[home[mutant.file]], maps, options.limit)
+        stages = _stages(root, mutant, tests[package_of_file[mutant.file]], maps, options.limit)
         return lambda folder: trial.trial(root, mutant, stages, options.patience, folder)
 
     def ended(mutant: Mutant, found: Any, seconds: float, _: Path) -> None:
@@ -240,18 +249,18 @@ def _play(
         after = f"survived {results[mutant]['played']} tests" if by is None else f"killed by {by}"
         print(f"{len(results):4}/{len(chosen)} {seconds:5.1f} s  {_line(mutant)}\n{'':16}{after}", flush=True)
 
-    _side_by_side(chosen, begin, ended, options.jobs, options.timeout)
+    _run_in_parallel(chosen, begin, ended, options.jobs, options.timeout)
     return results
 
 
-def _side_by_side(
+def _run_in_parallel(
     items: Iterable[Any],
     begin: Callable[[Any], Callable[[Path], Any]],
     ended: Callable[[Any, Any, float, Path], None],
     jobs: int,
     timeout: float,
 ) -> None:
-    """Fork a process for each item, so many at once; hand over what each says, end what takes too long."""
+    """Fork a process for each item, `jobs` at a time; pass on the answers, and kill late processes."""
     waiting, running = list(items)[::-1], {}
     try:
         while waiting or running:
@@ -259,15 +268,15 @@ def _side_by_side(
                 item = waiting.pop()
                 child, folder = trial.fork(begin(item))
                 running[child] = item, folder, time.monotonic()
-            ended_one = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            child = ended_one.si_pid if ended_one else 0
-            late = [c for c, (_, _, begun) in running.items() if time.monotonic() - begun > timeout]
+            exited = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            child = exited.si_pid if exited else 0
+            late = [c for c, (_, _, started) in running.items() if time.monotonic() - started > timeout]
             if child:
-                _end_group(child)  # while its number is still its own
+                _end_group(child)  # before the process number can be reused
                 os.waitpid(child, 0)
             if child in running:
-                item, folder, begun = running.pop(child)
-                ended(item, trial.answer(folder), time.monotonic() - begun, folder)
+                item, folder, started = running.pop(child)
+                ended(item, trial.answer(folder), time.monotonic() - started, folder)
                 shutil.rmtree(folder, ignore_errors=True)
             elif late:
                 for one in late:
@@ -281,7 +290,7 @@ def _side_by_side(
 
 
 def _end_group(child: int) -> None:
-    """End a child of ours and all it started."""
+    """Kill a child process and all processes it started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
 
@@ -291,9 +300,9 @@ def _equivalents(path: Path) -> list[dict[str, str]]:
 
 
 def _report(
-    everyone: dict[str, list[Mutant]],
+    mutants_by_package: dict[str, list[Mutant]],
     results: dict[Mutant, dict[str, Any]],
-    home: dict[str, str],
+    package_of_file: dict[str, str],
     known: list[dict[str, str]],
     seconds: float,
     partial: bool,
@@ -306,22 +315,23 @@ def _report(
         print(
             f"  {_line(m)}" + (f"\n{'':11}equivalent: {explained[_key(m)]}" if _key(m) in explained else "")
         )
-    there = {_key(m) for found in everyone.values() for m in found}
+    there = {_key(m) for found in mutants_by_package.values() for m in found}
     killed = {_key(m) for m in results if results[m]["by"] is not None}
     wrong = 0
     for key in explained:
         if key not in there and not partial:
             wrong += 1
-            print(f"  listed as equivalent, but no longer there: {' | '.join(key)}")
+            print(f"  listed as equivalent, but no longer in the code: {' | '.join(key)}")
         elif key in killed and key not in {_key(m) for m in alive}:
             wrong += 1
             print(f"  listed as equivalent, but killed: {' | '.join(key)}")
-    print(f"\n{'room':12}{'mutants':>8}{'survived':>9}{'explained':>10}")
-    for room in everyone:
-        here = [m for m in results if home[m.file] == room]
-        left = [m for m in here if m in alive]
-        if here:
-            print(f"{room:12}{len(here):8}{len(left):9}{len([m for m in left if m not in unexplained]):10}")
+    print(f"\n{'package':12}{'mutants':>8}{'survived':>9}{'explained':>10}")
+    for package in mutants_by_package:
+        sampled = [m for m in results if package_of_file[m.file] == package]
+        left = [m for m in sampled if m in alive]
+        explained_count = sum(m not in unexplained for m in left)
+        if sampled:
+            print(f"{package:12}{len(sampled):8}{len(left):9}{explained_count:10}")
     rate = len(unexplained) / max(1, len(results))
     print(
         f"\n{len(results)} mutants, {len(results) - len(alive)} killed, {len(alive)} survived "

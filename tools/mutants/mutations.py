@@ -1,6 +1,6 @@
-"""What can be changed in a source: small slips that a test should notice.
+"""The changes that the mutation tester can make to a source file.
 
-Every change sets one field of one node of the syntax tree, so that it can be made, shown and taken back.
+Every change sets one field of one node of the syntax tree, so that it can be made, printed and undone.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _NAMES = _TWINS | {b: a for a, b in _TWINS.items()}
 
 
 class Mutant(NamedTuple):
-    """One change to one file.
+    """One possible change to one file.
 
     Attributes
     ----------
-    file : path, from the root of the repository.
-    number : its place among all changes to the file.
-    line, last : where it is: from one line to another.
-    text : the source of the first.
-    before, after : what is changed and what it becomes.
-    rank : decides who is sampled; does not depend on what stands elsewhere in the file.
+    file : path from the root of the repository.
+    number : index among all changes to the file.
+    line, last : first and last line of the changed code.
+    text : source of the first line.
+    before, after : the changed code before and after the change.
+    rank : pseudo-random rank for sampling; it does not depend on other lines of the file.
     """
 
     file: str
@@ -64,30 +64,32 @@ class Mutant(NamedTuple):
 
     @property
     def id(self) -> str:
-        """A short name, stable while its line stays as it is."""
+        """Short name, which is stable while the line stays the same."""
         return self.rank[:8]
 
 
 class _Change(NamedTuple):
+    """One change to a syntax tree: the new value of a field of a node."""
+
     owner: ast.AST
     field: str
-    place: int | None  # in the field, where that is a list
+    position: int | None  # in the field, if the field is a list
     new: Any
-    shown: ast.AST  # what is printed before and after
+    shown: ast.AST  # the node that is printed before and after
 
     def swap(self, value: Any) -> Any:
-        """Put `value` in its place and return what stood there."""
-        if self.place is None:
+        """Set the field to `value` and return the old value."""
+        if self.position is None:
             old = getattr(self.owner, self.field)
             setattr(self.owner, self.field, value)
         else:
             row = getattr(self.owner, self.field)
-            old, row[self.place] = row[self.place], value
+            old, row[self.position] = row[self.position], value
         return old
 
 
 def mutants(source: str, file: str, seed: int) -> list[Mutant]:
-    """Return every change to a source, in the order of the syntax tree."""
+    """Return all possible changes to a source, in the order of the syntax tree."""
     tree, lines = ast.parse(source), source.splitlines()
     found: list[Mutant] = []
     seen: dict[str, int] = {}
@@ -106,8 +108,8 @@ def mutants(source: str, file: str, seed: int) -> list[Mutant]:
     return found
 
 
-def mutated(source: str, number: int) -> ast.Module:
-    """Return the syntax tree with one change made."""
+def apply_mutant(source: str, number: int) -> ast.Module:
+    """Return the syntax tree of a source with one change made."""
     tree = ast.parse(source)
     change = list(_changes(tree))[number]
     change.swap(change.new)
@@ -119,25 +121,25 @@ def _changes(tree: ast.Module) -> list[_Change]:
 
 
 def _walk(node: ast.AST, shown: ast.AST) -> Iterator[_Change]:
-    """Yield the changes inside a node; `shown` is the expression or statement around it."""
+    """Yield the changes inside a node; `shown` is the surrounding expression or statement to print."""
     if isinstance(node, ast.If) and _never_runs(node.test):
         return
-    yield from _here(node)
+    yield from _own_changes(node)
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "bases", "format_spec"):
             continue
         parts = value if isinstance(value, list) else [value]
-        for place, part in enumerate(parts):
+        for position, part in enumerate(parts):
             if not isinstance(part, ast.AST) or _is_a_guard(part):
                 continue
-            where = place if isinstance(value, list) else None
+            where = position if isinstance(value, list) else None
             around = node if isinstance(node, (ast.expr, ast.stmt)) else shown
-            yield from _replaced(node, field, where, part, around)
+            yield from _replacement_changes(node, field, where, part, around)
             yield from _walk(part, around)
 
 
-def _here(node: ast.AST) -> Iterator[_Change]:
-    """Yield changes of the node's own fields."""
+def _own_changes(node: ast.AST) -> Iterator[_Change]:
+    """Yield changes to the operators, comparisons, tests and calls of the node itself."""
     if isinstance(node, ast.BinOp) and not _is_text(node.left) and not _is_text(node.right):
         if type(node.op) in _OPERATORS:
             yield _Change(node, "op", None, _OPERATORS[type(node.op)](), node)
@@ -145,9 +147,9 @@ def _here(node: ast.AST) -> Iterator[_Change]:
         if type(node.op) in _OPERATORS and not _is_text(node.value):
             yield _Change(node, "op", None, _OPERATORS[type(node.op)](), node)
     elif isinstance(node, ast.Compare):
-        for place, op in enumerate(node.ops):
+        for position, op in enumerate(node.ops):
             for other in _COMPARISONS[type(op)]:
-                yield _Change(node, "ops", place, other(), node)
+                yield _Change(node, "ops", position, other(), node)
     elif isinstance(node, ast.BoolOp):
         yield _Change(node, "op", None, ast.Or() if isinstance(node.op, ast.And) else ast.And(), node)
     elif isinstance(node, (ast.If, ast.IfExp, ast.While)) and isinstance(
@@ -169,28 +171,28 @@ def _here(node: ast.AST) -> Iterator[_Change]:
         yield _Change(node, "slice", None, moved, node)
 
 
-def _replaced(
-    owner: ast.AST, field: str, place: int | None, part: ast.AST, around: ast.AST
+def _replacement_changes(
+    owner: ast.AST, field: str, position: int | None, part: ast.AST, around: ast.AST
 ) -> Iterator[_Change]:
-    """Yield changes that put something else in the place of `part`."""
+    """Yield changes that replace the child `part` of a node."""
     if isinstance(part, ast.UnaryOp) and isinstance(part.op, (ast.USub, ast.Not)):
-        yield _Change(owner, field, place, part.operand, around)
+        yield _Change(owner, field, position, part.operand, around)
     elif isinstance(part, ast.Constant) and type(part.value) in (int, float, bool):
-        yield _Change(owner, field, place, ast.Constant(_other(part.value)), around)
+        yield _Change(owner, field, position, ast.Constant(_other_value(part.value)), around)
     elif _is_effect(part):
-        yield _Change(owner, field, place, ast.Pass(), part)
+        yield _Change(owner, field, position, ast.Pass(), part)
 
 
-def _other(value: float) -> float:
+def _other_value(value: float) -> float:
     if isinstance(value, bool):
         return not value
     if isinstance(value, float) and not 0.01 <= value < 1e9 and value:
-        return 2.0 * value  # one more would be far too much, or nothing
+        return 2.0 * value  # adding one would change such a number too much or not at all
     return value + 1
 
 
 def _is_effect(part: ast.AST) -> bool:
-    """Tell whether the statement can be dropped and the rest still runs: it changes something elsewhere."""
+    """Return whether a statement only has an effect elsewhere, so that the rest still runs without it."""
     if isinstance(part, ast.Expr):
         return isinstance(part.value, ast.Call)
     if isinstance(part, ast.Assign):
@@ -199,7 +201,7 @@ def _is_effect(part: ast.AST) -> bool:
 
 
 def _is_a_guard(part: ast.AST) -> bool:
-    """Tell whether it only says what can never be: an error and its words, or `strict=True`."""
+    """Return whether a node only guards against errors: a raise, an assertion, or `strict=True`."""
     return isinstance(part, (ast.Raise, ast.Assert)) or (
         isinstance(part, ast.keyword) and part.arg == "strict"
     )
@@ -210,16 +212,20 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _first_line(node: ast.AST) -> str:
-    """Return the code in one line; of a function, its name and what its parameters are set to."""
+    """Return the first line of the code of a node; for a function, its name and default arguments."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        of = node.args
-        names = [*of.posonlyargs, *of.args][::-1]
-        pairs = [*zip(names, of.defaults[::-1], strict=False)][::-1]
-        pairs += [(name, value) for name, value in zip(of.kwonlyargs, of.kw_defaults, strict=True) if value]
+        arguments = node.args
+        names = [*arguments.posonlyargs, *arguments.args][::-1]
+        pairs = [*zip(names, arguments.defaults[::-1], strict=False)][::-1]
+        pairs += [
+            (name, value)
+            for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if value
+        ]
         return f"def {node.name}({', '.join(f'{name.arg}={ast.unparse(value)}' for name, value in pairs)})"
     return ast.unparse(node).splitlines()[0]
 
 
 def _never_runs(test: ast.AST) -> bool:
-    """Tell whether the branch is not for tests: for type checkers, or `python -m`."""
+    """Return whether tests never run a branch: for type checkers, or `python -m`."""
     return ast.unparse(test) in ("TYPE_CHECKING", "__name__ == '__main__'")

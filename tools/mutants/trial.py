@@ -1,7 +1,8 @@
-"""Tests played in a forked process: as they are, to see which lines each runs, or against a changed module.
+"""Test runs in forked processes, to measure which lines each test runs, or to test a mutant.
 
-The parent has imported everything heavy and nothing of the package, so a trial costs its tests and no
-start-up. The files are never touched: the child's importer compiles the changed tree instead.
+The parent process has imported all heavy libraries and nothing of the package. A run therefore costs its
+tests and no start-up. Files are never changed: an import hook in the child compiles the changed syntax tree
+instead.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ import pytest
 
 import mutations
 
-SLOW = 15.0  # seconds; a test that takes longer is not used
+SLOW = 15.0  # seconds; slower tests are not used
 KILLED_BY_CLOCK = 77
 MEMORY = 12 << 30
 
 
 def prepare(root: Path, heavy: list[str]) -> None:
-    """Import what every trial needs, before the first fork."""
+    """Import what every run needs, before the first fork."""
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     os.environ["PYTHONPATH"] = str(root / "src")
     sys.path.insert(0, str(root / "src"))
@@ -42,11 +43,11 @@ def prepare(root: Path, heavy: list[str]) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        pytest.main(["--version"])  # imports its plug-ins
+        pytest.main(["--version"])  # imports the plug-ins of pytest
 
 
 def fork(work: Callable[[Path], Any]) -> tuple[int, Path]:
-    """Begin `work` in a forked process; what it returns is read by `answer` after its end."""
+    """Run `work` in a forked process; `answer` reads its result after it has ended."""
     folder = Path(tempfile.mkdtemp(prefix="mutants-"))
     sys.stdout.flush()
     sys.stderr.flush()
@@ -54,7 +55,7 @@ def fork(work: Callable[[Path], Any]) -> tuple[int, Path]:
     if child:
         return child, folder
     try:
-        os.setpgid(0, 0)  # so that what it starts can be ended with it
+        os.setpgid(0, 0)  # a process group of its own, so that its children can be killed with it
         with open(folder / "log", "w") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
@@ -68,8 +69,8 @@ def fork(work: Callable[[Path], Any]) -> tuple[int, Path]:
 
 
 def answer(folder: Path) -> Any:
-    """Return what a forked process said, or None if it crashed or was ended."""
-    if (folder / "error").exists():  # ours, not a test's
+    """Return the result of a forked process, or None if it crashed or was killed."""
+    if (folder / "error").exists():  # an error of this tool, not of a test
         raise RuntimeError((folder / "error").read_text())
     with contextlib.suppress(OSError, ValueError):
         return json.loads((folder / "answer").read_text())
@@ -77,11 +78,11 @@ def answer(folder: Path) -> Any:
 
 
 def reach(root: Path, tests: str, folder: Path) -> dict[str, Any]:
-    """Play the tests of one file or folder as they are: how long each takes, and which lines it runs."""
+    """Run the tests of one file or folder unchanged and return their times, failures and covered lines."""
     import coverage
 
     cover = coverage.Coverage(data_file=str(folder / "data"), include=[f"{root}/src/*"], config_file=False)
-    watch = _Watch(cover)
+    watch = _CoverageRecorder(cover)
     _leave_out_compiling(watch)
     cover.start()
     pytest.main(_options(root, folder, [tests]), plugins=[watch])
@@ -89,30 +90,32 @@ def reach(root: Path, tests: str, folder: Path) -> dict[str, Any]:
     lines: dict[str, dict[int, list[str]]] = {}
     data = cover.get_data()
     for file in data.measured_files():
-        here = {line: [w for w in who if w] for line, who in data.contexts_by_lineno(file).items()}
-        lines[str(Path(file).relative_to(root))] = here
+        covered = {
+            line: [w for w in contexts if w] for line, contexts in data.contexts_by_lineno(file).items()
+        }
+        lines[str(Path(file).relative_to(root))] = covered
     return {"seconds": watch.seconds, "failed": watch.failed, "lines": lines}
 
 
 def trial(
     root: Path, mutant: mutations.Mutant, stages: list[dict[str, float]], patience: float, folder: Path
 ) -> dict[str, Any]:
-    """Play tests against one mutant until one fails.
+    """Run tests against one mutant until one fails.
 
     Parameters
     ----------
-    stages : for each, the tests to play (by node id) and the seconds each takes without the mutant.
+    stages : for each stage, the tests to run (by node id) and their seconds without the mutant.
     patience : a test may take ten times as long, and this many seconds more.
 
     Returns
     -------
     dict
-        The test that failed, or None; how many were played.
+        The test that failed, or None, as `by`, and the number of tests that were run, as `played`.
     """
     source = (root / mutant.file).read_text()
-    code = compile(mutations.mutated(source, mutant.number), str(root / mutant.file), "exec")
+    code = compile(mutations.apply_mutant(source, mutant.number), str(root / mutant.file), "exec")
     name = ".".join(Path(mutant.file).relative_to("src").with_suffix("").parts).removesuffix(".__init__")
-    changed = _Changed(name, code)
+    changed = _MutantImporter(name, code)
     sys.meta_path.insert(0, changed)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     _skip_what_would_compile()
@@ -120,7 +123,7 @@ def trial(
     for number, tests in enumerate(stages):
         if not tests:
             continue
-        chosen = _Chosen(tests, patience, folder, changed)
+        chosen = _SelectedTests(tests, patience, folder, changed)
         files = sorted({test.split("::")[0] for test in tests})
         inner = folder / str(number)
         inner.mkdir()
@@ -138,12 +141,12 @@ def _options(root: Path, folder: Path, files: list[str]) -> list[str]:
     hypothesis.settings.register_profile("trial", derandomize=True, database=None, deadline=None)
     hypothesis.settings.load_profile("trial")
     plain = ["-q", "-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", "--no-header", "--tb=no"]
-    plain += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # plug-ins are imported already
+    plain += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # because plug-ins are imported already
     return [*plain, f"--basetemp={folder / 'tmp'}", *files]
 
 
-class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module from a syntax tree that was changed."""
+class _MutantImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Import hook that executes one module from compiled code of a changed syntax tree."""
 
     def __init__(self, name: str, code: CodeType) -> None:
         self._name, self._code = name, code
@@ -162,7 +165,7 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _skip_what_would_compile() -> None:
-    """Let a test that needs a program that is not on disk be skipped: a compiler takes many seconds."""
+    """Skip tests that would compile a program, because the compiler takes many seconds."""
     with contextlib.suppress(ImportError):
         dispatcher: Any = importlib.import_module("numba.core.dispatcher")
 
@@ -172,30 +175,30 @@ def _skip_what_would_compile() -> None:
         dispatcher._FunctionCompiler.compile = skip
 
 
-def _leave_out_compiling(watch: _Watch) -> None:
-    """Stop the clock while numba compiles: what is on disk the next time says nothing of a test."""
+def _leave_out_compiling(watch: _CoverageRecorder) -> None:
+    """Do not count the time in which numba compiles, because the next run loads the program from disk."""
     with contextlib.suppress(ImportError):
         dispatcher: Any = importlib.import_module("numba.core.dispatcher")
         compiling = dispatcher._FunctionCompiler.compile
-        depth = [0]  # a kernel is compiled while its caller is
+        depth = [0]  # compiling a kernel compiles the kernels that it calls
 
-        def unclocked(*arguments: Any) -> Any:
+        def uncounted(*arguments: Any) -> Any:
             if depth[0]:
                 return compiling(*arguments)
-            depth[0], begun = 1, time.process_time()
+            depth[0], started = 1, time.process_time()
             left, _ = signal.setitimer(signal.ITIMER_PROF, 0.0)
             try:
                 return compiling(*arguments)
             finally:
                 depth[0] = 0
-                watch.compiled += time.process_time() - begun
+                watch.compiled += time.process_time() - started
                 signal.setitimer(signal.ITIMER_PROF, left)
 
-        dispatcher._FunctionCompiler.compile = unclocked
+        dispatcher._FunctionCompiler.compile = uncounted
 
 
-class _Watch:
-    """Notes how long a test takes, whether it fails and, through coverage, where it was."""
+class _CoverageRecorder:
+    """Pytest plug-in that records the time, failure and covered lines of each test."""
 
     def __init__(self, cover: Any) -> None:
         self._cover = cover
@@ -208,14 +211,14 @@ class _Watch:
         def too_long(*_: Any) -> None:
             pytest.skip("slow")
 
-        begun = time.process_time() - self.compiled
+        started = time.process_time() - self.compiled
         signal.signal(signal.SIGPROF, too_long)
         signal.setitimer(signal.ITIMER_PROF, SLOW)
         try:
             return (yield)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
-            self.seconds[item.nodeid] = round(time.process_time() - self.compiled - begun, 4)
+            self.seconds[item.nodeid] = round(time.process_time() - self.compiled - started, 4)
             self._cover.switch_context("")
 
     @pytest.hookimpl(wrapper=True)
@@ -229,26 +232,28 @@ class _Watch:
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not report.passed:  # a skipped test is of no use either
+        if not report.passed:  # a skipped test cannot kill a mutant
             self.failed.append(report.nodeid)
 
 
-class _Chosen:
-    """Keeps the chosen tests, the quickest first, and ends the process when one takes far too long."""
+class _SelectedTests:
+    """Pytest plug-in that runs the selected tests, quickest first, and exits when one takes far too long."""
 
-    def __init__(self, tests: dict[str, float], patience: float, folder: Path, changed: _Changed) -> None:
+    def __init__(
+        self, tests: dict[str, float], patience: float, folder: Path, changed: _MutantImporter
+    ) -> None:
         self._tests, self._patience, self._folder, self._changed = tests, patience, folder, changed
         self.failed: str | None = None
         self.played = 0
 
     def pytest_sessionstart(self) -> None:
-        """Put the changed module before pytest's own finder, which reads files with doctests as they are."""
+        """Put the import hook before pytest's own, which reads files with doctests unchanged from disk."""
         sys.meta_path.remove(self._changed)
         sys.meta_path.insert(0, self._changed)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         kept = {item.nodeid: item for item in items if item.nodeid in self._tests}
-        items[:] = sorted(kept.values(), key=lambda item: (_shares(item), self._tests[item.nodeid]))
+        items[:] = sorted(kept.values(), key=lambda item: (_fixture_group(item), self._tests[item.nodeid]))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -259,7 +264,7 @@ class _Chosen:
             os._exit(KILLED_BY_CLOCK)
 
         self.played += 1
-        signal.signal(signal.SIGPROF, too_long)  # of this process's own time, however busy the machine is
+        signal.signal(signal.SIGPROF, too_long)  # counts processor time, which a busy machine does not change
         signal.setitimer(signal.ITIMER_PROF, self._patience + 10.0 * self._tests[item.nodeid])
         try:
             return (yield)
@@ -271,8 +276,8 @@ class _Chosen:
             self.failed = self.failed or report.nodeid
 
 
-def _shares(item: Any) -> str:
-    """Return what a test shares with others of its file, so that these stay together; most share nothing."""
+def _fixture_group(item: Any) -> str:
+    """Return a sort key that keeps tests with shared fixtures together: the path of their file, or empty."""
     for definitions in item._fixtureinfo.name2fixturedefs.values() if hasattr(item, "_fixtureinfo") else ():
         if definitions[-1].scope in ("module", "class") and not definitions[-1].argname.startswith("_"):
             return str(item.path)

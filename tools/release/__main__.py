@@ -1,8 +1,9 @@
-"""A release, tried: `python tools/release [--build] [--pythons 3.12 ...] [--extras none lab ...]`.
+"""Build and test a release: `python tools/release [--build] [--pythons 3.12 ...] [--extras none lab ...]`.
 
-Builds the sdist and, from it, the wheel into dist/, looks into both, installs them into empty environments of
-every Python there is, each extra in its own, uses what was installed, lists licences and tries the image.
-`--build` stops once both are built. What was green goes into dist/release.md.
+The script builds the sdist and, from it, the wheel into dist/, and checks the content of both. It installs
+them into empty environments of every available Python, each extra in its own, and uses what was installed.
+It lists licences and tests the image. `--build` stops after the packages are built. The results go into
+dist/release.md.
 """
 
 from __future__ import annotations
@@ -23,25 +24,30 @@ import licences
 import pythons
 
 DIST = built.ROOT / "dist"
-NO_IMAGE = "image: not tried, as no Docker answers here and its Python is not here or was not asked for"
+NO_IMAGE = "image: not tested, because Docker does not answer and its Python is not available or not selected"
 WORK = built.ROOT / "build" / "release"
 
 
 def main() -> None:
-    """Try a release; fail if anything is red."""
+    """Build and test a release; exit with an error if anything fails."""
     every = ["sdist", "none", *built.PROJECT["optional-dependencies"]]
-    read = argparse.ArgumentParser(prog="tools/release", description="Try a release.")
-    read.add_argument("--build", action="store_true", help="build and look into it, no more")
+    read = argparse.ArgumentParser(prog="tools/release", description="Build and test a release.")
+    read.add_argument("--build", action="store_true", help="build and check the packages, then stop")
     read.add_argument(
         "--pythons",
         nargs="*",
         default=[],
         choices=pythons.WANTED,
         metavar="VERSION",
-        help="all that are wanted, by default",
+        help="Python versions to test; by default all supported ones",
     )
     read.add_argument(
-        "--extras", nargs="*", default=[], choices=every, metavar="EXTRA", help="all, by default"
+        "--extras",
+        nargs="*",
+        default=[],
+        choices=every,
+        metavar="EXTRA",
+        help="extras to test (default: all)",
     )
     asked = read.parse_args()
     sdist, wheel = packages()
@@ -51,9 +57,9 @@ def main() -> None:
     here = pythons.find(wanted)
     missing = [version for version in wanted if version not in here]
     if not here:
-        sys.exit(f"none of the Pythons {', '.join(wanted)} is here")
+        sys.exit(f"found none of the Pythons {', '.join(wanted)}")
     which = asked.extras or every
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a Python each
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # one thread for each Python
         columns = pool.map(lambda version: try_python(version, here[version], sdist, wheel, which), here)
         tried = [each for column in columns for each in column]
     bad = [f"{each.what} on Python {each.python}: {each.fault}" for each in tried if each.fault]
@@ -73,12 +79,12 @@ def main() -> None:
     (DIST / "release.md").write_text("\n".join(lines) + "\n")
     print("\n".join(["", *lines]))
     for version in missing:
-        print(f"Python {version} is not here, and was not tried")
-    sys.exit("red: " + "; ".join(bad) if bad else 0)
+        print(f"Python {version} was not found and not tested")
+    sys.exit("failed: " + "; ".join(bad) if bad else 0)
 
 
 def packages() -> tuple[Path, Path]:
-    """Build both packages and look into them."""
+    """Build the sdist and the wheel and check their content; return their paths."""
     sdist, wheel = built.build(DIST)
     if faults := built.faults(sdist, wheel):
         sys.exit("\n".join(faults))
@@ -88,19 +94,19 @@ def packages() -> tuple[Path, Path]:
         ["git", "status", "--porcelain"], cwd=built.ROOT, capture_output=True, text=True
     ).stdout
     if changed:
-        print(f"not a release yet: {len(changed.splitlines())} files are not committed")
+        print(f"not releasable yet: {len(changed.splitlines())} files are not committed")
     return sdist, wheel
 
 
 def try_python(
     version: str, python: Path, sdist: Path, wheel: Path, which: list[str]
-) -> list[environments.Tried]:
-    """Try one Python, with one environment after another."""
+) -> list[environments.EnvironmentResult]:
+    """Test the packages with one Python, in one environment for each extra."""
     wheels = WORK / "wheels" / version
     extras = [each for each in which if each not in ("sdist", "none")]
-    print(f"Python {version}: gathering what the extras need", flush=True)
+    print(f"Python {version}: downloading what the extras need", flush=True)
     if fault := environments.gather(python, wheel, extras, wheels):
-        return [environments.Tried(version, what, 0.0, fault) for what in which]
+        return [environments.EnvironmentResult(version, what, 0.0, fault) for what in which]
     tried = []
     for what in which:
         package = sdist if what == "sdist" else wheel
@@ -110,7 +116,7 @@ def try_python(
 
 
 def write_licences(version: str) -> None:
-    """Write docs/licences.md by the wheels gathered for one Python."""
+    """Write docs/licences.md from the wheels that were downloaded for one Python."""
     wheels = [*(WORK / "wheels" / version).glob("*.whl")]
     text = licences.page(licences.found(wheels), version)
     (built.ROOT / "docs" / "licences.md").write_text(text)
@@ -118,12 +124,12 @@ def write_licences(version: str) -> None:
 
 
 def try_image(wheel: Path, here: dict[str, Path]) -> tuple[str, str]:
-    """Return how the image was tried, empty if it could not be, and what went wrong."""
+    """Return how the image was tested, empty if it could not be, and the error, empty if there was none."""
     if image.docker():
         return "built by Docker", image.build(f"tideproof:{built.version()}")
     if image.python() not in here:
         return "", ""
-    return "no Docker here, so its steps by hand", image.by_hand(wheel, here[image.python()], WORK)
+    return "its steps by hand, without Docker", image.by_hand(wheel, here[image.python()], WORK)
 
 
 if __name__ == "__main__":

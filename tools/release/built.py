@@ -1,4 +1,4 @@
-"""The sdist, and the wheel made from it: built without a network, and looked into."""
+"""Build of the sdist and of the wheel made from it, without a network, and checks of their content."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 INDEX = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted)|/simple\b")
 BESIDE = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "constraints.txt", "pyproject.toml"}
-MADE = {"PKG-INFO", ".gitignore"}  # what hatchling adds
+MADE = {"PKG-INFO", ".gitignore"}  # files that hatchling adds
 
 
 def version() -> str:
-    """Return the version, as the package says it."""
+    """Return the version of the package from its source."""
     found = re.search(r'__version__ = "(.+)"', (ROOT / "src" / "tideproof" / "_version.py").read_text())
     assert found is not None
     return found[1]
 
 
 def one(kind: str, source: Path, folder: Path) -> Path:
-    """Build a wheel or an sdist of a source tree into a folder."""
+    """Build a wheel or an sdist of a source tree into a folder and return its path."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     if done.returncode:
@@ -39,7 +39,7 @@ def one(kind: str, source: Path, folder: Path) -> Path:
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """Build the sdist, and the wheel from it, into a folder that then holds no other; return both."""
+    """Build the sdist, and the wheel from it, into a folder without older packages; return both paths."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in [*folder.glob("tideproof-*.whl"), *folder.glob("tideproof-*.tar.gz")]:
         old.unlink()
@@ -51,14 +51,14 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def sources() -> dict[str, bytes]:
-    """Return the files of the package, by their names in a wheel."""
+    """Return the content of the package's files by their names in a wheel."""
     package = ROOT / "src" / "tideproof"
     files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     return {path.relative_to(package.parent).as_posix(): path.read_bytes() for path in files}
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    """Return what a wheel or an sdist holds; names in an sdist are without its folder."""
+    """Return the content of the files in a wheel or an sdist; names in an sdist are without its folder."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             return {name: wheel.read(name) for name in wheel.namelist()}
@@ -68,7 +68,7 @@ def files_of(path: Path) -> dict[str, bytes]:
 
 
 def faults(sdist: Path, wheel: Path) -> list[str]:
-    """Return what is wrong with them, in one line each."""
+    """Return a line for everything that is wrong with an sdist and a wheel."""
     found: list[str] = []
     packed, spread = files_of(sdist), files_of(wheel)
     about = f"tideproof-{version()}.dist-info/"
@@ -80,16 +80,16 @@ def faults(sdist: Path, wheel: Path) -> list[str]:
     found += _differ("sdist", ours, {f"src/{name}": data for name, data in wanted.items()} | beside)
     said = spread.get(f"{about}METADATA", b"").decode()
     if said != packed.get("PKG-INFO", b"").decode():
-        found.append("the sdist and the wheel say different things of themselves")
+        found.append("the sdist and the wheel have different metadata")
     if b"tideproof = tideproof.cli:main" not in spread.get(f"{about}entry_points.txt", b""):
-        found.append("the wheel brings no command")
+        found.append("the wheel has no command")
     if spread.get(f"{about}licenses/LICENSE") != (ROOT / "LICENSE").read_bytes():
         found.append("the wheel has no licence")
     return found + metadata_faults(said)
 
 
 def metadata_faults(said: str) -> list[str]:
-    """Return what is wrong with what a package says of itself: by the standard, and by pyproject.toml."""
+    """Return the errors in the metadata of a package, by the standard and by pyproject.toml."""
     try:
         Metadata.from_email(said, validate=True)
     except ExceptionGroup as group:
@@ -106,9 +106,9 @@ def metadata_faults(said: str) -> list[str]:
         if fields[name] != wanted:
             found.append(f"metadata: {name} is {fields[name]!r}, not {wanted!r}")
     if set(fields.get_all("Provides-Extra", [])) != set(PROJECT["optional-dependencies"]):
-        found.append("metadata: other extras than pyproject.toml has")
+        found.append("metadata: the extras differ from those in pyproject.toml")
     if INDEX.search(said):
-        found.append(f"metadata: an address of an index, {INDEX.search(said)[0]!r}")  # type: ignore[index]
+        found.append(f"metadata: contains the address of an index, {INDEX.search(said)[0]!r}")  # type: ignore[index]
     found += [
         f"metadata: {line} is an address" for line in fields.get_all("Requires-Dist", []) if " @ " in line
     ]
@@ -121,7 +121,7 @@ def _differ(what: str, held: dict[str, bytes], wanted: dict[str, bytes]) -> list
         if name not in held:
             found.append(f"the {what} has no {name}")
         elif name not in wanted:
-            found.append(f"the {what} has {name}, which does not belong there")
+            found.append(f"the {what} has {name}, which does not belong to it")
         elif held[name] != wanted[name]:
-            found.append(f"the {what} has another {name}")
+            found.append(f"the {what} has different content in {name}")
     return found

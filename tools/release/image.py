@@ -1,7 +1,7 @@
-"""The container image: built from the wheel where Docker answers; else its steps are done by hand.
+"""Test of the container image: built with Docker, or its steps by hand where Docker is missing.
 
-By hand means: what the Dockerfile installs is installed into an empty environment of the Python it begins
-with, its entry point is started with its settings, and its own check of health must pass.
+By hand means: the packages of the Dockerfile are installed into an empty environment of its Python, its
+entry point is started with its settings, and its health check must pass.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PATIENCE = 60.0
 
 
 def docker() -> bool:
-    """Return whether Docker is here and its daemon answers."""
+    """Return whether Docker is installed and its daemon answers."""
     if shutil.which("docker") is None:
         return False
     return subprocess.run(["docker", "info"], capture_output=True).returncode == 0
 
 
 def build(tag: str) -> str:
-    """Build the image and start it once; return what went wrong."""
+    """Build the image and start it once; return the error, empty on success."""
     made = subprocess.run(["docker", "build", "-q", "-t", tag, ROOT], capture_output=True, text=True)
     if made.returncode:
         return made.stderr.strip().splitlines()[-1]
@@ -41,26 +41,26 @@ def build(tag: str) -> str:
 
 
 def python() -> str:
-    """Return the version of Python that the image begins with."""
+    """Return the Python version of the image's base."""
     [*_, last] = re.findall(r"^FROM python:(\d+\.\d+)", RECIPE.read_text(), re.MULTILINE)
     return str(last)
 
 
 def extras() -> str:
-    """Return the extras that the image has."""
+    """Return the extras that the image installs."""
     [found] = re.findall(r"\*\.whl\)\[([\w,]+)\]", RECIPE.read_text())
     return str(found)
 
 
 def settings(folder: Path, port: int) -> dict[str, str]:
-    """Return the settings of the image, with another folder and port."""
+    """Return the environment variables of the image, with another folder and port."""
     said = dict(re.findall(r"\b(TIDEPROOF_[A-Z]+)=(\S+)", RECIPE.read_text()))
     said["TIDEPROOF_STORE"] = said["TIDEPROOF_STORE"].replace("////data/", f"///{folder}/")
     return said | {"TIDEPROOF_PORT": str(port), "TIDEPROOF_HOST": "127.0.0.1"}
 
 
 def by_hand(wheel: Path, interpreter: Path, folder: Path) -> str:
-    """Do what the image does, without one; return what went wrong."""
+    """Follow the steps of the Dockerfile in an environment; return the error, empty on success."""
     inside = environments.make(interpreter, folder / "image")
     wanted = f"{wheel}[{extras()}]"
     fault = environments.pip(
@@ -70,7 +70,7 @@ def by_hand(wheel: Path, interpreter: Path, folder: Path) -> str:
 
 
 def served(inside: Path, home: Path) -> str:
-    """Start the entry point that is beside a Python, check its health, stop it; return what went wrong."""
+    """Start the entry point, check its health, stop it; return the error, empty on success."""
     text = RECIPE.read_text()
     [entry] = re.findall(r"^ENTRYPOINT (\[.*\])", text, re.MULTILINE)
     [health] = re.findall(r"^ *CMD (\[.*\])", text, re.MULTILINE)
@@ -93,5 +93,5 @@ def served(inside: Path, home: Path) -> str:
         service.send_signal(signal.SIGTERM)
         said, _ = service.communicate(timeout=PATIENCE)
     if not healthy:
-        return f"it is not healthy: {said.strip()[-300:]}"
-    return "" if service.returncode == 0 else f"it ended with {service.returncode}: {said.strip()[-300:]}"
+        return f"the service is not healthy: {said.strip()[-300:]}"
+    return "" if service.returncode == 0 else f"exit code {service.returncode}: {said.strip()[-300:]}"

@@ -1,7 +1,7 @@
-"""The licences of all that comes with tideproof: `python tools/release/licences.py [WHEEL ...]`.
+"""List the licences of all packages that come with tideproof: `python tools/release/licences.py [WHEEL ...]`.
 
-They are asked themselves, by their metadata: those of the wheels named, or else what is installed here. What
-comes with several extras stands where it comes first.
+Licences are read from the metadata of the named wheels or, without names, of the installed packages. A
+package that comes with several extras is listed at the first of them.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NONE = "none"
 HEAD = """# Licences
 
-What `pip install` brings besides tideproof, which is under the MIT licence, and under which licence each
-package says it is. Extras add to what comes with none; what several bring stands at the first of them. Made
-by `make release` from the metadata of the packages, for the newest Python it found. Ask a package itself
-before you rely on it.
+The packages that `pip install` adds to tideproof, which is under the MIT licence, and the licence that each
+package states. Extras add packages to those of no extra. A package of several extras is listed at the first
+of them. Made by `make release` from the metadata of the packages, for the newest Python it found. Check a
+package itself before you rely on its licence.
 """
 
 
 def found(paths: Iterable[str | Path] | None = None) -> dict[str, Distribution]:
-    """Return the packages of wheels, or those installed here, by their names."""
+    """Return the packages of wheels, or the installed ones, by name."""
     given = distributions() if paths is None else distributions(path=[str(path) for path in paths])
     return {canonicalize_name(each.name): each for each in given}
 
 
 def groups() -> dict[str, list[str]]:
-    """Return what pyproject.toml asks for: with no extra, and with each."""
+    """Return the requirements in pyproject.toml: those without an extra, and those of each extra."""
     return {NONE: PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
 
 
 def closure(wanted: Iterable[str], known: Mapping[str, Distribution], python: str) -> set[str]:
-    """Return the names of all packages that requirements bring, tideproof's own extras left to themselves."""
+    """Return the names of all packages that requirements bring, without tideproof itself."""
     names: set[str] = set()
     seen: set[tuple[str, str]] = set()
     todo = [Requirement(each) for each in wanted]
@@ -61,7 +61,7 @@ def closure(wanted: Iterable[str], known: Mapping[str, Distribution], python: st
 
 
 def licence(package: Distribution) -> str:
-    """Return what a package says of its licence, in a few words; empty if nothing."""
+    """Return the licence that a package states, in a few words; empty if it states none."""
     about = package.metadata
     said, text = ((about.get_all(field) or [""])[0].strip() for field in ("License-Expression", "License"))
     named = [
@@ -74,7 +74,7 @@ def licence(package: Distribution) -> str:
 
 
 def _first(package: Distribution) -> str:
-    """Return the first line of the file of its licence, which mostly names it."""
+    """Return the first line of a package's licence file, which usually names the licence."""
     files = [
         each for each in package.files or [] if re.search(r"licen[cs]e|copying", each.name, re.IGNORECASE)
     ]
@@ -87,7 +87,7 @@ def _first(package: Distribution) -> str:
 
 
 def page(known: Mapping[str, Distribution], python: str) -> str:
-    """Return all packages with their licences, in Markdown."""
+    """Return the page of all packages with their licences, in Markdown."""
     lines = [HEAD, "| with | package | version | licence |", "|---|---|---|---|"]
     listed: set[str] = set()
     for group, wanted in groups().items():
@@ -95,14 +95,13 @@ def page(known: Mapping[str, Distribution], python: str) -> str:
             listed.add(name)
             package = known.get(name)
             said = licence(package) if package else ""
-            lines.append(
-                f"| {group} | {name} | {package.version if package else 'not here'} | {said or 'not said'} |"
-            )
+            version = package.version if package else "not found"
+            lines.append(f"| {group} | {name} | {version} | {said or 'not stated'} |")
     return "\n".join(lines) + "\n"
 
 
 def main(paths: list[str]) -> None:
-    """Print the page."""
+    """Print the page of licences."""
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     print(page(found(paths or None), python), end="")
 

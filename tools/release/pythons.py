@@ -1,4 +1,4 @@
-"""Which Pythons there are on this machine."""
+"""Search for the supported Python versions on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WANTED = ("3.11", "3.12", "3.13", "3.14")
 
 
 def find(wanted: Iterable[str] = WANTED) -> dict[str, Path]:
-    """Return a Python of each version that can be had here: on the path, or one that pyenv keeps."""
+    """Return the path of a working Python for each version found, on the search path or in pyenv."""
     found = {}
     for version in wanted:
         for path in _places(version):
@@ -32,7 +32,7 @@ def _places(version: str) -> list[Path]:
 
 
 def _is(path: Path, version: str) -> bool:
-    """Return whether it runs, is of that version, and makes environments: a shim may do none of it."""
+    """Return whether a Python runs, has the version, and can make environments; a pyenv shim may not."""
     ask = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)

@@ -1,7 +1,7 @@
-"""Whether an installed tideproof works: `python -I smoke.py [EXTRA ...]`, by the Python it is installed for.
+"""Smoke test of an installed tideproof: `python -I smoke.py [EXTRA ...]`, run by its own Python.
 
-What the extras named bring is used once, each in a second or two; what the others would bring must be refused
-with one line that names the extra. Nothing of the repository is read: copy this file wherever you like.
+Every named extra is used once, for a second or two. Functions of the other extras must be refused with one
+line that names the extra. The script reads nothing of the repository, so it can be copied anywhere.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import numpy as np
 
 import tideproof as tp
 
-NOWHERE = "127.0.0.1:1"  # nobody listens there
+NOWHERE = "127.0.0.1:1"  # an address without a server
 ADMIN = "smoke-admin-key-of-30-characters"
 LOG = {"arm": list("ABABAB"), "day": list("112233"), "sales": [1.0, 2.1, 3.0, 3.9, 5.0, 6.2]}
 
 
 def bare(folder: Path) -> None:
-    """Fit arrays, read a file, run an experiment, ask the command line."""
+    """Fit arrays, read a file, run an experiment, and call the command line."""
     columns = {name: np.asarray(values) for name, values in LOG.items()}
     fit = tp.fit(columns, arm="arm", environment="day", reward="sales")
     assert fit.best == "B", fit
@@ -50,7 +50,7 @@ def bare(folder: Path) -> None:
 
 
 def plot(folder: Path) -> None:
-    """Draw with matplotlib."""
+    """Draw a picture with matplotlib."""
     picture = folder / "demo.png"
     importlib.import_module("tideproof.files").check_picture_path(picture)
     command("demo", "--pace", "0", "--picture", str(picture))
@@ -58,13 +58,13 @@ def plot(folder: Path) -> None:
 
 
 def lab(folder: Path) -> None:
-    """Simulate, compiled."""
+    """Simulate with compiled code."""
     study = tp.simulate(tp.slippage(3), "round-robin", 60, replications=200, engine="cpu")
     assert study.replications == 200
 
 
 def gpu(folder: Path) -> None:
-    """Simulate on a GPU; where there is none, hear so."""
+    """Simulate on a GPU, or check the error message where there is none."""
     try:
         tp.simulate(tp.slippage(3), "round-robin", 60, replications=200, engine="cuda")
     except tp.InputError as error:
@@ -72,7 +72,7 @@ def gpu(folder: Path) -> None:
 
 
 def dask(folder: Path) -> None:
-    """Simulate on a cluster, of one worker."""
+    """Simulate on a Dask cluster of one worker."""
     executors = importlib.import_module("tideproof.lab.executors")
     try:
         distributed = importlib.import_module("distributed")
@@ -88,7 +88,7 @@ def dask(folder: Path) -> None:
 
 
 def postgres(folder: Path) -> None:
-    """Try a server where there is none: the driver says so."""
+    """Connect to a PostgreSQL server that does not exist and check the error of the driver."""
     try:
         tp.Experiment.open(f"postgresql://nobody@{NOWHERE}/shop", "prices", ["A", "B"])
     except tp.StoreError as error:
@@ -96,7 +96,7 @@ def postgres(folder: Path) -> None:
 
 
 def excel(folder: Path) -> None:
-    """Read a sheet."""
+    """Fit a log from an Excel sheet."""
     office = "http://schemas.openxmlformats.org"
     main, links = f"{office}/spreadsheetml/2006/main", f"{office}/officeDocument/2006/relationships"
     parts = f"{office}/package/2006/relationships"
@@ -128,7 +128,7 @@ def excel(folder: Path) -> None:
 
 
 def store(folder: Path) -> None:
-    """Leave an experiment in a SQLite file, and find it there."""
+    """Store an experiment in a SQLite file and open it again."""
     url = f"sqlite:///{folder}/store.db"
     with closing(tp.Experiment.open(url, "prices", ["A", "B"], budget=20)) as run:
         run.tell(run.ask(environment="monday"), 1.0)
@@ -137,7 +137,7 @@ def store(folder: Path) -> None:
 
 
 def serve(folder: Path) -> None:
-    """Make the service, and ask it for a page, a style sheet and its health."""
+    """Make the service and request a page, a style sheet and its health."""
     app = importlib.import_module("tideproof.serve.app")
     settings = importlib.import_module("tideproof.serve.service_settings")
     httpx = importlib.import_module("httpx")
@@ -165,7 +165,7 @@ def serve(folder: Path) -> None:
 
 
 def openfeature(folder: Path) -> None:
-    """Ask for a flag where nobody answers: the default holds."""
+    """Ask an OpenFeature provider without a server for a flag and check that it returns the default."""
     ours = importlib.import_module("tideproof.remote.openfeature_provider")
     api = importlib.import_module("openfeature.api")
     api.set_provider(ours.TideproofProvider(f"http://{NOWHERE}", ADMIN))
@@ -173,7 +173,7 @@ def openfeature(folder: Path) -> None:
 
 
 def docs(folder: Path) -> None:
-    """Find what builds the site."""
+    """Import the packages that build the site."""
     for module in ("zensical", "mkdocstrings_handlers.python", "jupytext"):
         importlib.import_module(module)
 
@@ -181,8 +181,8 @@ def docs(folder: Path) -> None:
 USES: dict[str, Callable[[Path], None]] = {
     each.__name__: each for each in (plot, lab, gpu, dask, postgres, excel, store, serve, openfeature, docs)
 }
-REFUSED = set(USES) - {"docs"}  # tools/site is no part of the package
-COMMANDS = {  # what the command line says without an extra
+REFUSED = set(USES) - {"docs"}  # tools/site is not part of the package
+COMMANDS = {  # commands that must be refused without the extra
     "plot": ["demo"],
     "serve": ["serve"],
     "lab": ["simulate", "--replications", "10"],
@@ -191,7 +191,7 @@ COMMANDS = {  # what the command line says without an extra
 
 
 def command(*words: str, rc: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command that was installed."""
+    """Run the installed command and check its exit code."""
     path = Path(sys.executable).parent / "tideproof"
     done = subprocess.run([path, *words], capture_output=True, text=True)
     assert done.returncode == rc, f"tideproof {' '.join(words)}: {done.stdout}{done.stderr}"
@@ -199,7 +199,7 @@ def command(*words: str, rc: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 def brought(extras: list[str]) -> set[str]:
-    """Return these extras, and all whose packages come with them, by what the package says of itself."""
+    """Return these extras, and all other extras whose packages come with them, by the package's metadata."""
     needed: dict[str, set[str]] = {}
     for line in metadata.requires("tideproof") or []:
         if found := re.fullmatch(r"(.+?) *;.*extra == ['\"](.+)['\"]", line):
@@ -209,7 +209,7 @@ def brought(extras: list[str]) -> set[str]:
 
 
 def refused(extra: str, folder: Path) -> None:
-    """Check that what an extra would bring is refused in one clear line."""
+    """Check that the use of a missing extra fails with one line that names the extra."""
     hint = f"pip install 'tideproof[{extra}]'"
     try:
         USES[extra](folder)
@@ -226,7 +226,7 @@ def refused(extra: str, folder: Path) -> None:
 
 
 def main(extras: list[str]) -> None:
-    """Use what is there, and be refused the rest."""
+    """Use the installed extras, and check that the others are refused."""
     there = brought(extras)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

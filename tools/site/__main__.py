@@ -1,7 +1,8 @@
-"""The site: `python tools/site [--short] [FOLDER]` builds it into a folder, `site` by default (`make site`).
+"""Build the documentation site: `python tools/site [--short] [FOLDER]`, into `site` by default (`make site`).
 
-Pages are copied to build/site with their links changed, notebooks are run, the reference is written, Zensical
-makes HTML of it, and what it would fetch from elsewhere is put beside it. `--short` runs notebooks in small.
+Pages are copied to a temporary folder with changed links, notebooks are run, the reference is written, and
+Zensical makes HTML from all. Files that it would load from other servers are added. `--short` runs short
+notebooks.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ import pages  # noqa: E402
 import reference  # noqa: E402
 from tideproof.draw.colour_palette import DARK, LIGHT  # noqa: E402
 
-SHIM = "https://unpkg.com/iframe-worker/shim"  # what Zensical names for search without a server
-INLINE = re.compile(r"(?<!<pre>)(?<!</span>)(?<!</a>)<code>([^<\n]{1,24})</code>")  # short code in a sentence
+SHIM = "https://unpkg.com/iframe-worker/shim"  # the address that Zensical uses for search without a server
+INLINE = re.compile(r"(?<!<pre>)(?<!</span>)(?<!</a>)<code>([^<\n]{1,24})</code>")  # short inline code
 ASSETS = {".png", ".svg", ".csv", ".gz", ".pdf", ".json"}
 
 
@@ -36,7 +37,7 @@ def build(site: Path, short: bool = False) -> None:
         made = [path for path in titles if path.startswith("api/")]
         text = (HERE / "zensical.toml").read_text()
         nav = json.dumps(pages.navigation(titles, made), ensure_ascii=False)
-        nav = re.sub(r'("(?:[^"\\]|\\.)*"): ', r"\1 = ", nav)  # an object of JSON is a table of TOML
+        nav = re.sub(r'("(?:[^"\\]|\\.)*"): ', r"\1 = ", nav)  # turns a JSON object into a TOML table
         for name, path in (("SOURCE", pages.ROOT / "src"), ("ATTRIBUTES", HERE / "attributes.py")):
             text = text.replace(f"[{name}]", f"[{json.dumps(str(path))}]")
         (work / "zensical.toml").write_text(text.replace("NAVIGATION", nav))
@@ -51,7 +52,7 @@ def build(site: Path, short: bool = False) -> None:
 
 
 def stage(docs: Path, short: bool) -> dict[str, str]:
-    """Write all pages as Zensical reads them; return their titles by their paths."""
+    """Write all pages in the form that Zensical reads; return their titles by path."""
     titles: dict[str, str] = {}
     linked: set[str] = set()
 
@@ -62,13 +63,13 @@ def stage(docs: Path, short: bool) -> dict[str, str]:
 
     for page in pages.markdown():
         text = (pages.ROOT / page).read_text()
-        write(pages.placed(page), pages.prompted(pages.relinked(page, text, linked.add)))
+        write(pages.site_path(page), pages.mark_sessions(pages.relink(page, text, linked.add)))
     os.environ.update({"TIDEPROOF_SHORT": "1"} if short else {})
     for page in pages.tutorials():
         book, shown = notebooks.run(pages.ROOT / page)
-        to = pages.placed(page)
-        text = pages.relinked(page, notebooks.page(book, shown, Path(page).stem), linked.add)
-        own = f"{Path(page).stem}.md"  # its text is beside it, not another page
+        to = pages.site_path(page)
+        text = pages.relink(page, notebooks.page(book, shown, Path(page).stem), linked.add)
+        own = f"{Path(page).stem}.md"  # the text of the notebook is a file beside it, not another page
         write(to, text.replace(f"[text]({own})", f"[text]({Path(page).name})"))
         shutil.copy(pages.ROOT / page, docs / "tutorials")
         (docs / to).with_suffix(".ipynb").write_text(notebooks.notebook(book, shown))
@@ -81,9 +82,9 @@ def stage(docs: Path, short: bool) -> dict[str, str]:
             shutil.copy(path, to)
     for path in sorted(linked):
         if not path.startswith("docs/") and path not in (*pages.PROJECT, "README.md"):
-            write(pages.placed(path), code(path))
+            write(pages.site_path(path), code(path))
         elif (pages.ROOT / path).is_dir() and not (pages.ROOT / path / "README.md").exists():
-            write(pages.placed(path), listing(path))
+            write(pages.site_path(path), listing(path))
     shutil.copy(HERE / "extra.css", docs)
     (docs / "colours.css").write_text(colours())
     shutil.copy(HERE / "worker.js", docs)
@@ -91,7 +92,7 @@ def stage(docs: Path, short: bool) -> dict[str, str]:
 
 
 def code(path: str) -> str:
-    """Return a file or a folder of the repository as a page."""
+    """Return a page that shows a file or a folder of the repository."""
     at = pages.ROOT / path
     files = (
         [at]
@@ -107,14 +108,14 @@ def code(path: str) -> str:
 
 
 def listing(path: str) -> str:
-    """Return a page with the pages of a folder."""
+    """Return a page that lists the pages of a folder."""
     found = sorted((pages.ROOT / path).glob("*.md"))
     lines = [f"* [{pages.title(file.read_text())}]({file.name})" for file in found]
     return "\n".join([f"# {Path(path).name.capitalize()}", "", *lines, ""])
 
 
 def colours() -> str:
-    """Return the colours of pictures, for the light and the dark side of the site."""
+    """Return CSS with the colours of pictures, for the light and the dark scheme of the site."""
     return "".join(
         f"[data-md-color-scheme={scheme}] .tideproof {{ color-scheme: {side}; "
         + " ".join(f"--{role}: {colour};" for role, colour in roles.items())
@@ -124,7 +125,7 @@ def colours() -> str:
 
 
 def finish(site: Path) -> None:
-    """Put beside the pages what they would fetch from elsewhere, and take out what only servers need."""
+    """Replace the search script, mark short inline code, and remove files that only servers need."""
     for page in site.rglob("*.html"):
         up = "../" * (len(page.relative_to(site).parts) - 1)
         text = page.read_text().replace(SHIM, f"{up}worker.js")
@@ -134,7 +135,7 @@ def finish(site: Path) -> None:
         "sitemap.xml.gz",
         "objects.inv",
         "search.json",
-    ):  # for servers; search.js is the same
+    ):  # search.json has the same content as search.js
         (site / made).unlink(missing_ok=True)
 
 

@@ -1,6 +1,6 @@
-"""Docstrings as ours are written, for griffe: attributes as `name : what it is`, sessions where they fit.
+"""Extension for griffe that rewrites docstrings of this project: attributes as `name : text`, and sessions.
 
-griffe would take the first for a type, and Markdown a `>>>` outside of Examples for a quotation.
+griffe would read the text as a type, and Markdown would show a `>>>` outside of Examples as a quotation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ SECTION = re.compile(r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", re.MULTILINE | re.D
 SESSION = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
-def described(docstring: str) -> str:
-    """Return a docstring whose attributes have their descriptions in lines of their own."""
+def split_attributes(docstring: str) -> str:
+    """Return a docstring with the descriptions of its attributes on lines of their own."""
 
     def section(found: re.Match[str]) -> str:
         lines = re.sub(r"^(\S.*?) : ", r"\1\n    ", found[1], flags=re.MULTILINE)
@@ -26,10 +26,10 @@ def described(docstring: str) -> str:
     return SECTION.sub(section, docstring)
 
 
-def fenced(docstring: str) -> str:
-    r"""Return a docstring whose sessions before its first section are blocks of code.
+def fence_sessions(docstring: str) -> str:
+    r"""Return a docstring whose interactive sessions before its first section are code blocks.
 
-    >>> fenced("Add.\n\n>>> 1 + 1\n2")
+    >>> fence_sessions("Add.\n\n>>> 1 + 1\n2")
     'Add.\n\n```pycon\n>>> 1 + 1\n2\n```'
     """
     head, line, rest = re.split(r"(?m)(^\S.*\n-{3,}$|\Z)", docstring, maxsplit=1)
@@ -37,9 +37,9 @@ def fenced(docstring: str) -> str:
 
 
 class Attributes(griffe.Extension):
-    """Rewrites docstrings when they are read."""
+    """Extension that rewrites docstrings when griffe reads them."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
-        """Rewrite one."""
+        """Rewrite the docstring of one object."""
         if obj.docstring is not None:
-            obj.docstring.value = fenced(described(obj.docstring.value))
+            obj.docstring.value = fence_sessions(split_attributes(obj.docstring.value))

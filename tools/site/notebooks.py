@@ -1,8 +1,8 @@
-"""Notebooks that are kept as text (py:percent, as jupytext reads them): run, shown as a page, and as .ipynb.
+"""Run notebooks that are stored as text (jupytext's py:percent format); write them as pages and .ipynb.
 
-Cells are run in this process, one after another in one namespace, and show what Jupyter would: what they
-print, and the value of their last line if it is an expression. With `TIDEPROOF_SHORT=1`, in tests,
-a value that is followed by `# short: another` is that other one; readers see no such mark.
+Cells run in this process, one after another in one namespace. They show what Jupyter would show: printed
+text, and the value of the last line if it is an expression. With `TIDEPROOF_SHORT=1`, which tests set, a
+value followed by `# short: another` is replaced by the other value. Readers do not see this mark.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ import nbformat.v4 as nb
 SHORT = re.compile(r"([\w.]+)(\W*?)  # short: (\S+)$", re.MULTILINE)
 
 
-class Shown(NamedTuple):
-    """What a cell showed: lines it printed, and its value in the richest form that it has."""
+class CellOutput(NamedTuple):
+    """Output of a cell: its printed text, and its value in the richest available form."""
 
     printed: str
     kind: str  # a MIME type; "" if there is no value
     value: str
 
 
-def run(path: Path) -> tuple[Any, list[Shown | None]]:
-    """Return a notebook and what each of its cells showed, None for words; in a folder of its own."""
+def run(path: Path) -> tuple[Any, list[CellOutput | None]]:
+    """Run a notebook in a temporary folder; return it with the output of each cell, None for text cells."""
     book = jupytext.read(path, fmt="py:percent")
     for cell in book.cells:
         cell.source = SHORT.sub(r"\3\2" if os.environ.get("TIDEPROOF_SHORT") else r"\1\2", cell.source)
     module = sys.modules["notebook"] = types.ModuleType(
         "notebook"
-    )  # where annotations and kernels find names
+    )  # annotations and kernels look up names in this module
     with tempfile.TemporaryDirectory() as folder, _inside(folder):
         return book, [
             _cell(cell.source, vars(module), f"<{path.name}, cell {number}>")
@@ -53,7 +53,7 @@ def run(path: Path) -> tuple[Any, list[Shown | None]]:
 
 @contextlib.contextmanager
 def _inside(folder: str) -> Any:
-    """Work in a folder; `contextlib.chdir`, for one that is gone afterwards."""
+    """Change into a folder and back, like `contextlib.chdir`."""
     before = os.getcwd()
     os.chdir(folder)
     try:
@@ -62,13 +62,13 @@ def _inside(folder: str) -> Any:
         os.chdir(before)
 
 
-def _cell(source: str, names: dict[str, Any], where: str) -> Shown:
+def _cell(source: str, names: dict[str, Any], where: str) -> CellOutput:
     linecache.cache[where] = (
         len(source),
         None,
         source.splitlines(keepends=True),
         where,
-    )  # kernels read their source
+    )  # kernels read their own source
     body = ast.parse(source, where)
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     if last is not None and source.rstrip().endswith(";"):
@@ -82,7 +82,7 @@ def _cell(source: str, names: dict[str, Any], where: str) -> Shown:
             if last is None
             else eval(compile(ast.Expression(last.value), where, "eval", dont_inherit=True), names)
         )
-    return Shown(out.getvalue(), *_rich(value))
+    return CellOutput(out.getvalue(), *_rich(value))
 
 
 def _rich(value: Any) -> tuple[str, str]:
@@ -94,8 +94,8 @@ def _rich(value: Any) -> tuple[str, str]:
     return "text/plain", repr(value)
 
 
-def page(book: Any, shown: list[Shown | None], name: str) -> str:
-    """Return a notebook as Markdown, with what its cells showed."""
+def page(book: Any, shown: list[CellOutput | None], name: str) -> str:
+    """Return a notebook as Markdown with the outputs of its cells."""
     parts = []
     for cell, found in zip(book.cells, shown, strict=True):
         if found is None:
@@ -117,12 +117,12 @@ def page(book: Any, shown: list[Shown | None], name: str) -> str:
 
 
 def _one_block(text: str) -> str:
-    """Return HTML as one block of Markdown, which a blank line would end."""
+    """Return HTML without blank lines, because a blank line would end the block in Markdown."""
     return re.sub(r"\n\s*\n", "\n", text)
 
 
-def notebook(book: Any, shown: list[Shown | None]) -> str:
-    """Return a notebook as .ipynb, with what its cells showed."""
+def notebook(book: Any, shown: list[CellOutput | None]) -> str:
+    """Return a notebook as .ipynb with the outputs of its cells."""
     count = 0
     for cell, found in zip(book.cells, shown, strict=True):
         if found is None:

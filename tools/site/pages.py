@@ -1,7 +1,7 @@
-"""Which page of the repository becomes which page of the site, in which order, and where its links lead.
+"""Map from pages of the repository to pages of the site, with their order and links.
 
-Pages stay plain Markdown that a git host shows as well; what is copied differs in its links only. A page that
-nobody placed comes last in the guide, so a new file is on the site without a change here.
+Pages stay plain Markdown that a git host can show. The copies differ only in their links. A page that is
+not listed here comes last in the guide, so that a new file appears on the site without a change here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
-PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages beside docs/ that the site has, too
+PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")  # pages outside docs/ that the site includes
 FIRST = (
     "guide",
     "live",
@@ -25,7 +25,7 @@ FIRST = (
     "plugins",
     "research",
     "glossary",
-)  # of the guide
+)  # order of the pages of the guide
 CONCEPTS = ("tide", "why-not-the-mean", "contrast", "stopping", "trust", "hidden-tides")
 RECIPES = ("shop", "factory", "benchmarks", "agriculture", "ads")
 REFERENCE = ("log", "live", "research", "policies", "commands", "errors")
@@ -35,18 +35,20 @@ FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def title(text: str) -> str:
-    """Return the heading of a page, without marks."""
+    """Return the heading of a page without code marks."""
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     assert found is not None, f"a page without a heading: {text[:60]!r}"
     return found[1].replace("`", "")
 
 
-def placed(path: str) -> str:
-    """Return where the site has a file of the repository, both as paths from their roots.
+def site_path(path: str) -> str:
+    """Return the path of a repository file on the site, both relative to their roots.
 
-    >>> placed("docs/guide.md"), placed("README.md"), placed("CHANGELOG.md"), placed("src/tideproof/cli.py")
-    ('guide.md', 'index.md', 'project/changelog.md', 'files/src/tideproof/cli.py.md')
-    >>> placed("docs/tutorials/1-log.py"), placed("docs/trust/logs.csv"), placed("docs/decisions")
+    >>> site_path("docs/guide.md"), site_path("README.md"), site_path("CHANGELOG.md")
+    ('guide.md', 'index.md', 'project/changelog.md')
+    >>> site_path("src/tideproof/cli.py")
+    'files/src/tideproof/cli.py.md'
+    >>> site_path("docs/tutorials/1-log.py"), site_path("docs/trust/logs.csv"), site_path("docs/decisions")
     ('tutorials/1-log.md', 'trust/logs.csv', 'decisions/index.md')
     """
     if path == "README.md":
@@ -62,7 +64,7 @@ def placed(path: str) -> str:
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """Return a page with everything changed but its blocks of code."""
+    """Apply a change to a page, except to its code blocks, and return it."""
     found, start = [], 0
     for fence in FENCE.finditer(text):
         found += [change(text[start : fence.start()]), fence[0]]
@@ -71,14 +73,14 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def links(text: str) -> Iterator[str]:
-    """Yield where the links and pictures of a page lead."""
+    """Yield the targets of all links and pictures of a page."""
     found: list[str] = []
     outside_code(text, lambda part: found.extend(each[1] for each in LINK.findall(part)) or "")
     yield from found
 
 
 def target(page: str, link: str) -> tuple[str, str] | None:
-    """Return the file that a link of a page leads to, and the place in it; None of an address.
+    """Return the file and the anchor that a link of a page leads to, or None for a web address.
 
     >>> target("docs/trust.md", "decisions/0011-unequal-noise.md#why"), target("README.md", "https://x.org/a")
     (('docs/decisions/0011-unequal-noise.md', 'why'), None)
@@ -91,26 +93,27 @@ def target(page: str, link: str) -> tuple[str, str] | None:
     return (os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page), place
 
 
-def relinked(page: str, text: str, seen: Callable[[str], None]) -> str:
-    """Return a page with its links as the site needs them; `seen` is told of each file they lead to."""
+def relink(page: str, text: str, seen: Callable[[str], None]) -> str:
+    """Return a page with links changed for the site; `seen` is called with each linked file."""
 
     def change(found: re.Match[str]) -> str:
         to = target(page, found[2])
         if to is None or found[2].startswith("#"):
             return found[0]
         seen(to[0])
-        link = os.path.relpath(placed(to[0]), os.path.dirname(placed(page)) or ".")
+        link = os.path.relpath(site_path(to[0]), os.path.dirname(site_path(page)) or ".")
         return f"{found[1]}{link}{'#' if to[1] else ''}{to[1]}{found[3]}"
 
     return outside_code(text, lambda part: LINK.sub(change, part))
 
 
-def prompted(text: str) -> str:
-    """Return a page whose sessions of Python are named so, for prompts are not copied then.
+def mark_sessions(text: str) -> str:
+    """Return a page whose Python sessions are marked as such, so that prompts are not copied.
 
-    Whatever else stands after the language of a block, for tests, is left out, or there would be no block.
+    Words after the language of a block, which only tests use, are removed, because Zensical would not show
+    the block as code.
 
-    >>> prompted("```sh restore")
+    >>> mark_sessions("```sh restore")
     '```sh'
     """
     text = re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
@@ -118,17 +121,17 @@ def prompted(text: str) -> str:
 
 
 def markdown() -> list[str]:
-    """Return all pages of the repository that the site shows, by their paths."""
+    """Return the paths of all Markdown pages of the repository that the site includes."""
     return [*(path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md"))), *PROJECT]
 
 
 def tutorials() -> list[str]:
-    """Return the notebooks, kept as text."""
+    """Return the paths of the tutorials, which are notebooks stored as text."""
     return [path.relative_to(ROOT).as_posix() for path in sorted((DOCS / "tutorials").glob("*.py"))]
 
 
 def navigation(titles: dict[str, str], reference: list[str]) -> list[object]:
-    """Return the navigation: titles with a page or a list each; every page of `titles` is in it, once."""
+    """Return the navigation as titles with a page or a list each; it contains every page of `titles` once."""
     left = dict(titles)
 
     def take(*names: str) -> list[object]:

@@ -1,4 +1,4 @@
-"""Pictures of the concepts, from the examples beside them: `python tools/site/pictures.py` (make docs)."""
+"""Write pictures for the concept pages, from the examples on these pages: `python tools/site/pictures.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
 def example(page: str) -> dict[str, Any]:
-    """Return the names that the examples of a page leave behind."""
+    """Run the examples of a page and return the resulting names."""
     names: dict[str, Any] = {}
     lines = re.findall(r"^(?:>>>|\.\.\.) ?(.*)$", (DOCS / page).read_text(), re.MULTILINE)
     exec("\n".join(lines), names)
@@ -20,7 +20,7 @@ def example(page: str) -> dict[str, Any]:
 
 
 def pictures() -> dict[str, str]:
-    """Return each picture as SVG, by its name."""
+    """Return each picture as SVG, by file name."""
     fit = example("concepts/tide.md")["fit"].plot()
     run = example("concepts/stopping.md")["run"].plot()
     said, arms, tide, gaps = fit.said, *fit.panels

@@ -1,4 +1,4 @@
-"""The reference made from docstrings: a page for each part of the package, a page with what commands say."""
+"""Write reference pages from docstrings, one for each part of the package, and a page of --help texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideproof.cli import app
 from tideproof.commands.command_definition import Command
 from tideproof.commands.command_list import COMMANDS
 
-# The room of the package in which a name lives says on which page it is.
+# The sub-package that defines a name decides on which page the name appears.
 PARTS = {
     "logs": ("Logs: fit and friends", ("analysis", "table")),
     "live": ("Live tests: Experiment", ("experiment", "store", "remote")),
@@ -26,16 +26,17 @@ MODULES = {
 
 
 def parts() -> dict[str, list[str]]:
-    """Return the public names of each part; every public name is in one."""
+    """Return the public names of each part; every public name belongs to one part."""
     home = {name: tp._modules()[name].split(".")[0] for name in tp.__all__ if name != "__version__"}
     functions_first = sorted(home, key=lambda name: (name[0].isupper(), name))
     return {
-        part: [name for name in functions_first if home[name] in rooms] for part, (_, rooms) in PARTS.items()
+        part: [name for name in functions_first if home[name] in packages]
+        for part, (_, packages) in PARTS.items()
     }
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield the path and the Markdown of each page."""
+    """Yield the path and the Markdown text of each page."""
     for part, names in parts().items():
         module = tp._modules()
         shown = "\n\n".join(f"::: tideproof.{module[name]}.{name}" for name in names)

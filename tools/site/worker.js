@@ -1,4 +1,5 @@
-// A page opened from a folder may not start a worker: an iframe does its work, so that search needs no server.
+// A page opened from a folder may not start a worker. An iframe replaces it, so that search works without a
+server.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
