@@ -230,7 +230,7 @@ def test_a_latin_square_does_not_disown_its_plots(tmp_path):
 
     assert code == 0
     assert "C is best (95 %)" in said
-    assert "Nothing is learned" not in said
+    assert "No information comes" not in said
 
 
 def test_years_in_which_varieties_come_and_go():

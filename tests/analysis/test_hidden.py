@@ -62,7 +62,7 @@ def test_the_jump_is_named(fit):
     (row,) = fit.tide.changes
     assert row["time"] == "2024-05-03 12:00"
     assert row["jump"] == pytest.approx(6.0, abs=0.8)
-    assert "(tide: hidden, followed by time)" in repr(fit)
+    assert f"({fit.tide.said})" in repr(fit)
     assert "Around 2024-05-03 12:00 the tide jumped by +" in repr(fit)
     said = fit.to_dict()["tide"]
     assert said["changes"][0]["probability"] == row["probability"] > 0.9
@@ -75,12 +75,12 @@ def test_the_jump_is_named(fit):
 
 def test_the_report_draws_the_tide(fit):
     page = html_report(analyse(fit), "log.csv", "arm = arm")
-    assert "The tide, hidden" in page
+    assert "The hidden tide" in page
     assert page.count('class="change"') == 1
     assert "the tide jumped by" in page
     assert "piece of time by piece of time" in page
     assert (
-        "Tide: hidden, followed by time (ts, from 2024-05-01 00:00 to 2024-05-05 23:30)."
+        "Tide: hidden, estimated over time (ts, from 2024-05-01 00:00 to 2024-05-05 23:30)."
         in analyse(fit).notes
     )
 
@@ -102,7 +102,7 @@ def test_low_rewards_may_be_good(log):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "say which rows belong together"),
+        ({}, r"environment='day'.* time='ts'.* environment=None"),
         ({"time": "ts", "scale": "ratio"}, "leave out scale='ratio'"),
         ({"time": "ts", "variance": "robust"}, "leave out variance='robust'"),
         ({"time": "ts", "anytime": True}, "leave out anytime"),

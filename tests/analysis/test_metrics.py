@@ -49,7 +49,7 @@ def test_against_the_best_of_the_others():
 
 def test_the_control_itself_may_lead():
     swapped = judged(fits(), control="B")
-    assert swapped.verdict == "B, the control, leads: guardrails have nothing to say"
+    assert swapped.verdict.startswith("B, the control, leads")
     assert swapped.harmed == []
 
 

@@ -135,7 +135,7 @@ def test_a_quotient_and_two_factors(log):
 def test_a_cap_is_noted(log):
     at = np.quantile(frame().sales, 0.99)
     result = run(log, *NAMES, "--reward", "sales", "--cap", "99%")
-    assert f"Rewards above {at:.3g}, which 99 % of them do not exceed, count as that." in said(result)
+    assert f"Rewards above {at:.3g}, their 99 % quantile, " in said(result)
     found = json.loads(run(log, *NAMES, "--reward", "sales", "--cap", "0.99", "--json").stdout)
     assert found["cap"] == {"share": 0.99, "at": pytest.approx(at)}
 
@@ -145,7 +145,7 @@ def test_shares_that_were_meant(log):
     result = run(log, *NAMES, "--reward", "sales", "--expect", "A=50,B=25,C=25")
     counts = frame().variant.value_counts()
     assert f"A {counts['A']:,} instead of 1,500" in said(result)
-    assert "Careful: Arms did not get the shares they were meant to have (p < 1e-6)" in said(result)
+    assert "Careful: Arms did not receive their intended shares (p < 1e-6)" in said(result)
 
 
 def test_one_row_that_makes_the_difference(tmp_path):
@@ -159,7 +159,7 @@ def test_one_row_that_makes_the_difference(tmp_path):
         for rows in (data, data.drop(7))
     ]
     row = f"Without one row of 3,000 (100,000 of A in {data.day[7]})"
-    assert f"{row} {fits[1].best} would lead; cap=0.999 (--cap 99.9%) limits" in said(result)
+    assert f"{row}, {fits[1].best} would lead; cap=0.999 (--cap 99.9%) limits" in said(result)
     capped = said(run(path, *NAMES, "--reward", "sales", "--cap", "99.9%"))
     assert "Without one row" not in capped
     for key, fit in zip(("with_it", "without"), fits, strict=True):
@@ -210,7 +210,7 @@ def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
     path = tmp_path / "days.csv"
     pd.DataFrame({"variant": variant, "day": day, "sales": sales}).to_csv(path, index=False)
     plain = run(path, *NAMES, "--reward", "sales")
-    assert "robust='cells' (--robust cells) leaves it out." in said(plain)
+    assert "robust='cells' (--robust cells) excludes it." in said(plain)
     result = run(
         path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction", "--json"
     )
@@ -221,7 +221,7 @@ def test_arms_that_differ_from_day_to_day_and_a_cell_that_is_wrong(tmp_path):
     assert sum(row["days"] for row in found["interaction"]["arms"]) == pytest.approx(20.0)
     assert len(found["interaction"]["chance"]) == 60
     shown = run(path, *NAMES, "--reward", "sales", "--robust", "cells", "--variance", "interaction")
-    assert "Left out as simply wrong" in said(shown)
+    assert "Excluded, because " in said(shown)
     assert "C leads in about" in said(shown)
     bad = run(path, *NAMES, "--reward", "sales", "--robust", "rows")
     assert "robust must be 'cells' or None, not 'rows'" in str(bad.exception)

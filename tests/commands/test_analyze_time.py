@@ -32,7 +32,7 @@ def test_a_log_without_labels(log, tmp_path):
     assert done.exit_code == 0
     assert "C is best (95 %)" in done.stdout
     assert "Around 2024-05-02 06:00 the tide jumped by +" in done.stdout
-    assert "The tide, hidden" in page.read_text(encoding="utf-8")
+    assert "The hidden tide" in page.read_text(encoding="utf-8")
     found = json.loads(run(log, "--time", "ts", "--json").stdout)
     assert found["tide"]["followed_by"] == "ts"
     assert [change["time"] for change in found["tide"]["changes"]] == ["2024-05-02 06:00"]
@@ -51,8 +51,8 @@ def test_clicks_without_labels_are_put_into_bins(tmp_path):
     done = run(place, "--time", "ts", "--html", page)
     assert done.exit_code == 0
     assert "B is best (95 %)" in done.stdout
-    assert "rows were put into 40 bins of time" in " ".join(done.stdout.split())
-    assert "rows were put into 40 bins of time" in page.read_text(encoding="utf-8")
+    assert "40 time bins" in " ".join(done.stdout.split())
+    assert "40 time bins" in page.read_text(encoding="utf-8")
     found = json.loads(run(place, "--time", "ts", "--json").stdout)
     assert found["tide"] == {"binned_by": "ts", "bins": 40, "rewards_a_bin": 100}
 
@@ -60,7 +60,7 @@ def test_clicks_without_labels_are_put_into_bins(tmp_path):
 def test_labels_that_are_too_coarse_are_warned_of(log):
     done = json.loads(run(log, "--json").stdout)  # day(ts) is guessed
     (warning,) = [each for each in done["warnings"] if "moves inside" in each]
-    assert "a test of size 0.001" in warning
+    assert "significance level 0.001" in warning
     assert "--environment 'hour(ts)' follows it" in warning
     finer = json.loads(run(log, "--environment", "hour(ts)", "--json").stdout)
     assert not any("moves inside" in each for each in finer["warnings"])

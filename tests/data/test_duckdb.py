@@ -35,7 +35,7 @@ def test_a_duckdb_file(database):
             cells(database, **NAMES, table=blank)
     with duckdb.connect(str(database)) as connection:
         connection.execute("create table users (id int)")
-    with pytest.raises(InputError, match=r"say which table to read.* log, users"):
+    with pytest.raises(InputError, match=r"choose a table.* log, users"):
         cells(database, **NAMES)
     with pytest.raises(InputError, match=r"there is no file 'none\.duckdb'"):
         cells("none.duckdb", **NAMES)

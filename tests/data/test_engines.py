@@ -377,7 +377,7 @@ class TestSpark:
         aggregated = {"n": "n", "variance": "var"}
         assert_same(as_dict(cells(frame, **NAMES, **aggregated)), as_dict(cells(LOG, **NAMES, **aggregated)))
         far = frame.selectExpr("variant", "day", "case when n = 1 then null else sales + 1e9D end as sales")
-        with pytest.raises(InputError, match="missing values are not allowed; of 600 rows there are"):
+        with pytest.raises(InputError, match="missing values are not allowed; 600 rows have"):
             cells(far, **NAMES)
         kept = [i for i in range(600) if LOG["n"][i] > 1]
         rewards = [1e9 + LOG["sales"][i] for i in kept]

@@ -110,7 +110,7 @@ def test_more_bad_places(tmp_path):
             cells(tmp_path / place, **NAMES)
     with pytest.raises(InputError, match=r"cannot read 's3://bucket/log\.csv': give a local path"):
         cells("s3://bucket/log.csv", **NAMES)
-    with pytest.raises(InputError, match="table belongs to a database"):
+    with pytest.raises(InputError, match="table is for databases"):
         cells(tmp_path / "a.csv", **NAMES, table="log")
 
 

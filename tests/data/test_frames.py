@@ -179,7 +179,7 @@ def test_rewards_that_are_no_numbers(engine):
     ("rewards", "what"),
     [
         (["1", "x"], "text in 1 row \\(row 2: 'x'\\)"),
-        ([None, "2", object()], "values of several kinds"),
+        ([None, "2", object()], "values of several types"),
         ([10**400, 1], "object"),
         ([object(), 1], "object"),
         ([[1, 2], [3, 4]], "int"),
@@ -208,7 +208,7 @@ def test_one_column_twice(engine):
 
 
 def test_lengths_differ():
-    with pytest.raises(InputError, match=r"one length, not \{'arm': 2, 'environment': 1, 'reward': 3\}"):
+    with pytest.raises(InputError, match=r"same length, not \{'arm': 2, 'environment': 1, 'reward': 3\}"):
         cells_from_arrays(["A", "B"], ["x"], [1, 2, 3])
 
 

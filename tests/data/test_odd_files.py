@@ -173,7 +173,7 @@ RIGHT: dict[str, Odd] = {
 }  # fmt: skip
 
 REFUSED: dict[str, Odd] = {
-    "a comma that may be either": ("l.csv", HEAD + 'A,mon,"1,003"\nB,mon,"2,004"\n', [], r"holds '1,003', which may be read in two ways: say decimal=','"),
+    "a comma that may be either": ("l.csv", HEAD + 'A,mon,"1,003"\nB,mon,"2,004"\n', [], r"holds '1,003', which is ambiguous: use decimal=','"),
     "a bad cell": ("l.csv", PLAIN + "A,wed,oops\n", [], r"column 'sales' must be numeric; it holds text in 1 row \(line 6: 'oops'\)"),
     "a bad cell below comments": ("l.csv", "# a\n\n" + PLAIN + "A,wed,oops\n", [], r"line 8: 'oops'"),
     "a bad cell in the only column left": ("l.csv", "variant,day,eur\nA,mon,3\nB,mon,$4\n", [], r"column 'eur' must be numeric; it holds text in 1 row \(line 3: '\$4'\)"),
@@ -182,18 +182,18 @@ REFUSED: dict[str, Odd] = {
     "two kinds of commas": ("l.csv", HEAD + 'A,mon,"3,5"\nB,mon,"1,234,567"\n', [], r"it holds text in 2 rows"),
     "more clicks than impressions": (
         "l.csv", "variant,day,clicks,shown\nA,mon,3,10\nB,mon,11,10\n", ["--successes", "clicks", "--n", "shown"],
-        r"successes cannot be more than were tried: column 'clicks' holds 11 where 'shown' is 10",
+        r"successes cannot exceed n: column 'clicks' holds 11 where 'shown' is 10",
     ),
     "half a click": (
         "l.csv", "variant,day,clicks,shown\nA,mon,3.5,10\nB,mon,1,10\n", ["--successes", "clicks", "--n", "shown"],
         r"counts must be whole numbers; column 'clicks' holds 3\.5",
     ),
-    "no environment, and none said": ("l.csv", "variant,sales\nA,3\nB,4\n", [], "cannot tell which column is the environment: say --environment, or --no-environment"),
+    "no environment, and none said": ("l.csv", "variant,sales\nA,3\nB,4\n", [], "cannot guess which column is the environment: use --environment, or --no-environment"),
     "steps that are no seconds": ("l.csv", "variant,ts,sales\nA,1,3\nB,1,4\n", ["--environment", "day(ts)"], r"day\(ts\) needs timestamps; column 'ts' holds numbers that are no seconds"),
     "times that are none": ("l.csv", "variant,ts,sales\nA,soon,3\nB,late,4\n", ["--environment", "day(ts)"], r"(could not convert|needs timestamps|invalid timestamp).*'?soon|soon"),
     "an unknown time zone": ("l.csv", PLAIN, ["--time-zone", "Berlin"], "unknown time zone 'Berlin'"),
     "an arm that no column is": ("l.csv", "day,A,B\nmon,3,4\n", ["--wide", "A,C", "--environment", "day"], "unknown column 'C'"),
-    "names that differ in capitals": ("l.csv", "Sales,variant,day,sales\n1,A,mon,3\n1,B,mon,4\n", ["--reward", "sales"], "told apart only by case: Sales and sales"),
+    "names that differ in capitals": ("l.csv", "Sales,variant,day,sales\n1,A,mon,3\n1,B,mon,4\n", ["--reward", "sales"], "except for case: Sales and sales"),
     "only comments": ("l.csv", "# nothing\n# here\n", [], "has no line that names the columns, only empty lines or comments"),
     "no header": ("l.csv", "A,mon,3\nB,mon,4\n", [], "is there a line with the names of the columns"),
     "Latin letters of one byte": ("l.csv", PLAIN.replace("A,", "Ä,").encode("latin-1"), [], r"not utf-8 encoded\. Save it as UTF-8 \(iconv -f latin1 -t utf8\)"),
@@ -206,8 +206,8 @@ REFUSED: dict[str, Odd] = {
         r"by='machine' \(--by machine\) fits each machine by itself: use environment='night' \(--environment night\) instead of 'night:machine'",
     ),
     "a line too short": ("l.csv", PLAIN + "A,wed\n", [], r"Line: 6; .*Expected Number of Columns: 3 Found: 2"),
-    "an empty sheet": ("l.xlsx", excel(Empty=[]), [], "say which sheet of .* it holds nothing"),
-    "two sheets": ("l.xlsx", excel(One=ROWS, Two=ROWS), [], "say which sheet .*; it holds 'One' and 'Two'"),
+    "an empty sheet": ("l.xlsx", excel(Empty=[]), [], "choose which sheet of .* it contains nothing"),
+    "two sheets": ("l.xlsx", excel(One=ROWS, Two=ROWS), [], "choose which sheet .*; it contains 'One' and 'Two'"),
     "an unknown sheet": ("l.xlsx", excel(One=ROWS), ["--table", "On"], "unknown sheet 'On'; did you mean 'One'"),
     "no Excel file at all": ("l.xlsx", "hello", [], "cannot read .*xlsx'"),
     "a SQLite file with an unknown table": ("l.sqlite", sqlite, ["--table", "logs"], "unknown table 'logs'; did you mean 'log'"),

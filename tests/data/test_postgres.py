@@ -123,7 +123,7 @@ def test_aggregated(postgres):
 def test_what_is_not_there(postgres):
     with pytest.raises(UnknownName, match="unknown table 'logs'; did you mean 'log'"):
         cells(postgres, **NAMES, table="logs")
-    with pytest.raises(InputError, match=r"say which table .* holds: other\.far, other\.odd, log$"):
+    with pytest.raises(InputError, match=r"choose a table .*: other\.far, other\.odd, log$"):
         cells(postgres, **NAMES)
     with pytest.raises(UnknownName, match="unknown column 'dai'; did you mean 'day'"):
         cells(postgres, "variant", "dai", "sales", table="log")

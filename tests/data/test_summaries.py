@@ -74,7 +74,7 @@ def test_rows_of_one_reward_are_observations():
         ({"n": [3, None, 1]}, r"of 3 rows there are 1 in 'n'; "),
         ({"v": [4.0, None, None]}, r"of 3 rows there are 1 in 'v'; "),
         ({"a": ["x", None, "x"], "e": [None, None, 1]}, r"of 3 rows there are 1 in 'a', 2 in 'e'; "),
-        ({"m": [1.0, 2.0]}, r"one length, not \{'a': 3, 'e': 3, 'm': 2, 'n': 3, 'v': 3\}"),
+        ({"m": [1.0, 2.0]}, r"same length, not \{'a': 3, 'e': 3, 'm': 2, 'n': 3, 'v': 3\}"),
         ({name: [] for name in PLAIN}, "the data has no rows"),
     ],
 )

@@ -45,7 +45,7 @@ def test_what_the_user_says_decides():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["1,234", "5"], "holds '1,234', which may be read in two ways"),
+        (["1,234", "5"], "holds '1,234', which is ambiguous"),
         (["3,5", "3.5"], r"text in 1 row \(row 2: '3\.5'\)"),
         (["3,5", "1,234,567"], r"text in 2 rows \(row 1: '3,5', row 2: '1,234,567'\)"),
         (["yes", "3"], r"text in 1 row \(row 1: 'yes'\)"),

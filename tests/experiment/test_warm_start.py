@@ -114,7 +114,11 @@ NO_NAMES = (3, b"day", ["day"], "", {}, 10**5000)
         ({"arm": ["A", "B"], "day": [1, 1], "y": [1.0, 11.0]}, NAMES, "mean must be between -5 and 10"),
         (42, NAMES, "42|int"),
         *(
-            (log(), {**NAMES, "environment": no}, "environment must be the name of a column|say which rows")
+            (
+                log(),
+                {**NAMES, "environment": no},
+                "environment must be the name of a column|choose environment=",
+            )
             for no in NO_NAMES
         ),
         *((log(), {**NAMES, "arm": no}, "arm must be the name of a column, not") for no in NO_NAMES),

@@ -47,7 +47,7 @@ def test_a_huge_row_is_named_with_who_would_lead_as_a_fit_without_it_says(scale)
     assert row.with_it == fit.contrast("A", fit.decision.runner_up).estimate
     assert row.without == pytest.approx(rest.contrast("A", fit.decision.runner_up).estimate, rel=1e-2)
     said = said_of(row, fit, capped=False)
-    assert f"{rest.best} would lead; cap=0.999 (--cap 99.9%) limits what one row can do." in said
+    assert f"{rest.best} would lead; cap=0.999 (--cap 99.9%) limits" in said
     assert "cap" not in said_of(row, fit, capped=True)
 
 
@@ -86,12 +86,12 @@ def test_a_lead_that_shrinks_by_more_than_half_is_said_as_the_verdict_says_it():
     one = SingleRow("C", 3, 99.0, 1.0, 0.25, "C", 360)
     second = fit.decision.runner_up
     assert said_of(one, fit, capped=False) == (
-        f"Without one row of 360 (99 of C in 3) C is +0.25 over {second} instead of +1; "
-        f"cap=0.999 (--cap 99.9%) limits what one row can do."
+        f"Without one row of 360 (99 of C in 3), C is +0.25 over {second} instead of +1; "
+        f"cap=0.999 (--cap 99.9%) limits the influence of single rows."
     )
     low = fitted({**data, "reward": -data["reward"]}, direction="minimize")
     assert said_of(one._replace(with_it=-1.0, without=-0.25), low, capped=False) == (
-        f"Without one row of 360 (99 of C in 3) C is 0.25 below {second} instead of 1."
+        f"Without one row of 360 (99 of C in 3), C is 0.25 below {second} instead of 1."
     )
 
 

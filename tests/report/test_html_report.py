@@ -44,26 +44,26 @@ def test_a_report_of_a_winner():
     limits = "with its 80 % interval."
     assert cards(tree) == {
         "Arms": (
-            f"Dot and bar: the adjusted mean, had the arm run in every environment, {limits} Cross: the raw mean, "
-            "tide included. Green: can be the best.",
+            f"Dot and bar: the adjusted mean, as if the arm had run in every environment, {limits} Cross: the raw "
+            "mean, which includes the tide. Green: can be the best.",
             "adjusted means with intervals, raw means as crosses",
         ),
         "The tide": (
-            f"How far each environment lifted or lowered all arms alike, {limits}",
+            f"The shift of each environment, which raises or lowers all arms alike, {limits}",
             "the shift of each environment",
         ),
         "B against " + str(fit.decision.runner_up) + ", environment by environment": (
             f"Dot and bar: one environment alone, {limits} Line and band: all of them together. If one shift for all "
-            "arms describes the data, the points scatter around the line by their bars and no more.",
+            "arms describes the data, the points scatter around the line no more than their bars suggest.",
             f"B against {fit.decision.runner_up} in each environment that saw both",
         ),
     }
-    assert "probability 80 % at least" in tree.find("body/p[@class='legend']").text
+    assert "probability of at least 80 %" in tree.find("body/p[@class='legend']").text
     assert [e.find("summary").text for e in tree.iter("details")] == [
-        "What other averages say",
+        "Raw and period-weighted means",
         "Shifts",
         "Each arm against the best of the others, simultaneous intervals",
-        "Environments by influence: what if one were left out?",
+        "Influence of environments: the lead without each of them",
     ]
     assert f"tideproof {__version__}." in tree.find("body/footer").text
     assert "Standard errors: by-arm." in tree.find("body/footer").text
@@ -82,14 +82,14 @@ def test_a_report_of_a_winner():
 def test_clustered_bars_allow_for_less():
     words = [said for said, _ in cards(page(Fit.from_arrays(*log(), variance="clustered"))[0]).values()]
     assert sum("noise inside environments only" in said for said in words) == 1
-    assert not any("and no more" in said for said in words)
+    assert not any("no more than" in said for said in words)
 
 
 def test_a_report_of_groups():
     arm, day, reward = log(arms="ABCD")
     tree, text = page(Fit.from_arrays(arm, np.where(np.isin(arm, ["A", "B"]), day, day + 10), reward))
     assert tree.find("body/header/h1").get("class") == "not_comparable"
-    assert list(cards(tree)) == ["Arms", "The tide", "Who met whom"]
+    assert list(cards(tree)) == ["Arms", "The tide", "Which arms shared environments"]
     assert "Green" not in "".join(said for said, _ in cards(tree).values())
     assert "only with arms of the same group" in tree.find("body/p[@class='legend']").text
     assert len(list(tree.iter("details"))) == 2
@@ -99,18 +99,21 @@ def test_a_report_of_groups():
 def test_without_freedom_nothing_is_said_of_intervals():
     tree, _ = page(Fit.from_arrays(list("ABBC"), [1, 1, 2, 2], [1.0, 2.0, 4.0, 7.0]))
     found = cards(tree)
-    assert list(found) == ["Arms", "The tide", "Who met whom"]
-    assert found["Arms"][0].startswith("Dot: the adjusted mean, had the arm run in every environment. Cross")
-    assert found["The tide"][0] == "How far each environment lifted or lowered all arms alike."
+    assert list(found) == ["Arms", "The tide", "Which arms shared environments"]
+    assert found["Arms"][0].startswith(
+        "Dot: the adjusted mean, as if the arm had run in every environment. Cross"
+    )
+    assert found["The tide"][0].endswith("all arms alike.")
 
 
 def test_who_met_whom_is_drawn_where_not_all_did():
     arm, day, reward = log()
     kept = (arm != "C") | (day > 0)
-    assert "Who met whom" not in cards(page(Fit.from_arrays(arm[kept], day[kept], reward[kept]))[0])
+    title = "Which arms shared environments"
+    assert title not in cards(page(Fit.from_arrays(arm[kept], day[kept], reward[kept]))[0])
     chain = np.where(day < 3, arm != "C", arm != "A")
-    words, picture = cards(page(Fit.from_arrays(arm[chain], day[chain], reward[chain]))[0])["Who met whom"]
-    assert "Others are compared through a third." in words
+    words, picture = cards(page(Fit.from_arrays(arm[chain], day[chain], reward[chain]))[0])[title]
+    assert "Other pairs are compared through a third arm." in words
     assert picture == "arms that met in an environment are joined"
 
 
@@ -137,13 +140,13 @@ def test_many_environments_are_counted_and_the_page_stays_small():
     tree, text = page(Fit.from_arrays(arm, day, np.random.default_rng(0).normal(size=arm.size) + 10.0))
     assert len(text) < 300_000
     found = {e.find("summary").text: e for e in tree.iter("details")}
-    for title in ("Shifts", "Environments by influence: what if one were left out?"):
+    for title in ("Shifts", "Influence of environments: the lead without each of them"):
         assert found[title].find("p").text == "The first 500 of 3,000; --json lists all."
         assert len(found[title].find("div/table/tbody")) == 500
-    assert found["What other averages say"].find("p") is None
+    assert found["Raw and period-weighted means"].find("p") is None
     assert "a point is the mean of 13 neighbours" in cards(tree)["The tide"][0]
     gaps = next(said for title, (said, _) in cards(tree).items() if "environment by environment" in title)
-    assert gaps.endswith("Only the 240 of 3,000 environments that say most are drawn.")
+    assert gaps.endswith("Only the 240 most informative of 3,000 environments are drawn.")
 
 
 def test_rates_and_ratios_are_in_percent():
@@ -160,8 +163,8 @@ def test_rates_and_ratios_are_in_percent():
         assert row[-1] == "2,400"
     lift = fit.contrast("B", "A")
     assert f"{100 * lift.estimate:+.0f} % over A" in tree.find("body/header/h1").text
-    assert "a mean reward is arm times environment" in tree.find("body/footer").text
-    (influence,) = [e for e in tree.iter("details") if "influence" in e.find("summary").text]
+    assert "mean reward = arm * environment" in tree.find("body/footer").text
+    (influence,) = [e for e in tree.iter("details") if "Influence" in e.find("summary").text]
     row = fit.influence().to_dicts()[0]
     cells = [cell.text for cell in influence.find("div/table/tbody")[0]]
     assert cells[2] == f"{100 * row['lead']:+.3g} %"

@@ -73,7 +73,7 @@ class TestRun:
         run = live()
         picture = run.plot()
         titles = [panel.title for panel in picture.panels]
-        assert {"Who was ahead, and when", "Arms", "The tide", "Shares"} <= set(titles)
+        assert {"The lead over time", "Arms", "The tide", "Shares"} <= set(titles)
         assert picture.said.startswith("select <B>")
         assert "<B>" not in picture._repr_html_()
         assert "&lt;B&gt;" in picture._repr_html_()

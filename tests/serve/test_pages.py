@@ -190,7 +190,7 @@ def test_an_experiment_says_what_matters(team):
     said = look(team, "/experiments/shop").text
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", said))
     assert re.search(r"C (leads|is best)", text)
-    for part in ("stop rule", "budget", "The raw mean would pick", "The tide", "Shares", "Who was ahead", "History",
+    for part in ("stop rule", "budget", "The raw mean would pick", "The tide", "Shares", "The lead over time", "History",
                  "told 10 rewards", "Notes", "Settings", "Pulls out", "contrast"):  # fmt: skip
         assert part in text
     page = check_page(said)
@@ -285,7 +285,7 @@ def test_an_experiment_without_labels_has_a_page(here):
     page = here.get("/experiments/hidden", headers=HTML)
     assert page.status_code == 200
     assert re.search(r"B leads A by [0-9.]+ \(\+[0-9.]+ to \+[0-9.]+\), budget at 66 %", page.text)
-    assert "The tide that was followed" in page.text
+    assert "The estimated tide" in page.text
     assert [row["class"] for row in check_page(page.text).all("polyline")] == ["tide"]
 
 

@@ -77,8 +77,8 @@ def test_a_verdict_says_how_few_buyers_there_are():
     both, rarer = events_of(fit.cells).worth(0, 1)
     assert both >= HANDFUL
     assert fit.verdict == (
-        f"too few events to name a best arm: B had so little traffic that {rarer:.2g} of {both:.2g} equal rewards would be "
-        f"its own, were B and A alike, and 2 are needed; give it more"
+        f"too few events to name a best arm: B has too little traffic: if B and A were equally good, it would have "
+        f"{rarer:.2g} of {both:.2g} equal rewards, and 2 are needed; assign more pulls to it"
     )
 
 
@@ -86,8 +86,9 @@ def test_a_verdict_says_that_a_few_large_ones_decide():
     fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])))
     both, _ = events_of(fit.cells).worth(0, 1)
     assert fit.verdict == (
-        f"too few events to name a best arm: the rewards of B and A tell as much as {both:.2g} equal ones, and 10 are "
-        f"needed: few are above 0, or a few large ones decide; collect more, or try cap=0.999 (--cap 99.9%)"
+        f"too few events to name a best arm: the rewards of B and A are worth as much as {both:.2g} equal rewards, and 10 are "
+        f"needed, because few are above 0 or a few large ones dominate; collect more rewards, or try cap=0.999 "
+        f"(--cap 99.9%)"
     )
     assert analyse(fit).arms["p_best"] == [None, None]
     assert fit.p_best["B"] is not None

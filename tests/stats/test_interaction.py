@@ -283,7 +283,7 @@ def test_what_cannot_be_done_is_refused():
     with pytest.raises(InputError, match="rewards never vary inside a cell; use variance='clustered'"):
         Fit.from_arrays(arm, environment, arm * (environment + 1.0), variance="interaction")
     reward = np.random.default_rng(0).normal(size=12)
-    with pytest.raises(InputError, match="anytime=True is not known to hold with variance='interaction'"):
+    with pytest.raises(InputError, match="anytime=True is not supported with variance='interaction'"):
         Fit.from_arrays(arm, environment, reward, variance="interaction", anytime=True)
     many = np.repeat(np.arange(41), 4)
     with pytest.raises(InputError, match="for 40 arms at most; there are 41"):

@@ -1,4 +1,4 @@
-"""From cells to answers: the fit, its contrasts, and the one decision that everything else shows."""
+"""Statistical analysis of a log: the fit, contrasts between arms, and the decision which arm is best."""
 
 from tideproof.analysis.arm_contrast import Contrast as Contrast
 from tideproof.analysis.decision import Decision as Decision

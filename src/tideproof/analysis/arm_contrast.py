@@ -1,4 +1,4 @@
-"""Two arms compared, with an interval: the only thing that the data identify."""
+"""Comparison of two arms: the estimated difference or lift, its confidence interval and p-value."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from tideproof.table import to_json_values
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """How much higher the mean reward of arm `a` is than that of arm `b`.
+    """Estimated difference or lift of arm `a` over arm `b`, with a confidence interval.
 
     Attributes
     ----------
     a, b : the two arms.
-    estimate : on the scale "difference", mean of `a` minus mean of `b`, in units of the reward; on "ratio",
-        "odds" and "log" the lift, 0.12 if the mean (the odds) of `a` is 12 % higher.
+    estimate : on the scale "difference", mean of `a` minus mean of `b`, in units of the reward. On "ratio",
+        "odds" and "log", the lift: 0.12 if the mean (the odds) of `a` is 12 % higher.
     se : standard error of the difference, or of the logarithm of the ratio.
-    low, high : limits of the estimate, at the level of the fit; not symmetric where rewards are rare or
-        skewed. Where the data cannot tell the scale they allow for each that is possible.
-    p : two-sided p-value of no difference; the largest, where limits allow for several scales.
-    freedom : degrees of freedom of all rewards; with 0, all of the above but the estimate are None.
-    adaptive : whether an adaptive policy chose the pulls, for which limits and p allow.
+    low, high : lower and upper bound of the estimate, at the confidence level of the fit. The interval is not
+        symmetric where rewards are rare or skewed. Where the data do not identify the scale, the interval
+        covers the intervals of all scales that fit the data.
+    p : two-sided p-value of the hypothesis of no difference. Where several scales fit the data, the largest
+        of their p-values.
+    freedom : degrees of freedom of all rewards. With 0, all attributes above except `estimate` are None.
+    adaptive : whether an adaptive policy chose the pulls. The interval and `p` then allow for it.
     scale : "difference", "ratio", "odds" or "log".
-    exact : whether limits and p are of the exact distribution given the totals of the environments (two arms
-        with few events, by the odds), half of the probability of what was seen counted. Claimed only where
-        pulls did not depend on rewards.
+    exact : whether the interval and `p` come from the exact distribution, conditional on the totals of the
+        environments (for two arms with few events, on the scale of odds; the mid-p version is used). True
+        only if the pulls did not depend on rewards.
     """
 
     a: Any
@@ -49,7 +51,7 @@ class Contrast:
     exact: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the contrast as a dictionary of plain values, for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
@@ -65,9 +67,10 @@ def contrast(
     picked: bool = False,
     ever: tuple[float, float] | None = None,
 ) -> Contrast:
-    """Compare two arms on a scale by the tests of their pair; what is not known becomes None.
+    """Compare two arms on a scale, using the tests of their pair; unknown numbers become None.
 
-    `ever` is the deviate that the pair stays within at all looks, and the p-value of no difference then.
+    `ever` holds the critical value for this pair that is valid at all looks together, and the p-value of no
+    difference under continuous monitoring.
     """
     i, k = places
     C = on.found.covariance
@@ -95,5 +98,5 @@ def contrast(
 
 
 def known(x: float) -> float | None:
-    """Return a number, or None for NaN and infinity."""
+    """Return a number, or None if it is NaN or infinite."""
     return x if math.isfinite(x) else None

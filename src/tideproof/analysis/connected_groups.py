@@ -1,4 +1,7 @@
-"""Comparisons inside each group of connected arms; nothing is ever compared across groups."""
+"""Comparisons of arms inside each group of arms that shared environments connect.
+
+Arms of different groups are never compared.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,11 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 def chances(found: Estimate, groups: Sequence[Ints], sign: float, prior: Prior) -> tuple[Floats, float]:
-    """Return the probability of each arm of being the best of its group, and its largest standard error.
+    """Return the probability of each arm of being the best of its group, and their largest standard error.
 
-    NaN for an arm alone, where the noise is unknown, and without a degree of freedom, as 0/1 rewards can be
-    whose means say how much they vary. A low reward is good if `sign` is -1.
+    The probability is NaN for an arm that is alone in its group, where the noise is unknown, and without
+    degrees of freedom (0/1 rewards can lack them, as their means determine their variance). A low reward is
+    good if `sign` is -1.
     """
     chance, error = np.full(found.mu.size, np.nan), math.nan
     noise_known = not np.isnan(found.covariance).any()
@@ -47,9 +51,10 @@ def against_best(
     may: NDArray[np.bool_] | None = None,
     always: AnyTime | None = None,
 ) -> Comparisons:
-    """Compare each arm with the best of the others of its group; NaN, and a candidate, if it is alone.
+    """Compare each arm with the best of the other arms of its group.
 
-    `may` is what `candidates` found, if that was asked before.
+    An arm that is alone in its group gets NaN and counts as a candidate. `may` is the result of `candidates`,
+    if the caller has it already.
     """
     estimate, low, high = (np.full(found.mu.size, np.nan) for _ in range(3))
     candidate = np.ones(found.mu.size, bool)
@@ -65,7 +70,7 @@ def against_best(
 def candidates(
     found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnyTime | None = None
 ) -> NDArray[np.bool_]:
-    """Return which arms may be the best of their group."""
+    """Return for each arm whether the data allow it to be the best of its group."""
     may = np.ones(found.mu.size, bool)
     for group in groups:
         if group.size > 1:
@@ -81,9 +86,11 @@ def ever_apart(
     level: float,
     alone: float | None,
 ) -> tuple[float, float] | None:
-    """Return how many deviates two arms stay within at all looks, and the p-value of no difference; or None.
+    """Return the critical value for the contrast of two arms that is valid at all looks, and its p-value.
 
-    At `level` all pairs of their group at once, or at the level `alone` these two.
+    Without `alone`, the critical value holds for all pairs of the group at once at confidence level `level`;
+    with `alone`, it holds for this pair only, at that confidence level. Return None if there is a single
+    look, or if the noise is unknown.
     """
     if always is None or np.isnan(found.covariance).any() or not found.freedom[pair]:
         return None
@@ -95,6 +102,7 @@ def ever_apart(
 
 
 def _field(found: Estimate, group: Ints, sign: float, level: float, always: AnyTime | None) -> Field:
+    """Return the arms of a group as input of the comparisons with the best arm."""
     pairs = found.pairs if sign > 0.0 else Turned(found.pairs)
     C = found.covariance[np.ix_(group, group)]
     field = Field(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
@@ -105,7 +113,7 @@ def _field(found: Estimate, group: Ints, sign: float, level: float, always: AnyT
 
 
 def _freedom(found: Estimate, group: Ints) -> Floats:
-    """Return the fewest degrees of freedom that a comparison of each arm with another of its group has."""
+    """Return for each arm of a group the fewest degrees of freedom of its contrasts with the other arms."""
     freedom = found.freedom[np.ix_(group, group)]
     np.fill_diagonal(freedom, np.inf)
     return np.asarray(freedom.min(axis=1))

@@ -1,6 +1,6 @@
-"""Who wins in a log, decided once: sentences, reports, JSON and exit codes all read it here.
+"""Decision about the best arm of a log, made once for verdicts, reports, JSON and exit codes.
 
-Which arm a run selects is the choice of its policy: `policies.selections`.
+The arm that a live experiment selects is chosen by its policy, in `policies.selections`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ Doubt = Literal["no freedom", "exact", "too few events", "several candidates", "
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a fit says of its best arm.
+    """Conclusion of a fit about its best arm.
 
     Attributes
     ----------
     best, runner_up : the arms with the best two adjusted means; None if arms cannot be compared.
-    candidates : the arms that may be the best, the best first; empty if arms cannot be compared.
-    doubt : why no winner can be named, None if one can: "no freedom" (no degree of freedom is left to say
-        how sure anything is), "exact" (no noise is left to say it), "too few events" (so few that nothing
-        holds what it promises), "several candidates", or "groups" (no chain of shared environments connects
-        all arms).
+    candidates : the arms that the data do not exclude as the best, ordered by adjusted mean, the best first.
+        Empty if arms cannot be compared.
+    doubt : the reason why no winner can be named, or None if one can. "no freedom": no degrees of freedom are
+        left to estimate the noise. "exact": arms and environments explain all rewards, so that the noise
+        cannot be estimated. "too few events": confidence intervals are not reliable. "several candidates":
+        the data do not separate the best arms. "groups": no chain of shared environments connects all arms.
     """
 
     best: Any
@@ -34,7 +35,7 @@ class Decision:
 
     @property
     def standing(self) -> Standing:
-        """Where the race stands: "winner", "open" (several arms may be the best), "not_comparable"."""
+        """State of the comparison: "winner", "open" (several candidates) or "not_comparable"."""
         if self.doubt is None:
             return "winner"
         return "not_comparable" if self.doubt == "groups" else "open"
@@ -46,7 +47,7 @@ NOT_COMPARABLE = Decision(None, None, (), "groups")
 def decide(
     ranked: Sequence[Any], candidates: Sequence[Any], freedom: int, exact: bool, few: bool = False
 ) -> Decision:
-    """Decide between arms that can be compared, `ranked` the best first.
+    """Decide between arms that can be compared; `ranked` lists them by adjusted mean, the best first.
 
     >>> decide("BAC", "B", freedom=9, exact=False).standing
     'winner'

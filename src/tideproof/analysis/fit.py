@@ -1,4 +1,4 @@
-"""`fit`: from a log, wherever it is, to a `Fit`."""
+"""The function `fit`, which reads a log from any source and returns a `Fit`."""
 
 from __future__ import annotations
 
@@ -48,86 +48,89 @@ def fit(
     adaptive: bool = False,
     robust: Robust | None = None,
 ) -> Fit:
-    """Estimate the arms of a log, the shift of each environment taken out.
+    """Estimate the mean of each arm of a log, with the shifts of the environments removed.
 
     Use it when you have all the data: which variant, on which day, earned how much.
 
     Parameters
     ----------
     data
-        One row an observation: a mapping of columns or a `Table`; any frame that narwhals knows (pandas,
-        polars, pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV, TSV, Parquet
-        or JSON lines file, compressed or not, or a glob of them; an Excel file; a DuckDB or SQLite file;
-        the URL of a PostgreSQL database; "-" for what comes through a pipe. Rows are grouped where they
-        are.
+        A table with one row per observation: a mapping of columns or a `Table`; any data frame that narwhals
+        supports (pandas, polars, pyarrow, PySpark, ...), eager or lazy; a DuckDB relation; the path of a CSV,
+        TSV, Parquet or JSON lines file, compressed or not, or a glob pattern; an Excel file; a DuckDB or
+        SQLite file; the URL of a PostgreSQL database; "-" for standard input. A database or data frame engine
+        groups the rows itself.
     arm, environment, reward
-        The names of its columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
-        timestamp column `ts` (or of seconds or milliseconds since 1970), or pairs such as `rep:block`.
-        Two that add up are written `cow + period`. None: all rows are of one environment. Rewards may be
-        truth values, also as yes and no, and quotients: `revenue / sessions`, sum over sum.
+        Names of the columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a timestamp column
+        `ts` (or of seconds or milliseconds since 1970), or a combination of columns such as `rep:block`. Two
+        factors with additive effects are written `cow + period`. None: all rows share one environment.
+        Rewards may be numbers, truth values (also as yes and no), or a ratio of two columns: `revenue /
+        sessions`, the sum of one over the sum of the other.
     time
-        The column of moments (times, or numbers that only have an order) of a log without environments: its
-        tide is followed as a curve with jumps, and taken out; `Fit.tide` says what it did. Rows are put in
-        order; those of one moment share one tide. Where single rewards cannot show a tide (0/1, mostly 0,
-        skewed), rows are put into bins of time instead, as if these were labels: `Fit.bins`. With an
-        environment, labels are used as they are, and `Fit.inside` says whether the tide moves inside them.
+        Column of times, or of numbers that only define an order, for a log without environments. The tide is
+        then estimated as a curve over time with jumps, and removed; `Fit.tide` describes it. Rows need not be
+        sorted; rows with the same time share one shift. Where single rewards cannot show a tide (0/1, mostly
+        0, skewed), rows are grouped into time bins, which serve as environments: `Fit.bins`. With
+        `environment`, the given environments are used, and `Fit.inside` tests whether the tide moves inside
+        them.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     level
-        Coverage of the intervals.
+        Confidence level of the intervals.
     variance
-        What is known of the noise. "auto": of 0/1 rewards all that their means say, of others what the cells
-        show, limits corrected for skewness. Or, on the scale of differences, Student-t limits for noise that
-        is the same for all ("common"), "by-arm", "by-environment", anything ("robust"), or with shifts that
-        are not even the same for all arms ("clustered"); `unit` brings its own. "interaction": arms differ
-        from environment to environment, by how much is estimated, and `Fit.interaction` says who leads where;
-        "interaction+by-arm" and "interaction+by-environment" where noise is unequal, too, "own-interaction"
-        and "own-interaction+by-arm" if some arms differ more than others.
+        Model of the noise. "auto": for 0/1 rewards, the variance that follows from their means; for others,
+        the variance inside cells, with intervals corrected for skewness. The other models are for the scale
+        of differences and use Student-t intervals: the same variance for all rewards ("common"), one variance
+        for each arm ("by-arm") or environment ("by-environment"), any variances ("robust"), or shifts that
+        differ between arms ("clustered"). `unit` sets its own model. "interaction": arms differ from
+        environment to environment by an amount that is estimated, and `Fit.interaction` says which arm leads
+        where; "interaction+by-arm" and "interaction+by-environment" add unequal variances; "own-interaction"
+        and "own-interaction+by-arm" estimate that amount for each arm.
     scale
-        In what arms are compared: "difference" (the tide adds to all rewards), "ratio" (it multiplies them;
-        estimates are lifts), "odds" (0/1 rewards whose odds it multiplies), "log" (it multiplies rewards
-        above 0, and so does noise: the same lifts, from logarithms), or "auto": what the data say, in
-        `Fit.choice`.
+        How arms are compared: "difference" (the shift adds to all rewards), "ratio" (the shift multiplies
+        them; estimates are lifts), "odds" (the shift multiplies the odds of 0/1 rewards), "log" (shift and
+        noise multiply rewards above 0; lifts are estimated from logarithms), or "auto": the scale that fits
+        the data, see `Fit.choice`.
     prior
-        What `Fit.p_best` takes for granted: "exchangeable", that the means of arms come from one normal
-        distribution, whose spread the data tell; or "flat", that any gap was as likely as any other.
+        Prior distribution behind `Fit.p_best`: "exchangeable", the means of arms come from one normal
+        distribution, whose standard deviation is estimated; or "flat", all differences are equally likely.
     anytime
-        Whether you look at this log again and again while it grows. What is said of who is best, and all
-        limits of one arm against another, then hold at all looks at once, with probability `level`: stop
-        when you like. Without it they hold for one look.
+        Whether you look at this log repeatedly while it grows. The candidates and all confidence intervals of
+        contrasts then hold at all looks together with probability `level`, so you may stop at any time.
+        Without it they hold for one look.
     n, sample_variance, sd
-        For rows that are aggregated already: the columns of their count and of their variance (divisor
-        n - 1) or standard deviation; `reward` then holds means.
+        For aggregated rows: the columns of the number of rewards and of their variance (divisor n - 1) or
+        standard deviation; `reward` then holds means.
     successes
-        For aggregated rows of 0s and 1s: the column of how many of the n were 1, in place of `reward`.
+        For aggregated rows of 0/1 rewards: the column of how many of the n rewards were 1, in place of
+        `reward`.
     wide
-        For a table with a column for each arm: those columns, in place of `arm` and `reward`. Each row
-        has one reward of each; an empty one is none.
+        For a table with one column for each arm: the names of those columns, in place of `arm` and `reward`.
+        Each row holds one reward of each arm; empty values are skipped.
     table
-        In a database: a table's name, or a query that begins with `select` or `with`. In an Excel file:
-        a sheet's name.
+        In a database, the name of a table, or a query that begins with `select` or `with`. In an Excel file,
+        the name of a sheet.
     missing
-        "refuse" rows that lack a value, or "drop" and count them.
+        "refuse" raises an error if a row lacks a value; "drop" skips such rows and counts them.
     time_zone
-        Whose hours, days and weeks are meant, such as "Europe/Berlin"; UTC unless it is given. Times
-        without a zone are then in UTC; without it they are taken as they are.
+        Time zone that defines hours, days and weeks, such as "Europe/Berlin". With it, times without a zone
+        are read as UTC. Without it, zoned times are converted to UTC, and other times are used unchanged.
     decimal
-        What stands before the decimals of rewards that are text, "." or ","; usually found out.
+        Decimal separator of rewards that are text, "." or ","; detected by default.
     covariates
-        Columns of numbers that were known before the arm was drawn, such as what somebody spent before:
-        what they explain is taken out of the rewards (CUPED), and intervals get shorter.
+        Columns of numbers that were known before the arm was assigned, such as earlier spending. Their effect
+        is removed from the rewards (CUPED), which makes intervals shorter.
     unit
-        The column of who a reward came from, where one gives several, in one environment or many: the
-        standard errors then allow for it.
-    cap
-        Rewards above the quantile of this share of them all, such as 0.999, count as that quantile.
-    adaptive
-        Whether a policy chose arms by the rewards before: limits of differences then allow for it, and noise
-        by arm takes arms with too few rewards to tell together.
-    robust
-        "cells": an arm in an environment that is simply wrong (a logging bug, an outage), or a whole
-        environment, is found by how far it lies from what the others say, and left out; `Fit.left_out` names
+        Column of the user or unit ID, where a unit gives several rewards. Standard errors are clustered by
         it.
+    cap
+        Winsorizing quantile, such as 0.999: rewards above this quantile of all rewards are replaced by it.
+    adaptive
+        Whether a policy chose arms by earlier rewards. Intervals of contrasts then allow for it, and the
+        model "by-arm" pools the arms that have too few rewards for a variance of their own.
+    robust
+        "cells": detect cells (arm and environment) and whole environments that are much further from the
+        model than noise explains, such as after a logging error, and exclude them. `Fit.left_out` lists them.
 
     Examples
     --------
@@ -161,8 +164,8 @@ def fit(
     }
     if environment == "" and time is None:
         raise InputError(
-            "say which rows belong together (environment='day'), or when they were (time='ts'), or that "
-            "nothing is to be adjusted (environment=None)"
+            "choose environment='day' (rows of a day share a shift), time='ts' (the tide is estimated over "
+            "time), or environment=None (no adjustment)"
         )
     noise = noise_of(variance, options)
     checked_robust(robust)
@@ -210,7 +213,7 @@ def hidden_fit(
     variance: Variance = "auto",
     scale: ScaleChoice = "auto",
 ) -> Fit:
-    """Fit rows in the order of time whose tide nobody labelled."""
+    """Fit rows that are ordered by time and have no environments; the tide is estimated from the rewards."""
     cells, tide, bins = unlabelled(rows, logs_wanted(scale, variance))
     return Fit(
         cells,

@@ -1,4 +1,4 @@
-"""A fit as plain values, for JSON."""
+"""A fit as a dictionary of plain values, for JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def in_plain(fit: Fit) -> dict[str, Any]:
-    """Return what a fit found: who wins, how sure that is, and its tables as lists of rows."""
+    """Return the results of a fit as plain values: the decision, and the tables as lists of rows."""
     decision, how = fit.decision, fit.tide or fit.bins
     return {
         "verdict": fit.verdict,

@@ -1,6 +1,6 @@
-"""Fit: which arm is best once the shifts are estimated away, and how sure that is.
+"""The class `Fit`: adjusted means, confidence intervals, candidates and diagnostics of a log.
 
-Names over numbers: estimates and variances come from `stats`, who wins from `decision`.
+It attaches labels to numbers: estimates and variances come from `stats`, the decision from `decision`.
 """
 
 from __future__ import annotations
@@ -50,47 +50,49 @@ from tideproof.table import Table, render_notebook_html
 
 
 class Fit:
-    """Arms and shifts estimated from cells; nothing is ever compared that the data do not connect.
+    """Arms and shifts estimated from cells; arms are compared only if shared environments connect them.
 
     Parameters
     ----------
     cells
-        What was observed, from `tideproof.data`.
+        The observed data, from `tideproof.data`.
     direction
         Whether a high reward is good ("maximize") or bad ("minimize").
     adaptive
-        Whether an adaptive policy chose the pulls: limits of contrasts allow for it, nothing else does; and
-        noise by arm takes arms with too few rewards to tell together.
+        Whether an adaptive policy chose the pulls. Only the intervals of contrasts then allow for it; and the
+        model "by-arm" pools the arms that have too few rewards for a variance of their own.
     level
-        Coverage of the intervals.
+        Confidence level of the intervals.
     variance
-        What is known of the noise, as in `fit`.
+        Model of the noise, as in `fit`.
     scale
-        In what arms are compared, as in `fit`; or the choice of another fit, which is made no more.
+        How arms are compared, as in `fit`; or the `choice` of another fit, which is then used unchanged.
     prior
-        What `p_best` takes for granted of the arms, as in `fit`.
+        Prior distribution behind `p_best`, as in `fit`.
     anytime
-        Whether candidates, comparisons and contrasts hold at all looks, as in `fit`.
+        Whether candidates, comparisons and contrasts hold at all looks together, as in `fit`.
     tide
-        What is known of a tide that was followed by time; None where environments have labels.
+        Estimate of a hidden tide, for a log without environments; else None.
     bins
-        The bins of time that rows without labels were put into; None where there are labels, or a tide.
+        Time bins that serve as environments, for a log without environments; else None.
+    inside
+        Test whether the tide moves inside the environments; None if it was not made.
     robust
-        Whether cells that are simply wrong are left out, as in `fit`.
+        Whether outlying cells are excluded, as in `fit`.
 
     Attributes
     ----------
-    left_out : the cells that `robust` left out; None if it was not asked for.
-    tide, bins : the same, see `TideEstimate` and `TimeBins`.
-    inside : whether the tide moves inside the labels, where time told; None where that was not asked.
+    left_out : the cells that `robust` excluded; None if that was not requested.
+    tide, bins : the same as the parameters, see `TideEstimate` and `TimeBins`.
+    inside : test whether the tide moves inside the environments; None if it was not made.
     scale : "difference", "ratio", "odds" or "log".
-    lifts : whether arms are compared by lifts, 0.12 for 12 %, as on all scales but that of differences.
-    choice : why it is that, with the tests that decided.
-    freedom : degrees of freedom of the noise, N - K - J + groups; with 0, whatever needs the size of
-        the noise is None.
+    lifts : whether contrasts are lifts (0.12 for 12 %), as on all scales except that of differences.
+    choice : why this scale is used, with the tests behind the choice.
+    freedom : degrees of freedom of the noise, N - K - J + groups; with 0, results that need the size of the
+        noise are None.
     sigma : standard deviation of the noise.
-    groups : lists of arms; only inside a list can arms be compared.
-    uninformative : number of environments with a single arm. They are legal and say nothing.
+    groups : lists of arms; only arms of the same list can be compared.
+    uninformative : number of environments with a single arm. They are allowed, but contribute no information.
     """
 
     def __init__(
@@ -134,13 +136,15 @@ class Fit:
         self._estimate, self.lifts = self._on.found, self._on.lifts
         mixed = self._estimate.mixed
         if mixed is not None and anytime:
-            raise InputError(f"anytime=True is not known to hold with variance={variance!r}; use 'auto'")
+            raise InputError(f"anytime=True is not supported with variance={variance!r}; use variance='auto'")
         self.sigma = known(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
         self._groups = [group for _, group in members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
         self._contrasts: dict[tuple[int, int, float | None, bool], Contrast] = {}
-        labelled = cells.factors is None and tide is None  # pairs of two factors share both
+        labelled = (
+            cells.factors is None and tide is None
+        )  # with two factors, an environment is a pair of levels
         self.uninformative = alone if labelled else 0
 
     @classmethod
@@ -159,7 +163,7 @@ class Fit:
         anytime: bool = False,
         robust: Robust | None = None,
     ) -> Fit:
-        """Fit three sequences of equal length, one entry an observation."""
+        """Fit three sequences of equal length, with one entry per observation."""
         found = cells_from_arrays(arm, environment, reward, logs=logs_wanted(scale, variance))
         return cls(
             found,
@@ -187,48 +191,50 @@ class Fit:
 
     @cached_property
     def ranking(self) -> list[list[Any]]:
-        """The arms of each group, the best first."""
+        """The arms of each group, ordered by adjusted mean, the best first."""
         value = -self._sign * self._estimate.mu
         ranked = (group[np.argsort(value[group], kind="stable")] for group in self._groups)
         return [[self.cells.arms[i] for i in group] for group in ranked]
 
     @property
     def bridge(self) -> list[Any]:
-        """Arms which, run together in one environment, would make all comparable; empty if they are."""
+        """Arms that would make all arms comparable if they ran in one environment; empty if all are."""
         return [group[0] for group in self.ranking] if len(self.groups) > 1 else []
 
     @cached_property
     def exact(self) -> bool:
-        """Whether arms and environments explain all rewards to within rounding, as no real rewards do."""
-        if self.variance == "auto" and self.cells.binary:  # their means say how much they vary
+        """Whether arms and environments explain all rewards up to rounding, so that the noise is unknown."""
+        if self.variance == "auto" and self.cells.binary:  # the variance follows from the means
             return bool(np.ptp(self.cells.mean) == 0.0 and self.cells.mean[0] in (0.0, 1.0))
         largest = float(np.abs(self.cells.mean).max())
         return bool(self.freedom) and is_exact(self._sigma, largest)
 
     @property
     def p_best(self) -> dict[Any, float | None]:
-        """The probability of each arm of being the best of its group.
+        """Posterior probability of each arm of being the best of its group.
 
-        Under the posterior of the contrasts with the `prior`, integrated numerically with the standard
-        error `p_best_error`. None for an arm that met no other, and without a degree of freedom.
+        It is computed from the posterior distribution of the contrasts under `prior` by numerical
+        integration, with standard error `p_best_error`. It is None for an arm that shares no environment with
+        others, and without degrees of freedom.
         """
         return {row["arm"]: row["p_best"] for row in self.arms}
 
     @property
     def p_best_error(self) -> float | None:
-        """The standard error of the integration behind `p_best`, the largest over arms."""
+        """Standard error of the numerical integration behind `p_best`, the largest over all arms."""
         return known(self._chances[1])
 
     @cached_property
     def _chances(self) -> tuple[Floats, float]:
+        """Probability of each arm of being the best, and the largest standard error of these."""
         return chances(self._estimate, self._groups, self._sign, self.prior)
 
     @cached_property
     def arms(self) -> Table:
-        """One row an arm.
+        """Table of arms with raw and adjusted means, one row per arm.
 
-        Columns: arm, n, raw_mean (of its rewards as they are), mean (adjusted: had it run in every
-        environment in proportion to traffic), se, low, high, p_best.
+        Columns: arm, n, raw_mean (average of the observed rewards), mean (adjusted: as if the arm had run in
+        every environment, in proportion to traffic), se, low, high, p_best.
         """
         c, read = self.cells, self._estimate.readout
         return Table(
@@ -244,12 +250,11 @@ class Fit:
 
     @cached_property
     def averages(self) -> Table:
-        """What averages that do not know of shifts say, and by how much shifts move them.
+        """Table of raw and period-weighted means, and of their biases due to the shifts, one row per arm.
 
-        Columns: arm; mean (adjusted); raw_mean and raw_bias, which is the average shift that the arm
-        met; period_mean (the mean over environments in proportion to their traffic, where the arm was
-        seen: what experiment platforms report) and period_bias. A bias is that mean minus the adjusted
-        one.
+        Columns: arm; mean (adjusted); raw_mean and raw_bias, which is the average shift of the arm's rewards;
+        period_mean (the mean over the environments with the arm, weighted by their traffic, which experiment
+        platforms report) and period_bias. A bias is that mean minus the adjusted mean.
         """
         c, mean = self.cells, self._estimate.readout.mean
         raw, period = raw_mean(c), period_mean(c)
@@ -266,14 +271,14 @@ class Fit:
 
     @cached_property
     def comparisons(self) -> Table:
-        """Each arm against the best of the others, with intervals that all hold at once.
+        """Table that compares each arm with the best of the others, with simultaneous intervals.
 
-        Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals are
-        true, and the best arm is among the candidates. Inside each group of arms that can be compared. Of
-        two arms either may be excluded, and both sides count. On the scales of ratios and odds, lifts.
+        Multiple comparisons with the best (Hsu 1984, 1996): with probability `level` all intervals cover the
+        true values, and the best arm is among the candidates. Arms are compared inside each connected group.
+        With only two arms the tests are two-sided. On the scales of ratios and odds the estimates are lifts.
 
-        Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether
-        it may be the best: on this scale or on another that the data do not speak against).
+        Columns: arm, estimate (its mean minus that of the best other arm), low, high, candidate (whether the
+        data allow it to be the best, on this scale or on another scale that fits the data).
         """
         always = self._ever(self.scale)
         found = against_best(self._widest, self._groups, self._sign, self.level, self._may, always)
@@ -282,14 +287,14 @@ class Fit:
 
     @property
     def candidates(self) -> list[Any]:
-        """The arms that may be the best: it is among them with probability `level` at least."""
+        """The arms that the data do not exclude as the best; the best arm is one with probability `level`."""
         self._check_comparable()
         may = dict(zip(self.cells.arms, self._may.tolist(), strict=True))
         return [arm for arm in self.ranking[0] if may[arm]]
 
     @cached_property
     def _may(self) -> NDArray[np.bool_]:
-        """(K,) whether each arm may be the best of its group, on this scale or on another as possible."""
+        """Whether the data allow each arm to be the best of its group, on any scale that fits: (K,)."""
         scales = {self.scale: self._estimate, **self._others}
         found = [
             candidates(estimate, self._groups, self._sign, self.level, self._ever(scale))
@@ -299,16 +304,16 @@ class Fit:
 
     @cached_property
     def _others(self) -> dict[Compared, Estimate]:
-        """The estimates on other scales that the data do not speak against."""
+        """The estimates on other scales that fit the data."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
-            return {}  # as with a tide that is followed, which has no solution
+            return {}  # always so with a hidden tide, which has no least-squares solution
         asked = self.cells, self._solution, self.variance, self.adaptive
         return {scale: on_scale(scale, *asked).found for scale in rest}
 
     @cached_property
     def _widest(self) -> Estimate:
-        """The estimate with limits of pairs that allow for the other scales, too."""
+        """The estimate, with tests of pairs that allow for the other scales that fit the data."""
         if not self._others:
             return self._estimate
         others = list(self._others.values())
@@ -316,7 +321,7 @@ class Fit:
 
     @cached_property
     def decision(self) -> Decision:
-        """Who wins, whether that is sure, and if not, why: what verdicts, reports and exit codes show."""
+        """The decision which arm is best, and if no winner can be named, the reason."""
         if len(self.groups) > 1:
             return NOT_COMPARABLE
         best, *others = (self._position(arm) for arm in self.candidates)
@@ -325,19 +330,19 @@ class Fit:
 
     @property
     def verdict(self) -> str:
-        """One sentence: the winner, by how much, and how sure."""
+        """One sentence that names the best arm, its lead, and the confidence level."""
         return verdict(self)
 
     def rival(self, arm: Any) -> Any:
-        """Return the best of the other arms that `arm` can be compared with; None if there is none."""
-        self._position(arm)  # an error if it is unknown
+        """Return the best of the other arms that can be compared with `arm`, or None if there is none."""
+        self._position(arm)  # raises an error if the arm is unknown
         group = next(group for group in self.ranking if arm in group)
         return next((other for other in group if other != arm), None)
 
     def lead(self, arm: Any) -> float:
-        """Return the least normal deviate of its lead over another arm, on the scale that says least.
+        """Return the smallest z statistic of the lead of `arm` over another arm, on any scale that fits.
 
-        0 with too few events, and where nothing is known of the noise or arms cannot be compared.
+        It is 0 with too few events, where the noise is unknown, and where arms cannot be compared.
         """
         i, pairs = self._position(arm), self._widest.pairs
         others = np.delete(np.arange(self.cells.K), i)
@@ -349,11 +354,11 @@ class Fit:
 
     @cached_property
     def shifts(self) -> Table:
-        """One row an environment.
+        """Table of the estimated shifts, one row per environment.
 
-        Columns: environment, n, arms (how many were seen), shift (relative to the average over the
-        traffic of its group of arms: the difference, or on the scales of ratios and odds the factor), se,
-        low, high. Of a hidden tide, pieces of time are the environments.
+        Columns: environment, n, arms (how many were observed), shift (relative to the average over the
+        traffic of its group of arms; a difference, or a factor on the scales of ratios and odds), se, low,
+        high. For a hidden tide the rows are time segments.
         """
         c, read = self.cells, self._estimate.readout
         return Table(
@@ -367,16 +372,17 @@ class Fit:
         )
 
     def contrast(self, a: Any, b: Any, *, level: float | None = None, picked: bool = False) -> Contrast:
-        """Compare two arms: the mean of `a` minus that of `b`, or its lift, whatever the direction.
+        """Compare two arms: the mean of `a` minus that of `b`, or the lift of `a` over `b`.
 
-        The interval is at the level of the fit, unless another is given. It is for two arms named in advance;
-        if they are the selected one and its runner-up, say that they were `picked`. With `anytime` it holds
-        at all looks: at the level of the fit all contrasts at once, at another level this one alone.
+        The confidence level of the interval is that of the fit, unless `level` is given. The interval is for
+        two arms that were chosen in advance; pass `picked=True` if they are the best arm and its runner-up.
+        With `anytime` it holds at all looks: without `level` for all contrasts at once, with `level` for this
+        contrast alone.
 
         Raises
         ------
         NotComparable
-            If no chain of shared environments connects them.
+            If no chain of shared environments connects the two arms.
         """
         i, k = self._position(a), self._position(b)
         if i == k:
@@ -384,7 +390,7 @@ class Fit:
         if self._estimate.component[i] != self._estimate.component[k]:
             raise NotComparable(f"{a} and {b} cannot be compared: {strangers(self)}")
         asked = i, k, None if level is None else checks.require_level(level), picked
-        if asked not in self._contrasts:  # a report asks for the same one again and again
+        if asked not in self._contrasts:  # a report needs the same contrast several times
             always, found = self._ever(self.scale), self._widest
             self._contrasts[asked] = contrast(
                 (a, b),
@@ -399,18 +405,18 @@ class Fit:
         return self._contrasts[asked]
 
     def _ever(self, scale: Compared) -> AnyTime | None:
-        """Return what all looks together are allowed on a scale; None if there is one look."""
+        """Return the settings of intervals that hold at all looks on a scale, or None for a single look."""
         if not self.anytime:
             return None
         return AnyTime(usual_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def gaps(self, a: Any, b: Any) -> Table:
-        """Compare two arms in each environment that saw both: difference of their means there, or lift.
+        """Compare two arms in each environment with both of them: difference of their means there, or lift.
 
-        If one shift for all arms describes the data, all estimate the contrast. Columns: environment,
-        estimate, se, low, high, in the order of the environments. The variances are those of `variance`;
-        if that is "clustered", intervals are for the difference in that environment, and allow for the
-        noise inside cells only.
+        If the shifts are the same for all arms, every row estimates the contrast. Columns: environment,
+        estimate, se, low, high, in the order of the environments. Standard errors follow the model
+        `variance`; with "clustered", the intervals are for the difference in that environment, and allow only
+        for the noise inside cells.
         """
         i, k = self._position(a), self._position(b)
         if i == k:
@@ -423,7 +429,7 @@ class Fit:
 
     @cached_property
     def interaction(self) -> Interacting | None:
-        """How much arms differ from environment to environment, and who leads where.
+        """How much arms differ from environment to environment, and which arm leads where.
 
         None unless `variance` is a model with interactions.
         """
@@ -432,25 +438,27 @@ class Fit:
         return interacting(self, self._estimate, self._groups, self._sign)
 
     def additivity(self, worst: int = 5) -> Additivity:
-        """Test whether one shift for all arms describes the data, and name the `worst` cells.
+        """Test whether the shifts are the same for all arms, and list the cells furthest from the model.
 
-        The sum of squares of the cells around the model against that inside the cells, which needs
-        an arm seen twice in one environment, and environments that check each other. Exact for
-        common noise; with `variance` "by-arm" or "by-environment" it is Welch's test, generalised.
+        The test compares the variation of the cells around the model with that inside cells. It needs an arm
+        with two rewards in one environment, and two arms in two environments. It is exact for normal noise
+        with a common variance; with `variance` "by-arm" or "by-environment" it is a generalization of Welch's
+        test.
         """
         return self._on.additivity(worst)
 
     def spread(self) -> Spread:
-        """Test whether all arms, and all environments, vary alike; if not, choose another `variance`."""
+        """Test whether all arms and all environments have the same variance; if not, change `variance`."""
         return self._on.spread()
 
     def influence(self) -> Table:
-        """Say what leaving each environment out in turn would change: the winner, and its lead.
+        """Return how the best arm and its lead would change without each environment in turn.
 
-        All environments with two arms or more, the most influential first; by least squares or, on the scales
-        of ratios and odds, to first order. Columns: environment, n, best (the winner without it), lead (of
-        today's winner over the best other arm without it, negative if it loses; a lift on those scales),
-        change (of that lead). Where leaving it out would disconnect the arms the last three are None.
+        Rows are the environments with two arms or more, the most influential first. Estimates are by least
+        squares or, on the scales of ratios and odds, to first order. Columns: environment, n, best (the best
+        arm without the environment), lead (of the current best arm over the best other arm without it,
+        negative if it falls behind; a lift on those scales), change (of that lead). The last three are None
+        where the arms would be disconnected.
 
         Raises
         ------
@@ -462,21 +470,22 @@ class Fit:
 
     @cached_property
     def _influence(self) -> Table:
+        """Table of `influence`, computed once."""
         mu, without = self._on.left_out()
         return influence(self.cells, mu, without, self._sign, lifts=self.lifts)
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
-        """Test whether the arms got the shares of traffic they should, equal ones unless `expected` says."""
+        """Test whether the arms received their `expected` shares of the traffic, equal shares by default."""
         return sample_ratio(self.cells, expected, worst=5)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values: the verdict, who wins, and the tables as lists of rows."""
+        """Return the fit as a dictionary of plain values: verdict, decision, and tables as lists of rows."""
         return in_plain(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw arms, tide and the lead environment by environment; save it if a path is given.
+        """Draw the arms, the tide, and the lead in each environment; save the picture if a path is given.
 
-        What comes back shows itself in a notebook, and `.save(path)` keeps it, as `.svg` or `.html`.
+        The returned picture displays itself in a notebook; `.save(path)` writes it as `.svg` or `.html`.
         """
         from tideproof.report.plots import fit_picture
 
@@ -489,10 +498,12 @@ class Fit:
         return render_notebook_html(self.verdict, self.arms)
 
     def _position(self, arm: Any) -> int:
+        """Return the index of an arm, or raise an error if it is unknown."""
         if arm not in self.cells.arms:
             raise UnknownName.with_suggestion("arm", arm, self.cells.arms)
         return self.cells.arms.index(arm)
 
     def _check_comparable(self) -> None:
+        """Raise an error unless shared environments connect all arms."""
         if len(self.groups) > 1:
             raise NotComparable(strangers(self))

@@ -1,4 +1,4 @@
-"""Do arms differ from day to day, and is there one winner? What a fit with interactions has to say."""
+"""Summary of a fit with interactions: how much arms differ between environments, and which arms lead."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from tideproof.table import Table, to_json_values
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
 
-ONE = 0.9  # of the environments that one arm must lead in to be the one winner
+ONE = 0.9  # share of the environments in which an arm must lead to be the single winner
 
 
 @dataclass(frozen=True, slots=True)
 class Interacting:
-    """How much arms differ from environment to environment, and who leads where.
+    """How much arms differ from environment to environment, and in how many of them each arm leads.
 
     Attributes
     ----------
-    told : whether the log can tell interactions from noise: an arm seen twice in an environment, and
-        environments that check each other. If not, omega and its limits are None.
-    omega : standard deviation of the interaction of arm and environment, averaged over rewards where each
-        arm has its own.
-    low, high : its limits, one omega taken for all.
+    told : whether the log can separate interactions from noise. That takes an arm with two rewards in one
+        environment, and two arms in two environments. If not, omega and its interval are None.
+    omega : standard deviation of the interaction of arm and environment, averaged over rewards where each arm
+        has its own.
+    low, high : lower and upper bound of a common omega.
     sigma : standard deviation of a reward in its environment.
-    environments : how many there are.
-    one_winner : whether the best arm leads in nine of ten of them or more; None if arms cannot be compared.
-    average : the best arm of an average environment, each counted alike, and all that may be it.
-    these : the best arm of these very environments, weighed by their traffic, and all that may be it.
-    arms : one row an arm: in how many environments it leads ("days", with "days_low" and "days_high"),
-        "to_come", the probability that it leads in an environment to come, and its "omega".
-    chance : one row an environment and arm, with its probability to lead there; None where nothing was seen.
+    environments : number of environments.
+    one_winner : whether the best arm leads in at least 90 % of the environments; None if arms cannot be
+        compared.
+    average : candidates for the best arm in an average environment, where all environments count equally.
+    these : candidates for the best arm in the observed environments, weighted by their traffic.
+    arms : one row per arm: in how many environments it leads ("days", with "days_low" and "days_high"),
+        "to_come", the probability that it leads in a new environment, and its "omega".
+    chance : one row per environment and arm, with the probability that the arm leads there; None in an
+        environment without rewards.
     """
 
     told: bool
@@ -57,13 +59,13 @@ class Interacting:
     chance: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the summary as a dictionary of plain values, for JSON."""
         found: dict[str, Any] = to_json_values(self)
         return found
 
 
 def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> Interacting:
-    """Say how much arms differ from environment to environment; `found` has a model with interactions."""
+    """Summarize the interactions of a fit; `found` is an estimate of a model with interactions."""
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
     omega, sigma = mixed.typical() if mixed.told else (math.nan, math.nan)
@@ -97,7 +99,7 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
 
 
 def _these(fit: Fit, mixed: Mixed, found: Estimate, groups: list[Any], sign: float) -> tuple[Any, ...]:
-    """Return the arms that may be the best of these environments, the best first."""
+    """Return the candidates for the best arm in the observed environments, the best first."""
     if mixed.none:
         return fit.decision.candidates
     these = these_days(mixed)

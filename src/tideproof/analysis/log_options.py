@@ -1,4 +1,4 @@
-"""From a log to cells, with all that may be asked for: what `fit`, `segments` and `metrics` share."""
+"""Options for reading a log, shared by `fit`, `segments` and `metrics`, and a function that applies them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideproof.stats.variance.variance_models import Variance
 
 
 class LogOptions(TypedDict, total=False):
-    """How a log is read: see `fit`."""
+    """Options for reading a log; `fit` describes each of them."""
 
     n: str | None
     sample_variance: str | None
@@ -41,7 +41,7 @@ def open_log(
     logs: bool | None = False,
     **options: Unpack[LogOptions],
 ) -> Iterator[tuple[Dataset, Request, Wish]]:
-    """Open a log and say what to read from it; `logs` as in `Wish`."""
+    """Open a log, and return it with the specification of its columns; `logs` is described in `Wish`."""
     covariates = options.pop("covariates", ())
     wish = Wish(
         (covariates,) if isinstance(covariates, str) else tuple(covariates),
@@ -58,9 +58,9 @@ def open_log(
 
 
 def noise_of(variance: Variance, options: LogOptions) -> Variance:
-    """Return the model of the noise: where units come back it is theirs."""
+    """Return the variance model; with a `unit` column it is always "by-unit"."""
     if not options.get("unit"):
         return variance
     if variance not in ("auto", "common", "by-unit"):
-        raise InputError(f"unit= (--unit) brings variance='by-unit'; leave out variance={variance!r}")
+        raise InputError(f"unit= (--unit) uses variance='by-unit'; leave out variance={variance!r}")
     return "by-unit"

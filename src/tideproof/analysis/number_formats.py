@@ -1,4 +1,4 @@
-"""How the numbers of a fit are written: rates in percent, lifts in percent, differences as they are."""
+"""Number formats of a fit: percent for rates and lifts, plain numbers for other means and differences."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 def of_means(fit: Fit) -> NumberFormat:
-    """Return how means are written: in percent where rewards are 0 or 1."""
+    """Return the number format of means: percent if rewards are 0 or 1."""
     return PERCENT if fit.cells.binary else PLAIN
 
 
 def of_changes(fit: Fit) -> NumberFormat:
-    """Return how differences of means are written in a column that says what they are."""
+    """Return the number format of differences of means in a column whose header names the unit."""
     return NumberFormat(of_means(fit).factor)
 
 
 def of_gaps(fit: Fit) -> NumberFormat:
-    """Return how one arm compared with another is written."""
+    """Return the number format of contrasts between two arms."""
     if fit.lifts:
         return PERCENT
     return POINTS if fit.cells.binary else PLAIN

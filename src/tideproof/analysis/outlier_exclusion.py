@@ -1,4 +1,4 @@
-"""`robust="cells"`: which cells are simply wrong, by name, and the cells that are left."""
+"""Detection and exclusion of outlying cells, requested by `robust="cells"`."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ Robust = Literal["cells"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExcludedCells:
-    """What was left out because it is further off than noise explains.
+    """Cells that were excluded because they are further from the model than noise explains.
 
     Attributes
     ----------
-    cells : those that are left.
-    table : one row a cell that was left out, the furthest first: arm, environment, n, mean, z (how far off it
-        is, in standard errors).
-    environments : those of which nothing is left, half of their cells or more being off.
-    looked : how many cells were looked at.
-    torn : whether so many cells are off that nobody can say which are wrong; then none was left out.
+    cells : the remaining cells.
+    table : one row per excluded cell, the furthest first: arm, environment, n, mean, z (its distance from the
+        model, in standard errors).
+    environments : environments that were excluded completely, because half of their cells or more are
+        outlying.
+    looked : number of cells that were tested.
+    torn : whether so many cells are outlying that the wrong ones cannot be identified; none is excluded then.
     """
 
     cells: Cells
@@ -39,7 +40,7 @@ class ExcludedCells:
     torn: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the result of the search as a dictionary of plain values, for JSON."""
         return {
             "cells": to_json_values(self.table),
             "environments": list(self.environments),
@@ -50,7 +51,7 @@ class ExcludedCells:
 
 
 def checked_robust(robust: Any) -> Robust | None:
-    """Return it if it is known."""
+    """Return the option `robust` if it is valid, or raise an error."""
     if robust not in (None, "cells"):
         raise InputError(f"robust must be 'cells' or None, not {robust!r}")
     return robust  # type: ignore[no-any-return]
@@ -59,12 +60,15 @@ def checked_robust(robust: Any) -> Robust | None:
 def left_out(
     cells: Cells, robust: Robust | None, scale: ScaleChoice | Choice, hidden: bool
 ) -> ExcludedCells | None:
-    """Find what is wrong; None if that was not asked for. On the scale of logarithms, by these."""
+    """Find outlying cells, or return None if that was not requested.
+
+    On the scale "log" the logarithms of rewards are tested.
+    """
     if robust is None:
         return None
     if hidden or cells.slope is not None:
         what = "a hidden tide" if hidden else "covariates"
-        raise InputError(f"robust='cells' needs environments with labels and rewards as they are, not {what}")
+        raise InputError(f"robust='cells' cannot be combined with {what}; leave out robust")
     found = keep(logs_of(cells) if scale == "log" else cells)
     out = np.flatnonzero(~found.cells)
     whole = tuple(cells.environments[j] for j in np.flatnonzero(found.environments).tolist())
@@ -73,6 +77,7 @@ def left_out(
 
 
 def _table(c: Cells, found: TrustedCells, out: Any) -> Table:
+    """Return the table of excluded cells, the furthest from the model first."""
     order = out[np.argsort(-np.abs(np.nan_to_num(found.z[out])), kind="stable")]
     return Table(
         {

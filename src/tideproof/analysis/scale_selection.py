@@ -1,4 +1,4 @@
-"""On which scale arms are compared: the one that was asked for, or what the data say."""
+"""Choice of the scale on which arms are compared: the requested scale, or the one that fits the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
 
 
 def variance_for(cells: Cells, variance: Variance) -> Variance:
-    """Return what is assumed of the noise where "auto" has no say: units, covariates and two factors."""
+    """Return the variance model that replaces "auto" for data with units, covariates or two factors."""
     if variance != "auto":
         return variance
     if cells.units is not None:
@@ -25,27 +25,30 @@ def variance_for(cells: Cells, variance: Variance) -> Variance:
 
 
 def scale_for(cells: Cells, scale: ScaleChoice | Choice, variance: Variance) -> Choice:
-    """Return the scale that was asked for, or the one that describes the data; a choice made before stays."""
+    """Return the requested scale, or the scale that fits the data; a `Choice` is returned unchanged."""
     if isinstance(scale, Choice):
         return scale
     if scale not in get_args(ScaleChoice):
         allowed = ", ".join(map(repr, get_args(ScaleChoice)))
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")
     if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
-        return Choice("difference", {}, False, "All rewards are the same.")
+        return Choice("difference", {}, False, "All rewards are equal.")
     if scale == "auto" and variance == "auto":
         return with_logs(cells, choose_scale(cells))
     if scale == "auto":
-        return Choice("difference", {}, False, f"Differences are compared, as variance={variance!r} needs.")
+        reason = f"Arms are compared by differences, because variance={variance!r} requires it."
+        return Choice("difference", {}, False, reason)
     if scale != "difference" and variance != "auto":
-        raise InputError(f"variance={variance!r} is for scale='difference'; with scale={scale!r} use 'auto'")
+        raise InputError(
+            f"variance={variance!r} requires scale='difference'; with scale={scale!r} use variance='auto'"
+        )
     if scale == "log":
         logs_of(cells)
-    return Choice(scale, {}, False, f"scale={scale!r} was asked for.")
+    return Choice(scale, {}, False, f"scale={scale!r} was requested.")
 
 
 def logs_wanted(scale: ScaleChoice, variance: Variance) -> bool | None:
-    """Return whether to read logarithms: yes, no, or None where they may help."""
+    """Return whether to read logarithms of rewards: True, False, or None for "if they may help"."""
     if scale == "log":
         return True
     return None if scale == variance == "auto" else False

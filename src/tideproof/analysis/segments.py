@@ -1,4 +1,4 @@
-"""The same question in every segment, such as countries or experiments: who wins where, and do they agree."""
+"""Separate fits for segments of the rows, such as countries, and a test whether they agree."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from tideproof.text import format_count, join_names
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """A fit for each segment, and whether they agree.
+    """One fit for each segment of a log, and a test whether the segments agree.
 
     Attributes
     ----------
-    by : what segments are called, a column.
-    fits : the fit of each segment, its level such that what all of them say holds at once.
-    pooled : one fit for all: arms differ by the same in all segments, and every segment has environments
-        of its own.
-    left_out : why segments have no fit, segment by segment.
+    by : the column that defines the segments.
+    fits : the fit of each segment. Their confidence levels are adjusted, so that all statements hold at once.
+    pooled : one fit of all segments, in which arms differ by the same amount everywhere and every segment has
+        environments of its own.
+    left_out : segments without a fit, each with the reason.
     level : probability that all statements about winners hold.
-    heterogeneity : the test whether arms differ by the same in all segments; None where it cannot be made,
-        and at any time, as it is for one look.
+    heterogeneity : test of the hypothesis that arms differ by the same amount in all segments. None where it
+        cannot be made, and with `anytime`, because the test is valid for one look only.
     """
 
     by: str
@@ -50,10 +50,10 @@ class Segments:
 
     @property
     def table(self) -> Table:
-        """One row a segment.
+        """Table of the best arm and its lead in each segment, one row per segment.
 
-        Columns: segment, n, standing, best, runner_up, estimate (of the best minus the runner-up), low,
-        high, candidates.
+        Columns: segment, n, standing, best, runner_up, estimate (of the best minus the runner-up), low, high,
+        candidates.
         """
         rows = []
         for segment, fit in self.fits.items():
@@ -77,7 +77,7 @@ class Segments:
 
     @property
     def winners(self) -> dict[Any, list[Any]]:
-        """The arms that win somewhere for sure, and where."""
+        """The arms that are the winner in some segment, each with the list of these segments."""
         found: dict[Any, list[Any]] = {}
         for segment, fit in self.fits.items():
             if fit.decision.standing == "winner":
@@ -86,32 +86,33 @@ class Segments:
 
     @property
     def verdict(self) -> str:
-        """One sentence: who wins where, and whether arms differ by the same everywhere."""
+        """One sentence: which arm wins in which segments, and whether arms differ equally everywhere."""
         sure = f"{100 * self.level:g} %, all segments at once{ever(self.pooled.anytime)}"
         winners = self.winners
         said = "; ".join(f"{arm} in {join_names(where)}" for arm, where in winners.items())
         if len(winners) > 1:
             who = f"the winner differs ({sure}): {said}"
         elif not winners:
-            who = f"in none of {format_count(len(self.fits), 'segment')} is one arm best ({sure})"
+            who = f"none of {format_count(len(self.fits), 'segment')} has a winner ({sure})"
         elif len(next(iter(winners.values()))) == len(self.fits):
             who = f"{next(iter(winners))} is best in all {format_count(len(self.fits), 'segment')} ({sure})"
         else:
-            who = f"best ({sure}): {said}; elsewhere it is open"
+            who = f"best ({sure}): {said}; the other segments have no winner"
         return f"{who}{self._alike}"
 
     @property
     def _alike(self) -> str:
+        """Clause of the verdict on the heterogeneity test, or an empty text without a test."""
         test = self.heterogeneity
         if test is None:
             return ""
         p = "p < 1e-6" if test.p < 1e-6 else f"p = {test.p:.2g}"
         if test.p < 1.0 - self.level:
-            return f"; arms do not differ by the same in all segments ({p})"
-        return f"; nothing says that arms differ by more in one segment than in another ({p})"
+            return f"; differences between arms vary between segments ({p})"
+        return f"; no evidence that differences between arms vary between segments ({p})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the results as a dictionary of plain values, for JSON."""
         return {
             "by": self.by,
             "verdict": self.verdict,
@@ -131,6 +132,7 @@ class Segments:
         )
 
     def _missing(self) -> list[str]:
+        """Return one line for each segment without a fit."""
         return [f"left out: {segment}, {why}" for segment, why in self.left_out.items()]
 
 
@@ -149,18 +151,18 @@ def segments(
     adaptive: bool = False,
     **options: Unpack[LogOptions],
 ) -> Segments:
-    """Estimate the arms of a log in each segment: each country, device or experiment.
+    """Fit the arms of a log separately in each segment, such as each country or device.
 
-    Use it to ask whether the winner is the same everywhere. What it says of all segments holds at once,
-    however many there are.
+    Use it to ask whether the winner is the same everywhere. The statements about all segments hold at once,
+    however many segments there are.
 
     Parameters
     ----------
     data, arm, environment, reward, direction, level, variance, scale, anytime, adaptive
-        As in `fit`, of which it takes all other options, too. Every segment has environments of its own. A
-        log of an adaptive run needs `anytime`.
+        As in `fit`, whose other options are accepted, too. Every segment has environments of its own. A log
+        of an adaptive run needs `anytime`.
     by
-        The column of the segments.
+        Column that defines the segments.
 
     Examples
     --------
@@ -185,11 +187,11 @@ def segments(
 
 
 def check_segments(adaptive: bool, anytime: bool) -> None:
-    """Refuse segments of which nothing is known, before they are read."""
+    """Raise an error for options that segments do not support, before the log is read."""
     if adaptive and not anytime:
         raise InputError(
-            "segments of an adaptive run need anytime=True (--anytime): limits for the end of a budget were "
-            "measured for whole runs"
+            "segments of an adaptive run need anytime=True (--anytime), because intervals for the end of a "
+            "budget are calibrated for whole runs only"
         )
 
 
@@ -204,20 +206,19 @@ def judge_segments(
     anytime: bool = False,
     adaptive: bool = False,
 ) -> Segments:
-    """Fit each segment.
+    """Fit each segment of a log.
 
-    Levels are Sidak's: with S segments each is judged at level^(1/S), so that all statements hold at once
-    with probability `level`. Where pulls followed rewards, segments are not independent, and levels are
-    Bonferroni's. That all arms differ by the same everywhere is tested where there is one look at pulls that
-    did not.
+    Confidence levels are adjusted by Sidak's method: with S segments, each is judged at level^(1/S), so that
+    all statements hold at once with probability `level`. If pulls depended on rewards, segments are not
+    independent, and Bonferroni's method is used. The heterogeneity test is made only for a single look.
 
-    They are shown on the scale that describes all of them together, unless a segment speaks against it.
+    All segments use the scale that fits the pooled rows, unless the data of a segment contradict it.
     """
     level = checked_level(level)
     apart = {segment: why for segment, part in found.segments.items() if (why := _why_not(part)) is not None}
     used = {segment: part for segment, part in found.segments.items() if segment not in apart}
     if not used:
-        raise InputError(f"in no segment of {by!r} are there two arms to compare")
+        raise InputError(f"no segment of {by!r} has two arms to compare")
     each = 1.0 - (1.0 - level) / len(used) if adaptive else level ** (1.0 / len(used))
     made = partial(Fit, direction=direction, variance=variance, anytime=anytime, adaptive=adaptive)
     pooled = made(found.cells, level=level, scale=scale)
@@ -229,19 +230,21 @@ def judge_segments(
 
 
 def _shared(part: Cells, scale: ScaleChoice, variance: Variance, shared: Compared) -> Choice:
-    """Return the scale of a segment: the one that is shared where its own rewards allow for it."""
+    """Return the scale of a segment: the pooled scale, unless the rewards of the segment contradict it."""
     own = scale_for(part, scale, variance_for(part, variance))
     if shared == own.name or shared not in own.possible:
         return own
-    return own._replace(name=shared, sentence="Shown on the scale of all segments together.")
+    return own._replace(name=shared, sentence="The scale is that of all segments together.")
 
 
 def _why_not(part: Cells) -> str | None:
+    """Return the reason why a segment cannot be fitted, or None."""
     seen = np.unique(part.arm)
-    return f"only {part.arms[seen[0]]} was seen" if seen.size < 2 else None
+    return f"its only arm is {part.arms[seen[0]]}" if seen.size < 2 else None
 
 
 def _tested(parts: Mapping[Any, Cells]) -> Heterogeneity | None:
+    """Test whether arms differ by the same amount in all segments; None if the test is not possible."""
     try:
         return heterogeneity(list(parts.values()))
     except (InputError, NotComparable):

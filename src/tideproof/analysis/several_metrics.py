@@ -1,4 +1,4 @@
-"""Several metrics at once: the first decides, the others are guardrails."""
+"""Analysis of several metrics of the same rows: the first metric decides, the others are guardrails."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tideproof.text import format_rounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metrics:
-    """Fits of several metrics of the same rows.
+    """Fits of several metrics of the same rows: one that decides, and guardrails.
 
     Attributes
     ----------
-    fits : metric by metric, that which decides first.
-    control : the arm that others are compared with; None if each is compared with the best of the others.
+    fits : the fit of each metric; the first metric decides.
+    control : the arm with which the others are compared; None to compare each with the best of the others.
     """
 
     fits: dict[str, Fit]
@@ -38,11 +38,11 @@ class Metrics:
 
     @property
     def table(self) -> Table:
-        """Every metric of every arm, against the control or the best of the others.
+        """Table that compares every arm with the control, or with the best other arm, in every metric.
 
         Columns: metric, arm, estimate, low, high, lift, reading ("better", "worse", "unclear", "not
-        comparable"). Intervals of one metric hold at once for all arms, with the probability of the fit's
-        level; over metrics nothing is adjusted, for a guardrail that is touched must be seen.
+        comparable"). The intervals of one metric hold for all arms at once. They are not adjusted for the
+        number of metrics, so that harm to a guardrail is not missed.
         """
         rows: list[dict[str, Any]] = []
         for metric, fit in self.fits.items():
@@ -53,13 +53,13 @@ class Metrics:
 
     @property
     def verdict(self) -> str:
-        """One sentence: what the guardrails say of the arm that the first metric prefers."""
+        """One sentence on how the best arm of the first metric performs in each guardrail."""
         decision, metrics = self.deciding.decision, list(self.fits)
         if decision.best is None or len(metrics) < 2:
             return ""
         arm = decision.best
         if arm == self.control:
-            return f"{arm}, the control, leads: guardrails have nothing to say"
+            return f"{arm}, the control, leads, so guardrails are not compared"
         than = "the best of the others" if self.control is None else self.control
         mine = {row["metric"]: row for row in self.table if row["arm"] == arm}
         said = [f"{metric} {_said(mine[metric])}" for metric in metrics[1:]]
@@ -67,7 +67,7 @@ class Metrics:
 
     @property
     def harmed(self) -> list[str]:
-        """The guardrails on which the arm that the first metric prefers is worse."""
+        """The guardrails in which the best arm of the first metric is worse."""
         best = self.deciding.decision.best
         first = next(iter(self.fits))
         return [
@@ -77,7 +77,7 @@ class Metrics:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the results as a dictionary of plain values, for JSON."""
         return {
             "control": self.control,
             "verdict": self.verdict,
@@ -92,6 +92,7 @@ class Metrics:
         return render_notebook_html("\n".join(self._said()), self.table)
 
     def _said(self) -> list[str]:
+        """Return the verdict of the deciding metric, and that of the guardrails, if any."""
         return [self.deciding.verdict, *filter(None, [self.verdict])]
 
 
@@ -109,21 +110,22 @@ def metrics(
     anytime: bool = False,
     **options: Unpack[LogOptions],
 ) -> Metrics:
-    """Estimate the arms of a log by several metrics of the same rows.
+    """Fit the arms of a log by several metrics of the same rows.
 
-    Use it where one number decides and others must not get worse: sales, but also clicks and latency.
+    Use it where one metric decides and others must not get worse: sales, but also clicks and latency.
 
     Parameters
     ----------
     data, arm, environment, level, variance, scale
-        As in `fit`, of which it takes all other options, too. Covariates are taken out of all metrics, a
-        `cap` holds for the first.
+        As in `fit`, whose other options are accepted, too. Covariates adjust all metrics; `cap` applies to
+        the first metric only.
     rewards
-        The columns of the metrics, or quotients of two, that which decides first.
+        Columns of the metrics, or ratios of two columns; the first metric decides.
     low
-        Those of them in which a low number is good.
+        The metrics in which a low number is good.
     control
-        The arm that others are compared with; without it each is compared with the best of the others.
+        The arm with which the others are compared. Without it, each arm is compared with the best of the
+        others.
 
     Examples
     --------
@@ -148,16 +150,18 @@ def metrics(
 
 
 def check_metrics(rewards: Sequence[str], low: Sequence[str]) -> None:
-    """Refuse metrics that are none, or named twice, and others in `low`."""
+    """Raise an error if no metrics are given, if one is given twice, or if `low` contains another name."""
     if isinstance(rewards, str) or not rewards or len(set(rewards)) < len(rewards):
-        raise InputError(f"rewards must be different columns, that which decides first, not {rewards!r}")
+        raise InputError(
+            f"rewards must be a list of different columns, the deciding one first, not {rewards!r}"
+        )
     for name in low:
         if name not in rewards:
             raise UnknownName.with_suggestion("metric", name, rewards)
 
 
 def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
-    """Put fits of several metrics together; an unknown control is an error now, not later."""
+    """Return the `Metrics` of several fits, or raise an error if the control is unknown."""
     found = Metrics(dict(fits), control)
     if control is not None:
         against(found.deciding, control)
@@ -165,7 +169,7 @@ def judged(fits: Mapping[str, Fit], control: Any = None) -> Metrics:
 
 
 def _against_best(fit: Fit) -> list[dict[str, Any]]:
-    """Return each arm against the best of the others, as `fit.comparisons` has it."""
+    """Return the comparison of each arm with the best other arm, with "better", "worse" or "unclear"."""
     rows = []
     for row in fit.comparisons:
         if row["estimate"] is None:
@@ -176,7 +180,7 @@ def _against_best(fit: Fit) -> list[dict[str, Any]]:
 
 
 def _of_best(row: dict[str, Any], direction: str) -> str:
-    """Read an interval of which one end is 0 where the side is known."""
+    """Return what an interval of a comparison with the best arm says; a bound of 0 counts as a known sign."""
     low, high = row["low"], row["high"]
     if low is None or high is None or low < 0.0 < high:
         return "unclear"
@@ -184,6 +188,7 @@ def _of_best(row: dict[str, Any], direction: str) -> str:
 
 
 def _said(row: dict[str, Any]) -> str:
+    """Return the comparison of one arm in one metric as text."""
     if row["estimate"] is None:
         return "not comparable"
     if row["low"] is None:

@@ -1,4 +1,4 @@
-"""Rows whose single rewards cannot show a tide: they are put into bins of time, as if these were labels."""
+"""Time bins that replace environments where single rewards cannot show a hidden tide."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.tide.unlabelled_tide import moment_labels
 from tideproof.text import format_count
 
-EACH = 25  # rewards of each arm in a bin, about
-MOST = 40  # bins
+EACH = 25  # intended number of rewards of each arm in a bin
+MOST = 40  # largest number of bins
 
 
 class TimeBins(NamedTuple):
-    """Bins of time in place of environments, with about the same number of rewards each.
+    """Time bins that serve as environments, with about the same number of rewards in each.
 
     Attributes
     ----------
-    column : where moments were read.
-    bins : how many there are.
-    each : rewards of one, about.
-    clock : whether moments are times.
+    column : the column of times.
+    bins : number of bins.
+    each : average number of rewards in a bin.
+    clock : whether the column holds times; if not, it holds numbers that define an order.
     """
 
     column: str
@@ -38,23 +38,22 @@ class TimeBins(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What was done, why, and what would be better."""
+        """Note for users: why rows were grouped into bins, and which option is better."""
         label = f"--environment 'day({self.column})'" if self.clock else "--environment with a column of days"
         return (
-            f"Single rewards of this kind (mostly equal, or skewed) cannot show the tide: rows were put into "
-            f"{format_count(self.bins, 'bin')} of time ({self.column}, about {self.each:,} rewards each), "
-            "which "
-            f"stand for environments; what the tide does inside a bin counts as noise. If you know when it "
-            f"turns, say so: {label}."
+            f"Single rewards of this kind (mostly equal, or skewed) cannot show the tide. Rows were grouped "
+            f"into {format_count(self.bins, 'time bin')} ({self.column}, about {self.each:,} rewards "
+            f"each), which serve as environments; movement of the tide inside a bin counts as noise. If you "
+            f"know when the tide changes, use {label}."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the bins as a dictionary of plain values, for JSON."""
         return {"binned_by": self.column, "bins": self.bins, "rewards_a_bin": self.each}
 
 
 def into_bins(rows: Timed, logs: bool | None = False) -> tuple[Cells, TimeBins]:
-    """Put rows into bins of time; `logs` as in `Wish`."""
+    """Group time-ordered rows into bins, which become the environments; `logs` is described in `Wish`."""
     singles = rows.singles
     if singles is None:
         bin_of, labels = _bins(rows.time, rows.n, len(rows.arms), rows.clock)
@@ -74,12 +73,15 @@ def into_bins(rows: Timed, logs: bool | None = False) -> tuple[Cells, TimeBins]:
 
 
 def _named(cells: Cells, arms: list[Any], dropped: int) -> Cells:
+    """Return cells with the names of the arms in place of their indices."""
     logs = None if cells.logs is None else replace(cells.logs, arms=arms)
     return replace(cells, arms=arms, logs=logs, dropped=dropped)
 
 
 def _bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[Any]]:
-    """Return the bin of each row in the order of time, and when each bin begins; a moment is in one bin.
+    """Return the bin of each row, and the start of each bin; rows of the same time share a bin.
+
+    Rows must be sorted by time.
 
     >>> _bins(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.ones(5), 2, False)
     (array([0, 0, 0, 1, 1]), [0, 2])
@@ -87,7 +89,7 @@ def _bins(time: Floats, n: Floats, arms: int, clock: bool) -> tuple[Ints, list[A
     total = float(n.sum())
     count = min(max(int(total / (EACH * arms)), 2), MOST)
     moment = np.cumsum(np.diff(time, prepend=time[0]) > 0.0)
-    first = np.searchsorted(moment, np.arange(int(moment[-1]) + 1))  # row of each moment
+    first = np.searchsorted(moment, np.arange(int(moment[-1]) + 1))  # first row of each time
     before = (np.cumsum(n) - n)[first]
     _, start, of = np.unique(np.floor(count * before / total), return_index=True, return_inverse=True)
     return of[moment], moment_labels(time[first[start]], clock)

@@ -1,4 +1,4 @@
-"""A log without an environment column: its tide is followed by time."""
+"""Analysis of a log without environments, with an estimated tide or with time bins."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from tideproof.stats.tide.unlabelled_tide import TideFit, follow_tide, moment_la
 from tideproof.table import Table
 from tideproof.text import format_probability, format_rounded, join_names
 
-MOST = 2_000_000  # rows that are followed one by one, compiled
+MOST = 2_000_000  # largest number of rows without bins, if the estimation is compiled
 
 
 class TideEstimate:
-    """A tide that nobody announced, as a smooth curve with jumps.
+    """Estimate of a hidden tide, as a curve over time with jumps.
 
     Attributes
     ----------
-    column : where moments were read.
-    cells : rewards by arm and piece of time.
-    law : how it moves between two moments, as is likeliest: variance of its `drift`, `chance` of a jump and
-        variance of its `size`, variances in those of the noise.
-    likely : the probability of that law among those that were tried.
-    bin : length of the bins that moments were rounded to, in seconds or in the column's numbers; 0: none.
-    first, last : the outermost moments.
+    column : the column of times.
+    cells : rewards by arm and time segment.
+    law : the most likely law of motion between two times: the variance of its `drift`, the `chance` of a jump
+        and the variance of its `size`; variances are relative to that of the noise.
+    likely : posterior probability of that law among those that were tried.
+    bin : length of the bins to which times were rounded, in seconds or units of the column; 0 without bins.
+    first, last : the earliest and the latest time.
     """
 
     def __init__(self, rows: Timed) -> None:
@@ -48,12 +48,12 @@ class TideEstimate:
         self.first, self.last = moment_labels(followed.curve.time[[0, -1]], rows.clock)
         self.on, self.cells = FollowedDifference(followed), replace(followed.cells, dropped=rows.dropped)
         self.choice = Choice(
-            "difference", {}, False, "Differences are compared: a hidden tide adds to all arms."
+            "difference", {}, False, "Arms are compared by differences, as a hidden tide adds to all arms."
         )
 
     @property
     def changes(self) -> Table:
-        """Where it jumped, with a probability of 0.5 or more, in the order of time.
+        """Table of the jumps with a probability of at least 0.5, in order of time.
 
         Columns: time, jump (of all arms), probability.
         """
@@ -68,9 +68,10 @@ class TideEstimate:
         )
 
     def points(self, level: float = 0.95) -> Table:
-        """Return the curve: the tide of each piece of time, of each moment if there are few.
+        """Return the estimated tide as a table with one row per time segment, or per time if there are few.
 
-        Columns: time (its start), n, shift (relative to the average over traffic), se, low, high.
+        Columns: time (the start of the segment), n, shift (relative to the average over traffic), se, low,
+        high.
         """
         points = self._followed.points
         nu = np.full(points.n.size, float(self.freedom))
@@ -85,31 +86,31 @@ class TideEstimate:
 
     @property
     def places(self) -> list[float]:
-        """Where among the `points` each of the changes lies: 2.5 is in the middle of the third."""
+        """Positions of the jumps among the `points`: 2.5 is in the middle of the third segment."""
         return [self._followed.points.where(each.place) for each in self._followed.changes]
 
     @property
     def starts(self) -> Floats:
-        """When each of the `points` begins: seconds since 1970, or the column's numbers."""
+        """Start of each segment in `points`, in seconds since 1970 or in units of the column."""
         return self._followed.curve.time[self._followed.points.start]
 
     @property
     def jumped(self) -> list[int]:
-        """Which of all moments, by number, each of the changes comes before."""
+        """For each jump, the index of the first time after it among all times."""
         return [each.place for each in self._followed.changes]
 
     @property
     def expected(self) -> float:
-        """How many jumps there were, as expected."""
+        """Expected number of jumps of the tide."""
         return float(self._followed.curve.chance.sum())
 
     @property
     def said(self) -> str:
-        """What stands where environments are counted otherwise."""
-        return "tide: hidden, followed by time"
+        """Short description of the tide, shown in place of the number of environments."""
+        return "tide: hidden, estimated over time"
 
     def said_of_changes(self) -> list[str]:
-        """Return a sentence on each of the changes."""
+        """Return one sentence for each jump of the tide."""
         return [
             f"Around {row['time']} the tide jumped by {_signed(row['jump'])} (probability "
             f"{format_probability(row['probability'])})."
@@ -117,14 +118,14 @@ class TideEstimate:
         ]
 
     def still(self) -> bool:
-        """Tell whether the likeliest tide does not move at all."""
+        """Return whether the most likely tide does not move at all."""
         return self.law.drift == 0.0 and self.law.chance == 0.0
 
     def sentences(self, most: int = 5) -> list[str]:
-        """Say how the tide was followed, and name its largest jumps."""
-        said = [f"Tide: hidden, followed by time ({self.column}, from {self.first} to {self.last})."]
+        """Return sentences that describe how the tide was estimated and name its largest jumps."""
+        said = [f"Tide: hidden, estimated over time ({self.column}, from {self.first} to {self.last})."]
         if self.still():
-            said.append("It does not seem to move.")
+            said.append("The tide does not seem to move.")
         found, all_said = self._followed.changes, self.said_of_changes()
         largest = sorted(range(len(found)), key=lambda i: -abs(found[i].jump))[:most]
         said += [all_said[i] for i in sorted(largest)]
@@ -135,17 +136,17 @@ class TideEstimate:
         return said
 
     def _binned(self) -> str:
+        """Return the note that rows were grouped into bins because there are too many of them."""
         unit = " s" if self._clock else ""
-        compiled = "" if _compiles() else " pip install 'tideproof[lab]' follows more rows one by one."
+        compiled = "" if _compiles() else " pip install 'tideproof[lab]' allows more rows without bins."
         return (
-            f"There are too many rows to follow one by one: they are in bins of "
-            f"{format_rounded(self.bin)}{unit}. "
-            f"Inside a bin the tide counts as still: what it moves there is taken for noise, which makes "
-            f"limits wider, and a jump is located no better.{compiled}"
+            f"There are too many rows to estimate the tide row by row, so times were rounded to bins of "
+            f"{format_rounded(self.bin)}{unit}. Movement of the tide inside a bin counts as noise: intervals "
+            f"are wider, and jumps are located less precisely.{compiled}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the estimate as a dictionary of plain values, for JSON."""
         return {
             "followed_by": self.column,
             "first": self.first,
@@ -161,7 +162,7 @@ class TideEstimate:
 
 
 class UnlabelledCells(NamedTuple):
-    """A log without environments: its cells, and the tide that was followed or the bins it was put into."""
+    """Cells of a log without environments, with the estimated tide or the time bins behind them."""
 
     cells: Cells
     tide: TideEstimate | None
@@ -169,7 +170,10 @@ class UnlabelledCells(NamedTuple):
 
 
 def unlabelled(rows: Timed, logs: bool | None = False) -> UnlabelledCells:
-    """Follow the tide row by row or, where single rewards cannot show it, in bins; `logs` as in `Wish`."""
+    """Estimate the tide of rows without environments, or group them into time bins.
+
+    Bins are used where single rewards cannot show a tide. `logs` is described in `Wish`.
+    """
     if too_coarse(rows.arm, rows.mean):
         cells, bins = into_bins(rows, logs)
         return UnlabelledCells(cells, None, bins)
@@ -178,12 +182,12 @@ def unlabelled(rows: Timed, logs: bool | None = False) -> UnlabelledCells:
 
 
 def most_rows() -> int:
-    """Return how many rows are followed one by one."""
+    """Return the largest number of rows for which the tide is estimated without bins."""
     return MOST if _compiles() else MOST_INTERPRETED
 
 
 def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[str, Any]) -> None:
-    """Refuse what is not known of hidden tides."""
+    """Raise an error for options that an analysis with a hidden tide does not support."""
     given = [name for name, value in others.items() if value]
     if scale not in ("auto", "difference"):
         given.append(f"scale={scale!r}")
@@ -193,24 +197,27 @@ def check_hidden(*, scale: str, variance: str, anytime: bool, others: Mapping[st
         given.append("anytime")
     if given:
         raise InputError(
-            f"a tide that is followed by time needs rows of arm, time and reward, nothing else: leave out "
-            f"{join_names(given)}, or give the environment"
+            f"an analysis with a hidden tide uses only arm, time and reward: leave out {join_names(given)}, "
+            f"or give the environment"
         )
 
 
 def unusable(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was asked for that a followed tide cannot have."""
+    """Return the options for reading a log that an analysis with a hidden tide does not support."""
     read = ("table", "missing", "decimal")
     return {name: value for name, value in options.items() if name not in read}
 
 
 def _compiles() -> bool:
+    """Return whether numba is installed, so that the estimation is compiled."""
     return find_spec("numba") is not None
 
 
 def _followed(rows: Timed) -> TideFit:
+    """Estimate the tide of time-ordered rows."""
     return follow_tide(rows.arms, rows.arm, rows.time, rows.n, rows.mean, rows.squares, rows.clock)
 
 
 def _signed(x: float) -> str:
+    """Return a number with its sign and three significant digits."""
     return f"{'+' if x >= 0.0 else ''}{format_rounded(x)}"

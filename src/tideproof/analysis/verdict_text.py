@@ -1,4 +1,4 @@
-"""The decision in one sentence, and a fit in a few lines."""
+"""Texts of a fit: the verdict, its clauses, and the summary that `repr` shows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tideproof.text import (
 if TYPE_CHECKING:
     from tideproof.analysis.fit_result import Fit
 
-ADAPTIVE = "limits of differences allow for an adaptive run; those of single means and shifts do not"
+ADAPTIVE = "intervals of contrasts allow for an adaptive run; those of single means and shifts do not"
 
 
 def verdict(fit: Fit) -> str:
-    """Say who is best, by how much, and how sure that is."""
+    """Return one sentence that names the best arm, its lead, and the confidence level."""
     decision = fit.decision
     if decision.doubt == "groups":
         return f"no best arm: {strangers(fit)}"
     best = quote_if_needed(decision.best)
     leads = f"{best} leads: {lead(fit)}"
     if decision.doubt == "no freedom":
-        return f"{leads}; no degree of freedom is left to say how sure that is"
+        return f"{leads}; no degrees of freedom are left to estimate the noise, so the confidence is unknown"
     if decision.doubt == "exact":
-        return f"{leads}; the fit is exact, so that nothing says how sure that is"
+        return f"{leads}; the fit is exact, so the noise and the confidence are unknown"
     if decision.doubt == "too few events":
         return f"too few events to name a best arm: {_few(fit)}"
     sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[decision.best]
@@ -48,10 +48,10 @@ def verdict(fit: Fit) -> str:
 
 
 def lead(fit: Fit) -> str:
-    """Say by how much the best arm is ahead of the runner-up, in the units of the scale.
+    """Return the lead of the best arm over the runner-up as text, in the units of the scale.
 
-    With the interval of that, two-sided and for two that were picked so (at any time: for all pairs), and
-    beside a difference the lift where all means are above 0.
+    The interval is two-sided and allows for the selection of the two arms (with `anytime`: for all pairs).
+    For differences the text contains the lift as well, if all means are above 0.
     """
     best, second = fit.decision.best, fit.decision.runner_up
     found, figures = fit.contrast(best, second, picked=True), of_gaps(fit)
@@ -70,7 +70,7 @@ def lead(fit: Fit) -> str:
 
 
 def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
-    """Return a difference in percent of the runner-up's mean."""
+    """Return a difference as percent of the runner-up's mean; an empty text where that has no meaning."""
     means = {row["arm"]: row["mean"] for row in fit.arms}
     if fit.lifts or fit.cells.mean.min() < 0.0:
         return ""
@@ -83,7 +83,7 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 
 def _few(fit: Fit) -> str:
-    """Say how many events the leader and the candidate with the fewest had, and how many are needed."""
+    """Return a sentence on how many events the best arm and a candidate have, and how many are needed."""
     events, arms = events_of(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
@@ -91,27 +91,27 @@ def _few(fit: Fit) -> str:
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
         if both < HANDFUL:
             return (
-                f"the rewards of {arms[best]} and {arms[other]} tell as much as {both:.2g} equal ones, and "
-                f"{HANDFUL} are needed: few are above 0, or a few large ones decide; collect more, or try "
-                f"cap=0.999 (--cap 99.9%)"
+                f"the rewards of {arms[best]} and {arms[other]} are worth as much as {both:.2g} equal "
+                f"rewards, and {HANDFUL} are needed, because few are above 0 or a few large ones dominate; "
+                f"collect more rewards, or try cap=0.999 (--cap 99.9%)"
             )
         return (
-            f"{rare} had so little traffic that {rarer:.2g} of {both:.2g} equal rewards would be its own, "
-            f"were {arms[best]} and {arms[other]} alike, and {RARER} are needed; give it more"
+            f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, it would "
+            f"have {rarer:.2g} of {both:.2g} equal rewards, and {RARER} are needed; assign more pulls to it"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
     ones = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,} rewards of {arms[i]}" for i in (best, other))
-    return f"{' and '.join(ones)} are {1 - kind}; {HANDFUL} together are needed"
+    return f"{' and '.join(ones)} are {1 - kind}; at least {HANDFUL} in total are needed"
 
 
 def ever(anytime: bool) -> str:
-    """Return what is said beside a level that holds at all looks."""
+    """Return the text that follows a confidence level that holds at all looks."""
     return ", at any time" if anytime else ""
 
 
 def strangers(fit: Fit) -> str:
-    """Say which arms never met, and which pulls would change that."""
+    """Return a sentence that lists the unconnected groups of arms, and the pulls that would connect them."""
     return (
         f"{len(fit.groups)} groups of arms share no environment: {join_groups(fit.groups)}; "
         f"pull {join_names(fit.bridge)} in one environment"
@@ -119,12 +119,12 @@ def strangers(fit: Fit) -> str:
 
 
 def summary(fit: Fit) -> str:
-    """Describe a fit: the verdict, the arms, the noise, and what else one should know."""
+    """Return the text of `repr(fit)`: the verdict, the arms, the noise, and notes on the data."""
     rewards = format_count(int(fit.cells.n.sum()), "reward")
     where = f"in {format_count(int((fit.cells.sizes > 0.0).sum()), 'environment')}"
     if fit.tide is not None:
         where = f"({fit.tide.said})"
-    noise = "no degree of freedom"
+    noise = "no degrees of freedom"
     if fit.sigma is not None:
         noise = f"sigma {format_rounded(fit.sigma)} on {format_count(fit.freedom, 'degree')} of freedom"
     lines = [fit.verdict, repr(fit.arms), f"{rewards} {where}; {noise}"]
@@ -137,9 +137,9 @@ def summary(fit: Fit) -> str:
     if fit.bins is not None:
         lines.append(fit.bins.sentence)
     if fit.cells.dropped:
-        lines.append(f"rows left out because a value was missing: {fit.cells.dropped}")
+        lines.append(f"rows skipped because a value was missing: {fit.cells.dropped}")
     if fit.uninformative:
-        lines.append(f"environments with a single arm, which say nothing: {fit.uninformative}")
+        lines.append(f"environments with a single arm, which contribute no information: {fit.uninformative}")
     if fit.adaptive and not fit.anytime:
         lines.append(ADAPTIVE)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Every arm against one of them, the control: difference, two-sided interval, lift."""
+"""Comparison of every arm with a control: difference, two-sided confidence interval, and lift."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from tideproof.table import Table
 
 
 def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
-    """Compare every other arm with the control.
+    """Compare every other arm with a control arm.
 
-    Use it where one arm is what you have, and the question is which others beat it; `fit.comparisons`
-    asks instead which arm is the best of all.
+    Use it where one arm is in use now, and the question is which others beat it. `fit.comparisons` asks
+    instead which arm is the best of all.
 
     Parameters
     ----------
     fit
-        What is compared.
+        The fit that contains the arms.
     control
-        One of its arms.
+        The arm with which all others are compared.
     simultaneous
-        Whether all intervals hold at once with probability `fit.level` (Sidak), or each by itself.
+        Whether all intervals hold at once with probability `fit.level` (Sidak), or each one separately.
 
     Returns
     -------
     Table
-        A row for each other arm, in the order of the fit. Columns: arm; estimate (its mean minus that of
-        the control, or where arms are compared by lifts its lift), low, high and p (two-sided); lift (the
-        estimate over the control's adjusted mean), lift_low and lift_high (Fieller's limits at the same
-        level; None where the control's mean may be 0); reading, "better", "worse" or "unclear" (0 is in the
-        interval, or nothing tells how sure it is), or "not comparable" with the rest None.
+        One row for each other arm, in the order of the fit. Columns: arm; estimate (its mean minus that of
+        the control or, where arms are compared by lifts, its lift), low, high and p (two-sided); lift (the
+        estimate divided by the control's adjusted mean), lift_low and lift_high (Fieller's interval at the
+        same confidence level; None where the control's mean may be 0); reading: "better", "worse", "unclear"
+        (the interval contains 0 or is unknown), or "not comparable", with the other columns None.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def against(fit: Fit, control: Any, *, simultaneous: bool = True) -> Table:
     if control not in arms:
         raise UnknownName.with_suggestion("control", control, arms)
     if len(arms) < 2:
-        raise InputError(f"a control needs another arm to be compared with; there is only {control!r}")
+        raise InputError(f"a comparison with a control needs at least two arms; there is only {control!r}")
     others = [arm for arm in arms if arm != control]
     group = next(group for group in fit.groups if control in group)
     compared = [arm for arm in others if arm in group]
@@ -78,7 +78,7 @@ _COLUMNS = ("arm", "estimate", "low", "high", "p", "lift", "lift_low", "lift_hig
 
 
 def reading(low: float | None, high: float | None, direction: str) -> str:
-    """Say in a word what an interval of a difference says.
+    """Return "better", "worse" or "unclear" for the interval of a difference.
 
     >>> reading(0.1, 0.3, "maximize"), reading(0.1, 0.3, "minimize"), reading(-0.1, 0.3, "maximize")
     ('better', 'worse', 'unclear')
@@ -89,7 +89,7 @@ def reading(low: float | None, high: float | None, direction: str) -> str:
 
 
 def _any_of(count: int, p: float) -> float:
-    """Return the probability that one of so many independent p-values is as small: Sidak's adjustment.
+    """Return Sidak's adjustment of a p-value that is the smallest of `count` independent ones.
 
     >>> round(_any_of(2, 0.1), 3), _any_of(3, 1.0), _any_of(1, 1e-20)
     (0.19, 1.0, 1e-20)
@@ -105,10 +105,10 @@ def _lift(
     lifts: bool,
     anytime: bool,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the lift and its limits: of the arm's adjusted mean over the control's, minus 1.
+    """Return the lift of an arm over the control, with lower and upper bound.
 
-    Where arms are compared by `lifts` that is what the contrast says. Else the covariance of the two means
-    follows from their variances and that of their difference.
+    Where arms are compared by lifts, it is the contrast itself. Otherwise the covariance of the two means is
+    computed from their variances and that of their difference.
     """
     if lifts:
         return found.estimate, found.low, found.high
@@ -117,7 +117,7 @@ def _lift(
         return lift, None, None
     xx, yy = arm["se"] ** 2, control["se"] ** 2
     xy = 0.5 * (xx + yy - found.se**2)
-    if anytime and found.low is not None and found.high is not None:  # the level of one look with such limits
+    if anytime and found.low is not None and found.high is not None:  # confidence level of one look as wide
         level = 1.0 - f_tail((0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.freedom)
     elif anytime:
         return lift, None, None

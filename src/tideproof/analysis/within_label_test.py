@@ -1,7 +1,8 @@
-"""Does the tide move inside the labels? Finer labels, made of time, are tried against them.
+"""Test whether the tide moves inside the given environments, by comparison with shorter environments.
 
-If one shift a label describes the log, labels that are cut by the hour explain no more than chance allows:
-the F test of nested least squares, whose size is exact for normal noise that is the same for all.
+If one shift per environment describes the log, environments that are split by day or hour explain no more
+than chance allows. This is the F test of nested least-squares models; its size is exact for normal noise
+with a common variance.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import Solution, solve
 
-ENOUGH = 10  # degrees of freedom that finer labels must leave
-ALARM = 0.001  # p below which a label is too coarse
-MOST = 20_000_000  # rewards, beyond which nobody is asked whether to look again
+ENOUGH = 10  # degrees of freedom that shorter environments must leave
+ALARM = 0.001  # p-values below it mean that the environments are too long
+MOST = 20_000_000  # largest number of rewards for which the test is made without being requested
 
 
 class Inside(NamedTuple):
-    """A label against a finer one.
+    """F test of the given environments against shorter ones.
 
     Attributes
     ----------
-    finer : the label that would do, the coarsest that no finer one beats; "" if the label itself does.
-    F, p : of the label against the next finer one.
-    freedom : both degrees of freedom of F.
+    finer : the environments to use instead: the longest ones that no shorter ones improve significantly. ""
+        if the given environments suffice.
+    F, p : statistic and p-value of the test against the next shorter environments.
+    freedom : numerator and denominator degrees of freedom of F.
     """
 
     finer: str
@@ -39,16 +41,16 @@ class Inside(NamedTuple):
 
 
 def look_inside(rows: Dataset, request: Request, cells: Cells, time: str | None) -> Inside | None:
-    """Test the labels of a log, read as `cells`, against finer ones by the column of moments.
+    """Test the environments of a log, read as `cells`, against shorter ones by the column `time`.
 
-    None where there are none, or too few rewards.
+    Return None if there are no shorter environments, or too few rewards.
     """
     first: Inside | None = None
     coarse, finest = solve(cells), ""
     for finer in finer_labels(request.environment, time, rows.columns):
         try:
             fine = solve(rows.group(replace(request, environment=finer)))
-        except InputError:  # dates have no hours
+        except InputError:  # a column of dates has no hours
             break
         found = nested(coarse, fine, finer)
         if found is None:
@@ -60,7 +62,7 @@ def look_inside(rows: Dataset, request: Request, cells: Cells, time: str | None)
 
 
 def finer_labels(environment: str, time: str | None, columns: object) -> list[str]:
-    """Return labels that are finer than an environment, the coarsest first.
+    """Return environments that are shorter than the given one, the longest first.
 
     >>> finer_labels("week(ts)", None, ["ts"]), finer_labels("shift", "ts", ["shift", "ts"])
     (['day(ts)', 'hour(ts)'], ['shift:day(ts)', 'shift:hour(ts)'])
@@ -75,7 +77,7 @@ def finer_labels(environment: str, time: str | None, columns: object) -> list[st
 
 
 def nested(coarse: Solution, fine: Solution, finer: str) -> Inside | None:
-    """Test coarse labels against finer ones: (RSS_c - RSS_f)/(f_c - f_f) over RSS_f/f_f."""
+    """Test environments against shorter ones: (RSS_c - RSS_f)/(f_c - f_f) over RSS_f/f_f."""
     more, left = coarse.freedom - fine.freedom, fine.freedom
     if more <= 0 or left < ENOUGH or not fine.rss > 0.0:
         return None
@@ -84,12 +86,12 @@ def nested(coarse: Solution, fine: Solution, finer: str) -> Inside | None:
 
 
 def warning(found: Inside | None) -> list[str]:
-    """Say that the tide moves inside the labels, and which finer label would do."""
+    """Return the warning that the tide moves inside the environments, and which ones to use instead."""
     if found is None or found.p >= ALARM:
         return []
     p = "p < 1e-6" if found.p < 1e-6 else f"p = {found.p:.2g}"
     return [
         f"The tide moves inside the environments (F = {found.F:.3g} on {found.freedom[0]:,} and "
-        f"{found.freedom[1]:,} degrees of freedom, {p}; a test of size {ALARM:g}). --environment "
-        f"'{found.finer}' follows it, and so does --time without an environment."
+        f"{found.freedom[1]:,} degrees of freedom, {p}; significance level {ALARM:g}). Use --environment "
+        f"'{found.finer}', or --time without an environment."
     ]

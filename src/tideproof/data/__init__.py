@@ -1,14 +1,14 @@
-"""From any table to cells: count, mean and squared deviations for each (arm, environment).
+"""Reading of tables from any source into cells: statistics of each arm in each environment.
 
-The path of a CSV row: `source.open_source` opens its file (`files`), `readers` and `header` find out how
-it is read, `guess` (for the command) which column is what, a `Request` says so, `group_by` groups the
-rows by SQL, and `groups` makes cells of the groups. Frames (`dataframes`), columns in memory (`arrays`)
-and relations (`duck`) join that path at the grouping, and so do tables that are `loaded` first (`excel`,
-`sqlite`); `summaries` takes rows that are aggregated already. Rewards that are text: `text` says how they
-are read; moments: `times`, which hour, day or week they belong to.
+The path of a row of a CSV file: `sources.source_dispatch` opens the file; `sources.duckdb_readers` and
+`sources.csv_header` find its format; `column_guess` (for the command line) guesses the columns; a `Request`
+specifies them; `group_by_sql` groups the rows by SQL; `cell_groups` makes cells of the groups. Data frames,
+columns in memory and DuckDB relations have their own files in `sources` and join that path at the grouping.
+Excel and SQLite tables are read into memory first. `aggregated_rows` reads rows that are aggregated already,
+`number_text` reads rewards that are text, and `time_periods` assigns times to hours, days and weeks.
 
-Cells are the only data the rest of the package sees. The grouping happens inside whatever engine
-holds the rows, so a billion of them cost K x J numbers here. No statistics beyond that.
+The rest of the package works with cells only. The engine that holds the rows groups them, so that even a
+billion rows need only K x J cells in memory here.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ def cells(
     decimal: Decimal | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Cells:
-    """Group a table by arm and environment.
+    """Group the rows of a table by arm and environment.
 
     Parameters
     ----------
     data
-        A mapping of column name to values, or a `Table`; any frame that narwhals knows, eager or lazy
+        A mapping of column name to values, or a `Table`; any data frame that narwhals supports, eager or lazy
         (pandas, polars, pyarrow, PySpark, ...); a DuckDB relation; the path of a CSV, TSV, Parquet, JSON
-        lines or Excel file, or a glob of them; "-" for what comes through a pipe; a DuckDB or SQLite
-        file; the URL of a PostgreSQL database.
+        lines or Excel file, or a glob pattern; "-" for standard input; a DuckDB or SQLite file; the URL of a
+        PostgreSQL database.
     arm, environment, reward
-        The names of three columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a
-        timestamp column `ts`, may be made of several, as in `rep:block`, or None: all rows are of one.
+        Names of three columns. The environment may be `hour(ts)`, `day(ts)` or `week(ts)` of a timestamp
+        column `ts`, a combination of columns such as `rep:block`, or None: all rows share one environment.
     n, variance, sd
-        For aggregated rows: the columns of their count and of their variance (divisor n - 1) or
+        For aggregated rows: the columns of the number of rewards and of their variance (divisor n - 1) or
         standard deviation; `reward` then holds means.
     successes
-        For aggregated rows of 0s and 1s: the column of how many of the n were 1; `reward` is None.
+        For aggregated rows of 0/1 rewards: the column of how many of the n rewards were 1; `reward` is None.
     wide
         The columns that are arms, each with its rewards; `arm` and `reward` are then None.
     table
-        In a database: a table's name, or a query that begins with `select` or `with`; in an Excel file:
-        a sheet's name.
+        In a database, the name of a table, or a query that begins with `select` or `with`. In an Excel file,
+        the name of a sheet.
     missing
-        Whether rows with a missing value are refused, or counted and dropped ("drop").
+        "refuse" raises an error if a row lacks a value; "drop" skips such rows and counts them.
     time_zone
-        Whose hours, days and weeks are meant, such as "Europe/Berlin"; times without a zone are then
-        in UTC.
+        Time zone that defines hours, days and weeks, such as "Europe/Berlin". With it, times without a zone
+        are read as UTC.
     decimal
-        What stands before the decimals of rewards that are text, "." or ","; None to find out.
+        Decimal separator of rewards that are text, "." or ","; detected by default.
     progress
-        Called with the percentage done, where the engine knows it.
+        Function that is called with the percentage done, if the engine reports it.
 
     Examples
     --------

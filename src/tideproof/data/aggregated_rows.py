@@ -1,4 +1,4 @@
-"""Aggregated rows, each a count with a mean and a variance, or with how many of it were 1, to cells."""
+"""Cells from aggregated rows, which hold a count and a mean with a variance, or a number of successes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from tideproof.stats.cells import Cells, bernoulli
 
 
 def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordered: bool) -> Cells:
-    """Take in the columns of labels, then mean, n, and variance or standard deviation; or successes and n."""
+    """Return the cells of aggregated rows.
+
+    `columns` are the label columns, then mean, n, and variance or standard deviation; or successes and n.
+    """
     names = request.names
     count = len(request.labels)
     labels = [list(column) for column in columns[:count]]
@@ -30,9 +33,9 @@ def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordere
     n = values[1]
     check_rows(n.size)
     if not request.successes:
-        values[2] = np.where(n <= 1.0, 0.0, values[2])  # one reward has no variance
+        values[2] = np.where(n <= 1.0, 0.0, values[2])  # a single reward has no variance
     unlabelled = [np.array([is_missing(x) for x in column], bool) for column in labels]
-    filled = ~(n == 0.0)  # a row without rewards says nothing, whatever else it holds
+    filled = ~(n == 0.0)  # a row without rewards carries no information
     missing = [filled & rows for rows in (*unlabelled, *map(np.isnan, values))]
     if request.missing == "refuse":
         check_missing(names, [int(rows.sum()) for rows in missing], n.size)
@@ -57,12 +60,12 @@ def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordere
 
 
 def _tails(n: Floats) -> Tails | None:
-    """Return the higher powers of deviations if all rows are single rewards, which deviate by nothing."""
+    """Return third and fourth moments, which are 0 if all rows are single rewards; else None."""
     return Tails(np.zeros(n.size), np.zeros(n.size)) if np.all(n == 1.0) else None
 
 
 def _of_means(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
-    """Return the means and squared deviations of rows that give a variance or standard deviation."""
+    """Return means and sums of squared deviations of rows that hold a variance or standard deviation."""
     mean, n, spread = values
     wrong = (spread < 0.0) | ~np.isfinite(spread)
     if wrong.any():
@@ -72,21 +75,24 @@ def _of_means(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
 
 
 def _of_ones(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
-    """Return the means and squared deviations of rows that say how many of n rewards were 1."""
+    """Return means and sums of squared deviations of rows that hold the number of rewards that were 1."""
     ones, n = values
     _check_counts(ones, request.reward)
     more = np.flatnonzero(ones > n)
     if more.size:
         raise InputError(
-            f"successes cannot be more than were tried: column {request.reward!r} holds {ones[more[0]]:g} "
-            f"where {request.n!r} is {n[more[0]]:g}; of counts and amounts give means (reward) and variances "
-            f"(sample_variance, --sample-variance): for events that come one by one both are events over n"
+            f"successes cannot exceed n: column {request.reward!r} holds {ones[more[0]]:g} where "
+            f"{request.n!r} is {n[more[0]]:g}. For counts and amounts, give means (reward) and variances "
+            f"(sample_variance, --sample-variance) instead; for counts of single events, both are events / n."
         )
     mean = ones / n
     return mean, bernoulli(n, mean)[0]
 
 
 def _check_counts(counts: Floats, name: str) -> None:
+    """Raise an error unless all counts are whole numbers of 0 or more."""
     wrong = (counts != np.floor(counts)) | (counts < 0.0) | ~np.isfinite(counts)
     if wrong.any():
-        raise InputError(f"counts must be whole numbers; column {name!r} holds {counts[wrong][0]:g}")
+        raise InputError(
+            f"counts must be whole numbers from 0 on; column {name!r} holds {counts[wrong][0]:g}"
+        )

@@ -1,4 +1,4 @@
-"""Groups of rows, as an engine returned them, become cells: merged where they belong together, ordered."""
+"""Conversion of the groups of rows that an engine returns to cells: merged where necessary, and sorted."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class RewardRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Statistics of groups of rows, one group or several for each arm and environment.
+    """Statistics of groups of rows, with one group or several for each arm and environment.
 
     Attributes
     ----------
-    arm : (G,) labels.
-    environment : (G,) values of the parts of the environment.
-    n, mean, squares : (G,) rows, mean reward and squared deviations from it.
-    ordered : whether groups come in the order of first appearance.
-    dropped : rows left out because a value was missing.
-    tails : third and fourth powers of the deviations; None where they are unknown.
-    ends : the lowest and the highest reward; None where they are unknown.
+    arm : (G,) arm of each group.
+    environment : (G,) values of the columns that define the environment.
+    n, mean, squares : (G,) number of rows, mean reward and sum of squared deviations from it.
+    ordered : whether groups are in the order of first appearance.
+    dropped : number of rows that were skipped because a value was missing.
+    tails : sums of third and fourth powers of the deviations; None if they are unknown.
+    ends : the lowest and the highest reward; None if they are unknown.
     """
 
     arm: Sequence[Any]
@@ -49,7 +49,10 @@ class Groups:
 
 
 def assemble(groups: Groups, request: Request) -> Cells:
-    """Turn groups into cells, those of one arm and environment, such as the week of a day, merged."""
+    """Convert groups to cells, and merge the groups of the same arm and environment.
+
+    Several groups belong to one environment if it is a week, for example, and they are days.
+    """
     arms, arm = indexed(groups.arm, groups.ordered)
     if request.as_they_are and groups.environment:
         environments, at = indexed_by_part(list(zip(*groups.environment, strict=True)), groups.ordered)
@@ -58,7 +61,7 @@ def assemble(groups: Groups, request: Request) -> Cells:
         environments, at = indexed([label[key] for key in groups.environment], groups.ordered)
     check_arms(arms)
     pair, cell = np.unique(at * len(arms) + arm, return_inverse=True)
-    if pair.size == arm.size:  # nothing to merge: keep every digit
+    if pair.size == arm.size:  # nothing to merge, so every digit can be kept
         by = np.argsort(cell)
         n, mean, squares = groups.n[by], groups.mean[by], groups.squares[by]
         tails = groups.tails and Tails(*(values[by] for values in groups.tails))
@@ -87,7 +90,7 @@ def outermost(cell: Ints, ends: RewardRange, cells: int) -> RewardRange:
 
 
 class Merged(NamedTuple):
-    """Count, mean, squared deviations and `Tails` of each cell."""
+    """Count, mean, sum of squared deviations and higher moments of each cell."""
 
     n: Floats
     mean: Floats
@@ -98,9 +101,9 @@ class Merged(NamedTuple):
 def merged(
     cell: Ints, n: Floats, mean: Floats, squares: Floats, cells: int, tails: Tails | None = None
 ) -> Merged:
-    """Put the groups of each cell together.
+    """Merge the groups of each cell; `cell` is the index of the cell of each group.
 
-    The squared deviations are the groups' own plus those of their means, n (mean - merged mean)^2.
+    The squared deviations are those inside the groups plus those of their means, n (mean - merged mean)^2.
 
     >>> one, two = (2, 3.0, 0.5), (1, 9.0, 0.0)
     >>> merged(np.array([0, 0]), *map(np.array, zip(one, two)), 1)[:3]
@@ -108,7 +111,9 @@ def merged(
     """
     total = sums(cell, n, cells)
     centre = sums(cell, n * mean, cells) / total
-    centre += sums(cell, n * (mean - centre[cell]), cells) / total  # removes the rounding of a long sum
+    centre += (
+        sums(cell, n * (mean - centre[cell]), cells) / total
+    )  # corrects the rounding error of a long sum
     off = mean - centre[cell]
     if tails is not None:
         tails = Tails(*(sums(cell, values, cells) for values in moved(n, squares, tails, off)))
@@ -116,22 +121,24 @@ def merged(
 
 
 def indexed(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:
-    """Return the distinct labels, sorted unless they are ordered already, and the index of each entry."""
+    """Return the distinct labels, sorted unless `ordered`, and the index of each entry among them."""
     if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
-        found, of = _numbered(numbers, ordered)  # as below: there may be millions
+        found, of = _numbered(numbers, ordered)  # the same as below, but fast for millions of labels
         return numbers[found].tolist(), of
     distinct = list(dict.fromkeys(labels))
     if not ordered:
         try:
             distinct.sort()
-        except TypeError:  # labels of several kinds
+        except TypeError:  # labels of several types
             distinct.sort(key=lambda label: (type(label).__name__, str(label)))
     index = {label: i for i, label in enumerate(distinct)}
     return distinct, np.array([index[label] for label in labels], np.int64)
 
 
 def indexed_by_part(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[list[Any], Ints]:
-    """Do what `indexed` does with tuples of labels, given column by column: quick for millions of them.
+    """Return the distinct tuples of labels, and the index of each entry, as `indexed` does.
+
+    The tuples are given column by column, which is fast for millions of them.
 
     >>> indexed_by_part([["b", "a", "b"], [1, 2, 1]], ordered=False)
     ([('a', 2), ('b', 1)], array([1, 0, 1]))
@@ -146,9 +153,9 @@ def indexed_by_part(columns: Sequence[Sequence[Any]], ordered: bool) -> tuple[li
 
 
 def _numbered(code: Ints, ordered: bool) -> tuple[Ints, Ints]:
-    """Return where each distinct number stands first, in the order of the numbers or of these places.
+    """Return the position of the first entry of each distinct number, and the index of each entry among them.
 
-    And which of them each is.
+    The distinct numbers are sorted, or in the order of first appearance if `ordered`.
     """
     _, first, of = np.unique(code, return_index=True, return_inverse=True)
     if not ordered:

@@ -1,7 +1,7 @@
-"""Cells for more than arms and days: quotients, caps, covariates, units, two factors, segments.
+"""Reading of cells with ratio metrics, winsorizing, covariates, units, two factors or segments.
 
-What is asked for beside the three columns is a `Wish`; names with a sign in them are read here, "revenue /
-sessions" as a quotient and "cow + period" as a sum of two factors, unless a column is called that.
+A `Wish` holds the options beyond the three columns. Names that contain an operator are parsed here: "revenue
+/ sessions" is a ratio metric, and "cow + period" two factors, unless a column has that name.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from tideproof.stats.solve.ratio_metric import quotient
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What else to read.
+    """Options for reading cells beyond arm, environment and reward.
 
     Attributes
     ----------
-    covariates : columns of numbers that were known before the arm, taken out of the reward.
-    unit : the column of who a reward came from, where one gives several; "" for none.
-    by : the column of segments; "" for none.
-    cap : rewards above the quantile of this share count as that quantile; None for no cap.
-    logs : whether to read the logarithms of rewards, too, where all are above 0; None: where they may help.
+    covariates : columns of numbers that were known before the arm was assigned; their effect is removed.
+    unit : column of the user or unit ID, by which standard errors are clustered; "" for none.
+    by : column that defines the segments; "" for none.
+    cap : winsorizing quantile: rewards above it are replaced by it; None for no winsorizing.
+    logs : whether to read also the logarithms of rewards, if all are above 0; None: only if they may help.
     """
 
     covariates: tuple[str, ...] = ()
@@ -48,20 +48,20 @@ class Wish:
 
 
 class Cap(NamedTuple):
-    """Rewards above `at`, the quantile of `share` of all, count as `at`."""
+    """Winsorizing threshold: rewards above `at`, the quantile of `share` of all, are replaced by it."""
 
     share: float
     at: float
 
 
 class CellReading(NamedTuple):
-    """What was read.
+    """Cells of a log, of all rows and of each segment.
 
     Attributes
     ----------
-    cells : of all rows; every segment has environments of its own.
-    segments : the cells of each segment, all with the same list of arms; empty if none were asked for.
-    cap : what rewards were capped at.
+    cells : cells of all rows; every segment has environments of its own.
+    segments : cells of each segment, all with the same list of arms; empty without segments.
+    cap : the winsorizing threshold, if rewards were winsorized.
     """
 
     cells: Cells
@@ -70,7 +70,7 @@ class CellReading(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How the labels of environments are made, and what divides the reward."""
+    """Structure of the environment labels, and the columns beside the reward."""
 
     factors: bool
     by: bool
@@ -80,19 +80,22 @@ class Shape(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether rewards are compared as they are, row by row, the tide of one factor taken out."""
+        """Whether rewards are analyzed unchanged: one factor, no units, no ratio metric, no covariates."""
         return not (self.factors or self.unit or self.per or self.covariates)
 
 
 def read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None = None) -> CellReading:
-    """Group rows and make cells of them as the wish says."""
+    """Group the rows of a log and return its cells, with the options of `wish`."""
     with _uncollected():
         return _read(rows, request, wish, progress)
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Let the garbage collector rest: it would look through millions of tuples, none of which is garbage."""
+    """Disable the garbage collector for a while.
+
+    It would repeatedly inspect millions of tuples, none of which is garbage.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -103,6 +106,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None) -> CellReading:
+    """Group the rows of a log and return its cells; the garbage collector is disabled."""
     request, shape = _shaped(request, wish, rows.columns)
     cap = None
     if wish.cap is not None:
@@ -111,7 +115,10 @@ def _read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None
     others = (*((shape.per,) if shape.per else ()), *shape.covariates)
     found = joint(rows, request, others, progress)
     if cap is not None and found.cells.low is not None and cap.at <= found.cells.low.min():
-        raise InputError(f"cap {cap.share!r} is {cap.at:g}, the lowest reward: nothing would be left of them")
+        raise InputError(
+            f"cap={cap.share!r} is too low: this quantile, {cap.at:g}, is the lowest reward, so that all "
+            f"rewards would become equal"
+        )
     logs = None
     if shape.plain and not request.n and wanted(found.cells, wish.logs):
         logs = joint(rows, replace(request, logarithm=True), (), progress)
@@ -124,21 +131,21 @@ def _read(rows: Dataset, request: Request, wish: Wish, progress: Progress | None
 
 
 def _parted(found: Joint, shape: Shape) -> tuple[Cells, dict[Any, Cells]]:
-    """Make cells of all rows, and of each segment."""
+    """Return the cells of all rows, and the cells of each segment."""
     place = 2 if shape.factors else 1
     parts = found.of(place) if shape.by else {}
     return _cells(found, shape), {label: _cells(part, shape, apart=True) for label, part in parts.items()}
 
 
 def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Request, Shape]:
-    """Read the signs in names, and ask for the labels that the wish needs."""
+    """Parse the operators in names, and request the labels that the options need."""
     reward, per = _halves(request.reward, "/", columns)
     environment, second = _halves(request.environment, "+", columns)
     if wish.by is not None and environment not in columns:
         _check_by(environment, wish.by)
     extra = tuple(name for name in (second, wish.by, wish.unit) if name)
     if extra and request.n:
-        raise InputError("segments, units and two factors need one row for each reward, not aggregated ones")
+        raise InputError("segments, units and two factors need one row for each reward, not aggregated rows")
     changed = replace(
         request,
         reward=reward,
@@ -150,18 +157,18 @@ def _shaped(request: Request, wish: Wish, columns: Collection[str]) -> tuple[Req
 
 
 def _check_by(environment: str, by: str) -> None:
-    """Refuse environments made of the segments' column, too: each segment has its own anyway."""
+    """Raise an error if the environment contains the segment column, as segments are separate anyway."""
     parts = [part.strip() for part in environment.split(":")]
     rest = ":".join(part for part in parts if part != by)
     if by in parts and rest:
         raise InputError(
-            f"by={by!r} (--by {by}) fits each {by} by itself: use environment={rest!r} (--environment "
+            f"by={by!r} (--by {by}) fits each {by} separately: use environment={rest!r} (--environment "
             f"{rest}) instead of {environment!r}"
         )
 
 
 def _halves(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
-    """Split a name at a sign that stands between spaces, unless a column is called that.
+    """Split a name at an operator between spaces, unless a column has that name.
 
     >>> _halves("a / b", "/", ["a", "b"]), _halves("a / b", "/", ["a / b"]), _halves("a/b", "/", [])
     (('a', 'b'), ('a / b', ''), ('a/b', ''))
@@ -175,7 +182,7 @@ def _halves(name: str, sign: str, columns: Collection[str]) -> tuple[str, str]:
 
 
 def written(name: str, columns: Collection[str]) -> list[str]:
-    """Return the columns that a name with a sign in it is made of.
+    """Return the columns in a name with an operator; an empty list without one.
 
     >>> written("revenue / sessions", ["revenue", "sessions"]), written("cow + period", []), written("a", [])
     (['revenue', 'sessions'], ['cow', 'period'], [])
@@ -184,16 +191,19 @@ def written(name: str, columns: Collection[str]) -> list[str]:
 
 
 def _cap(rows: Dataset, request: Request, share: float) -> Cap:
+    """Return the winsorizing threshold for a quantile."""
     if not 0.0 < share < 1.0:
-        raise InputError(f"cap must be a share between 0 and 1, such as 0.999 (--cap 99.9%), not {share!r}")
+        raise InputError(
+            f"cap must be a quantile between 0 and 1, such as 0.999 (--cap 99.9%), not {share!r}"
+        )
     if request.n:
-        raise InputError("cap needs one row for each reward, not aggregated ones")
+        raise InputError("cap needs one row for each reward, not aggregated rows")
     at = rows.quantile(request, share)
     return Cap(share, at if math.isfinite(at) else math.inf)
 
 
 def _cells(fine: Joint, shape: Shape, apart: bool = False) -> Cells:
-    """Make cells of what was grouped; `apart`: of one segment, whose label is left out."""
+    """Return the cells of grouped rows; `apart` omits the segment from the labels of environments."""
     if shape.unit:
         found, cell = collapsed(fine, len(fine.cells.environments[0]) - 1)
     else:
@@ -210,18 +220,19 @@ def _cells(fine: Joint, shape: Shape, apart: bool = False) -> Cells:
 
 
 def _check_alone(shape: Shape) -> None:
+    """Raise an error if covariates and a ratio metric are combined."""
     if shape.per:
         raise InputError(
-            f"covariates are taken out of rewards, not of a quotient by {shape.per!r}; choose one"
+            f"covariates cannot be combined with a reward that is divided by {shape.per!r}; leave out one"
         )
 
 
 def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> Units:
-    """Return what each unit gave in each cell, changed as the cell was."""
+    """Return the rewards of each unit in each cell, transformed in the same way as the cell."""
     c = fine.cells
     _, of = indexed([label[-1] for label in c.environments], ordered=True)
     mean = c.mean
-    if shape.per:  # the delta method: y - R x over the mean of x
+    if shape.per:  # delta method: (y - R x) / mean of x
         R, x = made.mean, found.mean[1]
         mean = R[cell] + (fine.mean[0] - R[cell] * fine.mean[1]) / x[cell]
     if made.slope is not None:
@@ -234,7 +245,7 @@ def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> 
 
 
 def _factored(c: Cells, shape: Shape) -> Cells:
-    """Say which levels of two factors an environment is made of; segments have levels of their own."""
+    """Return the cells with the levels of their two factors; segments have their own levels."""
     if not shape.factors:
         return c
     levels = [indexed([(label[i], *label[2:]) for label in c.environments], ordered=True)[1] for i in (0, 1)]
@@ -242,7 +253,7 @@ def _factored(c: Cells, shape: Shape) -> Cells:
 
 
 def _labelled(c: Cells, shape: Shape, apart: bool) -> Cells:
-    """Label environments as people read them: as they are, as sums of factors, with their segment."""
+    """Return the cells with readable labels of environments, from their factors and their segment."""
     own = 2 if shape.factors else 1
     labels: list[Any] = [
         f"{label[0]} + {label[1]}" if shape.factors else label[0] for label in c.environments

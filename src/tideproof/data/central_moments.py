@@ -1,7 +1,7 @@
-"""Third and fourth powers of deviations: seen from another point, and back.
+"""Sums of third and fourth powers of deviations, and their conversion between two reference points.
 
-About a point that lies `off` below the mean, the deviations of n rewards are d + off, where d are those
-from their mean. Their powers add up to
+About a point that is `off` below the mean, the deviations of n rewards are d + off, where d are those
+from their mean. The sums of their powers are
 
     sum (d + off)^3 = cubes + 3 off squares + n off^3
     sum (d + off)^4 = fourths + 4 off cubes + 6 off^2 squares + n off^4.
@@ -15,22 +15,24 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 
-# What rounding may add to a fourth power, in squared variances:
+# Rounding errors of a fourth power, in squared variances:
 WORTH_ANOTHER_LOOK = 1e-8
 USELESS = 1e-3
-_BLUR = 1e-11  # what rounding may add to the squares of deviations, beside those of an arm
-_UNIT = 8.0 * float(np.finfo(np.float64).eps)  # a few products and sums
+_BLUR = 1e-11  # acceptable rounding error of the squared deviations of an arm, relative to them
+_UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error of a few products and sums
 
 
 class Tails(NamedTuple):
-    """(G,) sums of third and fourth powers of deviations, from the mean of each group."""
+    """Sums of third and fourth powers of deviations from the mean of each group: (G,)."""
 
     cubes: Floats
     fourths: Floats
 
 
 def blurred(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
-    """Tell whether squares of deviations, as a difference of two large sums, lost digits for some arm.
+    """Return whether the squared deviations of some arm lost too many digits.
+
+    They do if they are computed as the difference of two large sums.
 
     >>> blurred(np.array([0, 1]), np.array([5.0, 5.0]), np.array([1.0, 1e4]), np.array([5.0, 5.0]))
     True
@@ -40,7 +42,7 @@ def blurred(arm: Ints, n: Floats, mean: Floats, squares: Floats) -> bool:
 
 
 def moved(n: Floats, squares: Floats, tails: Tails, off: Floats) -> Tails:
-    """Return the sums about a point that lies `off` below the mean."""
+    """Return the sums of powers about a point that is `off` below the mean, from those about the mean."""
     cubes, fourths = tails
     return Tails(
         cubes + off * (3.0 * squares + n * off**2),
@@ -51,11 +53,11 @@ def moved(n: Floats, squares: Floats, tails: Tails, off: Floats) -> Tails:
 def from_power_sums(
     n: Floats, squares: Floats, powers: Tails, off: Floats, most: float = USELESS
 ) -> Tails | None:
-    """Return the sums about the mean from those about a point `off` below it.
+    """Return the sums of powers about the mean, from those about a point that is `off` below it.
 
-    None where that point is too far away: rounding adds more than `most` beside the variance of all
-    groups that vary. What it does to a group that varies less, or not at all, is held to what deviations
-    can add up to.
+    Return None if that point is too far away: if rounding adds more than `most` to the fourth power, relative
+    to the squared variance of all groups that vary. For groups with a smaller variance, or none, the sums are
+    clipped to values that are mathematically possible.
 
     >>> one = np.array([1.0, 2.0, 6.0])
     >>> about_zero = Tails(np.array([sum(one**3)]), np.array([sum(one**4)]))
@@ -71,5 +73,5 @@ def from_power_sums(
         if not np.all(np.isfinite(fourths)) or 0.0 < most * variance**2 < rounding:
             return None
         fourths = np.clip(fourths, squares**2 / n, squares**2)
-    limit = np.sqrt(squares * fourths)  # Cauchy and Schwarz
+    limit = np.sqrt(squares * fourths)  # by the Cauchy-Schwarz inequality
     return Tails(np.clip(cubes, -limit, limit), fourths)

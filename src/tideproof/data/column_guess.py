@@ -1,4 +1,4 @@
-"""Guessing which column is what, where that is safe: one candidate by name, or the only one left."""
+"""Guesses which columns hold arm, environment and reward, if there is only one plausible choice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIMESTAMPS = "ts timestamp time datetime created_at created occurred_at event_t
 
 
 class Columns(NamedTuple):
-    """The three columns, None where one is not needed, and which of them were guessed."""
+    """Names of the three columns, None where one is not needed, and which of them were guessed."""
 
     arm: str | None
     environment: str | None
@@ -44,9 +44,9 @@ def guess(
     needed: Collection[str] = ROLES,
     taken: Collection[str] = (),
 ) -> Columns:
-    """Fill in the columns that are `needed` and not given, from names and SQL types.
+    """Fill in the columns that are `needed` and not given, from the names and SQL types of all columns.
 
-    Columns that are `taken` by something else are not looked at.
+    Columns that are `taken` for another purpose are ignored.
 
     >>> guess({"Variant": "VARCHAR", "day": "DATE", "sales": "DOUBLE", "user": "BIGINT"}, None, None, None)
     Columns(arm='Variant', environment='day', reward='sales', guessed=('arm', 'environment', 'reward'))
@@ -64,29 +64,29 @@ def guess(
     for role in open_roles:
         if columns[role] is None:
             listed = ", ".join(f"{name!r}" for name in types)
-            hint = "; is there a line with the names of the columns?" if looks_like_data(list(types)) else ""
+            hint = "; does the table have a header with names?" if looks_like_data(list(types)) else ""
             none = ", or --no-environment" if role == "environment" else ""
             hint = _counted(_free(types, columns)) or hint if role == "reward" else hint
             raise InputError(
-                f"cannot tell which column is the {role}: say --{role}{none}; columns: {listed}{hint}"
+                f"cannot guess which column is the {role}: use --{role}{none}; columns: {listed}{hint}"
             )
     return Columns(**columns, guessed=tuple(open_roles))
 
 
 def _counted(free: list[str]) -> str:
-    """Say what to do with columns that look like clicks of impressions.
+    """Return a hint if columns look like clicks and impressions; else an empty text.
 
     >>> _counted(["impressions", "Clicks"]), _counted(["clicks", "price"])
-    ('; Clicks of impressions? say --successes Clicks --n impressions', '')
+    ('; for Clicks out of impressions use --successes Clicks --n impressions', '')
     """
     ones, tries = ([name for name in free if name.lower() in names.split()] for names in (_SUCCESSES, _TRIED))
     if len(ones) != 1 or len(tries) != 1:
         return ""
-    return f"; {ones[0]} of {tries[0]}? say --successes {ones[0]} --n {tries[0]}"
+    return f"; for {ones[0]} out of {tries[0]} use --successes {ones[0]} --n {tries[0]}"
 
 
 def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | None]) -> str | None:
-    """Return the only free column that is called like the role, or the day of the only timestamp."""
+    """Return the only free column with a typical name for the role, or the day of the only timestamp."""
     free = _free(types, columns)
     names = [name for name in free if name.lower() in _NAMES[role].split()]
     if role == "reward":
@@ -103,7 +103,7 @@ def _by_name(role: str, types: Mapping[str, str], columns: Mapping[str, str | No
 def _only_one_left(
     role: str, types: Mapping[str, str], columns: Mapping[str, str | None], needed: Collection[str]
 ) -> str | None:
-    """Return the only free column, if its type fits and no other role is still open."""
+    """Return the only free column, if its type fits and all other roles are filled."""
     free = _free(types, columns)
     others = [name for other, name in columns.items() if other != role and other in needed]
     if len(free) != 1 or None in others:
@@ -113,10 +113,14 @@ def _only_one_left(
 
 
 def _free(types: Mapping[str, str], columns: Mapping[str, str | None]) -> list[str]:
+    """Return the columns that no role uses yet."""
     taken = {column for name in columns.values() if name for column in (name, *columns_behind(name))}
     return [name for name in types if name not in taken]
 
 
 def _text(names: list[str], types: Mapping[str, str]) -> list[str]:
-    """Return columns of text: numbers but for an entry or two, which will be named when they are read."""
+    """Return the columns of text.
+
+    They may hold numbers except for a few entries, which the error names when they are read.
+    """
     return [name for name in names if is_text(types[name])]

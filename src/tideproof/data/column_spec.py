@@ -1,4 +1,4 @@
-"""What to read from a table: the names of its columns, and what an environment is made of."""
+"""Specification of the columns to read from a table, and of how the environment is made of them."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ Missing = Literal["refuse", "drop"]
 Decimal = Literal[".", ","]
 
 ALL = "all"  # the environment of every row where none is named
-ARM, REWARD = "its arm", "its reward"  # columns of a wide table that was made long
+ARM, REWARD = "its arm", "its reward"  # columns of a wide table after it was split into one row per arm
 
 _COUNT = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which columns hold what.
+    """Specification of the columns of a table and of how to read them.
 
     Attributes
     ----------
-    arm, environment, reward : names of columns; the environment may be made of several (`parts`).
-    n, variance, sd : columns of aggregated rows; `n` is "" where a row is one observation.
-    successes : whether the reward of aggregated rows is how many of the n were 1, the others 0.
-    missing : what to do with rows that lack a value.
-    time_zone : whose hours, days and weeks; "" is UTC.
-    decimal : what stands before the decimals of rewards that are text; "" to find out.
-    wide : the columns of rewards, one an arm, where a row holds one of each; `arm` and `reward` are "".
-    parts : columns and periods of timestamp columns that together are the environment, once a table
-        is known (`among`), then those of `extra`; none if there is but one.
-    extra : what rows are also grouped by, such as segments or units: columns or periods. The label of an
-        environment is then a tuple, its own label first.
-    mix : where a reward is a sum of columns, each times a number: those numbers and columns.
-    cap : rewards above it count as this much.
-    logarithm : whether the logarithm is read instead of the reward, which is none where it is not above 0.
+    arm, environment, reward : names of columns; the environment may combine several (`parts`).
+    n, variance, sd : columns of aggregated rows; `n` is "" if a row is one observation.
+    successes : whether `reward` is the number of rewards that were 1 in an aggregated row.
+    missing : whether rows that lack a value raise an error ("refuse") or are skipped ("drop").
+    time_zone : time zone of hours, days and weeks; "" is UTC.
+    decimal : decimal separator of rewards that are text; "" to detect it.
+    wide : columns of rewards, one per arm, if a row holds one reward of each; `arm` and `reward` are then "".
+    parts : columns, and periods of timestamp columns, that together define the environment (known after
+        `among`), followed by those of `extra`; empty if there is only one environment.
+    extra : further columns or periods to group by, such as segments or units. The label of an environment is
+        then a tuple that begins with its own label.
+    mix : for a reward that is a weighted sum of columns: the weights and the columns.
+    cap : winsorizing threshold: rewards above it are replaced by it.
+    logarithm : whether to read the logarithm of the reward, which is missing if the reward is not above 0.
     """
 
     arm: str
@@ -76,7 +76,7 @@ class Request:
         wide: Sequence[str] | None = None,
         extra: Sequence[str] = (),
     ) -> Request:
-        """Check what can be checked without the table."""
+        """Return a specification, after all checks that are possible without the table."""
         if missing not in get_args(Missing):
             raise InputError(f"missing must be 'refuse' or 'drop', not {missing!r}")
         named = {"arm": arm, "environment": environment, "reward": reward, "successes": successes}
@@ -84,7 +84,7 @@ class Request:
         for what, column in (named | more).items():
             if column is not None and (not isinstance(column, str) or not column):
                 pairs = what == "environment" and isinstance(column, list | tuple) and bool(column)
-                how = f"; for pairs write {':'.join(map(str, column))!r}" if pairs else ""
+                how = f"; for a combination write {':'.join(map(str, column))!r}" if pairs else ""
                 raise InputError(f"{what} must be the name of a column, not {describe_value(column)}{how}")
         if decimal is not None and decimal not in get_args(Decimal):
             raise InputError(f"decimal must be '.' or ',', not {decimal!r}")
@@ -112,27 +112,29 @@ class Request:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the environment is read from."""
+        """The columns from which the environment is read."""
         return tuple(part.column if isinstance(part, Period) else part for part in self.parts)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The columns of labels: the arm first."""
+        """The columns of labels: the arm, then those of the environment."""
         return tuple(name for name in (self.arm, *self.columns) if name)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The columns that must hold numbers: the reward first."""
+        """The columns that must hold numbers: the reward, then the others."""
         names = tuple(name for _, name in self.mix) or (self.reward, self.n, self.variance, self.sd)
         return self.wide or tuple(name for name in names if name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns to read: those of labels, then those of numbers."""
+        """All columns to read: those of labels, then those of numbers."""
         return self.labels + self.numbers
 
     def among(self, columns: Collection[str]) -> Request:
-        """Return the request in terms of a table's `columns`, all of which it names.
+        """Return the specification with the environment resolved to `columns` of the table.
+
+        Raise an error if a column does not exist.
 
         >>> Request.of("arm", "rep:day(ts)", "sales").among(["arm", "ts", "sales", "rep"]).parts
         ('rep', Period(every='day', column='ts', time_zone=''))
@@ -145,21 +147,21 @@ class Request:
             if name not in columns:
                 raise UnknownName.with_suggestion("column", name, columns)
         if len(set(resolved.names)) < len(resolved.names):
-            raise InputError(f"{self.environment!r} needs a column of its own")
+            raise InputError(f"environment {self.environment!r} must not use the columns of arm and reward")
         return resolved
 
     def long(self, arm: str, reward: str) -> Request:
-        """Return the request for a wide table's rows, once each has become one an arm."""
+        """Return the specification for a wide table whose rows were split into one row per arm."""
         return replace(self, arm=arm, reward=reward, wide=())
 
     @property
     def as_they_are(self) -> bool:
-        """Whether labels are the values of the parts themselves: one of the environment, and more."""
+        """Whether labels are tuples of column values: one for the environment, then those of `extra`."""
         plain = not any(isinstance(part, Period) for part in self.parts)
         return plain and bool(self.extra) and len(self.parts) == len(self.extra) + 1
 
     def label(self, key: tuple[Any, ...]) -> Any:
-        """Return the environment's label from the values of its parts.
+        """Return the label of an environment from the values of its parts.
 
         >>> two = Request.of("a", "rep:block", "r").among(["a", "rep", "block", "r"])
         >>> two.label((1, "north")), Request.of("a", None, "r").label(())
@@ -177,21 +179,24 @@ class Request:
         return (_joined(labels[:own]), *labels[own:]) if self.extra else _joined(labels)
 
     def _part(self, name: str, columns: Collection[str]) -> str | Period:
+        """Return a column, or the period of a timestamp column, for one part of the environment."""
         return name if name in columns else period_of(name, self.time_zone) or name
 
 
 def _joined(labels: list[Any]) -> Any:
-    """Return one label for those of the parts of an environment."""
+    """Return one label for the labels of the parts of an environment."""
     if len(labels) == 1:
         return labels[0]
     if not labels:
         return ALL
     said = map(str, labels)
-    return ":".join(repr(text) if ":" in text else text for text in said)  # no two pairs read alike
+    return ":".join(
+        repr(text) if ":" in text else text for text in said
+    )  # quotes keep different combinations apart
 
 
 def columns_behind(environment: str) -> tuple[str, ...]:
-    """Return the columns that an environment may be read from.
+    """Return the columns from which an environment may be read.
 
     >>> columns_behind("day(ts)"), columns_behind("day"), columns_behind("rep:week(ts)")
     (('ts',), ('day',), ('rep', 'ts'))
@@ -209,36 +214,38 @@ def _check_long(
     sd: str | None,
     successes: str | None,
 ) -> None:
-    """Refuse what does not belong together in rows that are one observation, or aggregated."""
+    """Raise an error for options that contradict each other in a table with one arm per row."""
     if arm is None:
-        raise InputError("say which column holds the arms (arm), or which columns they are (wide)")
+        raise InputError("give the column of the arms (arm), or the columns that are arms (wide)")
     if successes is not None:
         if n is None:
-            raise InputError("successes need n, the column of how many were tried")
+            raise InputError("successes needs n, the column of the number of trials")
         given = {"reward": reward, "sample_variance": variance, "sd": sd}
         if more := [name for name, value in given.items() if value is not None]:
-            raise InputError(f"successes and n say all there is: leave out {join_names(more)}")
+            raise InputError(f"successes and n are sufficient: leave out {join_names(more)}")
         return
     if reward is None:
-        raise InputError("say which column holds the rewards (reward), or successes and n")
+        raise InputError("give the column of the rewards (reward), or successes and n")
     if n is None and (variance is not None or sd is not None):
-        raise InputError("a column of variances (or sd) needs n, the column of counts: rows are aggregated")
+        raise InputError("sample_variance and sd are for aggregated rows: give n, the column of counts, too")
     if n is not None and (variance is None) == (sd is None):
         raise InputError(
             "aggregated rows (n, --n) need exactly one of: their variance (sample_variance, "
-            "--sample-variance), their standard deviation (sd, --sd); of 0s and 1s give the number of "
+            "--sample-variance), their standard deviation (sd, --sd); for 0/1 rewards give the number of "
             "ones (successes, --successes) instead of the reward"
         )
 
 
 def _check_wide(wide: Sequence[str], others: dict[str, str | None]) -> None:
+    """Raise an error for invalid columns of a wide table, or for options that contradict it."""
     if isinstance(wide, str) or len(wide) < 2 or not all(isinstance(name, str) for name in wide):
-        raise InputError(f"wide must be two columns or more, one an arm, such as ['A', 'B'], not {wide!r}")
+        raise InputError(f"wide must be at least two columns, one per arm, such as ['A', 'B'], not {wide!r}")
     if given := [name for name, value in others.items() if value is not None]:
         raise InputError(f"in a wide table each column is an arm: leave out {join_names(given)}")
 
 
 def _check_different(names: tuple[str, ...]) -> None:
+    """Raise an error if one column is used twice."""
     if len(set(names)) < len(names):
         what = "arm, environment and reward" if len(names) == 3 else "the columns"
         raise InputError(f"{what} must be {_COUNT.get(len(names), 'all')} different columns, not {names}")

@@ -1,4 +1,4 @@
-"""One column in memory: as numbers, or as labels and the index of each."""
+"""Conversion of a column in memory to numbers, or to distinct labels and indices."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tideproof.errors import InputError
 
 
 def numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
-    """Return the values as floats, NaN for what is missing; text as `numbers_in` reads it."""
+    """Return the values of a column as floats, with NaN for missing values; text is read by `numbers_in`."""
     array = np.asarray(values)
-    if array.dtype.kind == "O":  # also where the values come from an iterator
+    if array.dtype.kind == "O":  # also the type of values from an iterator
         entries = [math.nan if is_missing(value) else value for value in array.tolist()]
         if any(isinstance(entry, str) for entry in entries):
             return numbers_in(entries, name, decimal)
@@ -33,9 +33,9 @@ def numbers(values: Iterable[Any], name: str, decimal: str = "") -> Floats:
 
 
 def labels(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:
-    """Return the distinct labels in order of first appearance, and the index of each entry."""
+    """Return the distinct labels of a column in order of first appearance, and the index of each entry."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        values = values.astype("datetime64[us]")  # finer ones would become integers
+        values = values.astype("datetime64[us]")  # a finer unit would give integers
     index: dict[Hashable, int] = {}
     entries = values.tolist() if hasattr(values, "tolist") else values
     try:
@@ -46,6 +46,6 @@ def labels(values: Iterable[Any], name: str) -> tuple[list[Hashable], Ints]:
 
 
 def check_lengths(names: Sequence[str], lengths: Sequence[int]) -> None:
-    """Refuse columns of different lengths."""
+    """Raise an error unless all columns have the same length."""
     if len(set(lengths)) > 1:
-        raise InputError(f"columns must have one length, not {dict(zip(names, lengths, strict=True))}")
+        raise InputError(f"columns must have the same length, not {dict(zip(names, lengths, strict=True))}")

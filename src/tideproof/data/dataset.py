@@ -1,4 +1,4 @@
-"""Data wherever they are, opened: its columns, its groups, a quantile of its rewards."""
+"""Access to a table of any kind: its columns, its cells, a quantile of its rewards, its rows by time."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Progress = Callable[[float], None]
 
 
 class Grouping(Protocol):
-    """Groups rows by arm and environment; `progress` is called with the percentage done."""
+    """Function that groups rows by arm and environment; it calls `progress` with the percentage done."""
 
     def __call__(self, request: Request, progress: Progress | None = None, /) -> Cells:
         """Return the cells."""
 
 
 class Dataset(NamedTuple):
-    """Rows that can be grouped.
+    """Operations on the rows of a table, whatever its source.
 
     Attributes
     ----------
-    columns : their names.
-    group : gives the cells that a request asks for.
-    quantile : gives what a share of its rewards are at most; NaN without rewards.
-    timed : gives the rows in the order of time, in bins if there are more than so many.
+    columns : names of the columns.
+    group : returns the cells for a specification of columns.
+    quantile : returns a quantile of the rewards; NaN without rewards.
+    timed : returns the rows ordered by time, grouped into bins if there are more than the given number.
     """
 
     columns: Collection[str]
@@ -46,7 +46,7 @@ class Dataset(NamedTuple):
 
 @contextmanager
 def opened(data: Any, table: str | None = None) -> Iterator[Dataset]:
-    """Open anything that holds a table: see `cells`."""
+    """Open a table of any kind that `cells` accepts."""
     if isinstance(data, Table):
         data = {name: data[name] for name in data.columns}
     if isinstance(data, (str, os.PathLike)):
@@ -73,14 +73,15 @@ def opened(data: Any, table: str | None = None) -> Iterator[Dataset]:
 
 
 def of_source(source: Source) -> Dataset:
-    """Return what a source can do."""
+    """Return the operations of an opened source as a `Dataset`."""
     return Dataset(source.types, source.group, source.quantile, source.timed)
 
 
 def _without_progress(group: Callable[[Any, Request], Cells], data: Any) -> Grouping:
+    """Return a grouping function that does not report progress."""
     return lambda request, progress=None, /: group(data, request)
 
 
 def _package(data: Any) -> str:
-    """Return the name of the package that an object's type comes from."""
+    """Return the name of the package that defines the type of an object."""
     return type(data).__module__.split(".")[0]

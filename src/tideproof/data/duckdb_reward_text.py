@@ -1,6 +1,6 @@
-"""Rewards that a file holds as text, by DuckDB: read as numbers, or refused with the lines that are none.
+"""SQL for DuckDB that reads rewards from text, and errors that name the lines without a number.
 
-`text` says how; here is the same as SQL.
+The rules are those of `number_text`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tideproof.data.sql_quoting import literal, quoted
 
 
 def as_number(run: Query, files: Files, name: str, decimal: str) -> str:
-    """Return SQL for a column of text as numbers, NULL for what is absent.
+    """Return SQL that reads a column of text as numbers, NULL for missing values.
 
     Raises
     ------
     InputError
-        If an entry is no number; its first lines are named.
+        If an entry is not a number; the message names the first lines.
     """
     text = f"trim(CAST({quoted(name)} AS VARCHAR), ' \"')"
     word = f"lower({text})"
@@ -43,6 +43,7 @@ def as_number(run: Query, files: Files, name: str, decimal: str) -> str:
 
 
 def _seen(run: Query, files: Files, text: str, word: str) -> ColumnText:
+    """Return how many entries of a column are truth values, other words, or numbers with a comma."""
     comma = f"contains({text}, ',')"
     truth = _in(word, (*TRUE, *FALSE))
     others = f"NOT {_in(word, (*TRUE, *FALSE, *BITS, *ABSENT))}"
@@ -52,7 +53,7 @@ def _seen(run: Query, files: Files, text: str, word: str) -> ColumnText:
 
 
 def _read(text: str, word: str, style: Style) -> str:
-    """Return SQL for the number that a text stands for, NULL if it is none."""
+    """Return SQL for the number that a text represents, NULL if it is not a number."""
     plain = f"TRY_CAST({text} AS DOUBLE)"
     if style == "truth":
         return f"CASE WHEN {_in(word, TRUE)} THEN 1 WHEN {_in(word, FALSE)} THEN 0 ELSE {plain} END"
@@ -66,7 +67,7 @@ def _read(text: str, word: str, style: Style) -> str:
 
 
 def _check(run: Query, files: Files, name: str, text: str, bad: str) -> None:
-    """Refuse text that is no number, its first lines named."""
+    """Raise an error that names the first lines if a column contains text that is not a number."""
     count = run(f"SELECT count(*) FROM {files.rows} WHERE {bad}")[0][0]
     if not count:
         return
@@ -81,4 +82,5 @@ def _check(run: Query, files: Files, name: str, text: str, bad: str) -> None:
 
 
 def _in(word: str, words: Iterable[str]) -> str:
+    """Return SQL that tests whether a word is one of several."""
     return f"{word} IN ({', '.join(map(literal, words))})"

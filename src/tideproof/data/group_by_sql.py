@@ -1,7 +1,7 @@
-"""The group-by as SQL, for engines that speak it: DuckDB and PostgreSQL.
+"""Grouping of rows by SQL, for DuckDB and PostgreSQL.
 
-One pass over the rows in the usual case. Only where the groups look wrong (a mean that is not finite)
-is the table read again, to count what to name in the message.
+One pass over the rows is enough in the usual case. The table is read again if a mean is not finite, to name
+the rows in the error, or if rewards are so far from 0 that their moments lost digits.
 """
 
 from __future__ import annotations
@@ -58,31 +58,31 @@ Rows = Sequence[tuple[Any, ...]]
 Columns = Sequence[tuple[Any, ...]]
 Progress = Callable[[float], None]
 
-_NUMBERS = 6  # of each group, after labels and ends: rows, rewards, mean, squares, two sums of powers
-_SAMPLE = 20_000  # rows looked at before a long group-by, for columns that are swapped
+_NUMBERS = 6  # columns after labels and range: rows, rewards, mean, squares, two sums of powers
+_SAMPLE = 20_000  # rows that are searched for swapped columns before a long query
 
 
 class Query(Protocol):
-    """Sends a query to an engine."""
+    """Function that sends a query to a database engine."""
 
     def __call__(self, query: str, progress: Progress | None = None, /) -> Rows:
-        """Return all rows; `progress` is called with the percentage done, where the engine knows it."""
+        """Return all rows of the result; call `progress` with the percentage done, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlRows:
-    """Rows behind an engine that speaks SQL.
+    """Rows of a table in a database engine that understands SQL.
 
     Attributes
     ----------
     run : sends a query.
-    rows : what stands after FROM.
+    rows : the SQL after FROM.
     types : the SQL type of each column, in capitals.
-    mean : gives the SQL for the mean of an expression over `rows`, accurate for rewards far from 0.
-    factor : gives the SQL for a deviation whose fourth power is no error in the engine.
-    sampled : whether its first rows are worth a look of their own, before all are read.
-    quick : whether adding rewards up as they are is quicker than `mean`: good enough unless they are so far
-        from 0 that they are looked at once more anyway.
+    mean : returns SQL for the mean of an expression over `rows`, accurate for rewards far from 0.
+    factor : returns SQL for a deviation whose fourth power does not raise an error in the engine.
+    sampled : whether to look at the first rows before all are read.
+    quick : whether to compute means by plain sums, which is faster than `mean`. They are accurate unless
+        rewards are far from 0, and those are read a second time anyway.
     """
 
     run: Query
@@ -94,32 +94,32 @@ class SqlRows:
     quick: bool = False
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
-        """Group the rows by arm and environment."""
+        """Return the cells: the rows grouped by arm and environment."""
         request = request.among(self.types)
         if request.wide:
             return unpivoted(self, request).group(request.long(ARM, REWARD), progress)
         return (_summaries if request.n else _observations)(self, request, progress)
 
     def quantile(self, request: Request, share: float) -> float:
-        """Return what so large a share of the rewards are at most."""
+        """Return the quantile of the rewards at `share`, NaN without rewards."""
         request = request.among(self.types)
         if request.wide:
             return unpivoted(self, request).quantile(request.long(ARM, REWARD), share)
         reward = _reward(self, request)
-        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
+        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # excludes NULL and NaN, too
         at = f"percentile_cont({share!r}) WITHIN GROUP (ORDER BY {reward})"
         found = self.run(f"SELECT {at} FROM {self.rows} WHERE {finite}")[0][0]
         return math.nan if found is None else float(found)
 
     def timed(self, request: Request, most: int) -> Timed:
-        """Return the rows in the order of time, in bins if there are more than `most`."""
+        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
         request = request.among(self.types)
         check_plain(request)
         return _timed(self, request, most)
 
 
 def _timed(table: SqlRows, request: Request, most: int) -> Timed:
-    """Fetch rows by column; of too many, groups by moment and arm."""
+    """Return the rows ordered by time, fetched by column; if there are too many, grouped by time and arm."""
     column = request.columns[0]
     arm, reward, moment = label(quoted(request.arm), table.types[request.arm]), _reward(table, request), ""
     if can_be_nan(table.types[request.reward]):
@@ -154,7 +154,7 @@ def _timed(table: SqlRows, request: Request, most: int) -> Timed:
 
 
 def _observations(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
-    """Group rows that are one observation each."""
+    """Return the cells of rows that are one observation each."""
     reward = _reward(table, request)
     labels = _labels(table, request)
     if table.sampled:
@@ -162,7 +162,7 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
     groups = _grouped(table, labels, reward, progress)
     nan = any(can_be_nan(table.types[name]) for name in request.numbers)
     finite = _all_finite(groups)
-    if not finite and nan:  # a NaN is a missing value
+    if not finite and nan:  # NaN counts as a missing value
         reward = _without_nan(reward)
         groups = _grouped(table, labels, reward, progress)
         finite = _all_finite(groups)
@@ -170,7 +170,7 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
     complete = _complete(groups, request)
     if not finite:
         raise _not_finite(table, request, reward, sum(groups[-_NUMBERS]))
-    if complete.tails is None and complete.n.size:  # rewards far from 0: once more, around their mean
+    if complete.tails is None and complete.n.size:  # rewards are far from 0: repeat around their mean
         centre = float(np.average(complete.mean, weights=complete.n)) or 1.0
         groups = _grouped(table, labels, reward, progress, centre)
         complete = _complete(groups, request, centre)
@@ -178,7 +178,7 @@ def _observations(table: SqlRows, request: Request, progress: Progress | None) -
 
 
 def unpivoted(table: SqlRows, request: Request) -> SqlRows:
-    """Return a wide table with one row for each reward; what is empty is none."""
+    """Return a wide table as a table with one row per reward; empty values are skipped."""
     columns = ", ".join(f"wide.{quoted(name)}" for name in request.columns)
     names = f"{columns}, " if columns else ""
     rewards = []
@@ -197,7 +197,7 @@ def unpivoted(table: SqlRows, request: Request) -> SqlRows:
 
 
 def _labels(table: SqlRows, request: Request) -> list[str]:
-    """Return SQL for the arm and the parts of the environment."""
+    """Return SQL for the arm and for each part of the environment."""
     found = [label(quoted(request.arm), table.types[request.arm])]
     for part, name in zip(request.parts, request.columns, strict=True):
         column, sql_type = quoted(name), table.types[name]
@@ -209,9 +209,9 @@ def _labels(table: SqlRows, request: Request) -> list[str]:
 
 
 def _reward(table: SqlRows, request: Request) -> str:
-    """Return SQL for the reward, in double precision."""
+    """Return SQL for the reward in double precision, winsorized and transformed as requested."""
     reward = _number(table, request.reward)
-    if request.cap < math.inf:  # what is missing or infinite stays so
+    if request.cap < math.inf:  # missing and infinite rewards are unchanged
         cap = exactly(request.cap)
         reward = f"(CASE WHEN {reward} > {cap} AND {reward} < 'Infinity' THEN {cap} ELSE {reward} END)"
     terms = [
@@ -223,7 +223,7 @@ def _reward(table: SqlRows, request: Request) -> str:
 
 
 def _number(table: SqlRows, name: str) -> str:
-    """Return SQL for a column of numbers, in double precision."""
+    """Return SQL for a column of numbers in double precision."""
     column, sql_type = quoted(name), table.types[name]
     if not can_be_reward(sql_type):
         raise not_numeric(name, sql_type)
@@ -233,11 +233,12 @@ def _number(table: SqlRows, name: str) -> str:
 
 
 def _without_nan(reward: str) -> str:
+    """Return SQL that replaces NaN by NULL."""
     return f"nullif({reward}, CAST('NaN' AS DOUBLE PRECISION))"
 
 
 def _check_swapped(table: SqlRows, arm: str) -> None:
-    """Refuse, before a long group-by, a column with a label of its own for every row."""
+    """Raise an error, before a long query, if the column of arms has a label of its own for every row."""
     first = f"(SELECT {arm} AS arm FROM {table.rows} LIMIT {_SAMPLE}) AS first"
     count, low, high = table.run(f"SELECT count(DISTINCT arm), min(arm), max(arm) FROM {first}")[0]
     if count > row_checks.MOST_ARMS:
@@ -247,9 +248,9 @@ def _check_swapped(table: SqlRows, arm: str) -> None:
 def _grouped(
     table: SqlRows, labels: list[str], reward: str, progress: Progress | None, centre: float = 0.0
 ) -> Columns:
-    """Return labels, ends, rows, rewards, mean, squares and powers about `centre` of each group.
+    """Return the statistics of each group, column by column: labels, range, counts, mean, squares and powers.
 
-    Column by column; nothing if there are no rows.
+    Powers are sums of third and fourth powers of deviations from `centre`. The result is empty without rows.
     """
     d = table.factor(f"({reward} - {exactly(centre)})" if centre else reward)
     naive = table.quick and not centre
@@ -259,7 +260,7 @@ def _grouped(
         if naive
         else f"var_samp({reward}) * (count({reward}) - 1)"
     )
-    query = (  # products in brackets, as engines work out equal ones once
+    query = (  # in these brackets, engines compute equal products only once
         f"SELECT {', '.join(labels)}, min({reward}), max({reward}), count(*), count({reward}), "
         f"{mean}, {squares}, sum({d} * ({d} * {d})), "
         f"sum(({d} * {d}) * ({d} * {d})) FROM {table.rows} "
@@ -269,7 +270,7 @@ def _grouped(
 
 
 def _all_finite(groups: Columns) -> bool:
-    """Tell whether means and squares are finite, where there are any."""
+    """Return whether all means and squares that exist are finite."""
     for column in groups[-4:-2]:
         unusual = np.flatnonzero(~np.isfinite(np.array(column, np.float64)))
         if any(column[i] is not None for i in unusual.tolist()):
@@ -278,7 +279,7 @@ def _all_finite(groups: Columns) -> bool:
 
 
 def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups:
-    """Count the rows that lack a value, and refuse or drop them."""
+    """Return the groups without missing values, after rows that lack a value were refused or skipped."""
     total = sum(columns[-_NUMBERS]) if columns else 0
     check_rows(total)
     rows, rewards = (np.array(columns[at], np.int64) for at in (-_NUMBERS, 1 - _NUMBERS))
@@ -291,7 +292,7 @@ def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups
         columns = [tuple(compress(column, used.tolist())) for column in columns]
     numbers = [np.array(column, np.float64) for column in columns[-_NUMBERS - 2 :]]
     low, high, _, n, mean, squares, *powers = numbers
-    mean = np.where(low == high, low, mean)  # to the last digit
+    mean = np.where(low == high, low, mean)  # without rounding errors
     squares = np.where(low == high, 0.0, np.maximum(squares, 0.0))
     most = USELESS if centre else WORTH_ANOTHER_LOOK
     tails = from_power_sums(n, squares, Tails(*powers), mean - centre, most)
@@ -303,14 +304,14 @@ def _complete(columns: Columns, request: Request, centre: float = 0.0) -> Groups
 
 
 def _absent(column: Sequence[Any]) -> NDArray[np.bool_]:
-    """Tell which labels are missing; whole numbers and text never are."""
+    """Return for each label whether it is missing; whole numbers and text never are."""
     if set(map(type, column)) <= {int, str}:
         return np.zeros(len(column), bool)
     return np.fromiter(map(is_missing, column), bool)
 
 
 def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> InputError:
-    """Say which rewards are not finite."""
+    """Return the error that says how many rewards are infinite or too large."""
     where = f"{reward} IN (CAST('Infinity' AS DOUBLE PRECISION), CAST('-Infinity' AS DOUBLE PRECISION))"
     infinite = table.run(f"SELECT count(*) FROM {table.rows} WHERE {where}")[0][0]
     check_finite(request.reward, infinite, rows)
@@ -318,7 +319,7 @@ def _not_finite(table: SqlRows, request: Request, reward: str, rows: int) -> Inp
 
 
 def _summaries(table: SqlRows, request: Request, progress: Progress | None) -> Cells:
-    """Fetch aggregated rows."""
+    """Return the cells of aggregated rows."""
     for name in request.numbers:
         if not is_number(table.types[name]):
             raise not_numeric(name, table.types[name])

@@ -1,7 +1,7 @@
-"""Several numbers of the same rows: their means in each cell, and how they vary together.
+"""Means and sums of products of several numbers of the same rows, in each cell.
 
-Products come from squares: those of u + v are those of u, those of v and twice their product. So whatever
-groups one column by (arm, environment) groups several, and no engine is asked for more than it can do.
+Products are computed from squares: the squares of u + v are those of u, those of v and twice the product. So
+every engine that can group one column can group several, without further SQL.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tideproof.stats.cells import Cells, sums
 
 
 class Joint(NamedTuple):
-    """Cells of the reward, and of other numbers of the same rows.
+    """Cells of the reward, with means and products of other numbers of the same rows.
 
     Attributes
     ----------
-    cells : of the reward; the label of an environment is a tuple, its own label and what else was asked for.
+    cells : cells of the reward; the label of an environment is a tuple of its own label and the extra labels.
     mean : (V, C) mean of each number in each cell, the reward first.
     products : (V, V, C) sums of products of deviations from the cell means.
     """
@@ -36,29 +36,32 @@ class Joint(NamedTuple):
     products: Floats
 
     def select(self, cells: Ints) -> Joint:
-        """Return some of the cells."""
+        """Return the statistics of some of the cells."""
         return Joint(self.cells.select(cells), self.mean[:, cells], self.products[:, :, cells])
 
     def of(self, key: int) -> dict[Any, Joint]:
-        """Return those of each label at one place of the tuples, in the order of the environments."""
+        """Return the statistics for each value at position `key` of the label tuples, by first appearance."""
         c = self.cells
         labels, of = indexed([label[key] for label in c.environments], ordered=True)
         return {label: self.select(np.flatnonzero(of[c.environment] == i)) for i, label in enumerate(labels)}
 
 
 def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Progress | None = None) -> Joint:
-    """Group the reward and `others`, columns of numbers, of the same rows.
+    """Group the reward and `others`, which are columns of numbers of the same rows.
 
-    Rows that lack any of them are refused, or dropped from all.
+    Rows that lack any of these numbers are refused, or skipped for all of them.
     """
     names = (request.reward, *others)
     if len(set(names)) < len(names):
-        raise InputError(f"the reward, what divides it and covariates must be different columns, not {names}")
+        raise InputError(f"reward, divisor and covariates must be different columns, not {names}")
     if others and (request.n or request.wide):
-        raise InputError("a quotient and covariates need one row for each reward, in a column of its own")
+        raise InputError(
+            "a divided reward and covariates need one row for each reward, not aggregated rows or wide"
+        )
     every = request.missing == "drop"
 
     def group(factors: Sequence[float]) -> Cells:
+        """Return the cells of a weighted sum of the columns."""
         used = [(factor, name) for factor, name in zip(factors, names, strict=True) if factor or every]
         if len(used) == 1 and used[0][1] == request.reward:
             return rows.group(request, progress)
@@ -84,7 +87,7 @@ def joint(rows: Dataset, request: Request, others: Sequence[str], progress: Prog
 
 
 def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
-    """Put cells together that agree in the first `kept` labels; also say which cell each went to."""
+    """Merge the cells that agree in the first `kept` labels; also return the merged cell of each cell."""
     c = j.cells
     environments, of = indexed_by_part(list(zip(*c.environments, strict=True))[:kept], ordered=True)
     pair, cell = np.unique(of[c.environment] * c.K + c.arm, return_inverse=True)
@@ -107,7 +110,7 @@ def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
 
 
 def _spread(cells: Cells) -> float:
-    """Return the standard deviation around the mean of all, or 1 where there is none."""
+    """Return the standard deviation of all rewards around their overall mean, or 1 if it is 0."""
     centre = np.sum(cells.n * cells.mean) / np.sum(cells.n)
     squares = float(np.sum(cells.squares + cells.n * (cells.mean - centre) ** 2))
     return float(np.sqrt(squares / np.sum(cells.n))) or 1.0

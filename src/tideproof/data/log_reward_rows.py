@@ -1,4 +1,4 @@
-"""Which rows are worth a second pass, for the logarithms of their rewards."""
+"""Decision whether to read the rows a second time, for the logarithms of their rewards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from tideproof.stats.scales.log_rewards import may_help
 
 
 def wanted(cells: Cells, logs: bool | None) -> bool:
-    """Tell whether to read logarithms: never where a reward is 0 or below; with None, where they may help."""
+    """Return whether to read logarithms of rewards.
+
+    The answer is no if a reward is 0 or below; if `logs` is None, it is yes only if logarithms may help.
+    """
     if logs is False or cells.low is None or not cells.low.size or not cells.low.min() > 0.0:
         return False
     return logs is True or may_help(cells)

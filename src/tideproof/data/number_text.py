@@ -1,8 +1,8 @@
-"""Rewards that are text: how a column writes numbers, found out from all of it, then read.
+"""Reading of numbers and truth values from text; the format of a column is detected from all its entries.
 
-A column is written in one `Style`. A comma is read only if one reading fits every entry that has one;
-"1,234" alone could be either, and is refused rather than guessed. Truth values are read where nothing
-but 0 and 1 stands beside them.
+All entries of a column have the same `Style`. A comma is accepted only if one meaning fits every entry with a
+comma; "1,234" alone is ambiguous and raises an error. Truth values are read only if all other entries are
+0 or 1.
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from tideproof.text import format_count
 
 Style = Literal["point", "comma", "thousands", "truth"]
 
-ABSENT = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # whatever their case
+ABSENT = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in lower case
 TRUE = ("true", "t", "yes", "y")
 FALSE = ("false", "f", "no", "n")
 BITS = ("0", "1", "0.0", "1.0")
 COMMA = r"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]*)(,[0-9]+)?([eE][+-]?[0-9]+)?"  # 1.234,5
 THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?"  # 1,234.5
 
-_SHOWN = 3  # entries that are no numbers
+_SHOWN = 3  # entries without a number that an error names
 
 
 class ColumnText(NamedTuple):
-    """What stands in a column.
+    """Counts of the kinds of text in a column, from which its number format is detected.
 
     Attributes
     ----------
-    truth, others : entries that are truth values, and that are neither these nor 0, 1 or absent.
-    commas : entries with a comma; `example` is one of them.
-    as_decimal, as_thousands : those of them where it can stand before decimals, and set thousands apart.
+    truth, others : number of entries that are truth values, and that are neither truth values nor 0, 1 or
+        missing.
+    commas : number of entries with a comma; `example` is one of them.
+    as_decimal, as_thousands : number of entries with a comma where it can be a decimal separator, and a
+        thousands separator.
     """
 
     truth: int
@@ -49,7 +51,7 @@ class ColumnText(NamedTuple):
 
 
 def style_of(seen: ColumnText, name: str, decimal: str) -> Style:
-    """Return how a column writes numbers; `decimal` is what the user said, or ""."""
+    """Return the number format of a column; `decimal` is the separator that the user gave, or ""."""
     if seen.truth and not seen.others:
         return "truth"
     if decimal == ",":
@@ -62,15 +64,14 @@ def style_of(seen: ColumnText, name: str, decimal: str) -> Style:
         return "thousands"
     if comma and thousands:
         raise InputError(
-            f"column {name!r} holds {seen.example!r}, which may be read in two ways: say decimal=',' "
-            f"(--decimal ,) if decimals stand after the comma, decimal='.' (--decimal .) if it sets "
-            f"thousands apart"
+            f"column {name!r} holds {seen.example!r}, which is ambiguous: use decimal=',' (--decimal ,) if "
+            f"the comma is a decimal separator, decimal='.' (--decimal .) if it separates thousands"
         )
     return "comma" if comma else "thousands" if thousands else "point"
 
 
 def numbers_in(entries: Iterable[Any], name: str, decimal: str = "") -> Floats:
-    """Return the entries of a column of text, some perhaps numbers already, as floats; NaN if absent.
+    """Return the entries of a column of text as floats, NaN if missing; entries may be numbers already.
 
     >>> numbers_in(["3,5", "4", None], "r"), numbers_in(["yes", "No"], "r")
     (array([3.5, 4. , nan]), array([1., 0.]))
@@ -88,11 +89,11 @@ def numbers_in(entries: Iterable[Any], name: str, decimal: str = "") -> Floats:
     try:
         return np.array([_float(entry, read) for entry in said], np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"column {name!r} must be numeric; it holds values of several kinds") from None
+        raise InputError(f"column {name!r} must be numeric; it holds values of several types") from None
 
 
 def no_numbers(name: str, count: int, places: list[str], of: str = "") -> InputError:
-    """Build the error for text that is no number: how often, and where first."""
+    """Return the error for text that is not a number: how many rows have it, and the first of them."""
     first = ", ".join(places) + (", …" if count > len(places) else "")
     return InputError(
         f"column {name!r} must be numeric; it holds text in {format_count(count, 'row')} ({first}{of})"
@@ -100,12 +101,14 @@ def no_numbers(name: str, count: int, places: list[str], of: str = "") -> InputE
 
 
 def _float(entry: Any, read: dict[str, float | None]) -> float:
+    """Return the number for an entry, NaN if it is missing."""
     if isinstance(entry, str):
-        return read.get(entry, math.nan)  # type: ignore[return-value]  # none of them is None by now
+        return read.get(entry, math.nan)  # type: ignore[return-value]  # None was refused before
     return math.nan if entry is None else float(entry)
 
 
 def _seen(texts: list[str]) -> ColumnText:
+    """Return the counts from which the number format of a column is detected."""
     words = [text.lower() for text in texts]
     truth = sum(word in TRUE or word in FALSE for word in words)
     commas = [text for text in texts if "," in text]
@@ -120,6 +123,7 @@ def _seen(texts: list[str]) -> ColumnText:
 
 
 def _number(text: str, style: Style) -> float | None:
+    """Return the number that a text represents, or None if it is not a number."""
     if style == "truth":
         return {True: 1.0, False: 0.0}.get(text.lower() in TRUE) if text.lower() not in BITS else float(text)
     if style == "comma":

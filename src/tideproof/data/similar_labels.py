@@ -1,4 +1,4 @@
-"""Labels that may be meant to be one, or none: counted as they are, but said."""
+"""Warnings about labels that differ only in spaces or capitals, or that look like missing values."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from tideproof.text import join_names
 
 
 def remarks(what: str, labels: Sequence[Any]) -> list[str]:
-    """Return sentences about labels of arms or environments that look alike or like missing values.
+    """Return warnings about labels of arms or environments that look alike or like missing values.
 
     >>> remarks("arm", ["B", "B ", "C"])
-    ["Arms 'B' and 'B ' differ in spaces or capitals only; they are counted as two."]
+    ["Arms 'B' and 'B ' differ only in spaces or capitals; they are counted as two."]
     >>> remarks("arm", ["A", "NULL"])
     ["Arm 'NULL' looks like a missing value; it is counted as an arm."]
     >>> remarks("environment", ["mon", "tue", 3])
     []
     """
     if not any(isinstance(label, str) for label in labels):
-        return []  # what is not text looks like nothing else
+        return []  # only text can be misspelled
     alike: dict[str, list[Any]] = {}
     for label in labels:
         alike.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
     found = [
-        f"{what.capitalize()}s {join_names(map(repr, group))} differ in spaces or capitals only; they are "
+        f"{what.capitalize()}s {join_names(map(repr, group))} differ only in spaces or capitals; they are "
         f"counted as {_NUMBERS.get(len(group), len(group))}."
         for group in alike.values()
         if len(group) > 1
@@ -39,4 +39,4 @@ def remarks(what: str, labels: Sequence[Any]) -> list[str]:
 
 
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
-_MOST = 5  # sentences; more of them would say the same
+_MOST = 5  # sentences about labels that look alike

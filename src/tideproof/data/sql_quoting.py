@@ -1,4 +1,4 @@
-"""Words of SQL: names, strings, types, timestamps; for DuckDB and PostgreSQL."""
+"""SQL expressions for names, strings, numbers, types and timestamps, for DuckDB and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tideproof.errors import InputError
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"}
-_WITH_NAN = {"FLOAT", "REAL", "DOUBLE", "NUMERIC"}  # DuckDB says DECIMAL, which has none
+_WITH_NAN = {"FLOAT", "REAL", "DOUBLE", "NUMERIC"}  # DECIMAL, as DuckDB calls it, has no NaN
 _TEXT = {"VARCHAR", "TEXT", "CHARACTER"}
-_ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # a time, then a zone
+_ZONED = "^.*:.*(Z|[+-][0-9:]+)$"  # a time followed by a zone
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as SQL.
+    """Return the name of a column as a quoted SQL identifier.
 
     >>> print(quoted('5" nail'))
     "5"" nail"
@@ -22,7 +22,7 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a string as SQL.
+    """Return a string as an SQL literal.
 
     >>> print(literal("Bob's"))
     'Bob''s'
@@ -31,7 +31,7 @@ def literal(text: str) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as SQL, to the last digit.
+    """Return a number as an SQL expression without loss of digits.
 
     >>> exactly(0.1)
     "CAST('0.1' AS DOUBLE PRECISION)"
@@ -40,7 +40,7 @@ def exactly(number: float) -> str:
 
 
 def base(sql_type: str) -> str:
-    """Return the type without its size.
+    """Return an SQL type without its size.
 
     >>> base("DECIMAL(18,3)"), base("DOUBLE PRECISION")
     ('DECIMAL', 'DOUBLE')
@@ -49,7 +49,7 @@ def base(sql_type: str) -> str:
 
 
 def is_number(sql_type: str) -> bool:
-    """Tell whether a type holds numbers.
+    """Return whether an SQL type holds numbers.
 
     >>> is_number("DECIMAL(18,3)"), is_number("UBIGINT"), is_number("BOOLEAN")
     (True, True, False)
@@ -58,34 +58,35 @@ def is_number(sql_type: str) -> bool:
 
 
 def can_be_reward(sql_type: str) -> bool:
-    """Tell whether a type can be a reward: numbers, and truth values as 0 and 1."""
+    """Return whether an SQL type can hold rewards: numbers, or truth values as 0 and 1."""
     return is_number(sql_type) or base(sql_type) == "BOOLEAN"
 
 
 def is_text(sql_type: str) -> bool:
-    """Tell whether a type holds text."""
+    """Return whether an SQL type holds text."""
     return base(sql_type) in _TEXT
 
 
 def can_be_nan(sql_type: str) -> bool:
-    """Tell whether a type knows NaN."""
+    """Return whether an SQL type can hold NaN."""
     return base(sql_type) in _WITH_NAN
 
 
 def is_timestamp(sql_type: str) -> bool:
-    """Tell whether a type is a date or a timestamp."""
+    """Return whether an SQL type is a date or a timestamp."""
     return sql_type.startswith(("TIMESTAMP", "DATE"))
 
 
 def label(column: str, sql_type: str) -> str:
-    """Return SQL for a column of labels: timestamps with a zone are told in UTC, without it."""
+    """Return SQL for a column of labels; timestamps with a zone are converted to UTC without one."""
     return f"({column} AT TIME ZONE 'UTC')" if "WITH TIME ZONE" in sql_type else column
 
 
 def truncated(column: str, sql_type: str, period: Period) -> str:
-    """Return SQL that truncates a moment as far as its period allows, in UTC where it has a zone.
+    """Return SQL that truncates a time as coarsely as its period allows, in UTC if it has a zone.
 
-    Of numbers, seconds since 1970 or their like, it gives seconds; of a date, which has no zone, the date.
+    For numbers, such as seconds since 1970, the result is in seconds; for a date, which has no zone, it is
+    the date.
     """
     if is_number(sql_type):
         return f"CAST(floor(({seconds_sql(column)}) / {period.step}) * {period.step} AS BIGINT)"
@@ -105,16 +106,16 @@ def truncated(column: str, sql_type: str, period: Period) -> str:
 
 
 def moment_sql(column: str, sql_type: str) -> str:
-    """Return SQL for a moment as a number: seconds since 1970, of numbers the number."""
+    """Return SQL for a time as a number: seconds since 1970, or the number itself in a numeric column."""
     if is_number(sql_type):
         return f"CAST({column} AS DOUBLE PRECISION)"
     if not is_timestamp(sql_type) and not is_text(sql_type):
-        raise InputError(f"time needs moments or numbers; column {column} holds {sql_type}")
+        raise InputError(f"time needs a column of times or numbers; column {column} holds {sql_type}")
     timestamp = parsed(column) if is_text(sql_type) else f"CAST({label(column, sql_type)} AS TIMESTAMP)"
     return f"CAST(extract(epoch FROM {timestamp}) AS DOUBLE PRECISION)"
 
 
 def parsed(text: str) -> str:
-    """Return SQL for text as a timestamp; a cast alone would drop a zone, such as Z or +01:00."""
+    """Return SQL that reads text as a timestamp; a cast alone would ignore a zone such as Z or +01:00."""
     zoned = f"CAST({text} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC'"
     return f"CASE WHEN {text} ~ '{_ZONED}' THEN {zoned} ELSE CAST({text} AS TIMESTAMP) END"

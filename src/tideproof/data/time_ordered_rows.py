@@ -1,7 +1,7 @@
-"""Rows in the order of time, for a tide that nobody labelled: rewards of one arm at one moment are one row.
+"""Rows ordered by time, for logs without environments; rewards of one arm at one time are merged.
 
-Moments are seconds since 1970, or plain numbers where a column holds no times. A log of more rows than are
-asked for is binned: moments are rounded down to bins of equal length, in the engine where there is one.
+Times are seconds since 1970, or plain numbers if the column does not hold times. If a log has too many rows,
+times are rounded down to bins of equal length, by the database engine if there is one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from tideproof.data.row_checks import (
 from tideproof.data.time_periods import FIRST, UNITS, Period
 from tideproof.errors import InputError
 
-MANY = 50  # arms, beyond which nobody looks for a hidden tide
-MOST_SINGLE = 2_000_000  # rewards that an engine is asked for one by one
+MANY = 50  # largest number of arms with a hidden tide
+MOST_SINGLE = 2_000_000  # largest number of single rewards that are fetched from an engine
 
 
 class TimedRewards(NamedTuple):
-    """Rewards one by one, in any order: the arm, the moment and the reward of each."""
+    """Single rewards in any order: the arm, the time and the reward of each."""
 
     arm: Ints
     time: Floats
@@ -41,17 +41,18 @@ class TimedRewards(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Rows in the order of time.
+    """Rewards ordered by time; rewards of one arm at one time are merged into one row.
 
     Attributes
     ----------
-    arms : labels, in the order of first appearance or, from an engine, sorted.
-    arm, time, n, mean, squares : (N,) index of the arm, moment, rewards, their mean and squared deviations.
-    clock : whether moments are seconds since 1970; if not, they are the column's numbers.
-    dropped : rows left out because a value was missing.
-    bin : length of the bins that moments were rounded to; 0 for none.
-    column : where moments were read.
-    singles : the rewards one by one, moments as they were; None where there are too many.
+    arms : names of the arms, in the order of first appearance or, from an engine, sorted.
+    arm, time, n, mean, squares : (N,) index of the arm, time, number of rewards, their mean and sum of
+        squared deviations.
+    clock : whether times are seconds since 1970; if not, they are the numbers of the column.
+    dropped : number of rows that were skipped because a value was missing.
+    bin : length of the bins to which times were rounded; 0 without bins.
+    column : name of the column of times.
+    singles : the single rewards with unrounded times; None if there are too many.
     """
 
     arms: list[Any]
@@ -68,14 +69,14 @@ class Timed(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What there is before rows are put in order.
+    """Counts of the rows of a log, made before they are ordered by time.
 
     Attributes
     ----------
-    rows : all of them.
-    missing : how many lack arm, time and reward.
-    infinite : rewards that are infinite.
-    first, last : the outermost moments, as they stand in the column.
+    rows : number of all rows.
+    missing : number of rows that lack arm, time and reward.
+    infinite : number of infinite rewards.
+    first, last : the earliest and the latest time, in units of the column.
     """
 
     rows: int
@@ -86,7 +87,7 @@ class Survey(NamedTuple):
 
 
 def timed_from_columns(data: Mapping[str, Iterable[Any]], request: Request, most: int) -> Timed:
-    """Put columns in memory in the order of time; `request.environment` is the column of moments."""
+    """Return columns in memory as rows ordered by time; `request.environment` is the column of times."""
     request = request.among(data)
     arm, time, reward = check_plain(request)
     names, index = labels(data[arm], arm)
@@ -109,31 +110,31 @@ def timed_from_columns(data: Mapping[str, Iterable[Any]], request: Request, most
 
 
 def check_plain(request: Request) -> tuple[str, str, str]:
-    """Return the columns of arm, time and reward; refuse what is not one of each."""
+    """Return the columns of arm, time and reward; raise an error if the request asks for anything else."""
     more = request.wide or request.n or request.extra or len(request.parts) != 1
     if more or isinstance(request.parts[0], Period):
         raise InputError(
-            f"time must be one column of moments beside those of arm and reward, one row an observation; "
-            f"not {request.environment!r}"
+            f"time must be one column of times or numbers, in a table with one row per observation, not "
+            f"{request.environment!r}"
         )
     return request.arm, request.columns[0], request.reward
 
 
 def check_survey(survey: Survey, request: Request, known: bool) -> tuple[bool, float]:
-    """Refuse what cannot be put in order; return whether moments are those of a clock, and their unit."""
+    """Check a log before it is ordered; return whether its column holds times, and their unit in seconds."""
     check_rows(survey.rows)
     if request.missing == "refuse":
         check_missing(request.names, survey.missing, survey.rows)
     check_finite(request.reward, survey.infinite, survey.rows)
     if not (math.isfinite(survey.first) and math.isfinite(survey.last)):
-        raise InputError(f"moments in {request.environment!r} must be finite")
+        raise InputError(f"times in {request.environment!r} must be finite")
     if known or survey.first < FIRST or survey.last >= 1000.0 * UNITS[-1]:
         return known, 1.0
     return True, 1000.0 ** -sum(survey.first >= limit for limit in UNITS)
 
 
 def bin_of(rows: int, survey: Survey, factor: float, most: int, arms: int) -> float:
-    """Return how long bins have to be so that no more than `most` rows are left; 0 if they are as it is."""
+    """Return the length of bins that leaves no more than `most` rows; 0 if there are no more than that."""
     if rows <= most:
         return 0.0
     return (survey.last - survey.first) * factor * max(arms, 1) / most
@@ -142,7 +143,7 @@ def bin_of(rows: int, survey: Survey, factor: float, most: int, arms: int) -> fl
 def in_order_of(
     arms: list[Any], singles: TimedRewards, clock: bool, dropped: int, step: float, column: str
 ) -> Timed:
-    """Put single rewards in order; moments are rounded down to multiples of `step`, if it is not 0."""
+    """Order single rewards by time; times are rounded down to multiples of `step`, unless it is 0."""
     arm, time, reward = singles
     if step:
         time = np.floor(time / step) * step
@@ -163,13 +164,13 @@ def in_order(
     step: float,
     column: str,
 ) -> Timed:
-    """Sort rows by time, then by arm, and make one of those that share both."""
+    """Sort rows by time, then by arm, and merge the rows that share both."""
     check_arms(arms)
     if len(arms) > MANY:
         if len(arms) > 10 * MANY:
             raise too_many_arms(f"{len(arms):,}", arms[:3])
         raise InputError(
-            f"a hidden tide is followed for up to {MANY} arms, not {len(arms)}; label it instead"
+            f"a hidden tide can be estimated for up to {MANY} arms, not {len(arms)}; give the environment"
         )
     order = np.lexsort((arm, time))
     arm, time = arm[order], time[order]
@@ -184,7 +185,7 @@ def in_order(
 
 
 def moments(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
-    """Return moments as numbers, NaN for what is missing, and whether they are seconds since 1970.
+    """Return times as numbers, NaN for missing ones, and whether they are seconds since 1970.
 
     >>> moments(["2024-05-03 14:00", "1970-01-01T00:01Z"], "ts")
     (array([1.7147448e+09, 6.0000000e+01]), True)
@@ -205,7 +206,7 @@ def moments(values: Iterable[Any], name: str) -> tuple[Floats, bool]:
 
 
 def _seconds(value: Any, name: str) -> float:
-    """Return a moment as seconds since 1970; without a zone it is in UTC."""
+    """Return a time as seconds since 1970; without a zone it is in UTC."""
     moment = value
     if isinstance(value, str):
         try:
@@ -220,22 +221,24 @@ def _seconds(value: Any, name: str) -> float:
 
 
 def _not_a_moment(name: str, what: str) -> InputError:
+    """Return the error for a column that holds neither times nor numbers."""
     return InputError(
-        f"time needs moments or numbers; column {name!r} holds {what}; write it as 2024-10-20 12:34:56"
+        f"time needs a column of times or numbers; column {name!r} holds {what}; write times as "
+        f"2024-10-20 12:34:56"
     )
 
 
 def timed_from_lists(
     lists: Sequence[Sequence[Any]], clock: bool, dropped: int, step: float, column: str
 ) -> Timed:
-    """Put groups of an engine in order: labels, moments, counts, means and squares, column by column.
+    """Order rows that an engine returned column by column: arms, times, counts, means and squares.
 
-    Of single rewards: labels, moments and rewards.
+    For single rewards the columns are arms, times and rewards.
     """
     names, arm = indexed(lists[0], False)
     if len(lists) == len(TimedRewards._fields):
         singles = TimedRewards(arm, *(np.array(values, np.float64) for values in lists[1:]))
         return in_order_of(names, singles, clock, dropped, step, column)
     time, n, mean, squares = (np.array(values, np.float64) for values in lists[1:])
-    squares = np.maximum(np.nan_to_num(squares), 0.0)  # of a single row none is known
+    squares = np.maximum(np.nan_to_num(squares), 0.0)  # the variance of a single row is NULL
     return in_order(names, arm, time, n, mean, squares, clock, dropped, step, column)

@@ -1,7 +1,7 @@
-"""Hours, days and weeks of a timestamp column, as environments.
+"""Hours, days and weeks of a timestamp column, used as environments.
 
-Engines only truncate: to days or hours, or, where a time zone is asked for, to quarters of an hour, of
-which every zone's offset is a multiple. Which environment such a moment belongs to is decided here.
+Engines only truncate times: to days or hours or, with a time zone, to quarters of an hour, because the UTC
+offset of every zone is a multiple of these. This file assigns the truncated times to environments.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from zoneinfo import ZoneInfo
 from tideproof.errors import InputError
 
 _DERIVED = re.compile(r"(hour|day|week)\((.+)\)")
-UNITS = (1e11, 1e14, 1e17)  # where numbers stop to be seconds, milliseconds and microseconds since 1970
-FIRST = 1e8  # seconds; smaller numbers, up to March 1973, are no times
+UNITS = (1e11, 1e14, 1e17)  # bounds of numbers read as seconds, milliseconds and microseconds since 1970
+FIRST = 1e8  # seconds; smaller numbers, before March 1973, are not read as times
 
 
 @dataclass(frozen=True)
 class Period:
-    """Which hour, day or week a moment belongs to.
+    """Hour, day or week of a timestamp column, used as environment.
 
     Attributes
     ----------
     every : "hour", "day" or "week".
-    column : where the moments stand.
-    time_zone : whose hours, days and weeks; "" is UTC. Times without a zone are then in UTC.
+    column : name of the timestamp column.
+    time_zone : time zone of hours, days and weeks; "" is UTC. With it, times without a zone are in UTC.
     """
 
     every: str
@@ -38,15 +38,15 @@ class Period:
 
     @property
     def step(self) -> int:
-        """The seconds that an engine may truncate to."""
+        """The length in seconds to which an engine may truncate times."""
         if self.time_zone:
             return 900
         return 3600 if self.every == "hour" else 86400
 
     def label(self, moment: Any) -> dt.date:
-        """Return the start of its hour, its date, or its week's Monday.
+        """Return the start of the hour, the date, or the Monday of the week that contains a time.
 
-        With a time zone, hours have their offset: one of them comes twice when the clocks go back.
+        With a time zone, hours have their UTC offset, because one hour occurs twice when the clocks go back.
 
         >>> Period("week", "t").label("2024-10-20"), Period("day", "t").label(1729468800)
         (datetime.date(2024, 10, 14), datetime.date(2024, 10, 21))
@@ -70,13 +70,13 @@ class Period:
         return date - dt.timedelta(days=date.weekday()) if self.every == "week" else date
 
     def not_a_timestamp(self, what: object) -> InputError:
-        """Build the error for a column that holds no timestamps."""
+        """Return the error for a column that does not hold timestamps."""
         return InputError(
             f"{self.every}({self.column}) needs timestamps; column {self.column!r} holds {what}"
         )
 
     def _here(self, moment: dt.datetime) -> dt.datetime:
-        """Return a moment by the clocks of the time zone."""
+        """Return a time in the time zone of the period."""
         if self._zone is not None:
             here = moment.replace(tzinfo=moment.tzinfo or dt.UTC).astimezone(self._zone)
             return here.replace(tzinfo=dt.timezone(here.utcoffset() or dt.timedelta()))
@@ -84,34 +84,37 @@ class Period:
 
     @cached_property
     def _zone(self) -> ZoneInfo | None:
+        """The time zone of the period; None is UTC."""
         return ZoneInfo(self.time_zone) if self.time_zone else None
 
     def _parsed(self, text: str) -> dt.datetime:
+        """Return the time that a text represents, or raise an error."""
         try:
             return dt.datetime.fromisoformat(text.strip())
         except ValueError:
             raise self.not_a_timestamp(f"{text!r}; write it as 2024-10-20 12:34:56") from None
 
     def _since_1970(self, number: Any) -> dt.datetime:
+        """Return the time for a number of seconds, milli-, micro- or nanoseconds since 1970."""
         seconds = float(number)
         if not math.isfinite(seconds) or abs(seconds) >= 1000.0 * UNITS[-1]:
             raise self.not_a_timestamp(f"{number}")
         seconds /= 1000.0 ** sum(abs(seconds) >= limit for limit in UNITS)
         if seconds < FIRST:
             raise self.not_a_timestamp(
-                "numbers that are no seconds or milliseconds since 1970: they would lie before March 1973"
+                "numbers that are not seconds or milliseconds since 1970, as they would be before March 1973"
             )
         return dt.datetime(1970, 1, 1) + dt.timedelta(seconds=math.floor(seconds))
 
 
 def period_of(text: str, time_zone: str = "") -> Period | None:
-    """Return what `hour(ts)`, `day(ts)` or `week(ts)` stands for; None for any other text."""
+    """Return the period for `hour(ts)`, `day(ts)` or `week(ts)`; None for any other text."""
     derived = _DERIVED.fullmatch(text.strip())
     return Period(derived[1], derived[2].strip(), time_zone) if derived else None
 
 
 def check_zone(name: str) -> str:
-    """Return the name of a time zone.
+    """Return the name of a time zone, or raise an error if it is unknown.
 
     >>> check_zone("Mars")
     Traceback (most recent call last):
@@ -125,7 +128,7 @@ def check_zone(name: str) -> str:
 
 
 def seconds_sql(number: str) -> str:
-    """Return SQL for seconds since 1970, given as seconds, milliseconds, micro- or nanoseconds."""
+    """Return SQL for seconds since 1970, from seconds, milliseconds, micro- or nanoseconds."""
     x = f"CAST({number} AS DOUBLE PRECISION)"
     cases = " ".join(f"WHEN abs({x}) < {limit!r} THEN {x} / 1e{3 * i}" for i, limit in enumerate(UNITS))
     return f"CASE {cases} WHEN abs({x}) < {1000.0 * UNITS[-1]!r} THEN {x} / 1e9 END"

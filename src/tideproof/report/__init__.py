@@ -1,1 +1,1 @@
-"""A fit in words, pages and tables on a screen; what it shows was decided and computed elsewhere."""
+"""Reports of a fit or an experiment: as text, HTML pages and terminal tables, without any statistics."""

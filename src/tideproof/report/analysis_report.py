@@ -1,6 +1,6 @@
-"""What an analysis has to say, in words: the verdict, the table of arms, and what to be wary of.
+"""Contents of an analysis report: the verdict, the table of arms, notes and warnings.
 
-Data only: the terminal, the HTML report and the JSON all show this.
+The terminal, the HTML report and the JSON output all show these contents.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from tideproof.stats.solve.environment_influence import can_leave_out
 from tideproof.table import Table
 from tideproof.text import format_count, format_rounded, join_names, quote_if_needed
 
-ALARM = 0.001  # p-values below it are worth a warning: several tests are made
-_LARGE = 0.25  # of all that an arm had, in one reward
-_MANY = 20  # rewards of an arm, of which none makes that much by chance
+ALARM = 0.001  # p-values below it cause a warning; it is small because several tests are made
+_LARGE = 0.25  # share of one reward in the total of its arm that causes a warning
+_MANY = 20  # smallest number of rewards of an arm for that warning
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A fit in words and tables.
+    """Contents of the report of a fit, as texts and tables.
 
     Attributes
     ----------
-    fit : what it is about.
+    fit : the fit that is reported.
     standing : "winner" (one arm can be the best), "open" (several can), "not_comparable".
-    verdict : one sentence.
-    arms : one row an arm, the best first: adjusted mean, low, high; whether it can be the best and p_best,
-        or its group if they cannot be compared; raw mean, bias, n.
-    notes : sentences about the data, none of them alarming.
-    warnings : sentences about assumptions that fail.
-    answers : sentences that answer what else was asked, such as how arms compare with a control.
-    against : each other arm compared with the control, if there is one.
+    verdict : one sentence that names the best arm, its lead, and the confidence level.
+    arms : table with one row per arm, the best first: adjusted mean, low, high; whether it can be the best
+        and p_best, or its group if arms cannot be compared; raw mean, bias, n.
+    notes : sentences about the data that need no action.
+    warnings : sentences about assumptions that are violated.
+    answers : sentences that answer further questions, such as how arms compare with a control.
+    against : comparison of each other arm with the control, if there is one.
     """
 
     fit: Fit
@@ -61,7 +61,7 @@ class Analysis:
 
 
 def analyse(fit: Fit, against: Against | None = None) -> Analysis:
-    """Put a fit into words."""
+    """Return the contents of the report of a fit."""
     standing = fit.decision.standing
     misfit = None if standing == "not_comparable" else _misfit(fit)
     warnings = [
@@ -74,17 +74,18 @@ def analyse(fit: Fit, against: Against | None = None) -> Analysis:
 
 
 def of_labels(fit: Fit) -> list[str]:
-    """Warn of labels that may be meant to be one, or none."""
+    """Return warnings about labels that look alike or like missing values."""
     found = remarks("arm", fit.cells.arms)
     return found if fit.tide else [*found, *remarks("environment", fit.cells.environments)]
 
 
 def _anything_left_out(fit: Fit) -> bool:
+    """Return whether outlying cells were excluded, or were too many to exclude any."""
     return fit.left_out is not None and (fit.left_out.torn or len(fit.left_out.table) > 0)
 
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
-    """Return the analysis as plain values, for JSON."""
+    """Return the analysis as a dictionary of plain values, for JSON."""
     return analysis.fit.to_dict() | {
         "answers": analysis.answers,
         "notes": analysis.notes,
@@ -93,6 +94,7 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
 
 
 def _arms(fit: Fit) -> Table:
+    """Return the table of arms, the best first."""
     rows = {row["arm"]: row for row in fit.arms}
     bias = dict(zip(fit.averages["arm"], fit.averages["raw_bias"], strict=True))
     group = {arm: g for g, arms in enumerate(fit.ranking) for arm in arms}
@@ -105,7 +107,9 @@ def _arms(fit: Fit) -> Table:
     else:
         may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
-        few = fit.decision.doubt == "too few events"  # a chance would say what the verdict refuses to
+        few = (
+            fit.decision.doubt == "too few events"
+        )  # the verdict names no best arm, so probabilities are omitted
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())
@@ -115,7 +119,7 @@ def _arms(fit: Fit) -> Table:
 
 
 def _rounded_off(x: float | None, largest: float) -> float | None:
-    """Return 0 for what rounding left of a difference of such numbers.
+    """Return a difference of numbers of size `largest`, with 0 for a pure rounding error.
 
     >>> _rounded_off(-4.4e-16, 3.5), _rounded_off(1e-9, 3.5), _rounded_off(1e-9, 1e5), _rounded_off(None, 3.5)
     (0.0, 1e-09, 0.0, None)
@@ -124,6 +128,7 @@ def _rounded_off(x: float | None, largest: float) -> float | None:
 
 
 def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
+    """Return the notes about the data."""
     c = fit.cells
     rewards, arms = format_count(int(c.n.sum()), "reward"), format_count(len(c.arms), "arm")
     notes = [f"{rewards} of {arms} in {format_count(len(c.environments), 'environment')}."]
@@ -133,75 +138,79 @@ def _notes(fit: Fit, misfit: Additivity | None) -> list[str]:
         notes = [f"{rewards} of {arms}.", fit.bins.sentence]
     elif len(c.environments) == 1:
         notes.append(
-            "With one environment nothing is adjusted: if conditions changed while the shares of the arms "
-            "did, say which rows belong together (environment)."
+            "With one environment, no adjustment is made. If conditions and the arms' shares of the traffic "
+            "changed over time, give the environments (environment)."
         )
     if len(fit.groups) == 1:
         notes += [*_scale_note(fit, misfit), *_two_arms(fit), *_seeming(fit), *_naive(fit)]
     if not _anything_left_out(fit):
         notes += left_out(fit.left_out)
     if fit.anytime:
-        notes.append("What is said of arms against each other holds at all looks; limits of means, for one.")
+        notes.append("Comparisons of arms hold at all looks; intervals of single means hold for one look.")
     if fit.uninformative:
         single = [row["environment"] for row in fit.shifts if row["arms"] == 1]
         where = format_count(fit.uninformative, "environment")
-        notes.append(f"Nothing is learned from {where} with a single arm: {join_names(single)}.")
+        notes.append(f"No information comes from {where} with a single arm: {join_names(single)}.")
     if c.dropped:
-        notes.append(f"Left out because a value was missing: {format_count(c.dropped, 'row')}.")
+        notes.append(f"Skipped because a value was missing: {format_count(c.dropped, 'row')}.")
     return notes
 
 
 def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
-    """Say on which scale arms are compared, and why; unless that is a warning."""
+    """Return the note on which scale arms are compared and why, unless that is a warning."""
     if _wrong_scales(fit):
         return []
     return [fit.choice.sentence if misfit is None else of_misfits(fit.choice)]
 
 
 def _wrong_scales(fit: Fit) -> bool:
-    """Tell whether the scale is the least bad of those that were tried."""
+    """Return whether all scales that were tried fail their test, so that the least bad is used."""
     return fit.scale in fit.choice.tests and fit.choice.tests[fit.scale].p < ALARM
 
 
 def _two_arms(fit: Fit) -> list[str]:
-    """Name the one-sided reading of two arms: the verdict counts both sides."""
+    """Return the note with the one-sided p-value, for two arms."""
     doubt, best, other = fit.decision.doubt, fit.decision.best, fit.decision.runner_up
     if fit.anytime or len(fit.cells.arms) != 2 or doubt not in (None, "several candidates"):
         return []
     found = fit.contrast(best, other, picked=True)
     if (p := found.p) is None:
         return []
-    exact = " Few events: p and limits are exact, given how many each environment had." if found.exact else ""
+    exact = " As events are few, p and interval are exact, given the events of each environment."
+    exact = exact if found.exact else ""
     best, other = quote_if_needed(best), quote_if_needed(other)
     beats = f"{best} beats {other}" if fit.direction == "maximize" else f"{best} is below {other}"
     return [
-        f"Of two arms both sides count ({p_value(p)}). One-sided, had you asked beforehand whether {beats} "
-        f"and nothing else, {p_value(0.5 * p)}.{exact}"
+        f"With two arms the test is two-sided ({p_value(p)}). If the only question beforehand was whether "
+        f"{beats}, the one-sided test gives {p_value(0.5 * p)}.{exact}"
     ]
 
 
 def _seeming(fit: Fit) -> list[str]:
-    """Say why a probability and "cannot be excluded", or an interval and "is best", seem to disagree."""
+    """Return a note if the verdict and the probability of being best seem to disagree, and why."""
     decision, chance = fit.decision, fit.p_best
     if decision.doubt not in (None, "several candidates") or chance[decision.best] is None:
         return []
     best, error = decision.best, 1.0 - fit.level
-    rate = f"errors below {100 * error:.4g} % of logs, whatever the truth is"
-    weighs = "A probability of being best weighs what this log says"
+    rate = f"wrong in at most {100 * error:.4g} % of logs"
+    posterior = "The probability of being best is a posterior probability for this log"
     unlikely = [arm for arm in decision.candidates if (chance[arm] or 0.0) < error / len(chance)]
     if decision.doubt is None and (chance[best] or 0.0) < fit.level:
-        return [f"{weighs}; “is best” counts the errors of such statements and keeps {rate}."]
+        return [f"{posterior}; “is best” is the result of a test that is {rate}."]
     if decision.doubt and ((chance[best] or 0.0) >= fit.level or unlikely):
-        return [f"{weighs}; “cannot be excluded” keeps {rate}, and can be said of an unlikely arm."]
+        return [
+            f"{posterior}; “cannot be excluded” is the result of a test that is {rate}, and can apply to an "
+            f"unlikely arm."
+        ]
     gap = fit.contrast(best, decision.runner_up, picked=True)
     if decision.doubt is None and gap.low is not None and gap.high is not None and gap.low < 0.0 < gap.high:
         whose = " and for all pairs at once" if fit.anytime else ""
-        return [f"The interval is two-sided{whose}; “is best” is about all arms, one-sided: {rate}."]
+        return [f"The interval is two-sided{whose}; “is best” is a one-sided test of all arms, {rate}."]
     return []
 
 
 def _naive(fit: Fit) -> list[str]:
-    """Say what averages that do not know of shifts would have picked."""
+    """Return the note on which arm the raw mean and the period-weighted mean would have selected."""
     pick = max if fit.direction == "maximize" else min
     rows = fit.averages.to_dicts()
     if fit.tide is not None:
@@ -222,23 +231,24 @@ def _naive(fit: Fit) -> list[str]:
 
 
 def _warnings(fit: Fit, misfit: Additivity | None) -> list[str]:
+    """Return the warnings about assumptions of the fit that are violated."""
     found = warning(fit.inside)
     checks = (_scale, partial(_additivity, test=misfit), _spread, _influence, _drift)
     for check in checks if fit.tide is None else (_spread,):
-        if check is _spread and found:  # what was advised against shifts that differ allows for this, too
+        if check is _spread and found:  # the advice of that warning helps here, too
             continue
         try:
             found += check(fit)
-        except InputError:  # too little data for this one: nothing to warn of
+        except InputError:  # too little data for this test
             continue
     return found
 
 
 def _scale(fit: Fit) -> list[str]:
-    """Test the scale that was asked for; one that was chosen was tested before."""
+    """Return a warning if the scale fails its test; an automatically chosen scale was tested before."""
     if fit.choice.tests:
         return [fit.choice.sentence] if _wrong_scales(fit) else []
-    if fit.variance == "clustered" or fit.interaction is not None:  # allows for it
+    if fit.variance == "clustered" or fit.interaction is not None:  # these models allow for different effects
         return []
     unlike = _unlike_logs(fit)
     scale: Scale = "ratio" if fit.scale == "log" else fit.scale
@@ -248,26 +258,26 @@ def _scale(fit: Fit) -> list[str]:
     what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[scale]
     return [
         *unlike,
-        f"{what} of arms are not the same at every level of the environments ({p_value(test.p)}); "
-        f"scale='auto' (--scale auto) looks for a scale on which they are.",
+        f"{what} between arms depend on the shift of the environment ({p_value(test.p)}); scale='auto' "
+        f"(--scale auto) searches for a scale on which they do not.",
     ]
 
 
 def _unlike_logs(fit: Fit) -> list[str]:
-    """Say where ratios of means do not follow from logarithms."""
+    """Return a warning if ratios of means cannot be estimated from logarithms."""
     logs = fit.cells.logs
     if fit.scale != "log" or logs is None or normality(logs) >= ALARM:
         return []
     if (p := alike(logs, logs.arm, logs.K)) >= ALARM:
         return []
     return [
-        f"The logarithms of rewards are not normal and do not vary alike in all arms ({p_value(p)}): ratios "
-        f"of means do not follow from them; scale='ratio' (--scale ratio) compares means."
+        f"The logarithms of rewards are not normal, and their variance differs between arms ({p_value(p)}), "
+        f"so that they do not determine ratios of means. Use scale='ratio' (--scale ratio)."
     ]
 
 
 def _misfit(fit: Fit) -> Additivity | None:
-    """Return the test of additivity where it fails, and nothing else says how much."""
+    """Return the test of additivity if it fails, unless the model allows for different shifts."""
     if fit.interaction is not None or fit.tide is not None:
         return None
     try:
@@ -278,6 +288,7 @@ def _misfit(fit: Fit) -> Additivity | None:
 
 
 def _additivity(fit: Fit, test: Additivity | None) -> list[str]:
+    """Return the warning that shifts differ between arms, with the cell furthest from the model."""
     if test is None:
         return []
     what = "Factors" if fit.lifts else "Shifts"
@@ -286,15 +297,16 @@ def _additivity(fit: Fit, test: Additivity | None) -> list[str]:
         return [f"{said} {large}"]
     cell = test.worst.to_dicts()[0]
     return [
-        f"{said} Furthest off: arm {cell['arm']} in environment {cell['environment']}, "
+        f"{said} Furthest from the model: arm {cell['arm']} in environment {cell['environment']}, "
         f"{abs(cell['z']):.1f} standard errors{_allowing(fit)}."
     ]
 
 
 def _one_reward(c: Cells) -> str:
-    """Name a reward that makes more than a quarter of all that its arm had: other cells only seem off then.
+    """Return a sentence that names a reward that is more than a quarter of the total reward of its arm.
 
-    The noise of its own cell is as large as it is, so that it is never the one that is furthest off.
+    Such a reward makes other cells look outlying. Its own cell does not, because the reward makes the noise
+    of that cell as large as itself.
     """
     if c.low is None or c.high is None or c.binary or c.low.min() < 0.0:
         return ""
@@ -306,24 +318,25 @@ def _one_reward(c: Cells) -> str:
     arm, where = c.arms[c.arm[cell]], c.environments[c.environment[cell]]
     return (
         f"One reward, {format_rounded(c.high[cell])} of {arm} in {where}, is {100 * share[cell]:.0f} % of "
-        f"all that {arm} had: look at it first."
+        f"the total reward of {arm}: check it first."
     )
 
 
 def _allowing(fit: Fit) -> str:
-    """Say what allows for shifts that differ, where that can be had."""
+    """Return advice on the option that allows for shifts that differ between arms."""
     said, c = "", fit.cells
     if c.factors is not None or c.slope is not None:
         return said
     if fit.variance not in ("clustered", "by-unit"):
-        how = "compares differences, allows" if fit.lifts else "allows"
-        said += f"; variance='interaction' (--variance interaction) {how} for it and says who leads where"
+        how = "compares differences and allows" if fit.lifts else "allows"
+        said += f"; variance='interaction' (--variance interaction) {how} for this and shows which arm leads"
     if fit.left_out is None and np.any(~keep(c).cells):
-        said += "; if it is simply wrong, robust='cells' (--robust cells) leaves it out"
+        said += "; if that cell is an error, robust='cells' (--robust cells) excludes it"
     return said
 
 
 def _spread(fit: Fit) -> list[str]:
+    """Return a warning if arms or environments have different variances and the model assumes equal ones."""
     if fit.variance not in ("common", "interaction"):
         return []
     test = fit.spread()
@@ -332,16 +345,19 @@ def _spread(fit: Fit) -> list[str]:
         return []
     if fit.tide is not None:
         unlike = join_names(f"{'times' if what == 'environment' else 'arms'}" for what in found)
-        return [f"Rewards of different {unlike} do not vary alike, which limits take for granted."]
+        return [f"The variance of rewards differs between {unlike}, but intervals assume that it does not."]
     model = f"by-{next(iter(found))}" if len(found) == 1 else "robust"
     if fit.interaction is not None:
         model = f"interaction+by-{next(iter(found))}"
-    whose = join_names((f"{what}s ({p_value(p)})" for what, p in found.items()), "and of different")
-    return [f"Rewards of different {whose} do not vary alike; try variance='{model}' (--variance {model})."]
+    whose = join_names((f"{what}s ({p_value(p)})" for what, p in found.items()), "and between")
+    return [f"The variance of rewards differs between {whose}; try variance='{model}' (--variance {model})."]
 
 
 def _influence(fit: Fit) -> list[str]:
-    if fit.decision.standing != "winner" or not can_leave_out(fit.cells):  # an open race is open anyway
+    """Return a warning if another arm would be the best without a single environment."""
+    if fit.decision.standing != "winner" or not can_leave_out(
+        fit.cells
+    ):  # without a winner there is nothing to lose
         return []
     table, today = fit.influence(), (None, fit.best)
     both = zip(table["environment"], table["best"], strict=True)
@@ -351,22 +367,23 @@ def _influence(fit: Fit) -> list[str]:
     if len(others) == 1:
         return [f"Without {others[0][0]} alone, {others[0][1]} would lead."]
     names = join_names((environment for environment, _ in others), "or")
-    return [f"The winner hangs on single environments: without any one of {names} another arm would lead."]
+    return [f"The winner depends on single environments: without any one of {names}, another arm would lead."]
 
 
 def _drift(fit: Fit) -> list[str]:
+    """Return a warning if the arms' shares of the traffic changed between environments."""
     test = fit.sample_ratio()
     if test.drift_p >= ALARM or fit.adaptive:
         return []
     return [
         f"The arms' shares of the traffic changed between environments ({p_value(test.drift_p)}). Adjusted "
-        f"means allow for that, raw means do not; if shares were meant to be fixed, find out why; "
-        f"if they followed the rewards, say so (--adaptive, adaptive=True), for limits must allow for it."
+        f"means allow for that, raw means do not. If the shares were meant to be fixed, find out why; if a "
+        f"policy changed them by rewards, use adaptive=True (--adaptive), so that intervals allow for it."
     ]
 
 
 def p_value(p: float) -> str:
-    """Return a p-value as people write it.
+    """Return a p-value as text.
 
     >>> p_value(0.0123), p_value(1e-9)
     ('p = 0.012', 'p < 1e-6')

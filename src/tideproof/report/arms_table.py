@@ -1,4 +1,4 @@
-"""The table of arms as people read it, on a screen and in a page: mean and interval first."""
+"""The table of arms for terminals and web pages: adjusted mean and confidence interval first."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ MISSING = "\N{EN DASH}"
 
 
 def arm_columns(analysis: Analysis) -> list[Column]:
-    """Return the columns, names first; numbers have the digits that the arm's own interval deserves."""
+    """Return the columns of the table of arms; numbers have as many digits as their interval justifies."""
     fit, rows = analysis.fit, analysis.arms.to_dicts()
     means = of_means(fit)
-    points = ", points" if fit.cells.binary else ""  # of percent
+    points = ", points" if fit.cells.binary else ""  # percentage points
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
+        """Return a column with one text for each row."""
         return Column(header, [write(row) for row in rows], left)
 
     def ends(row: dict[str, Any]) -> tuple[float | None, float | None]:
+        """Return the bounds of the confidence interval in a row, unknown if the fit is exact."""
         return (None, None) if fit.exact else (row["low"], row["high"])
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
+        """Return the function that formats a mean of a row."""
         return lambda row: MISSING if row[name] is None else means.format_estimate(row[name], *ends(row))
 
     columns = [
@@ -44,7 +47,7 @@ def arm_columns(analysis: Analysis) -> list[Column]:
                 left=True,
             )
         )
-    if analysis.standing == "not_comparable":  # nobody is best of all
+    if analysis.standing == "not_comparable":  # there is no best arm of all groups
         columns.append(column("group", lambda row: str(row["group"])))
     else:
         columns.append(column("can be best", lambda row: row["can be best"], left=True))
@@ -65,5 +68,5 @@ def arm_columns(analysis: Analysis) -> list[Column]:
 
 
 def chance(p: float | None) -> str:
-    """Return a probability as a table has it."""
+    """Return a probability as text, or a dash if it is None."""
     return MISSING if p is None else format_probability(p)

@@ -1,4 +1,4 @@
-"""What the pictures of a report show: numbers of the fit and of its table, chosen and named. No drawing."""
+"""Data of the charts in a report: numbers of the fit, selected and labelled for drawing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tideproof.draw.svg_elements import Limits, short
 from tideproof.report.analysis_report import Analysis
 from tideproof.stats.solve.laplacian import links
 
-MOST = 30  # arms in a picture
-POINTS = 240  # environments, or neighbours taken together
+MOST = 30  # largest number of arms in a chart
+POINTS = 240  # largest number of environments in a chart, or of groups of neighbours
 
 
 def arms_info(analysis: Analysis) -> list[ArmInfo]:
-    """Return the first arms of the analysis that were seen, with the numbers of its table."""
+    """Return the data of the chart of arms: means and intervals of the first arms that were observed."""
     return [
         ArmInfo(str(row["arm"]), row["mean"], _limits(row), row["raw_mean"], _can_be_best(row))
         for row in analysis.arms.to_dicts()[:MOST]
@@ -35,14 +35,14 @@ def arms_info(analysis: Analysis) -> list[ArmInfo]:
 
 
 def means_axis(fit: Fit) -> Axis:
-    """Return the axis of adjusted means: rates have ends."""
+    """Return the axis of adjusted means; rates end at 0 and 1."""
     if fit.cells.binary:
         return Axis("share of rewards that are 1", of_means(fit), 0.0, 1.0)
     return Axis("mean reward", of_means(fit), 0.0 if fit.cells.mean.min() >= 0.0 else -math.inf)
 
 
 def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
-    """Return the axis of one arm against another."""
+    """Return the axis for the difference or lift of one arm over another."""
     names = {
         "difference": f"{short(info.a, 16)} minus {short(info.b, 16)}{_unit(fit)}",
         "ratio": f"lift of {short(info.a, 16)} over {short(info.b, 16)}",
@@ -53,7 +53,7 @@ def gaps_axis(fit: Fit, info: GapsInfo) -> Axis:
 
 
 def shifts_axis(fit: Fit) -> Axis:
-    """Return the axis of the tide."""
+    """Return the axis of the shifts."""
     if not fit.lifts:
         return Axis(f"shift of all arms{_unit(fit)}", of_gaps(fit))
     what = "the odds of all arms" if fit.scale == "odds" else "all arms"
@@ -61,13 +61,14 @@ def shifts_axis(fit: Fit) -> Axis:
 
 
 def _unit(fit: Fit) -> str:
+    """Return the unit after an axis label: percentage points for 0/1 rewards."""
     return ", percentage points" if fit.cells.binary else ""
 
 
 class ShiftChart(NamedTuple):
-    """Shifts to draw; if `each` is more than 1 a shift is the mean of as many neighbours, or one less.
+    """Data of the chart of shifts: one point per environment, or per `each` neighbours (or one fewer).
 
-    Its interval is then from the lowest to the highest of them.
+    With several neighbours, a point is their mean and its interval spans their range.
     """
 
     shifts: list[ShiftInfo]
@@ -75,20 +76,22 @@ class ShiftChart(NamedTuple):
 
 
 def tide_info(fit: Fit) -> ShiftChart | None:
-    """Return the shifts of environments that were seen, with the limits of the fit; factors as lifts.
+    """Return the shifts of the observed environments with their intervals; factors as lifts.
 
-    None where each group of arms has a single environment: its shift is 0, but for rounding.
+    Return None if each group of arms has a single environment, whose shift is 0 by definition.
     """
     one = 1.0 if fit.lifts else 0.0  # the shift of an average environment
     table = fit.shifts
     columns = (table[name] for name in ("environment", "n", "shift", "low", "high"))
     shifts = [
         ShiftInfo(str(environment), n, above, _between(low, high, one))
-        for environment, n, shift, low, high in zip(*columns, strict=True)  # there may be many
+        for environment, n, shift, low, high in zip(
+            *columns, strict=True
+        )  # by column, which is fast for many environments
         if (above := _finite(shift, one)) is not None
     ]
     pulls = dict(zip(fit.arms["arm"], fit.arms["n"], strict=True))
-    groups = sum(pulls[group[0]] > 0 for group in fit.groups)  # an arm nobody saw is a group of its own
+    groups = sum(pulls[group[0]] > 0 for group in fit.groups)  # an arm without rewards is a group by itself
     if len(shifts) <= groups:
         return None
     each = -(-len(shifts) // POINTS)
@@ -97,7 +100,7 @@ def tide_info(fit: Fit) -> ShiftChart | None:
 
 
 def _together(part: list[ShiftInfo]) -> ShiftInfo:
-    """Return neighbours as one: the mean over their rewards, from the lowest to the highest."""
+    """Return neighbouring shifts as one point: their mean, with their range as interval."""
     n = sum(each.n for each in part)
     mean = sum(each.n * each.shift for each in part) / n
     ends = min(each.shift for each in part), max(each.shift for each in part)
@@ -106,14 +109,14 @@ def _together(part: list[ShiftInfo]) -> ShiftInfo:
 
 
 class HiddenTideChart(NamedTuple):
-    """A hidden tide to draw: its curve, and where it jumped."""
+    """Data of the chart of a hidden tide: its curve and its jumps."""
 
     shifts: list[ShiftInfo]
     changes: list[ChangeInfo]
 
 
 def followed_info(fit: Fit) -> HiddenTideChart | None:
-    """Return the curve of a tide that was followed by time; None where labels told."""
+    """Return the data of the chart of a hidden tide; None for a log with environments."""
     if fit.tide is None:
         return None
     rows = fit.tide.points(fit.level).to_dicts()
@@ -123,16 +126,16 @@ def followed_info(fit: Fit) -> HiddenTideChart | None:
 
 
 class GapChart(NamedTuple):
-    """Gaps to draw, and in how many environments the two arms met."""
+    """Data of the chart that compares two arms in each environment, and the number of environments."""
 
     info: GapsInfo
     met: int
 
 
 def gaps_info(fit: Fit) -> GapChart | None:
-    """Return the best arm against its runner-up in the environments that say most of them.
+    """Return the best arm against its runner-up in the environments with the smallest standard errors.
 
-    None where no interval is known.
+    Return None if arms cannot be compared or no interval is known.
     """
     a, b = fit.decision.best, fit.decision.runner_up
     if fit.decision.standing == "not_comparable":
@@ -153,10 +156,10 @@ def gaps_info(fit: Fit) -> GapChart | None:
 
 
 def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
-    """Return who met whom; the evidence of a pair is the sum over environments of n_i n_k/m_j.
+    """Return the data of the chart of which arms shared environments.
 
-    None where that tells nothing, because all arms met each other or the tide was followed by time, or too
-    much, because they are many.
+    The evidence for a pair is the sum of n_i n_k/m_j over environments. Return None if all pairs shared
+    environments, if there are too many arms, or if the tide is hidden.
     """
     rows, c = analysis.arms.to_dicts(), analysis.fit.cells
     if len(rows) > MOST or analysis.fit.tide is not None:
@@ -171,18 +174,21 @@ def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
 
 
 def _limits(row: Mapping[str, Any]) -> Limits:
+    """Return the bounds of the interval in a row; None if one of them is unknown."""
     return _between(row["low"], row["high"])
 
 
 def _between(low: float | None, high: float | None, one: float = 0.0) -> Limits:
+    """Return the bounds of an interval as differences from `one`; None if one of them is unknown."""
     low, high = _finite(low, one), _finite(high, one)
     return None if low is None or high is None else (low, high)
 
 
 def _finite(x: float | None, one: float = 0.0) -> float | None:
-    """Return how far a number is above `one`; None if it is unknown or infinite."""
+    """Return the difference of a number from `one`; None if the number is unknown or infinite."""
     return None if x is None or not math.isfinite(x) else x - one
 
 
 def _can_be_best(row: dict[str, Any]) -> bool:
+    """Return whether the data allow the arm of a row to be the best."""
     return row.get("can be best") == "yes"

@@ -1,4 +1,4 @@
-"""Arms against a control, in words."""
+"""Text on how arms compare with a control."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tideproof.analysis.number_formats import of_gaps
 from tideproof.table import Table
 from tideproof.text import PERCENT
 
-_MOST = 6  # arms in the sentence
+_MOST = 6  # largest number of arms in the sentence
 
 
 class Against(NamedTuple):
-    """A control, and a table with a row for each other arm.
+    """A control, and the table that compares each other arm with it.
 
-    Its columns: arm; estimate, low and high (a difference, or a lift where arms are compared by
-    lifts); reading ("better", "worse", "unclear" or "not comparable"); lift where the scale is differences.
+    Columns: arm; estimate, low and high (a difference, or a lift where arms are compared by lifts); reading
+    ("better", "worse", "unclear" or "not comparable"); lift on the scale of differences.
     """
 
     control: Any
@@ -24,7 +24,7 @@ class Against(NamedTuple):
 
 
 def sentence(fit: Fit, against: Against) -> str:
-    """Say how each arm compares with the control, the best first."""
+    """Return a sentence on how each arm compares with the control, the best first."""
     rows = {row["arm"]: row for row in against.table}
     order = [arm for group in fit.ranking for arm in group if arm in rows]
     said = [f"{arm} {shown(fit, rows[arm])}" for arm in order[:_MOST]]
@@ -33,7 +33,7 @@ def sentence(fit: Fit, against: Against) -> str:
 
 
 def shown(fit: Fit, row: dict[str, Any]) -> str:
-    """Return the comparison of one arm with the control: estimate, interval, lift, what that says."""
+    """Return the comparison of one arm with the control as text: estimate, interval, lift and reading."""
     if row["estimate"] is None:
         return "cannot be compared"
     figures, low, high = of_gaps(fit), row["low"], row["high"]

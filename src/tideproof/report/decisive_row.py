@@ -1,4 +1,4 @@
-"""Does one row decide? The lead of the best arm without the row that holds it up, as the verdict shows it."""
+"""Search for a single row without which the best arm would lose its lead or half of it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from tideproof.stats.diagnostics.influential_rows import ExtremeRow, leaning_on,
 from tideproof.stats.solve.least_squares import solve
 from tideproof.text import format_rounded
 
-_TRIED = 5  # rows, those that matter most to differences, whatever scale is shown
-_FAR = 1.0 / 6.0  # of the width of the interval: rows of an ordinary log move the lead by less
+_TRIED = 5  # number of rows that are tried: those that change differences most, on any scale
+_FAR = (
+    1.0 / 6.0
+)  # share of the width of the interval by which a row of an ordinary log does not move the lead
 
 
 class SingleRow(NamedTuple):
-    """A row without which the lead of the best arm over the runner-up is another one.
+    """A row of a log that has a large influence on the lead of the best arm over the runner-up.
 
     Attributes
     ----------
-    arm, environment, reward : of the row.
-    with_it, without : the best arm against the runner-up, a difference or a lift as the fit shows it.
-    leader : the arm that leads without the row.
-    rows : how many there are.
+    arm, environment, reward : contents of the row.
+    with_it, without : lead of the best arm with all rows and without this row, a difference or a lift.
+    leader : the best arm without the row.
+    rows : number of rows of the log.
     """
 
     arm: Any
@@ -41,10 +43,11 @@ class SingleRow(NamedTuple):
 
 
 def decisive_row(fit: Fit) -> SingleRow | None:
-    """Return the row without which another arm would lead, or less than half of the lead is left; or None.
+    """Return the row without which another arm would lead, or less than half of the lead would remain.
 
-    As long as the interval of the lead contains 0 only a row counts that makes another arm lead, and that
-    moves the lead by more than a sixth of its interval: in any open race small changes move the leader.
+    If the interval of the lead contains 0, small changes often change the leader. The row then counts only if
+    another arm would lead and the lead changes by more than a sixth of the width of the interval. Return None
+    if there is no such row.
     """
     decision, c = fit.decision, fit.cells
     if decision.best is None or c.slope is not None or fit.exact or fit.tide is not None:
@@ -62,10 +65,10 @@ def decisive_row(fit: Fit) -> SingleRow | None:
 
 
 def said_of(row: SingleRow, fit: Fit, capped: bool) -> str:
-    """Say what a row does, on the scale and in the direction of the verdict, and what helps."""
+    """Return a warning about the row, in the units of the verdict, and what to do about it."""
     best, second, figures = fit.decision.best, fit.decision.runner_up, of_gaps(fit)
     said = (
-        f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}) "
+        f"Without one row of {row.rows:,} ({format_rounded(row.reward)} of {row.arm} in {row.environment}), "
     )
     if row.leader != best:
         said += f"{row.leader} would lead"
@@ -79,23 +82,23 @@ def said_of(row: SingleRow, fit: Fit, capped: bool) -> str:
 
 
 def _helps(row: SingleRow, fit: Fit, capped: bool) -> str:
-    """Name the cap where it would reach the row: the largest of rewards that are 0 or more."""
+    """Return the advice to winsorize, if that would change the row: the largest of rewards of 0 or more."""
     low, high = fit.cells.low, fit.cells.high
     if capped or fit.cells.binary or low is None or high is None:
         return ""
     if low.min() < 0.0 or row.reward < high.max():
         return ""
-    return "; cap=0.999 (--cap 99.9%) limits what one row can do"
+    return "; cap=0.999 (--cap 99.9%) limits the influence of single rows"
 
 
 def _most(fit: Fit, now: float) -> SingleRow | None:
-    """Return the row without which the lead is least, of those that matter most to differences."""
+    """Return the row without which the lead is smallest, among those that change differences most."""
     c, decision = fit.cells, fit.decision
     best, second = (c.arms.index(arm) for arm in (decision.best, decision.runner_up))
     pair = (best, second) if fit.direction == "maximize" else (second, best)
     try:
         rows = leaning_on(_seen(fit), *pair, _TRIED)
-    except InputError:  # aggregated rows, two factors
+    except InputError:  # not possible for aggregated rows and two factors
         return None
     sign = 1.0 if fit.direction == "maximize" else -1.0
     left = [(row, on) for row in rows if (on := _refitted(fit, row)) is not None]
@@ -114,7 +117,7 @@ def _most(fit: Fit, now: float) -> SingleRow | None:
 
 
 def _seen(fit: Fit) -> Cells:
-    """Return the cells whose differences are looked at: those of logarithms where these are compared."""
+    """Return the cells whose differences are compared: those of logarithms on the scale "log"."""
     c = fit.cells
     if fit.scale != "log" or c.logs is None or c.low is None or c.high is None:
         return c
@@ -122,9 +125,9 @@ def _seen(fit: Fit) -> Cells:
 
 
 def _refitted(fit: Fit, row: ExtremeRow) -> OnScale | None:
-    """Return the arms without a row, compared as the fit does it; None where too little is left for that."""
+    """Return the fit on the scale of comparison without a row; None if too few rewards remain."""
     left = without(fit.cells, row.cell, row.reward(fit.cells))
-    variance = "common" if fit.cells.units is not None else fit.variance  # the same estimates
+    variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:
         return on_scale(fit.scale, left, solve(left), variance, fit.adaptive)
     except InputError:

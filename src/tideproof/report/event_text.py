@@ -1,4 +1,4 @@
-"""Events in words."""
+"""Descriptions of the events of an experiment in words."""
 
 from __future__ import annotations
 
@@ -12,35 +12,44 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.text import format_count, format_rounded, join_names
 
-_FEW = 3  # pulls that are named
+_FEW = 3  # largest number of pulls that are named
 
 _Words = Callable[[Any, Book, int], Iterator[str]]
 
 
 def story(state: State, count: int) -> list[dict[str, Any]]:
-    """Return the last events, the newest last: number, time, who, kind and what happened in words."""
+    """Return the last `count` events, the newest last: number, time, author, kind and description."""
     total, book = len(state.events), state.book
     last = state.events[max(0, total - count) :] if count else []
     pulls = len(book.pulls) - sum(len(event.arms) for event in last if isinstance(event, e.Asked))
     found = []
     for number, event in enumerate(last, total - len(last) + 1):
-        closes = isinstance(event, e.Expired) and state.window
-        say: _Words = _closed if closes else _SAID[type(event)]
         found.append(
             {
                 "number": number,
                 "at": event.at,
                 "by": event.by,
                 "kind": type(event).__name__,
-                "said": "".join(say(event, book, pulls)),
+                "said": describe_event(event, book, pulls, window=bool(state.window)),
             }
         )
         pulls += len(event.arms) if isinstance(event, e.Asked) else 0
     return found
 
 
+def describe_event(event: Any, book: Book, pulls: int, window: bool = False) -> str:
+    """Return the description of one event in words.
+
+    `pulls` is the number of pulls before the event; `window` says whether the experiment has an attribution
+    window, so that an expiry closes windows.
+    """
+    if isinstance(event, e.Expired) and window:
+        return "".join(_closed(event, book, pulls))
+    return "".join(DESCRIPTIONS[type(event)](event, book, pulls))
+
+
 def time_of(at: float) -> str:
-    """Return a time of a clock, in UTC; a number where it does not count from 1970.
+    """Return a timestamp in seconds since 1970 as a date and time in UTC; as a number if it is out of range.
 
     >>> time_of(1.7e9), time_of(1e300)
     ('2023-11-14 22:13:20', '1e+300')
@@ -52,7 +61,7 @@ def time_of(at: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return how long that is, in the unit that fits.
+    """Return a duration as text, in the unit that fits.
 
     >>> age(0.4), age(59), age(150), age(8000), age(200_000)
     ('0.4 s', '59 s', '2.5 min', '2.2 h', '2.3 d')
@@ -64,7 +73,7 @@ def age(seconds: float) -> str:
 
 
 def _named(book: Book, pulls: Sequence[int]) -> str:
-    """Return pulls in words: arm and environment of a single one, the ids of a few, or how many."""
+    """Return pulls as text: arm and environment of a single pull, the IDs of a few, or their number."""
     if len(pulls) == 1:
         pull = book.pulls[pulls[0]]
         return f"{pull.id} ({pull.arm}, {pull.environment!r})"
@@ -74,15 +83,18 @@ def _named(book: Book, pulls: Sequence[int]) -> str:
 
 
 def _created(event: e.Created, book: Book, pulls: int) -> Iterator[str]:
+    """Describe the creation of an experiment."""
     budget = "no budget" if event.budget is None else f"budget {event.budget:,}"
-    yield f"began: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
+    yield f"created: arms {join_names(event.arms)}; {budget}; policy {event.policy['label']}"
 
 
 def _opened(event: e.Opened, book: Book, pulls: int) -> Iterator[str]:
-    yield f"goes on, with ids that begin with {event.session}"
+    """Describe the opening of an experiment by a process."""
+    yield f"opened by a process whose pull IDs begin with {event.session}"
 
 
 def _asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
+    """Describe the assignment of pulls."""
     yield f"asked for {_named(book, range(pulls, pulls + len(event.arms)))}"
     if len(event.arms) > 1:
         counts = {book.arms[arm]: event.arms.count(arm) for arm in sorted(set(event.arms))}
@@ -92,100 +104,123 @@ def _asked(event: e.Asked, book: Book, pulls: int) -> Iterator[str]:
 
 
 def _told(event: e.Told | e.Added, book: Book, pulls: int) -> Iterator[str]:
+    """Describe received rewards."""
     if len(event.pulls) <= _FEW:
         rewards = join_names(f"{reward:.6g}" for reward in event.rewards)
-        yield f"told {rewards} for {_named(book, event.pulls)}"
+        yield f"received {rewards} for {_named(book, event.pulls)}"
     else:
         mean = sum(event.rewards) / len(event.rewards)
-        yield f"told {format_count(len(event.pulls), 'reward')}, {mean:.4g} on average"
+        yield f"received {format_count(len(event.pulls), 'reward')}, {mean:.4g} on average"
 
 
 def _shared(event: e.Shared, book: Book, pulls: int) -> Iterator[str]:
-    shares = zip(book.arms, event.shares, strict=False)  # arms may have come since
+    """Describe the traffic shares of the arms in a batch."""
+    shares = zip(book.arms, event.shares, strict=False)  # arms may have been added since
     yield f"shares of the next {format_count(event.n, 'unit')} in {event.label!r}: "
     yield join_names(f"{arm} {100.0 * share:.3g} %" for arm, share in shares)
 
 
 def _summarised(event: e.Summarised, book: Book, pulls: int) -> Iterator[str]:
-    yield f"told {format_count(event.n, 'reward')} of {book.arms[event.arm]} in {event.label!r} at once: "
+    """Describe aggregated rewards."""
+    rewards = format_count(event.n, "reward")
+    yield f"received {rewards} of {book.arms[event.arm]} in {event.label!r}, aggregated: "
     yield f"mean {event.mean:.4g}, variance {event.variance:.4g}"
     yield "" if event.key is None else f" (key {event.key!r})"
 
 
 def _cancelled(event: e.Cancelled, book: Book, pulls: int) -> Iterator[str]:
+    """Describe cancelled pulls."""
     yield f"cancelled {_named(book, event.pulls)}"
 
 
 def _expired(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
+    """Describe expired pulls."""
     yield f"expired: {_named(book, event.pulls)}"
     yield "" if event.reward is None else f", with the reward {event.reward:.6g}"
 
 
 def _closed(event: e.Expired, book: Book, pulls: int) -> Iterator[str]:
-    """Say which windows closed: what was told before counts from then on, and so does silence."""
+    """Describe attribution windows that closed.
+
+    From then on, the rewards received before count, and pulls without a reward get the default reward.
+    """
     told = sum(book.status[number] == TOLD for number in event.pulls)
     many = len(event.pulls) > 1
     yield f"window{'s' if many else ''} closed: {_named(book, event.pulls)}, "
     if not many:
-        yield "with a reward told" if told else f"counts as {event.reward or 0.0:.6g}"
+        yield "with a reward received" if told else f"counts as {event.reward or 0.0:.6g}"
         return
-    yield f"{told:,} with a reward told"
+    yield f"{told:,} with a reward received"
     if told < len(event.pulls):
         yield f", {'the others' if told else 'all'} count as {event.reward or 0.0:.6g}"
 
 
 def _corrected(event: e.Corrected, book: Book, pulls: int) -> Iterator[str]:
+    """Describe the correction of a reward."""
     yield f"corrected to {event.reward:.6g}: {_named(book, [event.pull])}"
 
 
 def _arm_added(event: e.ArmAdded, book: Book, pulls: int) -> Iterator[str]:
+    """Describe the addition of an arm."""
     yield f"a new arm: {event.arm}"
 
 
 def _arm_retired(event: e.ArmRetired, book: Book, pulls: int) -> Iterator[str]:
+    """Describe the retirement of an arm."""
     yield f"retired: {book.arms[event.arm]}"
 
 
 def _extended(event: e.Extended, book: Book, pulls: int) -> Iterator[str]:
+    """Describe a change of the budget."""
     yield "the budget is open" if event.budget is None else f"the budget is {event.budget:,}"
 
 
 def _why(what: str) -> _Words:
+    """Return a function that describes an event by `what` and the reason that its author gave."""
+
     def said(event: Any, book: Book, pulls: int) -> Iterator[str]:
+        """Describe the event."""
         yield f"{what}: {event.why}" if event.why else what
 
     return said
 
 
 def _sure(event: e.Sure, book: Book, pulls: int) -> Iterator[str]:
-    yield f"sure at {100.0 * event.confidence:.10g} % ({event.rule}): {book.arms[event.arm]}"
+    """Describe the decision of the stopping rule."""
+    yield f"reached {100.0 * event.confidence:.10g} % confidence ({event.rule}): {book.arms[event.arm]}"
 
 
 def _noted(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
+    """Describe a note that a user wrote."""
     yield f"note: {event.text}"
 
 
 def _warmed(event: e.Warmed, book: Book, pulls: int) -> Iterator[str]:
-    yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before"
+    """Describe rewards from before the experiment."""
+    yield f"{format_count(sum(n for _, _, n, _, _ in event.cells), 'reward')} from before the experiment"
 
 
 def _salted(event: e.Salted, book: Book, pulls: int) -> Iterator[str]:
-    yield f"the salt of units: {'set' if event.salt else 'deleted'}"
+    """Describe the creation or deletion of the salt that hides unit IDs."""
+    yield f"the salt of unit IDs was {'set' if event.salt else 'deleted'}"
 
 
 def _exposed(event: e.Exposed, book: Book, pulls: int) -> Iterator[str]:
-    yield f"seen: {_named(book, event.pulls)}"
+    """Describe pulls that were shown to users."""
+    yield f"shown to users: {_named(book, event.pulls)}"
 
 
 def _unlabelled(event: e.Unlabelled, book: Book, pulls: int) -> Iterator[str]:
-    yield "asked without an environment: the tide is followed by the rewards"
+    """Describe that pulls have no environment."""
+    yield "asked without an environment: the tide is estimated from the rewards"
 
 
 def _carried(event: e.Carried, book: Book, pulls: int) -> Iterator[str]:
-    yield "taken over from the file of an older version"
+    """Describe the conversion of an experiment from an older version."""
+    yield "converted from the file of an older version"
 
 
-_SAID: dict[type[Any], _Words] = {
+DESCRIPTIONS: dict[type[Any], _Words] = {
     e.Created: _created,
     e.Opened: _opened,
     e.Asked: _asked,

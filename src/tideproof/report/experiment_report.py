@@ -1,4 +1,4 @@
-"""The HTML report of an experiment that runs."""
+"""HTML report of a live experiment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tideproof.text import format_count
 
 
 def live_report(fit: Fit, found: Diagnostics, policy: str) -> str:
-    """Return the report as HTML; remarks are among its warnings, what allows for a policy in its notes."""
+    """Return the HTML report of a live experiment; its usage warnings come before those of the fit."""
     analysis = analyse(fit)
     remarks = [remark[0].upper() + remark[1:] + "." for remark in found.remarks]
     adaptive = [ADAPTIVE[0].upper() + ADAPTIVE[1:] + "."] if fit.adaptive else []
     analysis = replace(analysis, notes=[*analysis.notes, *adaptive], warnings=[*remarks, *analysis.warnings])
-    pulls = f"{format_count(found.asked, 'pull')} asked for, {found.out:,} out, {found.lost:,} lost"
+    pulls = f"{format_count(found.asked, 'pull')}, {found.out:,} pending, {found.lost:,} lost"
     return html_report(analysis, "A running experiment", f"policy = {policy}, {pulls}")

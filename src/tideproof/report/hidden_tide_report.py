@@ -1,4 +1,4 @@
-"""A run whose tide is followed, for people: its arms as a table, and its tide as a picture."""
+"""Table of arms and chart of the tide for an experiment with a hidden tide."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tideproof.report.html_report import Card
 from tideproof.report.terminal_tables import Column
 from tideproof.text import PLAIN, format_count
 
-POINTS = 60  # of the picture
-EACH = 5  # rewards of a point, at least
+POINTS = 60  # largest number of points in the chart
+EACH = 5  # smallest number of rewards of a point
 
 
 class TimedTold(NamedTuple):
-    """Told rewards in the order of their pulls, each with the place of its arm."""
+    """Received rewards in the order of their pulls, each with the index of its arm."""
 
     arm: Ints
     reward: Floats
 
     def raw_means(self, arms: int) -> Floats:
-        """Return the mean of each arm's rewards, tide included."""
+        """Return the raw mean reward of each of `arms` arms."""
         count = np.bincount(self.arm, minlength=arms)
         with np.errstate(invalid="ignore"):
             found: Floats = np.bincount(self.arm, self.reward, arms) / count
@@ -36,15 +36,17 @@ class TimedTold(NamedTuple):
 
 
 def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
-    """Return the table of arms, the best first."""
+    """Return the columns of the table of arms, the best first."""
     best = fit.best
     order = sorted(range(len(fit.names)), key=lambda i: (not fit.counts[i], -_good(fit) * fit.now[i]))
     gaps = {i: fit.contrast(fit.names[i], best) for i in order if fit.names[i] != best and fit.counts[i]}
 
     def column(header: str, write: Callable[[int], str], left: bool = False) -> Column:
+        """Return a column with one text for each arm."""
         return Column(header, [write(i) for i in order], left)
 
     def apart(i: int) -> str:
+        """Return the contrast of an arm with the best arm as text."""
         gap = gaps.get(i)
         if gap is None:
             return MISSING
@@ -54,6 +56,7 @@ def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
         return f"{number} ({PLAIN.format_interval(gap.low, gap.high, '+')})"
 
     def may_be_best(i: int) -> str:
+        """Return "yes" or "no": whether the interval allows an arm to be the best."""
         gap = gaps.get(i)
         if gap is None:
             return "yes" if fit.names[i] == best else MISSING
@@ -62,7 +65,7 @@ def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
 
     return [
         column("arm", lambda i: fit.names[i], left=True),
-        column("would bring now", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
+        column("expected now", lambda i: PLAIN.format_rough(fit.now[i]) if fit.counts[i] else MISSING),
         column(f"against {best}, {100 * fit.level:g} % interval", apart),
         column("can be best", may_be_best, left=True),
         column("chance to be best", lambda i: chance(fit.p_best[fit.names[i]])),
@@ -72,12 +75,12 @@ def columns_of(fit: TideFit, raw: Floats) -> list[Column]:
 
 
 def raw_pick(fit: TideFit, raw: Floats) -> str:
-    """Return the arm that the raw mean would have picked."""
+    """Return the arm with the best raw mean."""
     return fit.names[int(np.nanargmax(_good(fit) * raw))]
 
 
 def tide_card(fit: TideFit, told: TimedTold) -> Card | None:
-    """Return the picture of the tide: rewards less what their arm is worth, some neighbours at a time."""
+    """Return the chart of the tide: rewards minus the estimates of their arms, averaged over neighbours."""
     size = max(EACH, math.ceil(told.reward.size / POINTS))
     if told.reward.size < 2 * size:
         return None
@@ -86,15 +89,16 @@ def tide_card(fit: TideFit, told: TimedTold) -> Card | None:
     left = told.reward - worth[told.arm]
     pieces = np.array_split(left, told.reward.size // size)
     words = (
-        f"Rewards in the order of their pulls, less what their arm is worth: what is left moved all arms. "
-        f"Each point is {format_count(size, 'reward')} or a few more, the band what noise alone does to it. "
-        f"Seen so far: {fit.said()}."
+        f"Rewards in the order of their pulls, minus the estimates of their arms: the rest moved all arms "
+        f"together. Each point is the mean of {format_count(size, 'reward')} or a few more; the band shows "
+        f"how far noise alone can move it. Seen so far: {fit.said()}."
     )
     picture = draw_tide(_shifts(pieces, float(left.mean()), fit), Axis("shift of all arms"), "pull")
-    return Card("The tide that was followed", words, picture)
+    return Card("The estimated tide", words, picture)
 
 
 def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[ShiftInfo]:
+    """Return the points of the chart, one for each piece of the sequence of rewards."""
     found, first = [], 1
     for piece in pieces:
         shift, reach = float(piece.mean()) - middle, 2.0 * fit.noise / math.sqrt(piece.size)
@@ -105,4 +109,5 @@ def _shifts(pieces: Sequence[Floats], middle: float, fit: TideFit) -> list[Shift
 
 
 def _good(fit: TideFit) -> float:
+    """Return 1 if a high reward is good, else -1."""
     return 1.0 if fit.direction == "maximize" else -1.0

@@ -1,4 +1,4 @@
-"""The tables of a report that few will open."""
+"""Collapsed detail tables of an HTML report."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tideproof.stats.solve.environment_influence import can_leave_out
 from tideproof.table import Table
 from tideproof.text import PERCENT, PLAIN
 
-ENVIRONMENTS = 500  # rows of a table of environments
+ENVIRONMENTS = 500  # largest number of rows in a table of environments
 
 
 def details(analysis: Analysis) -> str:
-    """Return the tables that few will open."""
+    """Return the detail tables as HTML, each collapsed."""
     return "".join(_hidden(*each) for each in detailed(analysis))
 
 
 def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
-    """Return their titles, what is left out of each, and their columns."""
+    """Return the detail tables: for each the title, a note on omitted rows, and the columns."""
     fit = analysis.fit
     means, gaps = of_means(fit), of_gaps(fit)
     changes, points = of_changes(fit), ", points" if fit.cells.binary else ""
@@ -44,7 +44,7 @@ def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
         "arms": Heading("arms", PLAIN),
     }
     tables: list[tuple[str, Table, Headings]] = [
-        ("What other averages say", _with_limits(fit), averages),
+        ("Raw and period-weighted means", _with_limits(fit), averages),
         ("Shifts", fit.shifts, shifts),
     ]
     if analysis.standing != "not_comparable":
@@ -62,7 +62,7 @@ def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
                 "arm": Heading("arm"),
                 "days": Heading("leads in", PLAIN),
                 "interval": Heading(f"{100 * fit.level:g} % interval", PLAIN),
-                "to_come": Heading("leads in one to come", PERCENT),
+                "to_come": Heading("probability of leading in a new one", PERCENT),
                 "omega": Heading("omega", of_gaps(fit)),
             }
             title = f"In how many of {fit.interaction.environments:,} environments each arm leads"
@@ -75,24 +75,25 @@ def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
                 "change": Heading("change of the lead", gaps, "+"),
                 "n": Heading("rewards", PLAIN),
             }
-            title = "Environments by influence: what if one were left out?"
+            title = "Influence of environments: the lead without each of them"
             tables.append((title, fit.influence(), left_out))
     return [_cut(*each) for each in tables]
 
 
 def _with_limits(fit: Fit) -> Table:
-    """Return the averages with the limits of adjusted means, which say how many digits they deserve."""
+    """Return the table of averages with the intervals of adjusted means, which determine the digits."""
     columns = {name: fit.averages[name] for name in fit.averages.columns}
     return Table(columns | {name: fit.arms[name] for name in ("low", "high")})
 
 
 def _days(found: Interacting) -> Table:
+    """Return the table of how many environments each arm leads in."""
     columns = {name: found.arms[name] for name in ("arm", "days", "to_come", "omega")}
     return Table(columns | {"low": found.arms["days_low"], "high": found.arms["days_high"]})
 
 
 def _cut(title: str, table: Table, headings: Headings) -> tuple[str, str, list[Column]]:
-    """Return a table to be opened: all arms, but of many environments the first."""
+    """Return a table with all arms, or with at most the first `ENVIRONMENTS` environments and a note."""
     most = None if "arm" in headings else ENVIRONMENTS
     cut = ""
     if most is not None and len(table) > most:
@@ -101,5 +102,6 @@ def _cut(title: str, table: Table, headings: Headings) -> tuple[str, str, list[C
 
 
 def _hidden(title: str, cut: str, columns: list[Column]) -> str:
+    """Return a collapsed table as HTML."""
     said = f'<p class="legend">{cut}</p>' if cut else ""
     return f"<details><summary>{html.escape(title)}</summary>{said}{html_table(columns)}</details>"

@@ -1,4 +1,4 @@
-"""The HTML report: one file that needs nothing else, readable on a telephone and on paper."""
+"""HTML report of an analysis: one self-contained file for screens, telephones and paper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tideproof.report.interaction_report import draw_leads, leads_words
 
 
 class Card(NamedTuple):
-    """A picture with a title and how to read it."""
+    """A picture with a title and an explanation."""
 
     title: str
     words: str
@@ -43,7 +43,7 @@ class Card(NamedTuple):
 
 
 def html_report(analysis: Analysis, source: str, columns: str) -> str:
-    """Return the report as HTML; `source` and `columns` say what was read."""
+    """Return the report as HTML; `source` and `columns` describe the data."""
     style = (
         css() + files("tideproof.report").joinpath("html_report.css").read_text(encoding="utf-8") + rules()
     )
@@ -76,32 +76,35 @@ def html_report(analysis: Analysis, source: str, columns: str) -> str:
 
 
 def _sentence(text: str) -> str:
+    """Return a text that ends with a full stop."""
     return text if text.endswith(".") else text + "."
 
 
 def _control(analysis: Analysis) -> str:
+    """Return the paragraph on the comparison with the control; empty without a control."""
     if analysis.against is None:
         return ""
     return f'<p class="control">{html.escape(sentence(analysis.fit, analysis.against))}</p>\n'
 
 
 def _model(fit: Fit) -> str:
+    """Return the statement of the statistical model, for the footer."""
     said = {
-        "difference": "a reward is arm + environment + noise; an environment adds one amount to all arms.",
-        "ratio": "a mean reward is arm times environment; an environment multiplies all arms by one factor.",
-        "odds": "the odds of a 1 are arm times environment; an environment multiplies all by one factor.",
-        "log": "a reward is arm times environment times noise; an environment multiplies all by one factor.",
+        "difference": "reward = arm + environment + noise; an environment adds the same amount to all arms.",
+        "ratio": "mean reward = arm * environment; an environment multiplies all arms by the same factor.",
+        "odds": "odds of a 1 = arm * environment; an environment multiplies all arms by the same factor.",
+        "log": "reward = arm * environment * noise; an environment multiplies all arms by the same factor.",
     }[fit.scale]
     if fit.interaction is not None:
-        said = "a reward is arm + environment + interaction of the two + noise."
+        said = "reward = arm + environment + interaction of the two + noise."
     noise = "" if fit.variance == "auto" else f" Standard errors: {html.escape(fit.variance)}."
     if fit.tide is not None:
-        said, noise = "a reward is arm + tide + noise; the tide drifts and jumps, and adds to all arms.", ""
+        said, noise = "reward = arm + tide + noise; the tide drifts and jumps, and adds to all arms.", ""
     return f"The model: {said}{noise}"
 
 
 def cards(analysis: Analysis) -> Iterator[Card]:
-    """Yield the pictures, each with a title and how to read it."""
+    """Yield the pictures of the report, each with a title and an explanation."""
     fit = analysis.fit
     limits = f", with its {100 * fit.level:g} % interval" if fit.freedom else ""
     bar = " and bar" if fit.freedom else ""
@@ -112,44 +115,42 @@ def cards(analysis: Analysis) -> Iterator[Card]:
         few = f" Only the {'best' if comparable else 'first'} {MOST} of {total:,} arms are drawn."
     yield Card(
         "Arms",
-        f"Dot{bar}: the adjusted mean, had the arm run {_always(fit)}{limits}. "
-        f"Cross: the raw mean, tide included.{green}{few}",
+        f"Dot{bar}: the adjusted mean, as if the arm had run {_always(fit)}{limits}. "
+        f"Cross: the raw mean, which includes the tide.{green}{few}",
         draw_arms(arms_info(analysis), means_axis(fit)),
     )
     if hidden := followed_info(fit):
-        jumps = " Broken lines: where it jumped." if hidden.changes else ""
+        jumps = " Dashed lines: jumps." if hidden.changes else ""
         yield Card(
-            "The tide, hidden",
-            f"Nobody labelled it: it was followed by time, as a curve with jumps{limits}.{jumps}",
+            "The hidden tide",
+            f"The tide, estimated over time as a curve with jumps{limits}.{jumps}",
             draw_tide(hidden.shifts, shifts_axis(fit), "time", hidden.changes),
         )
     elif tide := tide_info(fit):
         reach = limits
         if tide.each > 1:
-            reach = (
-                f"; a point is the mean of {tide.each:,} neighbours, the band from the lowest to the highest"
-            )
+            reach = f"; a point is the mean of {tide.each:,} neighbours, and the band shows their range"
         yield Card(
             "The tide",
-            f"How far each environment lifted or lowered all arms alike{reach}.",
+            f"The shift of each environment, which raises or lowers all arms alike{reach}.",
             draw_tide(tide.shifts, shifts_axis(fit)),
         )
     if fit.interaction is not None and fit.interaction.one_winner is not None:
-        yield Card("Who leads where", leads_words(fit.interaction), draw_leads(fit.interaction))
+        yield Card("Which arm leads where", leads_words(fit.interaction), draw_leads(fit.interaction))
     if gaps := gaps_info(fit):
         scatter = (
             "Bars allow for the noise inside environments only: "
             "where shifts differ between arms, the points scatter by more."
             if fit.variance == "clustered" or fit.interaction is not None
             else "If one shift for all arms describes the data, "
-            "the points scatter around the line by their bars and no more."
+            "the points scatter around the line no more than their bars suggest."
         )
         info, chosen = gaps.info, ""
         if len(info.gaps) < gaps.met:
-            chosen = f" Only the {len(info.gaps)} of {gaps.met:,} environments that say most are drawn."
-        what = "environment" if fit.tide is None else "piece of time"
+            chosen = f" Only the {len(info.gaps)} most informative of {gaps.met:,} environments are drawn."
+        what = "environment" if fit.tide is None else "time segment"
         if fit.tide is not None:
-            scatter = "The tide is taken out."
+            scatter = "The tide is removed."
         yield Card(
             f"{info.a} against {info.b}, {what} by {what}",
             f"Dot and bar: one {what} alone{limits}. Line and band: all of them together. {scatter}{chosen}",
@@ -157,33 +158,36 @@ def cards(analysis: Analysis) -> Iterator[Card]:
         )
     if met := meetings_info(analysis):
         yield Card(
-            "Who met whom",
-            "Arms are joined if they ran in the same environment; a thick line is a lot of direct evidence. "
-            f"Others are compared through a third.{green}",
+            "Which arms shared environments",
+            "Arms are connected if they ran in the same environment; a thicker line means more evidence. "
+            f"Other pairs are compared through a third arm.{green}",
             draw_meetings(met),
         )
 
 
 def _always(fit: Fit) -> str:
+    """Return the words for "in all environments" that fit the kind of tide."""
     return "in every environment" if fit.tide is None else "at all times"
 
 
 def _card(card: Card) -> str:
+    """Return a picture with its title and explanation as HTML."""
     said = f"<h2>{html.escape(card.title)}</h2><p>{html.escape(card.words)}</p>"
     return f"<section>{said}{card.picture}</section>"
 
 
 def _legend(analysis: Analysis) -> str:
+    """Return the explanation of the columns of the table of arms."""
     level = f"{100 * analysis.fit.level:g} %"
     who = (
         "Group: arms can be compared only with arms of the same group."
         if analysis.standing == "not_comparable"
-        else f"Can be best: the best arm is among those with “yes” with probability {level} at least "
+        else f"Can be best: with a probability of at least {level}, the best arm is one of those with “yes” "
         "(multiple comparisons with the best)."
     )
     return html.escape(
-        f"Adjusted mean: had the arm run {_always(analysis.fit)}, in proportion to traffic. "
-        f"Raw minus adjusted: what the {'environments' if analysis.fit.tide is None else 'times'} it ran in "
-        f"did to its raw mean. {who} "
-        "A click on a heading sorts."
+        f"Adjusted mean: as if the arm had run {_always(analysis.fit)}, in proportion to traffic. "
+        f"Raw minus adjusted: the effect of the {'environments' if analysis.fit.tide is None else 'times'} "
+        f"in which the arm ran. {who} "
+        "Click a heading to sort."
     )

@@ -1,4 +1,4 @@
-"""Tables of a page: every row, headings in words, sorted by whoever clicks on one."""
+"""Sortable HTML tables with formatted numbers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tideproof.text import NumberFormat
 
 
 class Heading(NamedTuple):
-    """What a column is called and how its numbers are written; what are no numbers, by nothing."""
+    """Heading of a column and the format of its numbers; without a format, the column holds text."""
 
     text: str
     figures: NumberFormat | None = None
     sign: str = ""
 
 
-Headings = Mapping[str, Heading]  # of each column
+Headings = Mapping[str, Heading]  # the heading of each column
 
-# Makes a table sortable by the numbers as they are shown; what has none stands last, and equal ones stay in
-# the order of the page. Pages of the service have it, too.
+# Makes a table sortable by its numbers as displayed; cells without a number come last, and equal cells keep
+# their order. Pages of the service use it, too.
 SORTABLE = """
 function sortable(table) {
   table.querySelectorAll("thead th").forEach((head, place) => {
@@ -56,11 +56,11 @@ function sortable(table) {
 SCRIPT = SORTABLE + 'document.querySelectorAll("table").forEach(sortable);\n'
 
 _TEXT = ' data-text=""'
-_WIDE = 30  # letters of a name that stand on one line where there is room
+_WIDE = 30  # characters of a name that are kept on one line if there is room
 
 
 def html_table(columns: Sequence[Column]) -> str:
-    """Return a table; on a narrow screen it is scrolled by itself."""
+    """Return columns as an HTML table that scrolls sideways on a narrow screen."""
     names = max(map(len, (columns[0].header, *columns[0].cells)))
     styles = (f' style="min-width: min({min(names, _WIDE) + 4}ch, 30vw)"', *repeat("", len(columns) - 1))
     heads = "".join(
@@ -75,10 +75,10 @@ def html_table(columns: Sequence[Column]) -> str:
 
 
 def as_columns(table: Table, headings: Headings, most: int | None = None) -> list[Column]:
-    """Return the first rows of a table in words.
+    """Return the first `most` rows of a table as columns of text.
 
-    Numbers have three digits, or as many as an interval in the columns `low` and `high` deserves, which a
-    heading of "interval" joins.
+    Numbers have three significant digits, or as many as their interval in the columns `low` and `high`
+    justifies. The heading "interval" joins these two columns.
     """
     rows = [row for row, _ in zip(table, repeat(None) if most is None else range(most), strict=False)]
     return [
@@ -88,6 +88,7 @@ def as_columns(table: Table, headings: Headings, most: int | None = None) -> lis
 
 
 def _cell(row: dict[str, Any], name: str, heading: Heading) -> str:
+    """Return the text of one cell of a table."""
     low, high, figures = row.get("low"), row.get("high"), heading.figures
     if name == "interval":
         return (figures.format_interval(low, high, heading.sign) if figures else "") or MISSING

@@ -1,4 +1,4 @@
-"""Arms that differ from day to day, and cells that were left out: what a report says of them."""
+"""Texts and charts on interactions between arms and environments, and text on excluded cells."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tideproof.draw.traffic_shares import draw_shares
 from tideproof.stats.diagnostics.outlying_cell_search import CUT, MOST
 from tideproof.text import format_count, format_probability, join_names
 
-_NAMED = 4  # arms or cells that have words of their own
-DRAWN = 60  # environments in the picture
+_NAMED = 4  # largest number of arms or cells in a sentence
+DRAWN = 60  # largest number of environments in the chart
 
 
 def interactions(fit: Fit) -> list[str]:
-    """Say how much arms differ from environment to environment, and whether there is one winner."""
+    """Return sentences on how much arms differ between environments, and whether one arm leads everywhere."""
     found = fit.interaction
     if found is None:
         return []
     if not found.told:
         return [
-            "Whether arms differ from environment to environment cannot be told from noise: that takes two "
-            "rewards of an arm in one environment, and two arms together in two environments."
+            "Interactions of arms and environments cannot be separated from noise. That needs an arm with "
+            "two rewards in one environment, and two arms in two environments."
         ]
     said = [_size(fit, found)]
     if found.one_winner is not None:
@@ -31,23 +31,24 @@ def interactions(fit: Fit) -> list[str]:
 
 
 def _size(fit: Fit, found: Interacting) -> str:
+    """Return the sentence with the estimate of omega, the standard deviation of interactions."""
     assert found.omega is not None
     assert found.sigma is not None
     figures = of_gaps(fit)
-    limits = f"{100 * fit.level:g} %: {figures.format_interval(found.low, found.high)}"
+    limits = f"{100 * fit.level:g} % interval: {figures.format_interval(found.low, found.high)}"
     if found.omega == 0.0:
         return f"Arms do not seem to differ from environment to environment: omega is 0 ({limits})."
     times = found.omega / found.sigma
-    what = "Arms differ" if found.low else "It is open whether arms differ"
-    join = ": besides" if found.low else "; if so, besides"
+    what = "Arms differ" if found.low else "Arms may or may not differ"
     return (
-        f"{what} from environment to environment{join} the shift each moves by omega = "
-        f"{figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} times the "
-        f"standard deviation of a single reward."
+        f"{what} from environment to environment: beyond the common shift, each has a standard deviation "
+        f"of omega = {figures.format_estimate(found.omega, found.low, found.high)} ({limits}), {times:.2g} "
+        f"times that of a single reward."
     )
 
 
 def _winner(fit: Fit, found: Interacting) -> str:
+    """Return the sentence on how many environments the best arms lead in."""
     rows = {row["arm"]: row for row in found.arms}
     best, days = rows.pop(fit.best), found.environments
     lead = (
@@ -58,47 +59,51 @@ def _winner(fit: Fit, found: Interacting) -> str:
     rest = join_names(
         (f"{row['arm']} in {row['days']:.0f}" for row in others if row["days"] >= 0.5), most=_NAMED
     )
-    said = "One winner" if found.one_winner else "There is not one winner for all of them"
+    said = "There is one winner" if found.one_winner else "No arm wins nearly everywhere"
     to_come = format_probability(best["to_come"])
-    return f"{said}: {lead}{', ' + rest if rest else ''}; in one to come with probability {to_come}."
+    return f"{said}: {lead}{', ' + rest if rest else ''}; in a new one with probability {to_come}."
 
 
 def _two_questions(fit: Fit, found: Interacting) -> str:
+    """Return the sentence on the best arm in an average environment and in the observed ones."""
     average, these = _can(found.average), _can(found.these)
     if average == these:
-        return f"In an average environment, and in just these weighed by their traffic, {average}."
-    return f"In an average environment {average}. In just these, weighed by their traffic, {these}."
+        return f"In an average environment, and in the observed ones weighted by traffic, {average}."
+    return f"In an average environment, {average}. In the observed ones, weighted by traffic, {these}."
 
 
 def _can(arms: tuple[object, ...]) -> str:
+    """Return the best arm, with the other candidates, as text."""
     first, *others = arms
     return f"{first} is best" if not others else f"{first} leads and {join_names(others)} cannot be excluded"
 
 
 def left_out(found: ExcludedCells | None) -> list[str]:
-    """Say what was left out."""
+    """Return the sentence on which outlying cells were excluded."""
     if found is None:
         return []
     looked = format_count(found.looked, "cell")
     if found.torn:
         return [
-            f"More than {100 * MOST:.0f} % of {looked} are off by more than {CUT:g} standard errors: nobody "
-            f"can say which are wrong, and none was left out."
+            f"More than {100 * MOST:.0f} % of {looked} are more than {CUT:g} standard errors from the model: "
+            f"the wrong ones cannot be identified, so none was excluded."
         ]
     if not len(found.table):
-        return [f"robust: of {looked} none is off by more than {CUT:g} standard errors; all are used."]
+        return [
+            f"robust: none of {looked} is more than {CUT:g} standard errors from the model; all are used."
+        ]
     rows = [row for row in found.table if row["environment"] not in found.environments]
     names = [f"{row['arm']} in {row['environment']} ({abs(row['z']):.0f} standard errors)" for row in rows]
     names += [f"all of {environment}" for environment in found.environments]
     return [
-        f"Left out as simply wrong, being off by more than {CUT:g} standard errors: "
-        f"{join_names(names, most=_NAMED)}. That is {format_count(len(found.table), 'cell')} of "
+        f"Excluded, because they are more than {CUT:g} standard errors from the model: "
+        f"{join_names(names, most=_NAMED)}. These are {format_count(len(found.table), 'cell')} of "
         f"{found.looked:,}; find out what happened there."
     ]
 
 
 def draw_leads(found: Interacting) -> str:
-    """Draw the probability of each arm to lead in each environment, the first of them."""
+    """Draw the probability of each arm of leading in each of the first environments."""
     names = found.arms["arm"]
     K, seen = len(names), [row for row in found.chance if row["chance"] is not None]
     rows = [seen[start : start + K] for start in range(0, min(len(seen), DRAWN * K), K)]
@@ -108,10 +113,10 @@ def draw_leads(found: Interacting) -> str:
 
 
 def leads_words(found: Interacting) -> str:
-    """Say how to read the picture."""
+    """Return the explanation of the chart of leading arms."""
     total = found.environments
     few = f" Only the first {DRAWN} of {total:,} are drawn." if total > DRAWN else ""
     return (
-        "The probability of each arm to lead in each environment, from what was seen there and what all "
-        f"environments say. One colour nearly everywhere: one winner, in {100 * ONE:.0f} % or more.{few}"
+        "The probability of each arm of leading in each environment, estimated from that environment and all "
+        f"others. One colour in {100 * ONE:.0f} % of environments or more means one winner.{few}"
     )

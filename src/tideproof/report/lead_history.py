@@ -1,4 +1,4 @@
-"""How a log grew, environment by environment: who was ahead after each of them, and who got which share."""
+"""History of a log, environment by environment: the lead of the best arm, and the arms' shares of traffic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideproof.draw.svg_axes import Axis
 from tideproof.draw.svg_elements import short
 from tideproof.stats.cells import Cells
 
-POINTS = 120  # moments in a picture; of more environments every so many are shown
+POINTS = 120  # largest number of points in a chart; of more environments, evenly spaced ones are shown
 
 
 class Lead(NamedTuple):
@@ -26,7 +26,7 @@ class Lead(NamedTuple):
 
 
 class ShareHistory(NamedTuple):
-    """The arms and their shares among the rewards of each environment, or of neighbours."""
+    """The arms' shares of the rewards in each environment, or in groups of neighbours."""
 
     environments: list[str]
     arms: list[str]
@@ -34,17 +34,17 @@ class ShareHistory(NamedTuple):
 
 
 def raw_pick(fit: Fit) -> str:
-    """Return the arm that the raw mean would have picked."""
+    """Return the arm with the best raw mean."""
     pick = max if fit.direction == "maximize" else min
     seen = [row for row in fit.averages if row["raw_mean"] is not None]
     return str(pick(seen, key=lambda row: row["raw_mean"])["arm"])
 
 
 def lead_info(fit: Fit) -> Lead | None:
-    """Return the lead of the best arm over the one that raw means prefer, or over its runner-up.
+    """Return the lead of the best arm over the arm with the best raw mean, or over its runner-up.
 
-    By differences of means, whatever the scale of the fit: so raw means are compared, too. None where there
-    is nothing to see.
+    The lead is a difference of means on every scale, so that raw means can be compared. Return None if there
+    are fewer than two environments or no lead can be computed.
     """
     c, best = fit.cells, fit.decision.best
     if best is None or len(c.environments) < 2 or len(c.arms) < 2:
@@ -74,7 +74,7 @@ def lead_axis(fit: Fit, lead: Lead) -> Axis:
 
 
 def shares_info(cells: Cells) -> ShareHistory | None:
-    """Return who got which share of the rewards of each environment; None of a single one."""
+    """Return the arms' shares of the rewards in each environment; None if there is only one."""
     if len(cells.environments) < 2:
         return None
     n, _ = _dense(cells)
@@ -89,7 +89,7 @@ def shares_info(cells: Cells) -> ShareHistory | None:
 
 
 def _dense(c: Cells) -> tuple[Floats, Floats]:
-    """Return counts and sums of rewards, (environments, arms)."""
+    """Return counts and sums of rewards as arrays of shape (environments, arms)."""
     n, total = np.zeros((2, len(c.environments), len(c.arms)))
     n[c.environment, c.arm] = c.n
     total[c.environment, c.arm] = c.n * c.mean
@@ -99,9 +99,9 @@ def _dense(c: Cells) -> tuple[Floats, Floats]:
 def _leads(
     n: Floats, total: Floats, a: int, b: int, shown: list[int]
 ) -> list[tuple[int, float | None, float | None]]:
-    """Return the raw and the adjusted lead of an arm over another after some of the environments.
+    """Return the raw and the adjusted lead of arm `a` over arm `b` after each of the environments in `shown`.
 
-    The adjusted one solves the normal equations of least squares with a shift for each environment.
+    The adjusted lead solves the normal equations of least squares with a shift for each environment.
     """
     found: list[tuple[int, float | None, float | None]] = []
     K, wanted = n.shape[1], set(shown)
@@ -126,4 +126,5 @@ def _leads(
 
 
 def _signed(x: float | None, sign: float) -> float | None:
+    """Return a number times the sign, or None."""
     return None if x is None else sign * float(x)

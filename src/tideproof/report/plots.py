@@ -1,4 +1,4 @@
-"""Pictures with one call: what `fit.plot()` and `run.plot()` return, and what a page shows of a fit."""
+"""Pictures that `fit.plot()` and `run.plot()` return, and the charts of a fit on web pages."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 def fit_picture(fit: Fit) -> Picture:
-    """Return the pictures of the report of a log."""
+    """Return the charts of a fit as one picture."""
     analysis = analyse(fit)
     return Picture(analysis.verdict, list(cards(analysis)))
 
 
 def run_picture(fit: Fit, said: str) -> Picture:
-    """Return the pictures of a live test, under what it says of itself."""
+    """Return the charts of a live experiment as one picture with the title `said`."""
     return Picture(said, pictures(analyse(fit)))
 
 
 def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
-    """Return the picture of a live test that follows its tide: rewards now, and raw means."""
+    """Return the chart of a live experiment with a hidden tide: current estimates and raw means of arms."""
     z = reach(fit.level, len(fit.names), adaptive=False, picked=False)
     unsure = not fit.freedom or fit.exact
     arms = []
@@ -41,24 +41,27 @@ def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
             now, half = float(fit.now[place]), z * math.sqrt(max(float(fit.covariance[place, place]), 0.0))
             limits = None if unsure else (now - half, now + half)
             arms.append(ArmInfo(str(arm), now, limits, raw.get(arm, now), arm == fit.best))
-    words = "Dot and bar: what an arm would bring now, tide included. Cross: its raw mean. Green: leads."
+    words = (
+        "Dot and bar: the expected reward of an arm now, including the tide. Cross: its raw mean. Green: the "
+        "leading arm."
+    )
     return Picture(said, [Card("Arms, now", words, draw_arms(arms, Axis("reward")))])
 
 
 def pictures(analysis: Analysis) -> list[Card]:
-    """Return the pictures of a fit: how the lead came about first, then those of every report."""
+    """Return the charts of a fit: first the history of the lead, then those of the report."""
     fit, found = analysis.fit, []
     lead = lead_info(fit) if analysis.standing != "not_comparable" else None
     if lead is not None:
         words = (
-            f"After each environment: how far {lead.best} was ahead of {lead.rival}. Red: by raw means, tide "
-            f"included. Blue: with the tide taken out. Below the broken line {lead.rival} seems better."
+            f"The lead of {lead.best} over {lead.rival} after each environment. Red: by raw means, which "
+            f"include the tide; blue: with the tide removed. Below the dashed line {lead.rival} seems better."
         )
-        found.append(Card("Who was ahead, and when", words, draw_lead(lead.leads, lead_axis(fit, lead))))
+        found.append(Card("The lead over time", words, draw_lead(lead.leads, lead_axis(fit, lead))))
     arms, *others = cards(analysis)
     found.append(arms)
     found += others[:1]
     if shares := shares_info(fit.cells):
-        words = "Who got which part of the rewards that were told, environment by environment."
+        words = "The arms' shares of the received rewards, environment by environment."
         found.append(Card("Shares", words, draw_shares(shares.environments, shares.arms, shares.shares)))
     return found + others[1:]

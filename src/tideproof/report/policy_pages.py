@@ -1,6 +1,6 @@
-"""A page for each policy, made from its docstring: `make docs` writes them, a test compares them.
+"""Documentation page for each policy, generated from its docstring by `make docs`; a test compares them.
 
-A docstring is Markdown: formulas stand in paragraphs of their own, indented by four spaces.
+Docstrings are Markdown; formulas are paragraphs indented by four spaces.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tideproof.table import Table
 
 
 def policies() -> list[Policy]:
-    """Return every registered policy, by name."""
+    """Return all registered policies, sorted by name."""
     return [policy(name).policy for name in policy_names()]
 
 
 def overview() -> Table:
-    """Return one row a policy: name, idea, reference, whether it needs the horizon or knows of shifts."""
+    """Return a table of all policies: name, idea, whether it needs the horizon, shifts, reference."""
     every = policies()
     return Table(
         {
@@ -35,7 +35,11 @@ def overview() -> Table:
 
 
 def _on_shifts(p: Policy) -> str:
-    """Say what shifts do to its choices: taken out (aware), fooled by them (blind), or none (unmoved)."""
+    """Return how shifts affect the choices of a policy.
+
+    "aware": it removes them. "blind": it mistakes them for differences of arms. "unmoved": its choices do not
+    depend on rewards.
+    """
     if not p.adaptive:
         return "unmoved"
     return "aware" if p.shift_aware else "blind"
@@ -58,28 +62,30 @@ def policy_page(p: Policy) -> str:
 
 
 def _smallest(p: Policy) -> int:
+    """Return the smallest budget with which a policy can run with five arms."""
     options = {name: 0.0 if default is None else default for name, default in p.options().items()}
     if "hi" in options:
         options["hi"] = 1.0
 
     def least(budget: int) -> int:
+        """Return the number of pulls that the policy needs if it is configured for this budget."""
         return p.minimum(5, p.configure(5, budget, p.selections[0].name, **options))
 
     return next(budget for budget in count(1) if least(budget) <= budget)
 
 
 def policy_pages() -> dict[str, str]:
-    """Return file name and text of every page."""
+    """Return the file name and the text of every page."""
     made = {f"{p.name}.md": policy_page(p) for p in policies()}
     made["reduce.md"] = f"# `reduce:`\n\n{(reduce_to_mab.__doc__ or '').strip()}\n"
     links = [f"* [`{p.name}`]({p.name}.md): {p.idea}." for p in policies()]
-    links.append("* [`reduce:`](reduce.md): a prefix; any of them on rewards with the shifts taken out.")
+    links.append("* [`reduce:`](reduce.md): a prefix; runs any of them on rewards with the shifts removed.")
     made["README.md"] = "# Policies\n\nMade by `make docs` from the docstrings.\n\n" + "\n".join(links) + "\n"
     return made
 
 
 def write(folder: Path) -> None:
-    """Write all pages into a folder."""
+    """Write all pages to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in policy_pages().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is said beside the verdict: of a control, guardrails, segments, shares, single rows."""
+"""Additional parts of a report: control, guardrail metrics, segments, traffic shares, influential rows."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tideproof.stats.diagnostics.sample_ratio import SampleRatio
 from tideproof.table import to_json_values
 from tideproof.text import format_rounded, join_names, quote_if_needed
 
-_MOST = 40  # arms or segments that have a line of their own
+_MOST = 40  # largest number of segments with a line of their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beside:
-    """What else was asked for; None where it was not.
+    """Additional parts that a user requested for a report; None for parts that were not.
 
     Attributes
     ----------
-    control : the arm that others are compared with.
+    control : the arm with which the others are compared.
     metrics : several metrics, the first of which decides.
     segments : the fits of segments.
-    expected : the shares of the traffic that arms were meant to have.
-    cap : what rewards were capped at.
+    expected : the intended shares of the traffic of each arm.
+    cap : the winsorizing threshold of the rewards.
     """
 
     control: Any = None
@@ -43,7 +43,7 @@ class Beside:
 
 
 def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]:
-    """Add sentences to an analysis, and return plain values for JSON."""
+    """Return the analysis with additional sentences, and the additional parts as plain values for JSON."""
     fit, more = analysis.fit, {}
     answers, notes, warnings, compared = [*analysis.answers], [], [], analysis.against
     if asked.control is not None:
@@ -59,8 +59,7 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
     if asked.cap is not None:
         share = f"{100 * asked.cap.share:g} %"
         notes.append(
-            f"Rewards above {format_rounded(asked.cap.at)}, which {share} of them do not exceed, count as "
-            "that."
+            f"Rewards above {format_rounded(asked.cap.at)}, their {share} quantile, were replaced by it."
         )
         more["cap"] = asked.cap._asdict()
     if asked.expected is not None:
@@ -71,7 +70,7 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
     if row is not None:
         warnings.append(said_of(row, fit, asked.cap is not None))
         more["single_row"] = row._asdict()
-    labels = of_labels(fit)  # first: nothing else can be read if two labels are meant to be one
+    labels = of_labels(fit)  # first, as they may invalidate everything else
     changed = replace(
         analysis,
         against=compared,
@@ -83,7 +82,7 @@ def beside(analysis: Analysis, asked: Beside) -> tuple[Analysis, dict[str, Any]]
 
 
 def segment_lines(found: Segments) -> list[str]:
-    """Say who wins where, segment by segment, and whether that differs."""
+    """Return one line for each segment on its best arm, after a line on whether segments differ."""
     lines = [f"By {found.by}: {found.verdict}."]
     lines += [
         f"{row['segment']}: {_segment(row, found.fits[row['segment']])}."
@@ -91,17 +90,15 @@ def segment_lines(found: Segments) -> list[str]:
     ]
     if unlike := [segment for segment, fit in found.fits.items() if fit.lifts != found.pooled.lifts]:
         own, other = ("differences", "ratios") if found.pooled.lifts else ("ratios", "differences")
-        lines.append(
-            f"Compared by {own}, for their own rewards do not allow for {other}: {join_names(unlike)}."
-        )
+        lines.append(f"Compared by {own}, because {other} do not fit their rewards: {join_names(unlike)}.")
     lines += [f"{segment}: left out, {why}." for segment, why in list(found.left_out.items())[:_MOST]]
     return lines
 
 
 def _segment(row: dict[str, Any], fit: Fit) -> str:
-    """Say who wins in a segment."""
+    """Return the best arm of a segment and its lead as text."""
     if row["best"] is None:
-        return "no best arm, for some arms never met"
+        return "no best arm, because some arms share no environment"
     figures, low, high = of_gaps(fit), row["low"], row["high"]
     interval = figures.format_interval(low, high, "+")
     estimate = figures.format_estimate(row["estimate"], low, high, "+")
@@ -113,6 +110,7 @@ def _segment(row: dict[str, Any], fit: Fit) -> str:
 
 
 def _harm(found: Metrics) -> list[str]:
+    """Return a warning if the best arm is worse in a guardrail metric."""
     if not found.harmed:
         return []
     than = "the best of the others" if found.control is None else f"{found.control}, the control"
@@ -120,8 +118,9 @@ def _harm(found: Metrics) -> list[str]:
 
 
 def _shares(ratio: SampleRatio) -> list[str]:
+    """Return a warning if arms did not get their intended shares of the traffic."""
     if ratio.p >= ALARM:
         return []
     got = [f"{row['arm']} {row['n']:,} instead of {row['expected']:,.0f}" for row in ratio.arms]
     p = p_value(ratio.p)
-    return [f"Arms did not get the shares they were meant to have ({p}): {join_names(got)}; find out why."]
+    return [f"Arms did not receive their intended shares ({p}): {join_names(got)}; find out why."]

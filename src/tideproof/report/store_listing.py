@@ -1,4 +1,4 @@
-"""Experiments in a store, as plain values that a screen or JSON shows."""
+"""Summaries of the experiments in a store, as plain values for terminals, web pages and JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tideproof.table import to_json_values
 
 
 def overview(place: Backend, each: Listed) -> dict[str, Any]:
-    """Return one experiment of a list; one that cannot be read says why instead of a verdict."""
+    """Return one row of a list of experiments; an experiment that cannot be read shows the error."""
     row: dict[str, Any] = {
         "name": each.name,
         "arms": [],
@@ -43,26 +43,27 @@ def overview(place: Backend, each: Listed) -> dict[str, Any]:
 
 
 def standing(run: Experiment) -> str:
-    """Return whether it runs, is paused, stopped or done."""
+    """Return the state of an experiment: "running", "paused", "stopped" or "done"."""
     return "".join(_standing(run)) or "running"
 
 
 def _short(run: Experiment, found: Recommendation) -> Iterator[str]:
-    """Say in a few words what it would select, and whether it goes on."""
+    """Yield the words of a short verdict: recommended arm, its probability, state of the experiment."""
     if not found.told:
-        yield "nothing told yet"
+        yield "no rewards yet"
     elif found.arm is None:
         yield "no arm can be selected" if len(found.groups) == 1 else "not comparable yet"
     else:
         yield found.arm
         if found.sure:
-            yield f"(sure at {100.0 * (found.confidence or 0.0):.10g} %)"
+            yield f"(confidence {100.0 * (found.confidence or 0.0):.10g} %)"
         elif found.p_best is not None:
             yield f"({chance(found.p_best)})"
     yield from _standing(run)
 
 
 def _standing(run: Experiment) -> Iterator[str]:
+    """Yield the state of an experiment, unless it is running."""
     book = run._state.book
     if book.stopped:
         yield "stopped"
@@ -73,9 +74,12 @@ def _standing(run: Experiment) -> Iterator[str]:
 
 
 def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
-    """Return everything of one experiment that somebody who looks wants to know."""
+    """Return all data of the page of one experiment as a dictionary of plain values."""
     state = run._state
-    happened, last = len(state.events), story(state, events)  # before a lease ends, for who looks only
+    happened, last = (
+        len(state.events),
+        story(state, events),
+    )  # first, as calls below may expire leases in this view
     recommended = run.recommend()
     found, book, now = facts(state), state.book, run._now()
     fit = _fit(run)
@@ -102,7 +106,7 @@ def page(run: Experiment, name: str, events: int) -> dict[str, Any]:
 
 
 def _fit(run: Experiment) -> Fit | None:
-    """Return the fit of everything told, if that can be said."""
+    """Return the fit of all received rewards; None if arms cannot be compared."""
     try:
         return run.fit()
     except NotComparable:
@@ -110,7 +114,7 @@ def _fit(run: Experiment) -> Fit | None:
 
 
 def _arms(run: Experiment, fit: Fit | None) -> Iterator[dict[str, Any]]:
-    """Yield the arms, the best first."""
+    """Yield one row for each arm, the best first."""
     book = run._state.book
     rows = {} if fit is None else {row["arm"]: row for row in fit.arms}
     out = Counter(book.pulls[number].arm for number in book.out)

@@ -1,4 +1,4 @@
-"""Tables on a screen: what has no room beside the rest goes below, with its first column again."""
+"""Tables in a terminal; columns that do not fit continue in further tables that repeat the first column."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-_LEAST = 8  # of the first column, in which names are broken where there is no room for them
+_LEAST = 8  # smallest width of the first column, in which names are broken if there is no room
 
 
 class Column(NamedTuple):
-    """A header, a cell for each row, and whether they stand to the left."""
+    """A column of a table: its header, its cells, and whether they are aligned to the left."""
 
     header: str
     cells: Sequence[str]
     left: bool = False
 
     def width(self, broken: bool = False) -> int:
-        """What it needs; the words of its header may stand below each other."""
+        """Return the width of the column in characters; `broken` allows line breaks in its header."""
         from rich.cells import cell_len
 
         headers = self.header.split() if broken else self.header.splitlines()
@@ -38,16 +38,16 @@ def tables(
     space: int = 3,
     **style: Any,
 ) -> Iterator[RichTable]:
-    """Yield tables that begin with the `first` column and have as many others as there is room for.
+    """Yield tables that consist of the column `first` and as many of the `others` as fit the width.
 
-    Numbers stay whole as long as the screen has room for one of them. The title stands above the first
-    table, the caption below the last. A column takes `space` for its line and the blanks beside it.
+    Numbers are never broken if the terminal has room for one of them. The title is above the first table, the
+    caption below the last. A column takes `space` characters for its line and its margins.
     """
     from rich.table import Table
     from rich.text import Text
 
     edges = 2 * (style.get("box", True) is not None) + 2 * style.get("pad_edge", True)
-    room = width - edges  # for names and what stands beside them
+    room = width - edges  # width available for all columns
     broken = first.width() + sum(column.width() + space for column in others) > room
     sized = [(column, column.width(broken) + space) for column in others]
     names = min(first.width(), _for_names([size for _, size in sized], room)) if broken else first.width()
@@ -62,12 +62,12 @@ def tables(
             justify: Any = "left" if column.left else "right"
             table.add_column(Text(column.header), justify=justify, overflow="fold", max_width=size - space)
         for cells in zip(first.cells, *(column.cells for column, _ in columns), strict=True):
-            table.add_row(*map(Text, cells))  # names are names, whatever brackets they have
+            table.add_row(*map(Text, cells))  # Text prevents brackets from being read as markup
         yield table
 
 
 def _for_names(others: Sequence[int], room: int) -> int:
-    """Return what names may take: what all others leave, or if that is little, half of the room or less."""
+    """Return the width of the first column: what the others leave or, if that is little, at most half."""
     left = room - sum(others)
     if left < room // 5:
         left = min(room - max(others), room // 2)
@@ -75,7 +75,7 @@ def _for_names(others: Sequence[int], room: int) -> int:
 
 
 def _fitting(sized: Iterable[tuple[Column, int]], room: int) -> Iterator[list[tuple[Column, int]]]:
-    """Yield columns and their sizes, as many at a time as there is room for, and at least one."""
+    """Yield lists of columns with their widths: as many at a time as fit, but at least one."""
     fitting: list[tuple[Column, int]] = []
     for each in sized:
         if fitting and sum(size for _, size in (*fitting, each)) > room:

@@ -1,6 +1,6 @@
-"""The scales on which arms are compared, a file each: what an estimate is there, and what is checked how.
+"""Scales on which arms can be compared (difference, ratio, odds, log), with one file for each.
 
-A scale is made of cells; `OnScale` is all that a `Fit` knows of it.
+A scale is fitted to cells; the protocol `OnScale` contains all that a `Fit` uses of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SCALES: dict[Compared, Callable[[Cells, Solution, Variance], OnScale]] = {
 def on_scale(
     name: Compared, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
 ) -> OnScale:
-    """Estimate arms and environments on a scale; `solution` is that of least squares."""
+    """Estimate arms and environments on a scale; `solution` is the least-squares solution of the cells."""
     if name == "difference":
         return DifferenceScale(cells, solution, variance, adaptive)
     return _SCALES[name](cells, solution, variance)

@@ -1,4 +1,4 @@
-"""Differences: an environment adds one amount to the rewards of all arms."""
+"""Comparison of arms by differences of means: an environment adds the same shift to all arms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tideproof.stats.variance.variance_models import Variance, estimate, model_o
 
 
 class DifferenceScale:
-    """Least squares, and what is assumed of the noise."""
+    """Least-squares fit of additive shifts, with a variance model of the noise."""
 
     name: Literal["difference"] = "difference"
     lifts = False
@@ -32,20 +32,20 @@ class DifferenceScale:
         self._rates = cells.binary and isinstance(self.found.pairs, PairTests)
 
     def shown(self, values: Floats) -> Floats:
-        """Return differences as they are."""
+        """Return differences unchanged."""
         return values
 
     def means(self, level: float) -> dict[str, Floats]:
-        """Return limits of adjusted means, rates between 0 and 1."""
+        """Return standard errors and confidence intervals of adjusted means; rates stay between 0 and 1."""
         return (rate_limits if self._rates else plain_limits)(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return the differences of two cells' means."""
+        """Return the difference of the means of arms `i` and `k` in each environment with both."""
         noise = self._model.cell_noise(self._cells, self._solution, self.found)
         return gaps(self._cells, noise, i, k)
 
     def additivity(self, worst: int) -> Additivity:
-        """Test the sum of squares of the cells around the model, as the model of the noise needs it."""
+        """Test whether shifts are the same for all arms, as the variance model requires."""
         pools, pairs = self._model.pools, self.found.pairs
         if pools is not None:
             return weighted_additivity(self._cells, pools(self._cells), worst)
@@ -54,11 +54,14 @@ class DifferenceScale:
         return additivity(self._cells, self._solution, worst)
 
     def spread(self) -> Spread:
-        """Test the variances inside cells."""
+        """Test whether all arms, and all environments, have the same variance inside cells."""
         return unequal_variances(self._cells)
 
     def left_out(self) -> LeaveOneOut:
-        """Return what least squares say; with interactions, weighted as they are."""
+        """Return the arm means with all environments, and with each one left out, by least squares.
+
+        A model with interactions uses its own weights.
+        """
         if (mixed := self.found.mixed) is not None:
             return LeaveOneOut(mixed.solution.mu, without_each(mixed.cells, mixed.solution))
         return LeaveOneOut(self._solution.mu, without_each(self._cells, self._solution))

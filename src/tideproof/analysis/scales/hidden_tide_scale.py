@@ -1,4 +1,4 @@
-"""Differences of arms whose tide nobody labelled: it was followed by time and taken out."""
+"""Comparison of arms by differences in a log without environments, whose tide was estimated over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideproof.stats.variance.equal_variance_test import Spread, unequal_varianc
 
 
 class FollowedDifference:
-    """Differences, as a followed tide leaves them."""
+    """Differences of arm means after an estimated hidden tide is removed."""
 
     name: Literal["difference"] = "difference"
     lifts = False
@@ -23,28 +23,29 @@ class FollowedDifference:
         self._followed, self.found = followed, followed.found
 
     def shown(self, values: Floats) -> Floats:
-        """Return differences as they are."""
+        """Return differences unchanged."""
         return values
 
     def means(self, level: float) -> dict[str, Floats]:
-        """Return limits of adjusted means."""
+        """Return standard errors and confidence intervals of adjusted means."""
         return plain_limits(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return how far arm i was above arm k in each piece of time, the tide taken out."""
+        """Return the difference of arms `i` and `k` in each time segment, with the tide removed."""
         return gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:
-        """Refuse: without labels nothing says what belongs together."""
+        """Raise an error: a test of additivity needs environments."""
         raise self._needs_labels("a test of additivity")
 
     def spread(self) -> Spread:
-        """Test the variances inside pieces of time, the tide taken out."""
+        """Test whether all arms, and all time segments, have the same variance."""
         return unequal_variances(self._followed.still)
 
     def left_out(self) -> NoReturn:
-        """Refuse: no piece of time is an environment."""
+        """Raise an error: without environments, none can be left out."""
         raise self._needs_labels("leaving environments out")
 
     def _needs_labels(self, what: str) -> InputError:
-        return InputError(f"{what} needs labels of environments; the tide of this fit is hidden")
+        """Return the error for an analysis that needs environments."""
+        return InputError(f"{what} needs environments, but this fit has a hidden tide")

@@ -1,4 +1,4 @@
-"""Logarithms of ratios as lifts."""
+"""Conversion of logarithms of ratios to lifts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tideproof.core.array_layout import Floats
 
 
 def lifted(values: Floats) -> Floats:
-    """Return exp(x) - 1; infinite rather than an error.
+    """Return the lift exp(x) - 1 of a logarithm of a ratio; values that overflow become infinite.
 
     >>> lifted(np.log([1.5, 1.0])).tolist(), float(lifted(np.array(1e4)))
     ([0.5, 0.0], inf)

@@ -1,4 +1,7 @@
-"""Ratios of means by the logarithms of rewards, all above 0: every environment is heard alike."""
+"""Comparison of arms by ratios of means, estimated from the logarithms of rewards above 0.
+
+Shift and noise multiply the reward.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from tideproof.table import Table
 
 
 class LogScale:
-    """Least squares on the logarithms."""
+    """Least-squares fit of the logarithms of rewards."""
 
     name: Literal["log"] = "log"
     lifts = True
@@ -35,30 +38,36 @@ class LogScale:
         self._half = log_means(self._logs, self._solution).half
 
     def shown(self, values: Floats) -> Floats:
-        """Return lifts."""
+        """Return logarithms of ratios as lifts."""
         return lifted(values)
 
     def means(self, level: float) -> dict[str, Floats]:
-        """Return limits of adjusted means, above 0."""
+        """Return standard errors and confidence intervals of adjusted means, which stay above 0."""
         return factor_limits(self.found, level)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return logarithms of the ratios of two cells' geometric means, moved as those of the arms are."""
+        """Return the logarithm of the ratio of arms `i` and `k` in each environment with both.
+
+        Ratios of geometric means are corrected to ratios of means, as those of the arms are.
+        """
         of_logs = estimate(self._logs, self._solution, "auto")
         found = gaps(self._logs, MODELS["auto"].cell_noise(self._logs, self._solution, of_logs), i, k)
         return found._replace(estimate=found.estimate + self._half[i] - self._half[k])
 
     def additivity(self, worst: int) -> Additivity:
-        """Test the logarithms of the cells around the model; the worst cells show geometric means."""
+        """Test whether shifts of the logarithms are the same for all arms.
+
+        The means of the cells furthest from the model are given as geometric means.
+        """
         found = additivity(self._logs, self._solution, worst)
         columns = {name: found.worst[name] for name in found.worst.columns}
         columns |= {name: [math.exp(x) for x in columns[name]] for name in ("mean", "expected")}
         return replace(found, worst=Table(columns))
 
     def spread(self) -> Spread:
-        """Test the variances of the logarithms inside cells."""
+        """Test whether the logarithms have the same variance in all arms and in all environments."""
         return unequal_variances(self._logs)
 
     def left_out(self) -> LeaveOneOut:
-        """Return what least squares on the logarithms say."""
+        """Return the arm means with all environments, and with each one left out, in logarithms."""
         return LeaveOneOut(self.found.mu, without_each(self._logs, self._solution) + self._half)

@@ -1,4 +1,4 @@
-"""Limits of adjusted means: rates stay between 0 and 1, what multiplies above 0."""
+"""Confidence intervals of adjusted means that stay in the possible range, such as [0, 1] for rates."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 def plain_limits(found: Estimate, level: float) -> dict[str, Floats]:
-    """Return standard errors and Student-t limits."""
+    """Return standard errors and Student-t confidence intervals of adjusted means."""
     return limits(found.readout.mean, found.readout.mean_variance, found.mean_freedom, level)
 
 
 def factor_limits(found: Estimate, level: float) -> dict[str, Floats]:
-    """Return limits that are as many times as far up as down."""
+    """Return standard errors and confidence intervals that are symmetric on the log scale."""
     plain, mean, usual = plain_limits(found, level), found.readout.mean, _usual(found)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.exp((plain["high"] - mean) / usual)
@@ -23,13 +23,16 @@ def factor_limits(found: Estimate, level: float) -> dict[str, Floats]:
 
 
 def rate_limits(found: Estimate, level: float) -> dict[str, Floats]:
-    """Return limits between 0 and 1."""
+    """Return standard errors and confidence intervals of rates, which stay between 0 and 1."""
     plain, mean = plain_limits(found, level), found.readout.mean
     return plain | wilson(mean, _usual(found), found.readout.mean_variance, plain["high"] - mean)
 
 
 def wilson(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict[str, Floats]:
-    """Return Wilson's limits of rates, of as many chances as give this variance to the usual rate.
+    """Return Wilson's confidence intervals of rates.
+
+    The sample size is the one that gives a rate of `usual` this `variance`; `reach` is half the width of the
+    Student-t interval.
 
     References
     ----------
@@ -45,5 +48,5 @@ def wilson(mean: Floats, usual: Floats, variance: Floats, reach: Floats) -> dict
 
 
 def _usual(found: Estimate) -> Floats:
-    """Return the means that the variances belong to."""
+    """Return the means for which the variances were computed."""
     return found.readout.mean if found.readout.steady is None else found.readout.steady

@@ -1,4 +1,4 @@
-"""What the scales of ratios and of odds share: values are logarithms, and tests go by the score."""
+"""Common part of the scales of ratios and odds, with values in logarithms and score tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 class MultiplicativeScale:
-    """A fit by the score, given the totals of the environments."""
+    """Fit of multiplicative shifts by score equations, conditional on the totals of the environments."""
 
     lifts = True
     of_odds = False
@@ -28,23 +28,23 @@ class MultiplicativeScale:
         self.found = found
 
     def shown(self, values: Floats) -> Floats:
-        """Return lifts."""
+        """Return logarithms of ratios as lifts."""
         return lifted(values)
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return logarithms of the ratios of two cells."""
+        """Return the logarithm of the ratio of arms `i` and `k` in each environment with both."""
         both = meetings(self._cells, i, k)
         return log_gaps(self._cells, self._tests, self.of_odds, *both, float(self._solution.freedom))
 
     def additivity(self, worst: int) -> Additivity:
-        """Test the cells around what is expected of them."""
+        """Test whether shifts are the same for all arms, from the residuals of the cells."""
         return lack_of_fit(self._cells, self._solution, self._tests, worst)
 
     def spread(self) -> Spread:
-        """Test the variances inside cells."""
+        """Test whether all arms, and all environments, have the same variance inside cells."""
         return unequal_variances(self._cells)
 
     def left_out(self) -> LeaveOneOut:
-        """Return what leaving out each environment would change, to first order."""
+        """Return the arm values with all environments and, to first order, without each one."""
         scale: Any = self._tests.scale
         return LeaveOneOut(self.found.mu, without_each_environment(self._cells, scale))

@@ -1,4 +1,4 @@
-"""Odds of a 1 against a 0: an environment multiplies those of all arms by one factor."""
+"""Comparison of arms by odds ratios of 0/1 rewards: an environment multiplies the odds of all arms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tideproof.stats.variance.variance_models import Variance
 
 
 class OddsScale(MultiplicativeScale):
-    """The conditional likelihood; of two arms with few events its distribution itself."""
+    """Conditional logistic fit; two arms with few events are tested by the exact distribution."""
 
     name: Literal["odds"] = "odds"
     of_odds = True
@@ -30,5 +30,5 @@ class OddsScale(MultiplicativeScale):
             self.found = found._replace(pairs=ExactPairs(found.pairs))
 
     def means(self, level: float) -> dict[str, Floats]:
-        """Return limits of adjusted rates, between 0 and 1."""
+        """Return standard errors and confidence intervals of adjusted rates, which stay between 0 and 1."""
         return rate_limits(self.found, level)

@@ -1,4 +1,4 @@
-"""Ratios of means: an environment multiplies the rewards of all arms by one factor."""
+"""Comparison of arms by ratios of means: an environment multiplies the rewards of all arms by one factor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideproof.stats.variance.variance_models import Variance
 
 
 class RatioScale(MultiplicativeScale):
-    """Shares of the totals of the environments."""
+    """Fit of the arms' shares of the total reward in each environment."""
 
     name: Literal["ratio"] = "ratio"
     exact = False
@@ -26,5 +26,5 @@ class RatioScale(MultiplicativeScale):
         super().__init__(cells, solution, found, found.pairs)
 
     def means(self, level: float) -> dict[str, Floats]:
-        """Return limits of adjusted means: above 0, and rates below 1."""
+        """Return standard errors and confidence intervals of adjusted means: above 0, and rates below 1."""
         return (rate_limits if self._cells.binary else factor_limits)(self.found, level)

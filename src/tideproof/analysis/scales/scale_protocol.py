@@ -1,4 +1,4 @@
-"""What a fit asks of a scale."""
+"""Protocol of a scale: all that a `Fit` uses of it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tideproof.stats.variance.variance_models import Estimate
 
 
 class LeaveOneOut(NamedTuple):
-    """Values of the arms with all environments, (K,), and with each left out in turn, (J, K)."""
+    """Arm values on the scale of comparison: with all environments (K,), and with each left out (J, K)."""
 
     mu: Floats
     without: Floats
 
 
 class OnScale(Protocol):
-    """Cells whose arms are compared on one scale.
+    """Cells fitted on one scale, on which arms are compared.
 
     Attributes
     ----------
-    name : what it is called.
-    lifts : whether arms are compared by lifts: their values are then logarithms.
-    exact : whether tests and limits of the two arms are exact where allocation does not depend on rewards.
-    found : arms, environments and how well they are known.
+    name : name of the scale.
+    lifts : whether arms are compared by lifts; arm values are then logarithms.
+    exact : whether tests and intervals of the two arms are exact if the pulls do not depend on rewards.
+    found : estimates of arms and environments, with their covariance.
     """
 
     @property
     def name(self) -> Compared:
-        """What it is called."""
+        """Name of the scale."""
 
     @property
     def lifts(self) -> bool:
@@ -40,26 +40,26 @@ class OnScale(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether tests and limits are exact."""
+        """Whether tests and intervals are exact."""
 
     @property
     def found(self) -> Estimate:
-        """The estimate."""
+        """Estimates of arms and environments, with their covariance."""
 
     def shown(self, values: Floats) -> Floats:
-        """Return differences of the arms' values as people read them: as they are, or as lifts."""
+        """Return differences of arm values in the form that users read: unchanged, or as lifts."""
 
     def means(self, level: float) -> dict[str, Floats]:
-        """Return standard errors and limits of adjusted means, "se", "low" and "high"."""
+        """Return standard errors and confidence intervals of adjusted means: "se", "low" and "high"."""
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
-        """Return how far arm i was above arm k in each environment that saw both."""
+        """Return the difference of arms `i` and `k` in each environment with both of them."""
 
     def additivity(self, worst: int) -> Additivity:
-        """Test whether one shift for all arms describes the data."""
+        """Test whether the shifts are the same for all arms; list the `worst` cells."""
 
     def spread(self) -> Spread:
-        """Test whether all arms, and all environments, vary alike."""
+        """Test whether all arms, and all environments, have the same variance."""
 
     def left_out(self) -> LeaveOneOut:
-        """Return what leaving out each environment would change."""
+        """Return the arm values with all environments, and with each one left out."""

@@ -1,1 +1,1 @@
-"""Where logs come from: files, databases, data frames, arrays and pipes."""
+"""Sources of logs: files, databases, data frames, arrays and standard input."""

@@ -1,4 +1,4 @@
-"""Columns in memory, as plain sequences or NumPy arrays, to cells."""
+"""Cells from columns in memory, as plain sequences or NumPy arrays."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _MOST_KEYS = 2**62
 def cells_from_arrays(
     arm: Iterable[Any], environment: Iterable[Any], reward: Iterable[Any], *, logs: bool | None = False
 ) -> Cells:
-    """Group three sequences of equal length, one entry an observation, by arm and environment.
+    """Group three sequences of equal length, with one entry per observation, by arm and environment.
 
-    `logs`: whether to add the cells of logarithms where all rewards are above 0; None: where they may help.
+    `logs` says whether to add the cells of logarithms, if all rewards are above 0; None: only if they may
+    help.
     """
     request = Request.of("arm", "environment", "reward")
     columns = [x if isinstance(x, Sized) else list(x) for x in (arm, environment, reward)]
@@ -38,7 +39,7 @@ def cells_from_arrays(
 
 
 def from_columns(data: Mapping[str, Iterable[Any]], request: Request) -> Cells:
-    """Group a mapping of columns."""
+    """Return the cells of a mapping of columns."""
     request = request.among(data)
     if request.wide:
         return from_columns(_long(data, request), request.long(ARM, REWARD))
@@ -49,7 +50,7 @@ def from_columns(data: Mapping[str, Iterable[Any]], request: Request) -> Cells:
 
 
 def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iterable[Any]]:
-    """Return a wide table with one row for each reward, in the order of its rows; what is empty is none."""
+    """Return a wide table with one row per reward, in the order of its rows; empty values are skipped."""
     rewards = [numbers(data[name], name, request.decimal) for name in request.wide]
     parts = [list(data[name]) for name in request.columns]
     names = (*request.columns, *request.wide)
@@ -63,6 +64,7 @@ def _long(data: Mapping[str, Iterable[Any]], request: Request) -> dict[str, Iter
 
 
 def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Cells:
+    """Return the cells of columns in which each row is one observation."""
     names = request.names
     own = len(request.labels)
     found = [labels(column, name) for column, name in zip(columns[:own], names[:own], strict=True)]
@@ -84,7 +86,7 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
         check_finite(name, int(np.isinf(value).sum()), rewards.size)
     kept = ~np.any(missing, axis=0)
 
-    key, keys = np.zeros(int(kept.sum()), np.int64), 1  # arm and parts of the environment, as one number
+    key, keys = np.zeros(int(kept.sum()), np.int64), 1  # labels of a row as one number
     for distinct, index in found:
         if keys * len(distinct) > _MOST_KEYS:
             seen, key = np.unique(key, return_inverse=True)
@@ -112,12 +114,12 @@ def _from_observations(columns: Sequence[Iterable[Any]], request: Request) -> Ce
 
 
 def mixed(values: Sequence[Floats], request: Request) -> Floats:
-    """Return the rewards: the only column, or several added up, the reward itself capped."""
+    """Return the rewards: one column, or a weighted sum of several; the reward column is winsorized."""
     found = np.zeros(values[0].size)
     factors = [factor for factor, _ in request.mix] or [1.0]
     for factor, name, value in zip(factors, request.numbers, values, strict=True):
-        capped = np.minimum(value, request.cap) if name == request.reward else value  # NaN stays
-        with np.errstate(invalid="ignore"):  # 0 times infinity: infinities are refused
+        capped = np.minimum(value, request.cap) if name == request.reward else value  # NaN is unchanged
+        with np.errstate(invalid="ignore"):  # 0 times infinity; infinities are refused later
             found += factor * np.where(np.isinf(value), value, capped)
     if request.logarithm:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -126,7 +128,7 @@ def mixed(values: Sequence[Floats], request: Request) -> Floats:
 
 
 def column_quantile(data: Mapping[str, Iterable[Any]], request: Request, share: float) -> float:
-    """Return what so large a share of the rewards are at most."""
+    """Return the quantile of the rewards at `share`, NaN without rewards."""
     request = request.among(data)
     values = [numbers(data[name], name, request.decimal) for name in request.numbers]
     finite = np.concatenate([value[np.isfinite(value)] for value in values])

@@ -1,7 +1,7 @@
-"""The line of a CSV file that names its columns: where it is, its delimiter, the names.
+"""Detection of the header of a CSV file: its line, its delimiter, and the names of the columns.
 
-It is the first one, but for empty lines and comments. All is read off that line and not guessed from
-the rest, so that a line that does not fit is an error with its number and never skipped.
+The header is the first line that is neither empty nor a comment. The delimiter is read from that line alone,
+so that a later line that does not fit raises an error with its number and is never skipped.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.text import join_names
 
 _DELIMITERS = (",", "\t", ";", "|")
-_LINES = 100  # among which the header is looked for
+_LINES = 100  # number of first lines that are searched for the header
 
 
 class Header(NamedTuple):
-    """What separates the fields, the names of the columns, and how many lines stand before these."""
+    """Header of a CSV file: the delimiter, the names of the columns, and the number of lines before it."""
 
     delimiter: str
     names: list[str]
@@ -41,7 +41,7 @@ def find_header(lines: Sequence[str]) -> Header | None:
 
     >>> find_header(["# from the shop", "", 'variant;"day; or night"; sales'])
     Header(delimiter=';', names=['variant', 'day; or night', 'sales'], skip=2)
-    >>> find_header(["#variant,sales", "A,3"])  # a comment, if not the names
+    >>> find_header(["#variant,sales", "A,3"])  # the names are in a comment
     Header(delimiter=',', names=['variant', 'sales'], skip=0)
     """
     said = [at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")]
@@ -56,13 +56,14 @@ def find_header(lines: Sequence[str]) -> Header | None:
 
 
 def _split(line: str) -> tuple[str, list[str]]:
+    """Return the delimiter of a line, and its fields."""
     delimiter = max(_DELIMITERS, key=line.count)
     fields = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
     return delimiter, [field.strip() for field in fields]
 
 
 def looks_like_data(fields: Sequence[str]) -> bool:
-    """Tell whether a first line holds values and not names: one of its fields is a number or empty.
+    """Return whether a line holds values instead of names: one of its fields is a number or empty.
 
     >>> looks_like_data(["A", "mon", "3.5"]), looks_like_data(["A", ""]), looks_like_data(["variant", "day"])
     (True, True, False)
@@ -71,7 +72,7 @@ def looks_like_data(fields: Sequence[str]) -> bool:
 
 
 def check_header(path: str, names: Sequence[str], request: Request) -> None:
-    """Refuse a file whose first line does not name the columns that are asked for, each once."""
+    """Raise an error unless the header names each requested column exactly once."""
     try:
         wanted = request.among(names).names
     except UnknownName:
@@ -87,12 +88,13 @@ def check_header(path: str, names: Sequence[str], request: Request) -> None:
             what = (
                 f"called {name!r}"
                 if len(set(alike)) == 1
-                else f"told apart only by case: {join_names(alike)}"
+                else f"named alike except for case: {join_names(alike)}"
             )
             raise InputError(f"two columns of {path!r} are {what}")
 
 
 def _is_number(text: str) -> bool:
+    """Return whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Any data frame that narwhals knows, eager or lazy, to cells: grouped inside its own engine."""
+"""Cells from any data frame that narwhals supports, eager or lazy, grouped by its own engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def from_frame(data: Any, request: Request) -> Cells:
-    """Group a data frame."""
+    """Return the cells of a data frame."""
     import narwhals as nw
 
     frame = _frame(data)
@@ -37,7 +37,7 @@ def from_frame(data: Any, request: Request) -> Cells:
     request = request.among(schema)
     types = {name: schema[name] for name in request.names}
     text = [name for name in request.numbers if types[name] == nw.String]
-    if text and isinstance(frame, nw.DataFrame):  # read as the same text in a file would be
+    if text and isinstance(frame, nw.DataFrame):  # read by the same rules as text in a file
         return from_columns({name: frame[name].to_list() for name in request.names}, request)
     for name in request.numbers[:1] if request.n else request.numbers:
         if not (types[name].is_numeric() or types[name] == nw.Boolean):
@@ -54,12 +54,12 @@ def from_frame(data: Any, request: Request) -> Cells:
 
 
 def frame_columns(data: Any) -> list[str]:
-    """Return the names of a data frame's columns."""
+    """Return the names of the columns of a data frame."""
     return list(_frame(data).collect_schema())
 
 
 def _long(frame: Frame, request: Request) -> Frame:
-    """Return a wide table with one row for each reward; what is empty is none."""
+    """Return a wide table as a table with one row per reward; empty values are skipped."""
     import narwhals as nw
 
     wide = frame.with_columns(nw.col(name).cast(nw.Float64()) for name in request.wide)
@@ -69,7 +69,7 @@ def _long(frame: Frame, request: Request) -> Frame:
 
 
 def _summaries(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
-    """Take in aggregated rows."""
+    """Return the cells of aggregated rows."""
     import narwhals as nw
 
     named = [column.alias(f"column {i}") for i, column in enumerate(columns)]
@@ -80,7 +80,7 @@ def _summaries(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], re
 
 
 def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType], request: Request) -> Cells:
-    """Group rows that are one observation each; in a first pass, count what is missing or infinite."""
+    """Return the cells of rows that are one observation each; first count missing and infinite values."""
     import narwhals as nw
 
     labels, values = columns[: len(request.labels)], columns[len(request.labels) :]
@@ -93,7 +93,7 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType],
     found = zip(keys, request.labels, strict=True)
     missing = [*(_missing(nw.col(key), types[name]) for key, name in found), _missing(reward, nw.Float64())]
     incomplete = reduce(operator.or_, missing)
-    with np.errstate(invalid="ignore"):  # of infinities of both signs, which are refused below
+    with np.errstate(invalid="ignore"):  # infinities of both signs are refused below
         survey = rows.select(
             nw.len().alias("rows"),
             *(_number(lacking).alias(f"missing {i}") for i, lacking in enumerate(missing)),
@@ -116,6 +116,7 @@ def _observations(frame: Frame, columns: list[nw.Expr], types: dict[str, DType],
 
 
 def _frame(data: Any) -> Frame:
+    """Return the narwhals frame of an object, or raise an error if it is not a data frame."""
     import narwhals as nw
 
     try:
@@ -129,7 +130,7 @@ def _frame(data: Any) -> Frame:
 
 
 def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Groups:
-    """Group inside the engine; of deviations from `centre` it keeps every digit."""
+    """Group rows in the engine; deviations from `centre` keep all their digits."""
     import narwhals as nw
 
     reward, first = nw.col("reward"), nw.col("first")
@@ -156,13 +157,13 @@ def _grouped(rows: Frame, keys: list[str], centre: float, dropped: int) -> Group
 
 
 def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
-    """Return the reward: the only column, or several added up, the reward itself capped."""
+    """Return the reward: one column, or a weighted sum of several; the reward column is winsorized."""
     import narwhals as nw
 
     terms = []
     for (factor, name), value in zip(request.mix or ((1.0, request.reward),), values, strict=True):
         number = value.cast(nw.Float64())
-        if name == request.reward and request.cap < math.inf:  # what is missing or infinite stays so
+        if name == request.reward and request.cap < math.inf:  # missing and infinite rewards are unchanged
             above = (number > request.cap) & number.is_finite()
             number = nw.when(above).then(nw.lit(request.cap)).otherwise(number)
         terms.append(factor * number if request.mix else number)
@@ -171,7 +172,7 @@ def _mixed(values: list[nw.Expr], request: Request) -> nw.Expr:
 
 
 def frame_quantile(data: Any, request: Request, share: float) -> float:
-    """Return what so large a share of the rewards are at most."""
+    """Return the quantile of the rewards at `share`, NaN without rewards."""
     import narwhals as nw
 
     frame = _frame(data)
@@ -188,7 +189,7 @@ def frame_quantile(data: Any, request: Request, share: float) -> float:
 
 
 def frame_timed(data: Any, request: Request, most: int) -> Timed:
-    """Return the rows in the order of time: fetched, as they are all needed."""
+    """Return the rows ordered by time; all of them are fetched into memory."""
     import narwhals as nw
 
     frame = _frame(data)
@@ -204,9 +205,9 @@ def frame_timed(data: Any, request: Request, most: int) -> Timed:
 
 
 def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
-    """Return a moment truncated as far as its period allows, in UTC where it has a zone.
+    """Return a time truncated as coarsely as its period allows, in UTC if it has a zone.
 
-    Text stays: no two engines read the same moments in it.
+    Text is returned unchanged, because engines differ in how they parse it.
     """
     import narwhals as nw
 
@@ -228,17 +229,19 @@ def _truncated(column: nw.Expr, dtype: DType, period: Period) -> nw.Expr:
 
 
 def _missing(column: nw.Expr, dtype: DType) -> nw.Expr:
+    """Return the condition that a value is missing."""
     return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
 
 
 def _number(condition: nw.Expr) -> nw.Expr:
-    """Return how many rows meet a condition; Spark does not add up truth values."""
+    """Return how many rows satisfy a condition; the cast is needed because Spark cannot sum truth values."""
     import narwhals as nw
 
     return condition.cast(nw.Int64()).sum()
 
 
 def _collected(frame: Frame) -> nw.DataFrame[Any]:
+    """Return an eager data frame; a lazy one is computed."""
     import narwhals as nw
 
     return frame.collect() if isinstance(frame, nw.LazyFrame) else frame

@@ -1,4 +1,4 @@
-"""DuckDB: connections that report progress and phrase errors, and the user's own relations."""
+"""DuckDB connections with progress reports and readable errors, and relations of the user's connection."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tideproof.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
-_PAUSE = 0.2  # seconds between two reports of progress
+_PAUSE = 0.2  # seconds between two progress reports
 
 
 class Guard(NamedTuple):
-    """How files of strangers are read: this one and nothing else, with so much memory (as DuckDB has it)."""
+    """Restrictions for reading an untrusted file: only this file, with limited memory."""
 
     path: str
     memory: str = "512MB"
@@ -25,19 +25,23 @@ class Guard(NamedTuple):
 
 @contextmanager
 def open_relation(relation: duckdb.DuckDBPyRelation) -> Iterator[SqlRows]:
-    """Open a relation inside the connection that made it."""
+    """Open a relation in the connection that created it."""
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
+        """Run a query and return all rows."""
         answer = relation.query("tideproof_rows", query)
         return [] if answer is None else answer.fetchall()
 
     types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
-    with phrased("the relation"):  # not sampled: its first rows may cost as much as all of them
+    with phrased("the relation"):  # not sampled, as its first rows may cost as much as all of them
         yield SqlRows(run, "tideproof_rows", types, compensated_mean, quick=True)
 
 
 def compensated_mean(reward: str, rows: str) -> str:
-    """Return SQL for a mean by a compensated sum: a naive one loses digits of rewards far from 0."""
+    """Return SQL for a mean by compensated summation.
+
+    A plain sum loses digits of rewards far from 0.
+    """
     return f"favg({reward})"
 
 
@@ -48,13 +52,15 @@ def types_of(run: Query, rows: str) -> dict[str, str]:
 
 @contextmanager
 def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[Query]:
-    """Open DuckDB and yield a function that runs a query and fetches all rows."""
+    """Open a DuckDB connection, and yield a function that runs a query and returns all rows."""
     import duckdb
 
     with phrased(database):
         connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-    connection.execute("SET parquet_metadata_cache = true")  # a file is asked for types, a sample, and all
+    connection.execute(
+        "SET parquet_metadata_cache = true"
+    )  # a file is read for types, a sample, and all rows
     if guard is not None:
         path = guard.path.replace("'", "''")
         connection.execute(
@@ -64,6 +70,7 @@ def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[
         )
 
     def run(query: str, progress: Progress | None = None, /) -> Rows:
+        """Run a query and return all rows."""
         with _reported(connection, progress):
             return connection.execute(query).fetchall()
 
@@ -75,7 +82,7 @@ def session(database: str = ":memory:", guard: Guard | None = None) -> Iterator[
 
 @contextmanager
 def phrased(what: str) -> Iterator[None]:
-    """Turn an error of DuckDB into one sentence about `what`."""
+    """Convert an error of DuckDB to one sentence about the source `what`."""
     import duckdb
 
     try:
@@ -88,7 +95,7 @@ def phrased(what: str) -> Iterator[None]:
 
 
 def sentence(error: Exception) -> str:
-    r"""Return the lines of an error of DuckDB that say what happened, without its advice.
+    r"""Return the lines of a DuckDB error that say what happened, without its advice.
 
     >>> sentence(Exception("Conversion Error: CSV Error on Line: 4\nOriginal Line: A,x\nPossible fixes:"))
     'CSV Error on Line: 4; Original Line: A,x'
@@ -104,13 +111,14 @@ def sentence(error: Exception) -> str:
 
 @contextmanager
 def _reported(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
-    """Report the progress of the query that runs inside, a few times a second, from a thread."""
+    """Report the progress of the query inside the `with` block from a thread, a few times per second."""
     if progress is None:
         yield
         return
     done = threading.Event()
 
     def report() -> None:
+        """Call `progress` until the query is done."""
         while not done.wait(_PAUSE):
             progress(max(0.0, connection.query_progress()))
 

@@ -1,4 +1,4 @@
-"""Tables and queries inside databases: naming one, and DuckDB files."""
+"""Tables and queries in DuckDB files, and the choice of a table in any database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIST_TABLES = (
 
 @contextmanager
 def open_duckdb(path: str, table: str | None) -> Iterator[SqlRows]:
-    """Open a table or query of a DuckDB file, to be read only."""
+    """Open a table or query of a DuckDB file for reading."""
     if not Path(path).is_file():
         raise MissingFile(f"there is no file {path!r}")
     with session(path) as run, phrased(repr(path)):
@@ -30,7 +30,7 @@ def open_duckdb(path: str, table: str | None) -> Iterator[SqlRows]:
 
 
 def is_query(table: str | None) -> bool:
-    """Tell whether `table` is a query, and names no table.
+    """Return whether `table` is a query instead of the name of a table.
 
     >>> is_query("log"), is_query(None), is_query("SELECT 1"), is_query("with t as (select 1) from t")
     (False, False, True, True)
@@ -39,9 +39,9 @@ def is_query(table: str | None) -> bool:
 
 
 def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> str:
-    """Return what stands after FROM: one of the `tables`, each (schema, name), or a query.
+    """Return the SQL after FROM: one of the `tables`, each (schema, name), or a query in parentheses.
 
-    A table in the schema `home` goes by its name alone; the only table needs no name.
+    A table in the schema `home` may be given by its name alone; the only table needs no name.
 
     >>> rows_of("log", [("main", "log"), ("main", "users")], home="main")
     '"main"."log"'
@@ -54,7 +54,7 @@ def rows_of(table: str | None, tables: Sequence[Sequence[str]], home: str) -> st
     if table is None:
         if len(names) != 1:
             listed = ", ".join(names) or "none"
-            raise InputError(f"say which table to read, or give a query; the database holds: {listed}")
+            raise InputError(f"choose a table to read, or give a query; the database contains: {listed}")
         table = next(iter(names))
     if table not in names:
         raise UnknownName.with_suggestion("table", table, names)

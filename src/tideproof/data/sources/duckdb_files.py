@@ -1,7 +1,7 @@
-"""CSV, TSV, Parquet and JSON lines files through DuckDB: one, a glob of them, compressed.
+"""CSV, TSV, Parquet and JSON lines files, read by DuckDB: one file or a glob pattern, compressed or not.
 
-Columns of CSV and JSON have the types that their first rows suggest, and rewards of CSV are read as
-numbers whatever those rows look like. Where a later row belies that, all rows are looked at.
+Columns of CSV and JSON files have the types that DuckDB infers from their first rows; columns that must be
+numbers are read as such. If a later row does not fit, types are inferred from all rows.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tideproof.stats.cells import Cells
 
 Answer = TypeVar("Answer")
 
-_LONG = 2**24  # bytes of files whose first rows are worth a look of their own
+_LONG = 2**24  # bytes; larger files are sampled before all rows are read
 
 
 @contextmanager
 def open_files(place: str, guard: Guard | None = None) -> Iterator[FileSource]:
-    """Open the file or files at a path or glob; with a `guard`, one of a stranger."""
+    """Open the file or files at a path or glob; `guard` restricts the reading of an untrusted file."""
     with session(guard=guard) as run, phrased(repr(place)):
         files = find_files(run, place)
         yield FileSource(run, files, _types(run, files))
@@ -36,13 +36,13 @@ def open_files(place: str, guard: Guard | None = None) -> Iterator[FileSource]:
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Files that lie open.
+    """Opened files, whose rows DuckDB groups.
 
     Attributes
     ----------
     run : sends a query to DuckDB.
-    files : where they are and how they are read.
-    types : the SQL type of each column, as the first rows suggest.
+    files : paths of the files, and the options for reading them.
+    types : the SQL type of each column, inferred from the first rows.
     """
 
     run: Query
@@ -50,18 +50,19 @@ class FileSource:
     types: dict[str, str]
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
-        """Group the rows by arm and environment."""
+        """Return the cells: the rows grouped by arm and environment."""
         return self._ask(request, lambda rows: rows.group(request, progress))
 
     def quantile(self, request: Request, share: float) -> float:
-        """Return what so large a share of the rewards are at most."""
+        """Return the quantile of the rewards at `share`, NaN without rewards."""
         return self._ask(request, lambda rows: rows.quantile(request, share))
 
     def timed(self, request: Request, most: int) -> Timed:
-        """Return the rows in the order of time, in bins if there are more than `most`."""
+        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
         return self._ask(request, lambda rows: rows.timed(request, most))
 
     def _ask(self, request: Request, what: Callable[[SqlRows], Answer]) -> Answer:
+        """Run an operation on the rows; if their types do not fit, repeat it with types of all rows."""
         import duckdb
 
         if self.files.header:
@@ -74,40 +75,40 @@ class FileSource:
         return what(self._all_rows_looked_at(request))
 
     def _as_announced(self, request: Request) -> SqlRows:
-        """Return the rows with the types of the first ones, numbers of CSV files apart."""
+        """Return the rows with the types of the first rows; columns of numbers in CSV files are numeric."""
         if self.files.function != "read_csv":
             return self._table(self.files, self.types, request)
         types = {name: self._announced(name, request.decimal) for name in request.numbers}
         return self._table(self.files.using(types=_typed(types)), self.types | types, request)
 
     def _announced(self, name: str, decimal: str) -> str:
-        """Return the type by which a CSV file's column of numbers is read at first."""
+        """Return the type with which a numeric column of a CSV file is read at first."""
         sql_type = "VARCHAR" if decimal == "," else self.types.get(name, "")
         return sql_type if sql_type in ("VARCHAR", "BOOLEAN") else "DOUBLE"
 
     def _all_rows_looked_at(self, request: Request) -> SqlRows:
-        """Return the rows with types that fit all of them, numbers of CSV files checked as text."""
+        """Return the rows with types inferred from all of them; numbers in CSV files are read as text."""
         files = self.files.using(sample_size="-1")
         if files.function == "read_csv":
             files = files.using(types=_typed(dict.fromkeys(request.numbers, "VARCHAR")))
         return self._table(files, types_of(self.run, files.rows), request)
 
     def _table(self, files: Files, types: dict[str, str], request: Request) -> SqlRows:
-        """Return the rows, numbers that are text and labels that are JSON as what they stand for."""
+        """Return the rows, with numbers converted from text and labels converted from JSON."""
         rows = files.rows
         for name, sql_type in types.items():
             if name in request.numbers and base(sql_type) in ("VARCHAR", "JSON"):
                 number = as_number(self.run, files, name, request.decimal)
                 rows = f"(SELECT * REPLACE ({number} AS {quoted(name)}) FROM {rows})"
                 types = types | {name: "DOUBLE"}
-            elif sql_type == "JSON":  # values of several types: without the quotes around text
+            elif sql_type == "JSON":  # values of several types; removes the quotes around text
                 rows = f"(SELECT * REPLACE ({quoted(name)} ->> '$' AS {quoted(name)}) FROM {rows})"
                 types = types | {name: "VARCHAR"}
         return SqlRows(self.run, rows, types, compensated_mean, sampled=files.bytes > _LONG, quick=True)
 
 
 def _types(run: Query, files: Files) -> dict[str, str]:
-    """Return the type of each column; lines of a CSV file that do not fit are named."""
+    """Return the SQL type of each column; the error for a CSV file names the lines that do not fit."""
     import duckdb
 
     try:
@@ -119,15 +120,17 @@ def _types(run: Query, files: Files) -> dict[str, str]:
 
 
 def _check_lines(run: Query, files: Files) -> None:
-    """Read a CSV file as nothing but text: a line that does not fit raises an error with its number."""
+    """Read a CSV file as text only, so that DuckDB raises an error with the number of a malformed line."""
     columns = _typed({f"column {i}": "VARCHAR" for i in range(len(files.header))})
     plain = files.using(auto_detect="false", columns=columns)
     run(f"SELECT count(COLUMNS(*)) FROM {plain.rows}")
 
 
 def _typed(types: dict[str, str]) -> str:
+    """Return SQL for a mapping of columns to types."""
     return "{" + ", ".join(f"{literal(name)}: '{sql_type}'" for name, sql_type in types.items()) + "}"
 
 
 def _is_about_types(error: Exception) -> bool:
+    """Return whether an error of DuckDB is about the conversion of values."""
     return "onvert" in str(error) or "cast" in str(error)

@@ -1,4 +1,4 @@
-"""Which of DuckDB's readers reads the files at a path or glob, and with what options."""
+"""Choice of the DuckDB function that reads the files at a path or glob, and of its options."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _PACKED = (".gz", ".zst")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files of one kind, and how DuckDB reads them.
+    """Files of one kind, with the DuckDB function and the options that read them.
 
     Attributes
     ----------
-    paths : the files, sorted.
-    function : a table function of DuckDB.
+    paths : paths of the files, sorted.
+    function : name of a DuckDB table function.
     options : its named arguments, as SQL.
-    header : the names of the columns of a CSV file, as they stand in it.
-    lines_before : its rows.
+    header : names of the columns of a CSV file, as written in it.
+    lines_before : number of lines before the first data row of a CSV file.
     """
 
     paths: list[str]
@@ -40,23 +40,23 @@ class Files:
 
     @property
     def rows(self) -> str:
-        """What stands after FROM."""
+        """The SQL after FROM."""
         listed = ", ".join(literal(path) for path in self.paths)
         options = "".join(f", {name} = {value}" for name, value in self.options.items())
         return f"{self.function}([{listed}]{options})"
 
     @property
     def bytes(self) -> int:
-        """Their size on disk."""
+        """Total size of the files on disk."""
         return sum(os.path.getsize(path) for path in self.paths)
 
     def using(self, **options: str) -> Files:
-        """Return the same files read with other options."""
+        """Return the same files with other options."""
         return replace(self, options=self.options | options)
 
 
 def find_files(run: Query, place: str) -> Files:
-    """Return the files at a path or glob, of one kind and not all of them empty."""
+    """Return the files at a path or glob, which must be of one kind and not all empty."""
     paths = _paths(place)
     suffixes = {_suffix(path) for path in paths}
     if len(suffixes) > 1:
@@ -72,10 +72,12 @@ def find_files(run: Query, place: str) -> Files:
     if suffix in _TEXT:
         return _csv(run, paths, together)
     known = ", ".join(name for name in (*_TEXT, *_PARQUET, *_JSON, *EXCEL) if name)
-    raise InputError(f"cannot read {suffix} files: {place!r}; known: {known}, also with {', '.join(_PACKED)}")
+    packed = ", ".join(_PACKED)
+    raise InputError(f"cannot read {suffix} files: {place!r}; supported: {known}, also with {packed}")
 
 
 def _paths(place: str) -> list[str]:
+    """Return the paths that a path or glob matches, or raise an error."""
     paths = [place] if os.path.isfile(place) else sorted(glob.glob(place, recursive=True))
     paths = [path for path in paths if os.path.isfile(path)]
     if not paths:
@@ -89,11 +91,13 @@ def _paths(place: str) -> list[str]:
 
 
 def _suffix(path: str) -> str:
+    """Return the file name extension without that of a compression."""
     name = Path(path)
     return (name.with_suffix("") if name.suffix.lower() in _PACKED else name).suffix.lower()
 
 
 def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
+    """Return CSV files with the options for their delimiter, header and encoding."""
     first = next(path for path in paths if os.path.getsize(path))
     encoding = _encoding(first)
     lines = first_lines(run, first, encoding)
@@ -116,6 +120,6 @@ def _csv(run: Query, paths: list[str], together: dict[str, str]) -> Files:
 
 
 def _encoding(path: str) -> str:
-    """Return how a file's letters are written, by its first bytes."""
+    """Return the text encoding of a file, guessed from its first bytes."""
     with open(path, "rb") as file:
         return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8"

@@ -1,4 +1,4 @@
-"""Sheets of Excel and OpenDocument files; the first row that is not empty names the columns."""
+"""Sheets of Excel and OpenDocument files; the first row that is not empty holds the names of the columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 @contextmanager
 def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
-    """Open a sheet; the only one that holds something needs no name."""
+    """Open a sheet of a file; the name may be omitted if only one sheet is not empty."""
     try:
         import python_calamine as calamine
     except ImportError:
@@ -32,13 +32,14 @@ def open_excel(path: str, sheet: str | None) -> Iterator[InMemoryTable]:
     types = {name: type_of(values) for name, values in columns.items()}
 
     def fetch(names: Sequence[str]) -> list[list[Any]]:
+        """Return columns by name."""
         return [columns[name] for name in names]
 
     yield InMemoryTable(types, fetch)
 
 
 def _chosen(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> list[list[Any]]:
-    """Return the rows of a sheet, without those that are empty."""
+    """Return the rows of a sheet, without empty rows."""
     kept = {title: [row for row in rows if any(x != "" for x in row)] for title, rows in sheets.items()}
     if name is not None:
         if name not in kept:
@@ -47,11 +48,12 @@ def _chosen(path: str, sheets: dict[str, list[list[Any]]], name: str | None) -> 
     filled = [title for title, rows in kept.items() if rows]
     if len(filled) != 1:
         what = join_names(map(repr, filled)) if filled else "nothing"
-        raise InputError(f"say which sheet of {path!r} to read (table, --table); it holds {what}")
+        raise InputError(f"choose which sheet of {path!r} to read (table, --table); it contains {what}")
     return kept[filled[0]]
 
 
 def _columns(path: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
+    """Return the columns of a sheet by name, without columns that have no name."""
     if not rows:
         raise InputError(f"the sheet of {path!r} is empty")
     names = [str(_value(name) or "").strip() for name in rows[0]]
@@ -63,7 +65,7 @@ def _columns(path: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
 
 
 def _value(cell: Any) -> Any:
-    """Return what a cell holds: None if it is empty, and whole numbers as such."""
+    """Return the value of a cell: None if it is empty, and an integer if it is a whole number."""
     if isinstance(cell, str):
         return None if cell == "" or cell in ("#N/A", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?") else cell
     return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

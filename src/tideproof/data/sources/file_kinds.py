@@ -1,4 +1,4 @@
-"""What kind of file something is, by its first bytes: names can mislead, and a pipe has none."""
+"""Detection of the kind of a file from its first bytes, for files with a wrong name and for pipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LENGTH = 512
 
 
 def kind_of(first: bytes) -> str:
-    r"""Return the ending that a file with these first bytes should have; ".csv" if nothing speaks against it.
+    r"""Return the file name extension that fits the first bytes of a file; ".csv" if nothing else fits.
 
     >>> kind_of(b"PAR1..."), kind_of(b'{"arm": "A"}\n'), kind_of(b'[{"arm": "A"}]'), kind_of(b"arm,day\n")
     ('.parquet', '.jsonl', '.json', '.csv')
@@ -32,7 +32,7 @@ def kind_of(first: bytes) -> str:
 
 
 def kind_at(path: str) -> str:
-    """Return the ending that the file at a path should have; "" if there is none that can be read."""
+    """Return the file name extension that fits the contents of a file; "" if it cannot be read."""
     if is_store_open(path):
         return ".store"
     try:

@@ -1,4 +1,4 @@
-"""Tables that are fetched into memory and grouped here: of Excel, of SQLite."""
+"""Tables that are read into memory and grouped there: those of Excel and SQLite files."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class InMemoryTable:
-    """Rows that are fetched by column.
+    """Table whose columns are fetched into memory.
 
     Attributes
     ----------
-    types : the SQL type of each column, in capitals, as some of its values suggest.
-    fetch : returns the columns of these names.
+    types : the SQL type of each column, in capitals, inferred from some of its values.
+    fetch : returns the columns with the given names.
     """
 
     types: dict[str, str]
     fetch: Callable[[Sequence[str]], Iterable[list[Any]]]
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
-        """Group the rows by arm and environment."""
+        """Return the cells: the rows grouped by arm and environment."""
         names = request.among(self.types).names
         return from_columns(dict(zip(names, self.fetch(names), strict=True)), request)
 
     def quantile(self, request: Request, share: float) -> float:
-        """Return what so large a share of the rewards are at most."""
+        """Return the quantile of the rewards at `share`, NaN without rewards."""
         names = request.among(self.types).names
         return column_quantile(dict(zip(names, self.fetch(names), strict=True)), request, share)
 
     def timed(self, request: Request, most: int) -> Timed:
-        """Return the rows in the order of time."""
+        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
         names = request.among(self.types).names
         return timed_from_columns(dict(zip(names, self.fetch(names), strict=True)), request, most)
 
 
 def type_of(values: Iterable[Any]) -> str:
-    """Return the SQL type that values suggest, text that is all times as such.
+    """Return the SQL type that fits all values of a column; text that only contains times is a timestamp.
 
     >>> type_of([3, 4.5]), type_of([True, None]), type_of(["2024-10-20 12:00", None]), type_of([3, "x"])
     ('DOUBLE', 'BOOLEAN', 'TIMESTAMP', 'VARCHAR')
@@ -62,6 +62,7 @@ def type_of(values: Iterable[Any]) -> str:
 
 
 def _kind(value: Any) -> str:
+    """Return the SQL type that fits one value."""
     if isinstance(value, str):
         try:
             dt.datetime.fromisoformat(value)

@@ -1,4 +1,4 @@
-"""What comes through a pipe: kept in a file while it is read, as its first bytes say it is one."""
+"""Logs from standard input, copied to a temporary file whose kind is detected from its first bytes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tideproof.errors import InputError
 
 @contextmanager
 def open_pipe(table: str | None) -> Iterator[Source]:
-    """Open standard input."""
+    """Open standard input as a table."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("nothing comes through a pipe; '-' reads standard input, as in: cat log.csv | …")
+        raise InputError("there is no data on standard input, which '-' reads; use, say: cat log.csv | …")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "-"
         with open(file, "wb") as copy:
@@ -27,5 +27,5 @@ def open_pipe(table: str | None) -> Iterator[Source]:
         try:
             with open_source(named, table) as source:
                 yield source
-        except InputError as error:  # which would name a file that nobody knows
+        except InputError as error:  # the user knows the source as "-", not by the temporary name
             raise type(error)(str(error).replace(named, "-")) from None

@@ -1,4 +1,4 @@
-"""PostgreSQL: the group-by is sent as SQL in a read-only transaction; only the groups come back."""
+"""Tables and queries of a PostgreSQL database, which groups the rows itself in a read-only transaction."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
             connection.read_only = True
 
             def run(query: str, progress: Progress | None = None, /) -> Rows:
+                """Run a query and return all rows."""
                 return connection.execute(query.encode()).fetchall()
 
             rows = rows_of(table, run(LIST_TABLES), home="public")
@@ -34,7 +35,7 @@ def open_postgres(url: str, table: str | None) -> Iterator[SqlRows]:
 
 
 def _types(connection: Any, rows: str) -> dict[str, str]:
-    """Return the SQL type of each column, from a query that fetches nothing."""
+    """Return the SQL type of each column, from a query that returns no rows."""
     described = connection.execute(f"SELECT * FROM {rows} LIMIT 0".encode()).description
     listed = ", ".join(str(oid) for oid in sorted({column.type_code for column in described}))
     names = dict(
@@ -46,19 +47,23 @@ def _types(connection: Any, rows: str) -> dict[str, str]:
 
 
 def _factor(d: str) -> str:
-    """Return SQL for a deviation: PostgreSQL refuses to round a product to 0 or to infinity."""
+    """Return SQL for a deviation that can be multiplied safely.
+
+    PostgreSQL raises an error if a product underflows or overflows.
+    """
     size = f"abs({d})"
     return f"(CASE WHEN {size} < 1e-75 THEN 0 WHEN {size} < 1e75 THEN {d} WHEN {size} > 0 THEN 'NaN' END)"
 
 
 def _centred_mean(run: Query) -> Callable[[str, str], str]:
-    """Return what gives SQL for a mean that keeps its digits: around one finite reward of the table.
+    """Return a function that returns SQL for an accurate mean, centered at one finite reward of the table.
 
-    That reward is fetched, once: a subquery in two places could find two different ones.
+    That reward is fetched once: a subquery that is used twice could return two different rewards.
     """
 
     def mean(reward: str, rows: str) -> str:
-        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # neither NULL nor NaN is
+        """Return SQL for the mean of `reward` over `rows`."""
+        finite = f"{reward} > '-Infinity' AND {reward} < 'Infinity'"  # excludes NULL and NaN, too
         found = run(f"SELECT {reward} FROM {rows} WHERE {finite} LIMIT 1")
         centre = f"CAST('{found[0][0]!r}' AS DOUBLE PRECISION)" if found else "0"
         return f"{centre} + avg({reward} - {centre})"

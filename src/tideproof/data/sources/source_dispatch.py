@@ -1,4 +1,4 @@
-"""A path or a URL, opened: files, DuckDB and SQLite databases, Excel, PostgreSQL, a pipe."""
+"""Opening of a log by path or URL: files, DuckDB and SQLite databases, Excel, PostgreSQL, standard input."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ _SQLITE = (".sqlite", ".sqlite3")
 
 
 class Source(Protocol):
-    """Rows that lie open: look at their columns, then group them."""
+    """Opened table: the types of its columns, its cells, a quantile of its rewards, its rows by time."""
 
     @property
     def types(self) -> dict[str, str]:
         """The SQL type of each column, in capitals."""
 
     def group(self, request: Request, progress: Progress | None = None) -> Cells:
-        """Group the rows by arm and environment; `progress` is called with the percentage done."""
+        """Return the cells: the rows grouped by arm and environment; `progress` gets the percentage done."""
 
     def quantile(self, request: Request, share: float) -> float:
-        """Return what so large a share of the rewards are at most."""
+        """Return the quantile of the rewards at `share`, NaN without rewards."""
 
     def timed(self, request: Request, most: int) -> Timed:
-        """Return the rows in the order of time, in bins if there are more than `most`."""
+        """Return the rows ordered by time, grouped into bins if there are more than `most`."""
 
 
 def open_source(place: str, table: str | None = None) -> AbstractContextManager[Source]:
-    """Open a file, files, or a table in a database; to be used in a `with` statement.
+    """Return a context manager that opens a file, several files, or a table in a database.
 
     Parameters
     ----------
     place
-        A path, a glob, a URL, or "-" for standard input.
+        A path, a glob pattern, a URL, or "-" for standard input.
     table
-        In a database: a table's name, or a query. In an Excel file: a sheet's name.
+        In a database, the name of a table, or a query. In an Excel file, the name of a sheet.
     """
     if place == "-":
         from tideproof.data.sources.pipe import open_pipe
@@ -58,14 +58,14 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
     if scheme not in ("", "file", "duckdb", "sqlite"):
         raise InputError(
             f"cannot read {place!r}: give a local path, postgresql://…, duckdb:///path, sqlite:///path, "
-            f"or a DuckDB relation of your own connection for what lies elsewhere"
+            f"or, for other sources, a DuckDB relation"
         )
     path = _path(place) if scheme else place
     found = kind_at(path)
     if found == ".store":
         raise InputError(
-            f"{place!r} is a store of experiments, not a log: tideproof show says how they stand, and "
-            f"tp.Experiment.open(url, name).fit() fits one"
+            f"{place!r} is a store of experiments, not a log: use tideproof show to list them, or "
+            f"tp.Experiment.open(url, name).fit() to fit one"
         )
     kind = f".{scheme}" if scheme in ("duckdb", "sqlite") else _kind(path, found)
     if kind in _SQLITE:
@@ -81,22 +81,22 @@ def open_source(place: str, table: str | None = None) -> AbstractContextManager[
 
         return open_excel(path, table)
     if table is not None:
-        raise InputError(f"table belongs to a database; {place!r} is a file")
+        raise InputError(f"table is for databases and Excel files; {place!r} is another file")
     from tideproof.data.sources.duckdb_files import open_files
 
     return open_files(path)
 
 
 def _kind(path: str, found: str) -> str:
-    """Return the kind of a file: of a database by its first bytes, of others by the ending of the name."""
+    """Return the kind of a file: databases by their first bytes, other files by the extension of the name."""
     return found if found in (".sqlite", ".duckdb") else Path(path).suffix.lower()
 
 
 def _path(url: str) -> str:
-    """Return the path of a file's URL.
+    """Return the path in the URL of a file.
 
-    Of `duckdb:` and `sqlite:` three slashes make it relative to here, four absolute; of `file:` three
-    absolute.
+    In `duckdb:` and `sqlite:` URLs, a path after three slashes is relative to the current folder, and after
+    four absolute. In `file:` URLs, a path after three slashes is absolute.
 
     >>> _path("duckdb:///a.db"), _path("duckdb:////tmp/a.db"), _path("file:///tmp/a%20b.csv")
     ('a.db', '/tmp/a.db', '/tmp/a b.csv')

@@ -1,4 +1,4 @@
-"""Tables and queries of SQLite files, by Python's own sqlite3; rows are grouped here."""
+"""Tables and queries of SQLite files, read by Python's sqlite3 and grouped in memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TABLES = (
     "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view') "
     "AND substr(name, 1, 7) <> 'sqlite_' ORDER BY 2"
 )
-_SAMPLE = 1000  # rows whose values say what a column holds
+_SAMPLE = 1000  # rows from which the types of columns are inferred
 
 
 @contextmanager
 def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
-    """Open a table or query of a SQLite file, to be read only."""
+    """Open a table or query of a SQLite file for reading."""
     if not Path(path).is_file():
         raise MissingFile(f"there is no file {path!r}")
     try:
@@ -34,6 +34,7 @@ def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
             types = {name: type_of(values) for name, values in zip(names, sample, strict=True)}
 
             def fetch(wanted: Sequence[str]) -> list[list[Any]]:
+                """Return columns by name."""
                 listed = ", ".join(map(quoted, wanted))
                 return _columns(connection.execute(f"SELECT {listed} FROM {rows}").fetchall(), len(wanted))
 
@@ -43,4 +44,5 @@ def open_sqlite(path: str, table: str | None) -> Iterator[InMemoryTable]:
 
 
 def _columns(rows: list[tuple[Any, ...]], count: int) -> list[list[Any]]:
+    """Return rows as columns; `count` empty columns if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]
