@@ -86,7 +86,7 @@ def test_the_zone_of_the_connection_does_not_matter(zone):
 
 def test_an_empty_database(tmp_path):
     duckdb.connect(str(tmp_path / "none.db")).close()
-    with pytest.raises(InputError, match=r"the database holds: none$"):
+    with pytest.raises(InputError, match=r"the database contains: none$"):
         cells(tmp_path / "none.db", **NAMES)
 
 

@@ -77,14 +77,14 @@ def test_what_is_not_needed_is_not_guessed():
     assert guess(wide, None, None, None, needed=["environment"], taken=["A", "B"]).environment == "day"
     left = guess(wide | {"x": "VARCHAR"}, None, "day", None, needed=["arm", "environment"], taken=["A", "B"])
     assert left.arm == "x"
-    with pytest.raises(InputError, match="which column is the environment: say --environment, or --no-env"):
+    with pytest.raises(InputError, match="which column is the environment: use --environment, or --no-env"):
         guess({"variant": "VARCHAR", "y": "DOUBLE"}, None, None, None)
 
 
 def test_a_doubt_names_the_columns():
     types = {"shop": "VARCHAR", "when": "TIMESTAMP", "eur": "DOUBLE", "id": "BIGINT"}
-    listed = r"which column is the arm: say --arm; columns: 'shop', 'when', 'eur', 'id'$"
+    listed = r"which column is the arm: use --arm; columns: 'shop', 'when', 'eur', 'id'$"
     with pytest.raises(InputError, match=listed):
         guess(types, None, None, None)
-    with pytest.raises(InputError, match=r"'3.5'; is there a line with the names of the columns\?$"):
+    with pytest.raises(InputError, match=r"'3.5'; does the table have a header with names\?$"):
         guess({"A": "VARCHAR", "1": "BIGINT", "3.5": "DOUBLE"}, None, None, None)

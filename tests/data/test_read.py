@@ -222,7 +222,7 @@ BAD = {
     "cap 2": ({"cap": 2.0}, "cap must be a share between 0 and 1, such as 0.999"),
     "quotient and covariate": (
         {"reward": "sales / sessions", "covariates": ("before",)},
-        "covariates are taken out of rewards, not of a quotient by 'sessions'",
+        "covariates cannot be combined .* divided by 'sessions'",
     ),
 }
 
@@ -237,7 +237,7 @@ def test_bad_wishes_are_one_clear_line(kind, case, tmp_path):
 
 def test_a_cap_that_leaves_nothing_is_refused():
     rare = LOG.assign(sales=(LOG.index == 0) * 1.0)
-    with pytest.raises(InputError, match=r"cap 0.99 is 0, the lowest reward: nothing would be left"):
+    with pytest.raises(InputError, match=r"cap=0.99 is too low: this quantile, 0, is the lowest reward"):
         found(rare, cap=0.99)
 
 

@@ -24,17 +24,17 @@ def test_aggregated_rows_that_are_wrong():
         3,
         1,
     ]  # one reward needs no variance, none no mean
-    with pytest.raises(InputError, match="needs n, the column of counts"):
+    with pytest.raises(InputError, match="sample_variance and sd .* give n"):
         cells(data, "a", "e", "m", variance="v")
     with pytest.raises(InputError, match="need exactly one of: their variance"):
         cells(data, **names)
     with pytest.raises(InputError, match="five different columns"):
         cells(data, **names, variance="n")
-    with pytest.raises(InputError, match=r"whole numbers; column 'n' holds 2\.5$"):
+    with pytest.raises(InputError, match=r"whole numbers of at least 0; column 'n' holds 2\.5$"):
         cells(data | {"n": [2.5, 1, 0]}, **names, variance="v")
     with pytest.raises(InputError, match=r"column 'v' must not be negative or infinite; it holds -1$"):
         cells(data | {"v": [-1.0, 1, 0]}, **names, variance="v")
-    with pytest.raises(InputError, match="of 3 rows there are 1 in 'v'"):
+    with pytest.raises(InputError, match="3 rows have 1 in 'v'"):
         cells(data | {"v": [None, 1, 0]}, **names, variance="v")
     assert cells(data | {"a": ["x", "y", "z"], "n": [3, 1, 4], "m": [1.0, 2.0, 3.0]}, **names, variance="v",
                  missing="drop").dropped == 1  # fmt: skip
@@ -64,16 +64,16 @@ def test_rows_of_one_reward_are_observations():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"n": [3, 2, -1]}, r"whole numbers; column 'n' holds -1$"),
-        ({"n": [3, math.inf, 1]}, r"whole numbers; column 'n' holds inf$"),
-        ({"n": [3, 2.5, 1]}, r"whole numbers; column 'n' holds 2\.5$"),
+        ({"n": [3, 2, -1]}, r"whole numbers of at least 0; column 'n' holds -1$"),
+        ({"n": [3, math.inf, 1]}, r"whole numbers of at least 0; column 'n' holds inf$"),
+        ({"n": [3, 2.5, 1]}, r"whole numbers of at least 0; column 'n' holds 2\.5$"),
         ({"v": [4.0, math.inf, 0]}, r"column 'v' must not be negative or infinite; it holds inf$"),
         ({"v": [4.0, -0.5, 0]}, r"column 'v' must not be negative or infinite; it holds -0\.5$"),
         ({"m": [math.inf, 2.0, -math.inf]}, r"must be finite; 2 of 3 in 'm' are infinite"),
-        ({"m": [1.0, 2.0, None]}, r"of 3 rows there are 1 in 'm'; "),
-        ({"n": [3, None, 1]}, r"of 3 rows there are 1 in 'n'; "),
-        ({"v": [4.0, None, None]}, r"of 3 rows there are 1 in 'v'; "),
-        ({"a": ["x", None, "x"], "e": [None, None, 1]}, r"of 3 rows there are 1 in 'a', 2 in 'e'; "),
+        ({"m": [1.0, 2.0, None]}, r"3 rows have 1 in 'm'; "),
+        ({"n": [3, None, 1]}, r"3 rows have 1 in 'n'; "),
+        ({"v": [4.0, None, None]}, r"3 rows have 1 in 'v'; "),
+        ({"a": ["x", None, "x"], "e": [None, None, 1]}, r"3 rows have 1 in 'a', 2 in 'e'; "),
         ({"m": [1.0, 2.0]}, r"same length, not \{'a': 3, 'e': 3, 'm': 2, 'n': 3, 'v': 3\}"),
         ({name: [] for name in PLAIN}, "the data has no rows"),
     ],

@@ -75,7 +75,7 @@ def test_what_was_left_out_is_named_first_and_advised_before():
     from dataclasses import replace
 
     assert left_out(replace(torn, torn=True))[0].startswith(
-        "More than 10 % of 36 cells are more than 5 standard"
+        "More than 33 % of 36 cells are more than 5 standard"
     )
 
 

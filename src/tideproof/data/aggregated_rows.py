@@ -94,5 +94,5 @@ def _check_counts(counts: Floats, name: str) -> None:
     wrong = (counts != np.floor(counts)) | (counts < 0.0) | ~np.isfinite(counts)
     if wrong.any():
         raise InputError(
-            f"counts must be whole numbers from 0 on; column {name!r} holds {counts[wrong][0]:g}"
+            f"counts must be whole numbers of at least 0; column {name!r} holds {counts[wrong][0]:g}"
         )

@@ -147,7 +147,9 @@ class Request:
             if name not in columns:
                 raise UnknownName.with_suggestion("column", name, columns)
         if len(set(resolved.names)) < len(resolved.names):
-            raise InputError(f"environment {self.environment!r} must not use the columns of arm and reward")
+            raise InputError(
+                f"{self.environment!r} must be made of columns without another role, each used once"
+            )
         return resolved
 
     def long(self, arm: str, reward: str) -> Request:
