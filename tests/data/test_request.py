@@ -40,9 +40,9 @@ def test_environments_of_several_columns():
     assert Request.of("a", "rep:block", "r").among([*columns, "rep:block"]).parts == ("rep:block",)
     with pytest.raises(UnknownName, match="unknown column 'blok'; did you mean 'block'"):
         Request.of("a", "rep:blok", "r").among(columns)
-    with pytest.raises(InputError, match="'rep:rep' must .* each used once"):
+    with pytest.raises(InputError, match=r"'rep:rep' must .* each used once"):
         Request.of("a", "rep:rep", "r").among(columns)
-    with pytest.raises(InputError, match="'rep:a' must .* without another role"):
+    with pytest.raises(InputError, match=r"'rep:a' must .* without another role"):
         Request.of("a", "rep:a", "r").among(columns)
 
 
@@ -63,7 +63,7 @@ def test_a_wide_table():
     assert (wide.labels, wide.numbers) == (("day",), ("A", "B", "C"))
     assert wide.long("arm", "reward").names == ("arm", "day", "reward")
     for bad in ("A", ["A"], ["A", 3]):
-        with pytest.raises(InputError, match="wide must be at least two columns, .* not"):
+        with pytest.raises(InputError, match=r"wide must be at least two columns, .* not"):
             Request.of(None, "day", None, wide=bad)
     with pytest.raises(InputError, match="each column is an arm: leave out arm and reward"):
         Request.of("x", "day", "y", wide=["A", "B"])
@@ -77,7 +77,7 @@ def test_what_cannot_be_asked():
         with pytest.raises(InputError, match="need exactly one of: their variance"):
             Request.of("a", "e", "r", n="n", variance=variance, sd=sd)
     for variance, sd in (("v", None), (None, "s"), ("v", "s")):
-        with pytest.raises(InputError, match="sample_variance and sd .* give n"):
+        with pytest.raises(InputError, match=r"sample_variance and sd .* give n"):
             Request.of("a", "e", "r", variance=variance, sd=sd)
     with pytest.raises(InputError, match=r"arm, environment and reward must be three different columns, not"):
         Request.of("a", "a", "r")

@@ -24,7 +24,7 @@ def test_aggregated_rows_that_are_wrong():
         3,
         1,
     ]  # one reward needs no variance, none no mean
-    with pytest.raises(InputError, match="sample_variance and sd .* give n"):
+    with pytest.raises(InputError, match=r"sample_variance and sd .* give n"):
         cells(data, "a", "e", "m", variance="v")
     with pytest.raises(InputError, match="need exactly one of: their variance"):
         cells(data, **names)

@@ -115,7 +115,7 @@ def test_moments_that_are_none():
         timed(data | {"ts": [True, False]})
     with pytest.raises(UnknownName, match="unknown column 'ts'"):
         timed({"arm": ["A"], "y": [1.0]})
-    with opened(data) as rows, pytest.raises(InputError, match="one column of times or numbers, .* not"):
+    with opened(data) as rows, pytest.raises(InputError, match=r"one column of times or numbers, .* not"):
         rows.timed(Request.of("arm", "hour(ts)", "y"), 10)
 
 
