@@ -87,9 +87,9 @@ def test_what_cannot_be_asked():
         Request.of(None, "e", "r")
     with pytest.raises(InputError, match=r"\(reward\), or successes and n"):
         Request.of("a", "e", None)
-    with pytest.raises(InputError, match="successes need n"):
+    with pytest.raises(InputError, match="successes needs n"):
         Request.of("a", "e", None, successes="s")
-    with pytest.raises(InputError, match="successes and n say all there is: leave out reward and sd"):
+    with pytest.raises(InputError, match="successes and n are sufficient: leave out reward and sd"):
         Request.of("a", "e", "r", successes="s", n="n", sd="d")
     with pytest.raises(InputError, match=r"decimal must be '\.' or ',', not ';'"):
         Request.of("a", "e", "r", decimal=";")

@@ -55,7 +55,7 @@ def test_a_report_of_a_winner():
         "B against " + str(fit.decision.runner_up) + ", environment by environment": (
             f"Dot and bar: one environment alone, {limits} Line and band: all of them together. If one shift for all "
             "arms describes the data, the points scatter around the line no more than their bars suggest.",
-            f"B against {fit.decision.runner_up} in each environment that saw both",
+            f"B minus {fit.decision.runner_up} in each environment with both arms",
         ),
     }
     assert "probability of at least 80 %" in tree.find("body/p[@class='legend']").text
@@ -114,7 +114,7 @@ def test_who_met_whom_is_drawn_where_not_all_did():
     chain = np.where(day < 3, arm != "C", arm != "A")
     words, picture = cards(page(Fit.from_arrays(arm[chain], day[chain], reward[chain]))[0])[title]
     assert "Other pairs are compared through a third arm." in words
-    assert picture == "arms that met in an environment are joined"
+    assert picture == "arms in the same environment are joined by a line"
 
 
 @pytest.mark.parametrize(("arms", "said"), [(30, None), (31, "best 30 of 31")])
