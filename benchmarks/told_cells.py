@@ -9,7 +9,15 @@ import tideproof as tp
 from tideproof.core.array_access import add_at
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit import fixed_effects
-from tideproof.kernels.fit.outlying_cells import UNSEEN, _along, _noise, _one_of, _shares, _support, _take
+from tideproof.kernels.fit.outlying_cells import (
+    ADDED_VARIANCE,
+    _accepted_arm,
+    _along,
+    _count_environment,
+    _noise,
+    _shares,
+    _update,
+)
 from tideproof.kernels.fit.outlying_cells import pull_here as pull_among_believed
 from tideproof.policies.statistics_models import ROBUST, STATISTICS
 
@@ -42,8 +50,8 @@ def observe(fit, slot, arm, n, mean, squares):
         total, centre = _shares(doubt, slot)
         fitted, quadratic = _along(fit, arm)
         if c == 0.0:
-            _support(doubt, slot, arm)
-        _take(fit, arm, _one_of(doubt), mean - centre - fitted, 1.0 / n + 1.0 / total + quadratic)
+            _count_environment(doubt, slot, arm)
+        _update(fit, arm, _accepted_arm(doubt), mean - centre - fitted, 1.0 / n + 1.0 / total + quadratic)
     elif slot.size[0] > 0.0 and (c > 0.0 or slot.weights[arm] != 0.0):
         fit.rss[0] += n * _noise(doubt)
     for i in range(fit.mu.size):
@@ -51,7 +59,7 @@ def observe(fit, slot, arm, n, mean, squares):
         for k in range(fit.mu.size):
             fit.P[i, k] = doubt.P[i, k]
         if i != arm and slot.counts[i] == 0.0 and fit.environments[0] > 1 and doubt.seen[i] < 1:
-            fit.P[i, i] += UNSEEN
+            fit.P[i, i] += ADDED_VARIANCE
 
 
 @kernel

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Float1, FloatKK, IntK, within
+from tideproof.core.array_layout import Float1, FloatKK, IntK, view_buffers
 
 
 class Tally(NamedTuple):
@@ -15,7 +15,7 @@ class Tally(NamedTuple):
 
 def test_a_table_holds_a_state_in_each_row():
     floats, ints = np.arange(30.0).reshape(3, 10)[:, 2:7], np.zeros((3, 2), np.int64)
-    table, row = within(Tally, 2, floats, ints).view, within(Tally, 2, floats[1], ints[1]).view
+    table, row = view_buffers(Tally, 2, floats, ints).view, view_buffers(Tally, 2, floats[1], ints[1]).view
     assert (table.total.shape, table.pulls.shape, table.gram.shape) == ((3, 1), (3, 2), (3, 2, 2))
     assert row.total.tolist() == [12.0]
     assert row.gram.tolist() == [[13.0, 14.0], [15.0, 16.0]]

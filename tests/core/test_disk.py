@@ -12,9 +12,16 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.core.cpu_target import cpu
+from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import hole, kernel, link
-from tideproof.core.program_cache import DiskCache, Packing, Unknown, fingerprint, is_missing, keep
+from tideproof.core.program_cache import (
+    DiskCache,
+    ProgramPacking,
+    UnhashableValue,
+    attach_disk_cache,
+    fingerprint,
+    is_missing,
+)
 from tideproof.kernels.simulate.replication_loop import replicate
 from tideproof.policies.policy_spec import _fill
 
@@ -59,7 +66,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def program(choice):
-    return keep(link(outer, cpu, {"chosen": choice}), outer, cpu, {"chosen": choice})
+    return attach_disk_cache(
+        link(outer, compile_for_cpu, {"chosen": choice}), outer, compile_for_cpu, {"chosen": choice}
+    )
 
 
 def test_a_program_is_compiled_once_and_read_back(folder):
@@ -88,8 +97,8 @@ def test_a_program_that_cannot_be_packed_runs_all_the_same(folder):
     def refuse(result):
         raise AttributeError("numba has changed")
 
-    run = link(outer, cpu, {"chosen": double})
-    keep(run, outer, cpu, {"chosen": double}, Packing(refuse, refuse))
+    run = link(outer, compile_for_cpu, {"chosen": double})
+    attach_disk_cache(run, outer, compile_for_cpu, {"chosen": double}, ProgramPacking(refuse, refuse))
     assert run(PAIR) == 22.0
     assert not folder.exists()
 
@@ -97,8 +106,12 @@ def test_a_program_that_cannot_be_packed_runs_all_the_same(folder):
 def test_a_replaced_kernel_and_other_options_are_other_programs(folder):
     assert fingerprint(outer, {"chosen": double}) != fingerprint(outer, {"chosen": double, inner: halve})
     first = program(double)
-    other = keep(
-        link(outer, cpu, {"chosen": double}), outer, cpu, {"chosen": double}, Packing(len, len, "fast")
+    other = attach_disk_cache(
+        link(outer, compile_for_cpu, {"chosen": double}),
+        outer,
+        compile_for_cpu,
+        {"chosen": double},
+        ProgramPacking(len, len, "fast"),
     )
     first(PAIR)
     assert is_missing(other, (PAIR,))
@@ -136,7 +149,9 @@ def through_attributes(x):
 
 def test_an_edited_constant_of_another_module_is_noticed(folder, monkeypatch):
     def found():
-        return keep(link(through_attributes, cpu), through_attributes, cpu, {})(1.5)
+        return attach_disk_cache(
+            link(through_attributes, compile_for_cpu), through_attributes, compile_for_cpu, {}
+        )(1.5)
 
     monkeypatch.setattr(SETTINGS, "inner", ModuleType("inner"), raising=False)
     monkeypatch.setattr(SETTINGS.inner, "step", 3.0, raising=False)
@@ -145,7 +160,7 @@ def test_an_edited_constant_of_another_module_is_noticed(folder, monkeypatch):
     assert found() == 11.0
     assert len(list(folder.iterdir())) == 2
     monkeypatch.setattr(SETTINGS.inner, "step", np.array([10.0]))
-    with pytest.raises(Unknown):
+    with pytest.raises(UnhashableValue):
         fingerprint(through_attributes, {})
 
 
@@ -164,7 +179,9 @@ def of_enumeration(x):
 
 def test_an_edited_enumeration_is_noticed(folder, monkeypatch):
     def found():
-        return keep(link(of_enumeration, cpu), of_enumeration, cpu, {})(1)
+        return attach_disk_cache(link(of_enumeration, compile_for_cpu), of_enumeration, compile_for_cpu, {})(
+            1
+        )
 
     assert found() == 6
     Edited.__name__ = Edited.__qualname__ = "Kind"
@@ -213,7 +230,7 @@ def test_off_or_nowhere_to_write(tmp_path, monkeypatch):
 
 def test_what_cannot_be_told_apart_is_not_kept(folder, monkeypatch):
     monkeypatch.setitem(inner.__globals__, "STEP", np.array([3.0]))
-    with pytest.raises(Unknown):
+    with pytest.raises(UnhashableValue):
         fingerprint(outer, {"chosen": double})
     assert not isinstance(program(double)._cache, DiskCache)
 

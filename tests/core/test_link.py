@@ -9,9 +9,9 @@ import pytest
 import oracles
 from tideproof.core import array_access
 from tideproof.core.array_layout import FloatKK, Int1, allocate
-from tideproof.core.cpu_target import cpu
-from tideproof.core.function_references import references
-from tideproof.core.kernel_linker import hole, interpreted, kernel, link
+from tideproof.core.cpu_target import compile_for_cpu
+from tideproof.core.function_references import find_references
+from tideproof.core.kernel_linker import hole, kernel, link, use_interpreter
 from tideproof.errors import InputError, KernelError
 
 SCALE = hole("SCALE")
@@ -47,21 +47,21 @@ class State(NamedTuple):
     nested: Nested
 
 
-@pytest.mark.parametrize("jit", [interpreted, cpu])
+@pytest.mark.parametrize("jit", [use_interpreter, compile_for_cpu])
 def test_holes_are_filled_with_kernels_and_constants(jit):
     assert link(outer, jit, {"SCALE": 10.0, "inner": square})(2.0) == 9.0 - 20.0
     assert link(outer, jit, {"SCALE": 1.0, "inner": scaled})(2.0) == 3.0 - 2.0
 
 
 def test_linking_leaves_the_original_alone():
-    link(outer, interpreted, {"SCALE": 10.0, "inner": square})
+    link(outer, use_interpreter, {"SCALE": 10.0, "inner": square})
     with pytest.raises(TypeError):
         outer(2.0)
 
 
 def test_an_open_hole_is_an_error():
     with pytest.raises(KernelError, match=r"'scaled' \(.*test_link\.py, line \d+\) uses the hole 'SCALE'"):
-        link(scaled, interpreted)
+        link(scaled, use_interpreter)
 
 
 def test_a_state_lives_in_its_two_buffers():
@@ -109,7 +109,9 @@ def asks_twice(x):
 
 
 def test_who_calls_a_replacement_with_a_hole_is_not_shared():
-    linked = [link(asks_twice, interpreted, {plain: with_a_hole, "put": f}) for f in (abs, float.__trunc__)]
+    linked = [
+        link(asks_twice, use_interpreter, {plain: with_a_hole, "put": f}) for f in (abs, float.__trunc__)
+    ]
     assert [f(-2.5) for f in linked] == [2.5, -2]
 
 
@@ -188,13 +190,13 @@ def asks_a_default(x):
         (len, "<built-in function len> is not a kernel"),
     ],
 )
-@pytest.mark.parametrize("jit", [interpreted, cpu])
+@pytest.mark.parametrize("jit", [use_interpreter, compile_for_cpu])
 def test_what_cannot_be_linked(f, message, jit):
     with pytest.raises(KernelError, match=message):
         link(f, jit)
 
 
-@pytest.mark.parametrize("jit", [interpreted, cpu])
+@pytest.mark.parametrize("jit", [use_interpreter, compile_for_cpu])
 def test_what_can_be_linked(jit):
     assert link(asks_numpy, jit)(9.0) == 4.0
     assert link(asks_a_default, jit)(1.0) == 3.0
@@ -209,17 +211,17 @@ def test_a_hole_filled_with_what_is_no_kernel():
     with pytest.raises(
         KernelError, match="uses 'inner', the value of the hole 'inner', which is not a kernel"
     ):
-        link(outer, interpreted, {"SCALE": 1.0, "inner": untagged})
+        link(outer, use_interpreter, {"SCALE": 1.0, "inner": untagged})
 
 
 def test_a_hole_filled_with_what_a_compiler_knows():
     """As on a GPU: 1/sqrt(x) is a Python function of numba's, not ours to tag."""
     knows = types.FunctionType(untagged.__code__, {}, "rsqrt")
     knows.__module__ = "numba.cuda.libdevice"
-    assert link(outer, interpreted, {"SCALE": 1.0, "inner": knows})(2.0) == 3.0 - 2.0
+    assert link(outer, use_interpreter, {"SCALE": 1.0, "inner": knows})(2.0) == 3.0 - 2.0
 
 
-@pytest.mark.parametrize("jit", [interpreted, cpu])
+@pytest.mark.parametrize("jit", [use_interpreter, compile_for_cpu])
 def test_kernels_around_a_kernel_are_linked_too(jit):
     """As in a test or a notebook's function, where kernels are no names of a module."""
 
@@ -241,7 +243,7 @@ def test_references_have_lines_and_attributes():
         return [untagged(data.fit.mu) for _ in y]
 
     first = f.__code__.co_firstlineno
-    found = {(str(r), r.line - first, r.local) for r in references(f.__code__)}
+    found = {(str(r), r.line - first, r.local) for r in find_references(f.__code__)}
     assert ("np.linalg.norm", 1, False) in found
     assert ("x", 1, True) in found
     assert ("untagged", 2, False) in found

@@ -11,7 +11,7 @@ import tideproof as tp
 from experiments import saved_numbers, saved_state
 from simulations import ALARM
 from tideproof.experiment.stopping.anytime_intervals import ERROR, always_apart
-from tideproof.kernels.fit.e_process import MOMENTS, contrast_limits
+from tideproof.kernels.fit.e_process import CHECKPOINTS, contrast_bounds
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 
 WORLD = tp.World([0.0, 0.5, 0.2, 0.1], lengths=(2, 12), shifts=tp.Uniform(0.0, 20.0))
@@ -30,7 +30,7 @@ def test_limits_are_those_of_the_proof_in_the_lab(sign, direction):
     assert run.history()["arm"] == [str(arm) for arm in trace.arm]
     limits, lab = interval_bounds(run), memory.view
     for i, k in combinations(range(4), 2):
-        theirs = contrast_limits(lab.state.proof, lab.data.fit, i, k, ERROR)
+        theirs = contrast_bounds(lab.state.proof, lab.data.fit, i, k, ERROR)
         assert limits(i, k) == pytest.approx(theirs, rel=1e-6)
     found = run.recommend()
     assert found.anytime
@@ -163,7 +163,7 @@ class Dense:
         return t.logpdf(e, nu, g @ mu, math.sqrt(s2 * (1.0 / w + g @ spread @ g)))
 
     def log_evidence(self, i, k, gap):
-        ratios = [0.0] * (MOMENTS - len(self.moments))
+        ratios = [0.0] * (CHECKPOINTS - len(self.moments))
         for first in self.moments:
             counted = np.array(self.counted[first:])
             G, y, v = (np.array(x)[counted] for x in zip(*self.rows[first:], strict=True))
@@ -172,7 +172,7 @@ class Dense:
             mu = np.linalg.lstsq(root[:, None] * G, root * y, rcond=None)[0]
             scale = math.sqrt(np.mean(v * (y - G @ mu) ** 2))
             ratios.append(sum(self.densities[first:]) - norm.logpdf(y, G @ mu, scale / root).sum())
-        return np.logaddexp.reduce(ratios) - math.log(MOMENTS)
+        return np.logaddexp.reduce(ratios) - math.log(CHECKPOINTS)
 
 
 def test_limits_after_an_arm_joined_by_densities_one_by_one():

@@ -10,8 +10,8 @@ import pytest
 import tideproof as tp
 from experiments import saved_numbers
 from tideproof.core import array_access
-from tideproof.core.interpreted_kernels import PLAIN, Matrix, plain
-from tideproof.core.kernel_linker import interpreted, link
+from tideproof.core.interpreted_kernels import PLAIN_REPLACEMENTS, Matrix, wrap_state
+from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.experiment import compiled_asks
 from tideproof.experiment.state.environment_rows import Environments
 from tideproof.policies.policy_spec import PolicySpec
@@ -112,12 +112,12 @@ def test_matrices_by_numpy_have_the_bits_of_loops(arms):
         counts[int(rng.integers(arms))] = 2.0
         arm, each, f = int(rng.integers(arms)), 1.0 / counts.sum(), float(rng.random())
         both = []
-        for fill, shown in (({}, lambda a: a), (PLAIN, plain)):
+        for fill, shown in (({}, lambda a: a), (PLAIN_REPLACEMENTS, wrap_state)):
             own, out, again = P.copy(), np.zeros(arms), np.zeros(arms)
             seen = shown(own)
 
             def called(kernel, *arguments, fill=fill):
-                return link(fill.get(kernel, kernel), interpreted, fill)(*arguments)
+                return link(fill.get(kernel, kernel), use_interpreter, fill)(*arguments)
 
             found = called(array_access.along, seen, shown(x), arm, shown(counts), each, shown(out))
             total = called(array_access.times, seen, shown(counts), each, shown(again))

@@ -11,7 +11,7 @@ import pytest
 import tideproof as tp
 from experiments import ARMS, MEANS, experiment, replace_kernels, saved_numbers, saved_state
 from naive_experiment import check_replay, check_same, check_uneven
-from tideproof.core.interpreted_kernels import plain
+from tideproof.core.interpreted_kernels import wrap_state
 from tideproof.experiment.snapshots.experiment_file import refold
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 
@@ -72,7 +72,7 @@ def test_plain_numbers_are_the_same_bits(name):
     spec, random = tp.policy(name), np.random.default_rng(8)
     both = [
         (spec.program(), spec.memory(4), lambda view: view),
-        (spec.plain_program(), spec.memory(4), plain),
+        (spec.plain_program(), spec.memory(4), wrap_state),
     ]
     rewards = random.normal(size=60) + 30.0 * (random.random(60) < 0.1)
     for program, memory, shown in both:

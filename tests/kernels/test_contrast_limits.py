@@ -12,15 +12,15 @@ from scipy.stats import binom, norm, t
 
 import tideproof as tp
 from simulations import ALARM
-from tideproof.core.array_layout import allocate, compose
+from tideproof.core.array_layout import allocate, compose_state_type
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit.e_process import (
-    MOMENTS,
-    Proof,
-    add_to_proof,
-    contrast_limits,
+    CHECKPOINTS,
+    EProcess,
+    add_to_e_process,
+    contrast_bounds,
     least_evidence,
-    pass_moment,
+    store_checkpoint,
 )
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
@@ -47,7 +47,7 @@ class Told:
     """
 
     def __init__(self, arms):
-        kind = compose("Run", fit=FixedEffects, proof=Proof, slot=Slot)
+        kind = compose_state_type("Run", fit=FixedEffects, proof=EProcess, slot=Slot)
         self.fit, self.proof, self.slot = allocate(kind, arms).view
         self.g, self.e, self.w, self.moments = [], [], [], []
         self.log_density, self.arms = 0.0, arms
@@ -62,14 +62,14 @@ class Told:
             size = slot.size[0]
             g = np.eye(self.arms)[arm] - slot.counts / size
             self._predict(g, reward - slot.mean[0], size / (size + 1.0))
-        add_to_proof(self.proof, slot, arm, 1, reward, 0.0)
+        add_to_e_process(self.proof, slot, arm, 1, reward, 0.0)
         observe(self.fit, slot, arm, 1, reward, 0.0)
         slot.size[0] += 1.0
         slot.each[0] = 1.0 / slot.size[0]
         slot.mean[0] += (reward - slot.mean[0]) / slot.size[0]
         slot.counts[arm] += 1.0
         slot.arm[0] = arm
-        pass_moment(self.proof, self.fit)
+        store_checkpoint(self.proof, self.fit)
         if self.proof.moments[0] > before:
             self.moments.append((len(self.e), self.log_density))
 
@@ -91,7 +91,7 @@ class Told:
 
     def log_evidence(self, i, k, gap):
         """Return the logarithm of the mean of all ratios; the likelihood is climbed numerically."""
-        ratios = [1.0] * (MOMENTS - len(self.moments))
+        ratios = [1.0] * (CHECKPOINTS - len(self.moments))
         for first, density in self.moments:
             G, y, v = self.rows(first)
             ratios.append(math.exp(self.log_density - density - self._supremum(G, y, v, i, k, gap)))
@@ -126,14 +126,14 @@ def told(seed, count, arms=3):
 def test_limits_are_the_gaps_that_a_dense_likelihood_does_not_deny(seed):
     run = told(seed, 60)
     i, k = [(0, 1), (2, 0), (1, 2)][seed]
-    low, high = contrast_limits(run.proof, run.fit, i, k, CHANCE)
+    low, high = contrast_bounds(run.proof, run.fit, i, k, CHANCE)
     middle = run.fit.mu[i] - run.fit.mu[k]
     bound = -math.log(CHANCE)
     for end in (low, high):
         far = middle + 1.5 * (end - middle)
         oracle = brentq(lambda gap: run.log_evidence(i, k, gap) - bound, middle, far, xtol=1e-6)
         assert end == pytest.approx(oracle, abs=2e-4)  # the climbing stops about there
-    assert contrast_limits(run.proof, run.fit, k, i, CHANCE) == pytest.approx((-high, -low), abs=1e-7)
+    assert contrast_bounds(run.proof, run.fit, k, i, CHANCE) == pytest.approx((-high, -low), abs=1e-7)
 
 
 def test_evidence_for_the_leader_is_that_of_a_gap_above_zero():
@@ -141,30 +141,30 @@ def test_evidence_for_the_leader_is_that_of_a_gap_above_zero():
     run = told(5, 400, arms=2)
     leader = int(np.argmax(run.fit.mu))
     alpha = math.exp(-least_evidence(run.proof, run.fit, leader))
-    low, _ = contrast_limits(run.proof, run.fit, leader, 1 - leader, alpha)
+    low, _ = contrast_bounds(run.proof, run.fit, leader, 1 - leader, alpha)
     assert low == pytest.approx(0.0, abs=1e-6)
 
 
 def test_nothing_is_limited_before_there_is_something_to_predict_from():
     run = told(0, 3)
-    assert contrast_limits(run.proof, run.fit, 0, 1, CHANCE) == (-math.inf, math.inf)
+    assert contrast_bounds(run.proof, run.fit, 0, 1, CHANCE) == (-math.inf, math.inf)
 
 
 def test_a_pair_of_which_nothing_was_told_since_has_no_limits():
     run = told(1, 12)
     run.proof.then_L[:] = run.proof.L
     run.proof.then_b[:] = run.proof.b
-    assert contrast_limits(run.proof, run.fit, 0, 1, CHANCE) == (-math.inf, math.inf)
+    assert contrast_bounds(run.proof, run.fit, 0, 1, CHANCE) == (-math.inf, math.inf)
 
 
 def test_data_that_deny_every_gap_leave_the_least_denied_one():
     run = told(2, 60)
     run.proof.then_marginal[:] -= 1e4
-    low, high = contrast_limits(run.proof, run.fit, 0, 1, CHANCE)
+    low, high = contrast_bounds(run.proof, run.fit, 0, 1, CHANCE)
     assert low == pytest.approx(high)
     run.proof.then_L[:] = run.proof.L
     run.proof.then_b[:] = run.proof.b
-    assert np.isfinite(contrast_limits(run.proof, run.fit, 0, 1, CHANCE)).all()
+    assert np.isfinite(contrast_bounds(run.proof, run.fit, 0, 1, CHANCE)).all()
 
 
 @kernel
@@ -172,13 +172,13 @@ def tell_and_check(params, state, data, slot, arm, n, draw):
     """Stop when any limits, or nominal ones, do not contain the truth."""
     watched_tell(params.inner, state.inner, data, slot, arm, n, draw)
     watch, proof, fit = state.watch, state.proof, data.fit
-    add_to_proof(proof, slot, arm, n, data.reward[0], data.squares[0])
-    pass_moment(proof, fit)
+    add_to_e_process(proof, slot, arm, n, data.reward[0], data.squares[0])
+    store_checkpoint(proof, fit)
     for i in range(fit.mu.size):
         for k in range(i):
             truth = STEP * (i - k)
             if params.bound > 2.0:
-                low, high = contrast_limits(proof, fit, i, k, CHANCE)
+                low, high = contrast_bounds(proof, fit, i, k, CHANCE)
             else:
                 P, nu = fit.P, freedom(fit)
                 reach = math.inf

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tideproof.core.array_layout import allocate
-from tideproof.core.kernel_linker import quietly
+from tideproof.core.kernel_linker import ignore_overflow
 from tideproof.kernels.choose.arm_choice import contend
 from tideproof.kernels.choose.elimination import (
     Race,
@@ -24,7 +24,7 @@ from tideproof.kernels.fit.reward_moments import Moments
 from tideproof.kernels.simulate.threefry import TELL, Draw, below
 
 below, contend, race_arm, front_runner, drop_lowest, end_phase = map(
-    quietly, (below, contend, race_arm, front_runner, drop_lowest, end_phase)
+    ignore_overflow, (below, contend, race_arm, front_runner, drop_lowest, end_phase)
 )
 
 

@@ -13,17 +13,17 @@ from tideproof.kernels.fit.tide_paths import (
     AGES,
     EACH,
     KINDS,
-    NEVER,
+    MINIMUM_CHANCE,
     SLOPE,
     Paths,
-    begin,
-    follow,
-    grow_older,
-    judge,
-    look_ahead,
-    look_first,
-    restart,
-    rise,
+    apply_slope,
+    compute_likelihood,
+    predict_jump,
+    start_arm_level,
+    start_paths,
+    update_after_jump,
+    update_age,
+    update_path,
 )
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
@@ -36,16 +36,16 @@ class Path:
     def __init__(self, arms=ARMS):
         self.paths = allocate(Paths, arms).view
         self.seen, self.freedom = set(), 0
-        begin(self.paths)
+        start_paths(self.paths)
 
     def tell(self, arm, reward, drift=0.0, jump=0.0, n=1, squares=0.0):
         if arm in self.seen:
             chance, size = (1.0, jump) if jump > 0.0 else (0.0, 1.0)
-            judge(self.paths, 0, arm, n, reward, self.freedom, drift, chance, size)
-            follow(self.paths, 0, arm, self.freedom, drift)
+            compute_likelihood(self.paths, 0, arm, n, reward, self.freedom, drift, chance, size)
+            update_path(self.paths, 0, arm, self.freedom, drift)
             self.freedom += 1
         else:
-            look_first(self.paths, 0, arm, n, reward, drift + jump)
+            start_arm_level(self.paths, 0, arm, n, reward, drift + jump)
             self.seen.add(arm)
         self.paths.rss[0] += squares
         self.freedom += n - 1
@@ -104,7 +104,7 @@ def test_a_slope_is_generalised_least_squares_after_every_reward(first, bend, ju
     tide = rises @ walk(np.append(first, np.full(size - 1, bend))) @ rises.T + walk(steps)
     for t in range(size):
         if t:
-            rise(path.paths, 0, bend)
+            apply_slope(path.paths, 0, bend)
         path.tell(arm[t], reward[t], 0.0, steps[t])
         now = slice(t + 1)
         seen, contrasts, covariance, rss = generalised(arm[now], reward[now], tide[now, now], ARMS)
@@ -119,14 +119,14 @@ def test_a_slope_begins_anew_after_a_jump_of_which_nothing_is_known():
     path, kind = Path(2), 4 * EACH  # the first path of tides with a slope
     paths = path.paths
     for arm in (0, 1):
-        look_first(paths, kind, arm, 1, float(arm), 0.0)
+        start_arm_level(paths, kind, arm, 1, float(arm), 0.0)
     for t in range(20):
-        rise(paths, kind, 0.01)
-        judge(paths, kind, t % 2, 1, 3.0 * t, t, 0.0, 0.0, 1.0)
-        follow(paths, kind, t % 2, t, 0.0)
+        apply_slope(paths, kind, 0.01)
+        compute_likelihood(paths, kind, t % 2, 1, 3.0 * t, t, 0.0, 0.0, 1.0)
+        update_path(paths, kind, t % 2, t, 0.0)
     assert paths.slope[kind] > 1.0
     gap = paths.level[kind, 1] - paths.level[kind, 0]
-    restart(paths, kind, 0, 1, 1000.0)
+    update_after_jump(paths, kind, 0, 1, 1000.0)
     assert paths.level[kind].tolist() == pytest.approx([1000.0, 1000.0 + gap])
     assert (paths.slope[kind], paths.steep[kind]) == (0.0, SLOPE[4])
     assert not paths.tilt[kind].any()
@@ -138,18 +138,18 @@ def test_it_learns_how_long_the_tide_stays():
     for t in range(300):
         path.paths.chance[kind] = float(t % 3 == 2)
         path.paths.jumps[kind] += path.paths.chance[kind]
-        grow_older(path.paths, kind)
+        update_age(path.paths, kind)
     found = []
     for age in range(AGES + 3):
         path.paths.age[kind] = age
-        found.append(look_ahead(path.paths, kind, 300)[1])
+        found.append(predict_jump(path.paths, kind, 300)[1])
     of_all = 103.0 / 306.0
     np.testing.assert_allclose(found[:2], 2.0 * of_all / 102.0)
     assert found[2] == pytest.approx((100.0 + 2.0 * of_all) / 102.0)
     assert found[3:] == pytest.approx([of_all] * (AGES))
     path.paths.lasted[kind, 0] = 1e9
     path.paths.age[kind] = 0
-    assert look_ahead(path.paths, kind, 300)[1] == NEVER
+    assert predict_jump(path.paths, kind, 300)[1] == MINIMUM_CHANCE
 
 
 def test_jumps_of_which_nothing_is_known_are_fixed_effects():
@@ -164,7 +164,7 @@ def test_jumps_of_which_nothing_is_known_are_fixed_effects():
             )  # begins with an arm seen before
             y = a + shift + random.normal()
             if m == 0 and arm:
-                restart(path.paths, 0, a, 1, y)
+                update_after_jump(path.paths, 0, a, 1, y)
             else:
                 path.tell(a, y)
             arm, environment, reward = [*arm, a], [*environment, j], [*reward, y]
@@ -187,8 +187,8 @@ def test_both_possibilities_are_made_one_by_mean_and_covariance():
             path.tell(arm, reward, drift=0.1)
     y, drift, size = 6.0 + random.random(), 0.1, 25.0
     for path, chance in ((calm, 0.0), (jumped, 1.0), (both, 0.4)):
-        judge(path.paths, 0, 2, 1, y, path.freedom, drift, chance, size)
-        follow(path.paths, 0, 2, path.freedom, drift)
+        compute_likelihood(path.paths, 0, 2, 1, y, path.freedom, drift, chance, size)
+        update_path(path.paths, 0, 2, path.freedom, drift)
     first, second, one = (path.paths for path in (calm, jumped, both))
     p = one.chance[0]
     gap = first.level[0] - second.level[0]
@@ -205,11 +205,11 @@ def test_densities_are_those_of_student_with_the_noise_integrated_out():
         path.tell(arm, reward)
     paths, nu, chance, size, y = path.paths, path.freedom, 0.3, 20.0, 9.0
     level, C, s = paths.level[0, 1], paths.C[0, 1, 1], np.sqrt(paths.rss[0] / nu)
-    judge(paths, 0, 1, 1, y, nu, 0.2, chance, size)
+    compute_likelihood(paths, 0, 1, 1, y, nu, 0.2, chance, size)
     calm, jumped = (stats.t.pdf(y, nu, level, s * np.sqrt(C + 1.2 + more)) for more in (0.0, size))
     np.testing.assert_allclose(paths.chance[0], chance * jumped / ((1 - chance) * calm + chance * jumped))
     found = paths.density[0] * np.exp(paths.evidence[0])
-    judge(paths, 0, 1, 1, y + 2.0, nu, 0.2, 0.0, size)
+    compute_likelihood(paths, 0, 1, 1, y + 2.0, nu, 0.2, 0.0, size)
     other = paths.density[0] * np.exp(paths.evidence[0])
     expected = ((1 - chance) * calm + chance * jumped) / stats.t.pdf(y + 2.0, nu, level, s * np.sqrt(C + 1.2))
     np.testing.assert_allclose(found / other, expected)
@@ -379,4 +379,4 @@ def test_jumps_that_are_told_are_certain_and_say_nothing_of_others():
         assert abs(fit.mu[i] - fit.mu[0] - estimate) < 0.4 * np.sqrt(variance)
         assert fit.P[i, i] + fit.P[0, 0] - 2 * fit.P[i, 0] == pytest.approx(variance, rel=0.15)
     assert sigma2(fit) == pytest.approx(found.sigma**2, rel=0.3)
-    assert look_ahead(fit.paths, 0, freedom(fit))[1] < 0.01
+    assert predict_jump(fit.paths, 0, freedom(fit))[1] < 0.01

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.kernels.simulate.policy_pairs import compare_selections
 
 
@@ -15,7 +15,7 @@ def test_threads_share_the_replications(threads):
     both, squares = np.full((3, threads), -1), np.full((3, threads), np.nan)
     for b in range(3):
         for thread in range(threads):
-            compare = link(compare_selections, interpreted, {"place": kernel(lambda at=(thread, b): at)})
+            compare = link(compare_selections, use_interpreter, {"place": kernel(lambda at=(thread, b): at)})
             compare(mine, theirs, gaps, both, squares)
     one, other = gaps[mine], gaps[theirs]
     assert both.sum(axis=1).tolist() == ((one > 0) & (other > 0)).sum(axis=1).tolist()

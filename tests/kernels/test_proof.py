@@ -9,9 +9,15 @@ from scipy.special import gammaln
 from scipy.stats import t as student
 
 from tideproof.core.array_layout import allocate
-from tideproof.kernels.choose.leader_lead import is_sure, leader_of, least_lead
+from tideproof.kernels.choose.leader_lead import is_leader_significant, leader_of, least_lead
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
-from tideproof.kernels.fit.e_process import MOMENTS, Proof, add_to_proof, least_evidence, pass_moment
+from tideproof.kernels.fit.e_process import (
+    CHECKPOINTS,
+    EProcess,
+    add_to_e_process,
+    least_evidence,
+    store_checkpoint,
+)
 from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
 
@@ -21,7 +27,7 @@ class Run:
 
     def __init__(self, arms):
         self.arms, self.slots, self.told = arms, {}, []
-        self.fit, self.proof = allocate(FixedEffects, arms).view, allocate(Proof, arms).view
+        self.fit, self.proof = allocate(FixedEffects, arms).view, allocate(EProcess, arms).view
         self.row = np.zeros(arms)
         self.moments = []
 
@@ -30,11 +36,11 @@ class Run:
         slot = self.slots.setdefault(environment, allocate(Slot, self.arms)).view
         n, mean, squares = rewards.size, rewards.mean(), float(((rewards - rewards.mean()) ** 2).sum())
         observe(self.fit, slot, arm, n, mean, squares)
-        add_to_proof(self.proof, slot, arm, n, mean, squares)
+        add_to_e_process(self.proof, slot, arm, n, mean, squares)
         enter(slot, arm, n, mean)
         self.told += [(arm, environment, reward) for reward in rewards]
         before = self.proof.moments[0]
-        pass_moment(self.proof, self.fit)
+        store_checkpoint(self.proof, self.fit)
         if self.proof.moments[0] > before:
             self.moments.append(len(self.told))
 
@@ -104,9 +110,9 @@ def test_the_least_lead_is_the_least_t_statistic_of_dense_least_squares():
     assert leader_of(run.fit) == leader
     assert least_lead(run.fit, leader, run.row) == pytest.approx(min(ts), rel=1e-9)
     tail = -math.log(student.sf(min(ts), nu))
-    assert is_sure(run.fit, leader, run.row, 0.0, tail - 1e-9)
-    assert not is_sure(run.fit, leader, run.row, 0.0, tail + 1e-9)
-    assert not is_sure(run.fit, leader, run.row, min(ts) + 1e-9, 0.1)
+    assert is_leader_significant(run.fit, leader, run.row, 0.0, tail - 1e-9)
+    assert not is_leader_significant(run.fit, leader, run.row, 0.0, tail + 1e-9)
+    assert not is_leader_significant(run.fit, leader, run.row, min(ts) + 1e-9, 0.1)
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -121,8 +127,8 @@ def test_the_evidence_is_the_mean_of_ratios_of_densities(batch):
                 now - log_marginal(run.told[:first], run.arms) - log_supremum(run, first, leader, k)
                 for first in run.moments
             ]
-            waiting = MOMENTS - len(run.moments)
-            least = min(least, math.log((sum(map(math.exp, parts)) + waiting) / MOMENTS))
+            waiting = CHECKPOINTS - len(run.moments)
+            least = min(least, math.log((sum(map(math.exp, parts)) + waiting) / CHECKPOINTS))
     assert len(run.moments) >= 3
     assert least_evidence(run.proof, run.fit, leader) == pytest.approx(least, abs=1e-6)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tideproof.core.array_layout import allocate
-from tideproof.core.kernel_linker import quietly
+from tideproof.core.kernel_linker import ignore_overflow
 from tideproof.kernels.choose.arm_choice import least_pulled
 from tideproof.kernels.choose.pull_value import (
     PullValues,
@@ -20,7 +20,7 @@ from tideproof.kernels.choose.student_tail import FURTHEST
 from tideproof.kernels.fit.reward_moments import Moments
 from tideproof.kernels.simulate.threefry import ASK, Draw
 
-most_valuable, least_pulled = quietly(most_valuable), quietly(least_pulled)
+most_valuable, least_pulled = ignore_overflow(most_valuable), ignore_overflow(least_pulled)
 
 
 def draw(step=0):

@@ -5,11 +5,11 @@ import pytest
 
 from oracles import dense
 from tideproof.core.array_layout import allocate
-from tideproof.core.kernel_linker import interpreted, link
+from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.kernels.fit import outlying_cells
 from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import connected
-from tideproof.kernels.fit.outlying_cells import Robust
+from tideproof.kernels.fit.outlying_cells import OutlierResistantFit
 
 ARMS = 4
 MEANS = np.array([0.0, 0.5, 1.0, 2.0])
@@ -21,9 +21,9 @@ class Cells:
 
     def __init__(self, seed=0):
         self.observe, self.enter = (
-            link(f, interpreted, {"CELLS": True}) for f in (outlying_cells.observe, enter)
+            link(f, use_interpreter, {"CELLS": True}) for f in (outlying_cells.observe, enter)
         )
-        self.fit, self.slots = allocate(Robust, ARMS).view, {}
+        self.fit, self.slots = allocate(OutlierResistantFit, ARMS).view, {}
         self.random, self.rows = np.random.default_rng(seed), []
 
     def slot(self, environment):
@@ -132,7 +132,7 @@ def test_an_arm_that_is_far_off_by_itself_is_believed_when_it_was_seen_often():
 
 @pytest.mark.parametrize("arms", [2, 3, 5, 6])
 def test_the_median_of_others(arms):
-    median = link(outlying_cells._median, interpreted)
+    median = link(outlying_cells._median, use_interpreter)
     values = np.random.default_rng(arms).integers(0, 4, arms).astype(float)  # some are equal
     assert median(values, -1) == np.median(values)
     for but in range(arms):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tideproof.core.array_layout import Float1, FloatK, Int1, IntK, allocate
-from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.kernels.fit.environment_slot import Slot, clear, enter
 from tideproof.kernels.fit.period_averages import Periods, weigh_control, weigh_period
 from tideproof.kernels.fit.policy_data import Data, expect, take
@@ -62,7 +62,7 @@ def test_weighted_sums_until_they_begin_anew():
 
 
 def linked(f, **holes):
-    return link(f, interpreted, holes)
+    return link(f, use_interpreter, holes)
 
 
 @pytest.mark.parametrize("cells", [True, False])

@@ -8,7 +8,7 @@ from scipy.special import stdtr
 
 from kernels import make_student_values
 from kernels.make_student_values import XS
-from tideproof.core.cpu_target import cpu
+from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import link
 from tideproof.kernels.choose.normal_tail import log_gain
 from tideproof.kernels.choose.student_tail import log_tail
@@ -103,7 +103,7 @@ def test_compiled_equals_interpreted():
     random = np.random.default_rng(7)
     x = np.concatenate([random.uniform(0.0, 6.0, 4000), 10.0 ** random.uniform(-8.0, 9.0, 2000)])
     nu = random.integers(1, 1500, x.size).astype(float)
-    tail, gain = link(log_tail, cpu), link(log_gain, cpu)
+    tail, gain = link(log_tail, compile_for_cpu), link(log_gain, compile_for_cpu)
     for i in range(x.size):
         assert tail(x[i], nu[i]) == log_tail(x[i], nu[i])
         assert gain(x[i]) == log_gain(x[i])

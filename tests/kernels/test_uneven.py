@@ -5,17 +5,17 @@ import pytest
 from scipy import stats
 
 from tideproof.core.array_layout import allocate
-from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.kernels.fit import unequal_noise
 from tideproof.kernels.fit.environment_slot import Slot, enter
 from tideproof.kernels.fit.fixed_effects import connected, freedom
-from tideproof.kernels.fit.unequal_noise import RATIOS, UnequalNoise, all_alike, one_of_three
+from tideproof.kernels.fit.unequal_noise import RATIOS, UnequalNoise, equal_noise, ratio_of_fit
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-9}
 ARMS = 4
 
 
-def linked(f, by_arm=False, fits=3, noise=all_alike, ratio=one_of_three):
+def linked(f, by_arm=False, fits=3, noise=equal_noise, ratio=ratio_of_fit):
     fill = {
         "BY_ARM": by_arm,
         "FITS": fits,
@@ -24,7 +24,7 @@ def linked(f, by_arm=False, fits=3, noise=all_alike, ratio=one_of_three):
         "ratio_of": ratio,
         "CELLS": True,
     }
-    return link(f, interpreted, fill)
+    return link(f, use_interpreter, fill)
 
 
 class Cells:

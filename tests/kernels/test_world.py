@@ -10,21 +10,28 @@ from scipy import stats
 
 import tideproof as tp
 from simulations import in_turn_until_a_coin_says_stop, made_up
-from tideproof.core.kernel_linker import quietly
+from tideproof.core.kernel_linker import ignore_overflow
 from tideproof.kernels.simulate.replication_loop import STOPPED
 from tideproof.kernels.simulate.threefry import ENVIRONMENT, LANE_BITS, NOISE, threefry, unit
-from tideproof.kernels.simulate.world_draws import drawn, environment, level, noise, poisson_quantile, reward
+from tideproof.kernels.simulate.world_draws import (
+    environment,
+    level,
+    noise,
+    poisson_quantile,
+    reward,
+    reward_at,
+)
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
 
 SEED, REPLICATION = np.uint64(1), np.uint64(2)
 
 
 def environment_of(j, **parts):
-    return quietly(environment)(tp.World([0.0, 1.0], **parts).numbers(), SEED, REPLICATION, j, 0.0)
+    return ignore_overflow(environment)(tp.World([0.0, 1.0], **parts).numbers(), SEED, REPLICATION, j, 0.0)
 
 
 def uniforms(j):
-    words = quietly(threefry)(np.uint64(j), ENVIRONMENT << LANE_BITS, SEED, REPLICATION)
+    words = ignore_overflow(threefry)(np.uint64(j), ENVIRONMENT << LANE_BITS, SEED, REPLICATION)
     return [unit(word) for word in words]
 
 
@@ -44,7 +51,7 @@ def test_a_reward_is_mean_shift_and_scaled_noise():
     world = tp.World([0.0, 1.0], sigma=(0.5, 2.0), lengths=(2, 5), shifts=tp.Uniform(3.0, 5.0))
     run = tp.replay(world, "round-robin", seed=1, replication=2, budget=20)
     for t, (arm, shift, told) in enumerate(zip(run.arm, run.shift, run.reward, strict=True)):
-        z = quietly(noise)(world.numbers(), SEED, REPLICATION, t)
+        z = ignore_overflow(noise)(world.numbers(), SEED, REPLICATION, t)
         assert told == world.means[arm] + shift + (0.5, 2.0)[arm] * z
 
 
@@ -52,7 +59,9 @@ def rewards_of(**kind):
     """Return a world, one of its runs, and the two uniform numbers of each step."""
     world = tp.World([0.2, 0.5], lengths=(2, 5), shifts=tp.Uniform(-0.1, 0.4), **kind)
     run = tp.replay(world, "round-robin", seed=1, replication=2, budget=200)
-    steps = [quietly(threefry)(np.uint64(t), NOISE << LANE_BITS, SEED, REPLICATION) for t in range(200)]
+    steps = [
+        ignore_overflow(threefry)(np.uint64(t), NOISE << LANE_BITS, SEED, REPLICATION) for t in range(200)
+    ]
     return world, run, np.array([[unit(word) for word in words] for words in steps]).T
 
 
@@ -74,15 +83,15 @@ def test_rewards_are_quantiles_of_their_law_at_its_mean_there(tide):
 
 def test_normal_rewards_under_a_tide_that_multiplies():
     world, run, _ = rewards_of(tide="multiplies")
-    z = [quietly(noise)(world.numbers(), SEED, REPLICATION, t) for t in range(200)]
+    z = [ignore_overflow(noise)(world.numbers(), SEED, REPLICATION, t) for t in range(200)]
     np.testing.assert_allclose(run.reward, np.array(world.means)[run.arm] * np.exp(run.shift) + z, rtol=1e-12)
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-3, 0.7, 5.0, 60.0, 500.0])
 def test_poisson_quantiles(mean):
     for u in (2.0**-53, 1e-6, 0.01, 0.3, 0.5, 0.77, 0.99, 1.0 - 1e-9):
-        assert quietly(poisson_quantile)(mean, u) == stats.poisson(mean).ppf(u)
-    farthest = quietly(poisson_quantile)(mean, 1.0 - 2.0**-53)
+        assert ignore_overflow(poisson_quantile)(mean, u) == stats.poisson(mean).ppf(u)
+    farthest = ignore_overflow(poisson_quantile)(mean, 1.0 - 2.0**-53)
     assert stats.poisson(mean).sf(farthest) < 1e-12
     assert mean == 0.0 or stats.poisson(mean).sf(farthest - 1.0) > 1e-17
 
@@ -90,19 +99,19 @@ def test_poisson_quantiles(mean):
 def test_means_that_cannot_be_are_clipped():
     """Shifts without bounds lead there; what has bounds is refused when the world is made."""
     world = tp.World([0.2, 0.5], shifts=tp.Normal(0.0, 1.0), rewards="conversions").numbers()
-    assert [drawn(world, mean, 0.3, 0.5) for mean in (-0.4, 1.3)] == [0.0, 1.0]
+    assert [reward_at(world, mean, 0.3, 0.5) for mean in (-0.4, 1.3)] == [0.0, 1.0]
     world = tp.World([0.2, 0.5], shifts=tp.Normal(0.0, 1.0), rewards="counts").numbers()
-    assert drawn(world, -2.0, 0.999, 0.5) == 0.0
-    assert drawn(world, 1e300, 0.5, 0.5) == stats.poisson(500).ppf(0.5)
+    assert reward_at(world, -2.0, 0.999, 0.5) == 0.0
+    assert reward_at(world, 1e300, 0.5, 0.5) == stats.poisson(500).ppf(0.5)
     world = tp.World([0.2, 0.5], shifts=tp.RandomWalk(1.0), rewards="money").numbers()
-    assert drawn(world, -2.0, 0.999, 0.5) == 0.0
+    assert reward_at(world, -2.0, 0.999, 0.5) == 0.0
     steep = tp.World([0.2, 0.5], shifts=tp.RandomWalk(1.0), rewards="money", tide="multiplies").numbers()
     assert math.isfinite(level(steep, 1, 1e6))
 
 
 def test_a_kind_of_rewards_without_a_branch_is_drawn_as_nothing():
     numbers = tp.World([0.2, 0.5]).numbers()._replace(rewards=99)
-    assert math.isnan(quietly(reward)(numbers, SEED, REPLICATION, 0, 1, 0.0, 1.0))
+    assert math.isnan(ignore_overflow(reward)(numbers, SEED, REPLICATION, 0, 1, 0.0, 1.0))
 
 
 def test_runs_that_stopped_by_themselves_are_counted_once_at_each_budget():

@@ -19,7 +19,7 @@ def installed(monkeypatch):
 @pytest.fixture
 def gpu(monkeypatch):
     """Pretend that there is a GPU, or the reason why not."""
-    return lambda reason: monkeypatch.setattr(cuda_target, "why_no_gpu", lambda: reason)
+    return lambda reason: monkeypatch.setattr(cuda_target, "explain_missing_gpu", lambda: reason)
 
 
 def test_a_gpu_is_taken_where_there_is_one(installed, gpu):

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import tideproof as tp
-from tideproof.core.array_access_gpu import REGISTERS
-from tideproof.core.kernel_linker import interpreted, kernel, link
+from tideproof.core.array_access_gpu import REGISTER_REPLACEMENTS
+from tideproof.core.kernel_linker import kernel, link, use_interpreter
 from tideproof.kernels.fit.fixed_effects import anchor
 from tideproof.lab.engines import compile_pool
 from tideproof.lab.engines.cpu_engine import run_chunk
@@ -84,10 +84,10 @@ def test_words_for_registers_mean_the_same(arms):
     P, x, n = square + square.T, rng.normal(size=arms), rng.integers(0, 9, arms)
     words = {
         word.__name__: (
-            link(word, interpreted),
-            link(twin, interpreted, {"rsqrt": kernel(lambda x: x**-0.5)}),
+            link(word, use_interpreter),
+            link(twin, use_interpreter, {"rsqrt": kernel(lambda x: x**-0.5)}),
         )
-        for word, twin in REGISTERS.items()
+        for word, twin in REGISTER_REPLACEMENTS.items()
     }
     for i, k in product(range(arms), repeat=2):
         for name, arguments in {
@@ -133,7 +133,7 @@ def test_a_replaced_kernel_is_not_shared_with_those_who_keep_it():
     def named(f, entry):
         return f
 
-    for fill in ({}, REGISTERS, {}):
+    for fill in ({}, REGISTER_REPLACEMENTS, {}):
         linked = link(connects, named, fill)
         words = linked.__globals__["anchor"].__globals__["times"].__globals__["__name__"]
         assert words == ("tideproof.core.array_access_gpu" if fill else "tideproof.core.array_access")
@@ -218,11 +218,11 @@ class Refused:
     def __getitem__(self, launch):
         raise ValueError("several lines\\nno room for 900 arms")
 
-real = gpu.thread_program
-def thread_program(play_one, layout, arms, fill):
+real = gpu.build_thread_program
+def build_thread_program(play_one, layout, arms, fill):
     refused = "round_robin" in fill["ask"].__module__
     return Refused() if refused else real(play_one, layout, arms, fill)
-gpu.thread_program = thread_program
+gpu.build_thread_program = build_thread_program
 plan = SimulationPlan(tp.mdm(3), (tp.policy("round-robin"), tp.policy("linlucb")), (20,), 1)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)

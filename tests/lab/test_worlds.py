@@ -16,15 +16,15 @@ import pytest
 from scipy import special, stats
 
 import tideproof as tp
-from tideproof.core.cpu_target import cpu
-from tideproof.core.kernel_linker import interpreted, kernel, link, quietly
+from tideproof.core.cpu_target import compile_for_cpu
+from tideproof.core.kernel_linker import ignore_overflow, kernel, link, use_interpreter
 from tideproof.kernels.simulate.world_draws import (
     UNIFORM,
     cell,
-    drifted,
+    drift_at,
     environment,
-    loudness,
     noise,
+    noise_factor,
     reward,
 )
 from tideproof.worlds import SCENARIOS
@@ -92,7 +92,7 @@ def draw_rewards(world, seed, replication, arm, shift, out):
 def draw_reward():
     """Return n rewards of an arm under one shift."""
     pytest.importorskip("numba")
-    rewards = link(draw_rewards, cpu)
+    rewards = link(draw_rewards, compile_for_cpu)
 
     def told(world, arm, shift, n=N):
         out = np.zeros(n)
@@ -106,7 +106,7 @@ def draw_reward():
 def draw():
     """Return lengths and shifts of n environments, and the noise of n steps."""
     pytest.importorskip("numba")
-    environments, noises = link(draw_environments, cpu), link(draw_noise, cpu)
+    environments, noises = link(draw_environments, compile_for_cpu), link(draw_noise, compile_for_cpu)
 
     def drawn(world, n=N, replication=0):
         at = world.numbers(), np.uint64(5), np.uint64(replication)
@@ -205,9 +205,9 @@ def test_compiled_and_interpreted_worlds_are_the_same_bits(draw):
         lengths, shifts, eps = draw(world, n=20)
         numbers, shift = world.numbers(), 0.0
         for j in range(20):
-            length, shift = quietly(environment)(numbers, np.uint64(5), np.uint64(0), j, shift)
+            length, shift = ignore_overflow(environment)(numbers, np.uint64(5), np.uint64(0), j, shift)
             assert (length, shift) == (lengths[j], shifts[j])
-            assert quietly(noise)(numbers, np.uint64(5), np.uint64(0), j) == eps[j]
+            assert ignore_overflow(noise)(numbers, np.uint64(5), np.uint64(0), j) == eps[j]
 
 
 def near(values, mean, variance):
@@ -257,7 +257,7 @@ def test_compiled_and_interpreted_rewards_are_the_same_bits(draw_reward):
         at = world.numbers(), np.uint64(5), np.uint64(0)
         for arm, shift in ((0, 0.3), (1, -0.2)):
             told = draw_reward(world, arm, shift, n=50)
-            assert told.tolist() == [quietly(reward)(*at, t, arm, shift, 1.0) for t in range(50)]
+            assert told.tolist() == [ignore_overflow(reward)(*at, t, arm, shift, 1.0) for t in range(50)]
 
 
 def test_each_arm_has_its_own_sigma():
@@ -454,13 +454,15 @@ def test_each_kind_of_drift_has_a_number_of_its_own():
 def draw_drift(world, seed, replication, out):
     drift = 0.0
     for t in range(out.size):
-        drift = drifted(world, seed, replication, t, drift)
+        drift = drift_at(world, seed, replication, t, drift)
         out[t] = drift
 
 
 def drift_of(drift, replication=0, n=400):
     out, world = np.zeros(n), tp.World([0.0, 1.0], drift=drift)
-    quietly(link(draw_drift, interpreted))(world.numbers(), np.uint64(5), np.uint64(replication), out)
+    ignore_overflow(link(draw_drift, use_interpreter))(
+        world.numbers(), np.uint64(5), np.uint64(replication), out
+    )
     return out
 
 
@@ -499,7 +501,7 @@ def test_a_drift_is_added_to_the_shift_and_compiled_to_the_same_bits(world):
     still = replace(world, drift=None)
     moved, shifts = (tp.replay(w, "round-robin", seed=5, budget=90) for w in (world, still))
     out = np.zeros(90)
-    link(draw_drift, cpu)(world.numbers(), np.uint64(5), np.uint64(0), out)
+    link(draw_drift, compile_for_cpu)(world.numbers(), np.uint64(5), np.uint64(0), out)
     assert out.tolist() == drift_of(world.drift, n=90).tolist()
     np.testing.assert_allclose(moved.shift, shifts.shift + out, atol=1e-12)
     np.testing.assert_allclose(moved.reward - moved.shift, shifts.reward - shifts.shift, atol=1e-12)
@@ -509,12 +511,12 @@ def test_a_drift_is_added_to_the_shift_and_compiled_to_the_same_bits(world):
 def draw_cells(world, seed, replication, arm, out, loud):
     for j in range(out.size):
         out[j] = cell(world, seed, replication, j, arm)
-        loud[j] = loudness(world, seed, replication, j)
+        loud[j] = noise_factor(world, seed, replication, j)
 
 
 def cells_of(world, arm=1, n=N):
     out, loud = np.zeros(n), np.zeros(n)
-    link(draw_cells, cpu)(world.numbers(), np.uint64(5), np.uint64(0), arm, out, loud)
+    link(draw_cells, compile_for_cpu)(world.numbers(), np.uint64(5), np.uint64(0), arm, out, loud)
     return out, loud
 
 
@@ -574,4 +576,4 @@ def test_each_kind_of_rewards_has_a_number_of_its_own():
 def test_a_kind_without_a_branch_is_drawn_as_nothing():
     """Not as the last kind in the list: its rewards must be seen to be wrong."""
     numbers = tp.World([0, 1]).numbers()._replace(shift=99)
-    assert math.isnan(quietly(environment)(numbers, np.uint64(1), np.uint64(0), 0, 0.0)[1])
+    assert math.isnan(ignore_overflow(environment)(numbers, np.uint64(1), np.uint64(0), 0, 0.0)[1])

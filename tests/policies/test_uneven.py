@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
-from tideproof.core.array_layout import scratch
-from tideproof.core.kernel_linker import interpreted, link
+from tideproof.core.array_layout import find_scratch
+from tideproof.core.kernel_linker import link, use_interpreter
 from tideproof.kernels.fit.environment_slot import clear
 from tideproof.kernels.simulate.threefry import ASK, TELL, Draw
 from tideproof.testing import policy_contract as contract
 
 ALARM = 1e-6
-interpreted_clear = link(clear, interpreted, {"CELLS": True})
+interpreted_clear = link(clear, use_interpreter, {"CELLS": True})
 SPECS = [
     "by-arm:contrast",
     "interaction:contrast",
@@ -49,14 +49,14 @@ def test_ask_writes_nothing_but_scratch(name):
     for t in range(90):
         before = memory.floats.copy(), memory.ints.copy()
         arm = program.ask(params, state, data, slot, Draw(key, key, ASK, np.uint64(t)))
-        for array in scratch(memory.view):
+        for array in find_scratch(memory.view):
             array.fill(0.0)
         assert before[1].tolist() == memory.ints.tolist()
         assert before[0].tolist() == memory.floats.tolist()
         program.take(
             params, state, data, slot, arm, 1, random.normal(), 0.0, Draw(key, key, TELL, np.uint64(t))
         )
-        for array in scratch(memory.view):
+        for array in find_scratch(memory.view):
             array.fill(0.0)
         if t % 9 == 8:
             interpreted_clear(slot)

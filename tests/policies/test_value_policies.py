@@ -8,7 +8,7 @@ from scipy import stats
 
 import tideproof as tp
 from tideproof.core.array_layout import allocate
-from tideproof.core.kernel_linker import quietly
+from tideproof.core.kernel_linker import ignore_overflow
 from tideproof.kernels.choose.posterior_draws import Posterior, find_contenders
 from tideproof.kernels.choose.posterior_draws import best_of_draw as _best_of_draw
 from tideproof.kernels.choose.student_tail import log_tail
@@ -17,8 +17,8 @@ from tideproof.policies.builtin import knowledge_gradient, ocba, top_two_thompso
 
 FALSE_ALARM = 1e-6
 
-best_of_draw = quietly(_best_of_draw)
-choose = quietly(top_two_thompson._choose)
+best_of_draw = ignore_overflow(_best_of_draw)
+choose = ignore_overflow(top_two_thompson._choose)
 
 MEAN = [0.10, 0.25, 0.40, 0.50, 0.60]
 VARIANCE = [0.8, 1.2, 1.0, 0.9, 1.1]

@@ -2,9 +2,10 @@
 
 A GPU keeps an array in registers only if every index is a constant once the loops over arms are unrolled,
 and its registers hold only half of a symmetric matrix. Kernels that run at every step therefore use these
-functions for matrices and for indices that are known only at run time. Up to `cuda_target.FEW` arms, a GPU
-replaces each function by the one of the same name in `array_access_gpu`. For the arguments that kernels
-pass, the results differ by rounding errors at most (docs/decisions/0014).
+functions for matrices and for indices that are known only at run time. Up to
+`cuda_target.MOST_ARMS_IN_REGISTERS` arms, a GPU replaces each function by the one of the same name in
+`array_access_gpu`. For the arguments that kernels pass, the results differ by rounding errors at most
+(docs/decisions/0014).
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def root_of_ratio(x, n):
     return x * rsqrt(x * n) if x > 0.0 else 0.0
 
 
-REGISTERS = {
+REGISTER_REPLACEMENTS = {
     array_access.at: at,
     array_access.add_at: add_at,
     array_access.entry: entry,

@@ -29,7 +29,7 @@ Int1 = Annotated[Ints, np.int64, 1]
 T = TypeVar("T")
 
 
-class Unused(NamedTuple):
+class EmptyState(NamedTuple):
     """State without arrays, for a part that the policy does not use."""
 
 
@@ -59,7 +59,7 @@ class Memory(NamedTuple, Generic[T]):
         self.ints[:] = other.ints
 
 
-def compose(name: str, **fields: Any) -> Any:
+def compose_state_type(name: str, **fields: Any) -> Any:
     """Return a new state type with the given fields, for parts that are known only at run time."""
     return NamedTuple(name, list(fields.items()))
 
@@ -75,13 +75,13 @@ def allocate(kind: Callable[..., T], arms: int) -> Memory[T]:
     >>> tally.pulls
     array([0, 7, 0])
     """
-    floats, ints = room(kind, arms)
-    return within(kind, arms, np.zeros(floats), np.zeros(ints, np.int64))
+    floats, ints = count_elements(kind, arms)
+    return view_buffers(kind, arms, np.zeros(floats), np.zeros(ints, np.int64))
 
 
-def room(kind: Any, arms: int) -> tuple[int, int]:
+def count_elements(kind: Any, arms: int) -> tuple[int, int]:
     """Return the number of floats and the number of integers in a state of type `kind`."""
-    leaves = layout(kind, arms)
+    leaves = list_arrays(kind, arms)
     floats, ints = (
         sum(math.prod(shape) for dtype, shape in leaves if dtype is wanted)
         for wanted in (np.float64, np.int64)
@@ -89,7 +89,7 @@ def room(kind: Any, arms: int) -> tuple[int, int]:
     return floats, ints
 
 
-def within(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Memory[T]:
+def view_buffers(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Memory[T]:
     """Return a state of type `kind` whose arrays are views of the given buffers.
 
     Buffers may be tables with one state in each row: the arrays then have an additional first axis.
@@ -97,19 +97,19 @@ def within(kind: Callable[..., T], arms: int, floats: Floats, ints: Ints) -> Mem
     buffers: dict[Any, Any] = {np.float64: floats, np.int64: ints}
     used = {np.float64: 0, np.int64: 0}
     pieces = []
-    for dtype, shape in layout(kind, arms):
+    for dtype, shape in list_arrays(kind, arms):
         start, used[dtype] = used[dtype], used[dtype] + math.prod(shape)
         piece = buffers[dtype][..., start : used[dtype]]
         pieces.append(piece.reshape(piece.shape[:-1] + shape))
     return Memory(_build(kind, iter(pieces)), floats, ints)
 
 
-def scratch(view: Any) -> list[Floats]:
+def find_scratch(view: Any) -> list[Floats]:
     """Return the scratch arrays of a state, whose contents have no meaning between calls."""
     found = list(view) if isinstance(view, Scratch) else []
     if isinstance(view, tuple) and not isinstance(view, Scratch):
         for part in view:
-            found += scratch(part)
+            found += find_scratch(part)
     return found
 
 
@@ -148,23 +148,23 @@ def _is_array(hint: Any) -> bool:
 
 
 @cache
-def layout(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
+def list_arrays(kind: Any, arms: int) -> tuple[tuple[Any, tuple[int, ...]], ...]:
     """Return the dtype and shape of every array in a state type, in the order of the buffers."""
     leaves: list[tuple[Any, tuple[int, ...]]] = []
     for hint in _hints(kind):
         if _is_state(hint):
-            leaves += layout(hint, arms)
+            leaves += list_arrays(hint, arms)
         else:
             _, dtype, *shape = get_args(hint)
             leaves.append((dtype, tuple(arms if side == "K" else side for side in shape)))
     return tuple(leaves)
 
 
-def inner_states(kind: Any) -> tuple[Any, ...]:
+def list_inner_states(kind: Any) -> tuple[Any, ...]:
     """Return the state type of each field of `kind`, or None for a field that is an array."""
     return tuple(hint if _is_state(hint) else None for hint in _hints(kind))
 
 
 def _build(kind: Any, pieces: Iterator[Any]) -> Any:
     """Build a state and the states inside it from their arrays, in order."""
-    return kind(*(_build(inner, pieces) if inner else next(pieces) for inner in inner_states(kind)))
+    return kind(*(_build(inner, pieces) if inner else next(pieces) for inner in list_inner_states(kind)))

@@ -8,7 +8,7 @@ from tideproof.core.kernel_linker import Kernel
 from tideproof.errors import MissingExtra
 
 
-def cpu(f: Kernel, entry: bool) -> Kernel:
+def compile_for_cpu(f: Kernel, entry: bool) -> Kernel:
     """Compile the linked copy of a kernel for one CPU core; the compiled kernel releases the GIL.
 
     All kernels but the entry point are only inlined (`core.inline_compiler`). Reference counting is off:
@@ -22,8 +22,8 @@ def cpu(f: Kernel, entry: bool) -> Kernel:
         raise MissingExtra.for_module("numba", "lab", "compiled simulation") from None
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     if not entry:
-        from tideproof.core.inline_compiler import Inlined
+        from tideproof.core.inline_compiler import InlineCompiler
 
-        options |= {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": Inlined}
+        options |= {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": InlineCompiler}
     compiled: Kernel = numba.njit(**options)(f)
     return compiled

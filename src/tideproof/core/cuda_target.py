@@ -17,46 +17,48 @@ from typing import Any
 import numpy as np
 from numba import config, cuda
 
-from tideproof.core.array_access_gpu import REGISTERS
-from tideproof.core.array_layout import inner_states, layout
+from tideproof.core.array_access_gpu import REGISTER_REPLACEMENTS
+from tideproof.core.array_layout import list_arrays, list_inner_states
 from tideproof.core.kernel_linker import Kernel, kernel, link
-from tideproof.core.program_cache import Packing, keep
+from tideproof.core.program_cache import ProgramPacking, attach_disk_cache
 
 
-def why_no_gpu() -> str | None:
+def explain_missing_gpu() -> str | None:
     """Return the reason why no GPU can be used, or None if a GPU can be used."""
     if cuda.is_available():
         return None
     return " ".join(str(cuda.cuda_error() or "no driver answers").split())
 
 
-def to_gpu(array: Any) -> Any:
+def copy_to_gpu(array: Any) -> Any:
     """Copy an array to the GPU; an empty array becomes one unused zero, because CUDA has no empty arrays."""
     return cuda.to_device(array if array.size else np.zeros(1, array.dtype))
 
 
-def tuple_to_gpu(values: Any) -> Any:
+def copy_tuple_to_gpu(values: Any) -> Any:
     """Return a NamedTuple with its arrays copied to the GPU."""
-    return type(values)(*(to_gpu(v) if isinstance(v, np.ndarray) else v for v in values))
+    return type(values)(*(copy_to_gpu(v) if isinstance(v, np.ndarray) else v for v in values))
 
 
-def room_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
+def allocate_on_gpu(shape: tuple[int, ...], dtype: Any) -> Any:
     """Allocate an array on the GPU, without initialising it."""
     return cuda.device_array(shape, dtype)
 
 
-def gpu(f: Kernel, entry: bool) -> Kernel:
-    """Compile the linked copy of a kernel for a GPU; the entry point is left to `launchable`."""
+def compile_for_gpu(f: Kernel, entry: bool) -> Kernel:
+    """Compile the linked copy of a kernel for a GPU; the entry point is left to `compile_gpu_program`."""
     compiled: Kernel = f if entry else cuda.jit(device=True, **_supported_options(forceinline=True))(f)
     return compiled
 
 
-def launchable(f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None) -> Any:
+def compile_gpu_program(
+    f: Kernel, registers: int | None = None, fill: Mapping[Any, Any] | None = None
+) -> Any:
     """Compile the kernel `f` as a GPU program, with at most `registers` registers for each thread."""
-    program: Any = cuda.jit(**_supported_options(max_registers=registers))(link(f, gpu, fill))
+    program: Any = cuda.jit(**_supported_options(max_registers=registers))(link(f, compile_for_gpu, fill))
     if not config.ENABLE_CUDASIM:
         about = f"{sorted(program.targetoptions.items())} {version('numba-cuda')}"
-        keep(program, f, gpu, fill or {}, Packing(_pack, _unpack, about))
+        attach_disk_cache(program, f, compile_for_gpu, fill or {}, ProgramPacking(_pack, _unpack, about))
     return program
 
 
@@ -101,14 +103,16 @@ def thread_and_row():
     return cuda.grid(2)
 
 
-VERY_FEW = 6  # up to this many arms, a state fits into 128 registers, and twice as many threads can run
-FEW = 12  # up to this many arms, a state fits into the registers of a thread, or nearly
+MOST_ARMS_IN_128_REGISTERS = (
+    6  # up to this many arms, a state fits into 128 registers, and twice as many threads can run
+)
+MOST_ARMS_IN_REGISTERS = 12  # up to this many arms, a state fits into the registers of a thread, or nearly
 
 # The integers of a state are counts, arms and flags: 32 bits are enough, and registers are scarce.
 _GPU_TYPES = {np.float64: "float64", np.int64: "int32"}
 
 
-def thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
+def build_thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[str, Any]) -> Any:
     """Return the GPU program that plays a simulation's replications, with a state of `kind` per thread.
 
     The program takes (params, world, seed, first, budgets, score), with the arrays on the GPU, and calls
@@ -117,14 +121,16 @@ def thread_program(play_one: Kernel, kind: Any, arms: int, fill: Mapping[str, An
     scope: dict[str, Any] = {"cuda": cuda, "np": np, "play_one": play_one}
     text = "\n".join(_lines(kind, arms, scope))
     exec(compile(text, f"<a thread's program for {arms} arms>", "exec"), scope)
-    access: Mapping[Any, Any] = REGISTERS if arms <= FEW else {}
+    access: Mapping[Any, Any] = REGISTER_REPLACEMENTS if arms <= MOST_ARMS_IN_REGISTERS else {}
     filled = {**fill, **access, "rsqrt": _reciprocal_root(), "add_to_count": add_shared, "TRACE": False}
-    return launchable(kernel(scope["thread"]), 128 if arms <= VERY_FEW else None, filled)
+    return compile_gpu_program(
+        kernel(scope["thread"]), 128 if arms <= MOST_ARMS_IN_128_REGISTERS else None, filled
+    )
 
 
 def _lines(kind: Any, arms: int, scope: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the thread program; the classes of its state are added to `scope`."""
-    leaves = enumerate(layout(kind, arms))  # an empty array gets one unused element: CUDA has none
+    leaves = enumerate(list_arrays(kind, arms))  # an empty array gets one unused element: CUDA has none
     arrays = [(f"a{i}", _GPU_TYPES[dtype], tuple(max(n, 1) for n in shape)) for i, (dtype, shape) in leaves]
     yield "def thread(params, world, seed, first, budgets, score):"
     for name, dtype, shape in arrays:
@@ -144,6 +150,7 @@ def _constructor(kind: Any, names: Iterator[str], counter: Iterator[int], scope:
     class_name = f"C{next(counter)}"
     scope[class_name] = kind
     arguments = [
-        _constructor(inner, names, counter, scope) if inner else next(names) for inner in inner_states(kind)
+        _constructor(inner, names, counter, scope) if inner else next(names)
+        for inner in list_inner_states(kind)
     ]
     return f"{class_name}({', '.join(arguments)})"

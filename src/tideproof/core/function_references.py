@@ -31,7 +31,7 @@ class Reference(NamedTuple):
 
 
 @cache
-def references(code: types.CodeType) -> tuple[Reference, ...]:
+def find_references(code: types.CodeType) -> tuple[Reference, ...]:
     """Return every reference in a code object, including the functions defined inside it.
 
     >>> def f(x): return math.sqrt(x.size)
@@ -54,7 +54,7 @@ def _scan(code: types.CodeType) -> Iterator[Reference]:
             yield Reference(names[-1], tuple(_attributes(steps[position + 1 :])), line, local)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            yield from references(inner)
+            yield from find_references(inner)
 
 
 def _attributes(steps: list[dis.Instruction]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _attributes(steps: list[dis.Instruction]) -> Iterator[str]:
         yield step.argval
 
 
-def place(f: types.FunctionType | types.CodeType, line: int | None = None) -> str:
+def locate(f: types.FunctionType | types.CodeType, line: int | None = None) -> str:
     """Return a function's name, file and line as text; without `line`, the line where it begins."""
     code = f.__code__ if isinstance(f, types.FunctionType) else f
     return f"{code.co_name!r} ({code.co_filename}, line {line or code.co_firstlineno})"

@@ -13,7 +13,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 
-class _Draft(JITCodeLibrary):
+class _UnoptimisedLibrary(JITCodeLibrary):
     """Code library whose code is not optimised, only made ready to be linked into its callers."""
 
     def _optimize_final_module(self) -> None:
@@ -24,10 +24,10 @@ class _Draft(JITCodeLibrary):
         self._finalized = True
 
 
-class Inlined(Compiler):
+class InlineCompiler(Compiler):
     """numba's compiler, stopped before it optimises and generates machine code."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, _Draft(target.codegen(), "tideproof"), *rest)
+        super().__init__(typing, target, _UnoptimisedLibrary(target.codegen(), "tideproof"), *rest)
         # numba finds the library by this object although it is never called, so every kernel needs its own
         self.state.targetctx.get_executable = lambda *_: [].append

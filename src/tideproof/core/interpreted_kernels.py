@@ -27,7 +27,7 @@ class Matrix:
 
     def __init__(self, array: Any) -> None:
         self.array, self.shape = array, array.shape
-        self.rows = [plain(row) for row in array]
+        self.rows = [wrap_state(row) for row in array]
 
     def __getitem__(self, index: tuple[int, int]) -> Any:
         return self.rows[index[0]][index[1]]
@@ -43,7 +43,7 @@ class Cube:
 
     def __init__(self, array: Any) -> None:
         self.array, self.shape = array, array.shape
-        self.parts = [[plain(row) for row in matrix] for matrix in array]
+        self.parts = [[wrap_state(row) for row in matrix] for matrix in array]
 
     def __getitem__(self, index: tuple[int, int, int]) -> Any:
         return self.parts[index[0]][index[1]][index[2]]
@@ -62,10 +62,10 @@ _FEW = 10  # up to this many elements, a loop is faster than NumPy
 _KINDS = {np.dtype(np.float64): ctypes.c_double, np.dtype(np.int64): ctypes.c_int64}
 
 
-def plain(view: Any) -> Any:
-    """Wrap an array, or a state of arrays, for kernels linked with `PLAIN`; the memory is shared."""
+def wrap_state(view: Any) -> Any:
+    """Wrap an array, or a state of arrays, for kernels linked with `PLAIN_REPLACEMENTS`."""
     if isinstance(view, tuple):
-        return type(view)(*(plain(part) for part in view))
+        return type(view)(*(wrap_state(part) for part in view))
     if view.ndim == 2:
         return Matrix(view)
     if view.ndim == 3 and view.size:
@@ -161,7 +161,7 @@ def _times(P, x, each, out):
     return total
 
 
-PLAIN: Mapping[Any, Any] = {
+PLAIN_REPLACEMENTS: Mapping[Any, Any] = {
     array_access.entry: _entry,
     array_access.diagonal: _diagonal,
     array_access.fetched: _fetched,

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
-from tideproof.core.function_references import Reference, place, references
+from tideproof.core.function_references import Reference, find_references, locate
 from tideproof.errors import KernelError
 
 Kernel = Callable[..., Any]
@@ -68,7 +68,8 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
             _refuse_keywords(g)
             if g in underway:
                 raise KernelError(
-                    f"kernel {place(g)} calls itself, directly or through other kernels: write a loop instead"
+                    f"kernel {locate(g)} calls itself, directly or through other kernels: "
+                    f"write a loop instead"
                 )
             underway.append(g)
             made[g] = jit(copied(g), entry)
@@ -80,7 +81,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
     def copied(g: Any) -> Kernel:
         around = dict(zip(g.__code__.co_freevars, g.__closure__ or (), strict=True))
         scope, cells = dict(g.__globals__), dict(around)
-        for reference in references(g.__code__):
+        for reference in find_references(g.__code__):
             name = reference.name
             if reference.local:
                 continue
@@ -98,7 +99,7 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
         if isinstance(value, Hole):
             if value.name not in filled:
                 raise KernelError(
-                    f"kernel {place(g, reference.line)} uses the hole {value.name!r}, which has no value: "
+                    f"kernel {locate(g, reference.line)} uses the hole {value.name!r}, which has no value: "
                     f"define it with Policy(..., holes={{{value.name!r}: ...}})"
                 )
             description = f"{reference.name!r}, the value of the hole {value.name!r},"
@@ -107,14 +108,14 @@ def link(f: Kernel, jit: Jit, fill: Mapping[Any, Any] | None = None) -> Kernel:
             return twin(filled.get(value, value))
         if _is_helper(value):
             raise KernelError(
-                f"kernel {place(g, reference.line)} uses {description} which is not a kernel: "
-                f"put @kernel above {place(value)}"
+                f"kernel {locate(g, reference.line)} uses {description} which is not a kernel: "
+                f"put @kernel above {locate(value)}"
             )
         return value
 
     if not is_kernel(f):
         raise KernelError(
-            f"{place(f)} is not a kernel: put @kernel above it"
+            f"{locate(f)} is not a kernel: put @kernel above it"
             if _is_function(f)
             else f"{f!r} is not a kernel"
         )
@@ -129,7 +130,7 @@ def is_kernel(value: object) -> bool:
 def check_kernel(what: str, f: object) -> None:
     """Raise an error that begins with `what` unless `f` is a kernel."""
     if _is_function(f) and not is_kernel(f):
-        raise KernelError(f"{what} is not a kernel: put @kernel above {place(f)}")
+        raise KernelError(f"{what} is not a kernel: put @kernel above {locate(f)}")
     if not is_kernel(f):
         raise KernelError(
             f"{what} is not a kernel: it must be a plain function with @kernel above it, not {f!r}"
@@ -155,7 +156,7 @@ def _refuse_keywords(g: types.FunctionType) -> None:
     if code.co_kwonlyargcount:
         names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         raise KernelError(
-            f"kernel {place(g)} has keyword-only parameters ({', '.join(names)}), which the compiler does "
+            f"kernel {locate(g)} has keyword-only parameters ({', '.join(names)}), which the compiler does "
             f"not support: remove the * before them, and pass them by position"
         )
 
@@ -169,23 +170,23 @@ def _refuse_attribute(g: types.FunctionType, reference: Reference, value: Any) -
         known = is_kernel(value) or isinstance(value, Hole)
         if known or _is_helper(value):
             dotted = ".".join((reference.name, *reference.attributes[:depth]))
-            tag = "" if known else f", and put @kernel above {place(value)}"
+            tag = "" if known else f", and put @kernel above {locate(value)}"
             advice = f"write `from {holder.__name__} import {attribute}`"
             if isinstance(holder, type):
                 advice = f"move it out of the class {holder.__name__} into a module"
             raise KernelError(
-                f"kernel {place(g, reference.line)} calls {dotted} as an attribute, which cannot be "
+                f"kernel {locate(g, reference.line)} calls {dotted} as an attribute, which cannot be "
                 f"replaced by compiled code: {advice} and call {attribute}(...){tag}"
             )
 
 
-def uses(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
+def walk_references(f: Any, fill: Mapping[Any, Any]) -> Iterator[tuple[Any, Reference, Any]]:
     """Yield (kernel, reference, value) for every reference in a kernel and the kernels it calls."""
     reached, to_do = {f}, [f]
     while to_do:
         g = to_do.pop()
         around = dict(zip(g.__code__.co_freevars, g.__closure__ or (), strict=True))
-        for reference in references(g.__code__):
+        for reference in find_references(g.__code__):
             name = reference.name
             if reference.local:
                 continue
@@ -201,7 +202,7 @@ def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
     """Return whether a kernel and all kernels it calls, replacements included, have no holes."""
     if g.__closure__:
         return False
-    used = [g.__globals__.get(r.name) for r in references(g.__code__) if not r.local]
+    used = [g.__globals__.get(r.name) for r in find_references(g.__code__) if not r.local]
     reached = [filled.get(u, u) for u in used if is_kernel(u)]
     return not any(isinstance(u, Hole) for u in used) and all(_is_closed(u, filled) for u in reached)
 
@@ -209,12 +210,12 @@ def _is_closed(g: Any, filled: Mapping[Any, Any]) -> bool:
 _SHARED: dict[tuple[Kernel, Jit, frozenset[Any]], Kernel] = {}
 
 
-def interpreted(f: Kernel, entry: bool) -> Kernel:
+def use_interpreter(f: Kernel, entry: bool) -> Kernel:
     """Target that runs the copied kernel in the Python interpreter, unchanged."""
     return f
 
 
-def quietly(f: Kernel) -> Kernel:
+def ignore_overflow(f: Kernel) -> Kernel:
     """Wrap an interpreted entry point so that integer overflow, which is intended, gives no warnings."""
     wrapped: Kernel = np.errstate(over="ignore")(f)
     return wrapped

@@ -26,30 +26,30 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tideproof.core.function_references import references
+from tideproof.core.function_references import find_references
 from tideproof.core.kernel_linker import Hole, Kernel, is_kernel
 
 _EXPIRY_SECONDS = 60 * 86400.0  # an unused file is removed after 60 days
 
 
-class Unknown(Exception):
+class UnhashableValue(Exception):
     """Error for a kernel that uses a value without a reliable hash: its program is not cached."""
 
 
-def keep(
-    program: Kernel, f: Kernel, jit: Kernel, fill: Mapping[Any, Any], packing: Packing | None = None
+def attach_disk_cache(
+    program: Kernel, f: Kernel, jit: Kernel, fill: Mapping[Any, Any], packing: ProgramPacking | None = None
 ) -> Kernel:
     """Attach the disk cache to `program`, which must be `link(f, jit, fill)`, and return it."""
     folder, dispatcher = _cache_folder(), cast(Any, program)
     if folder is not None:
-        with contextlib.suppress(Unknown):
-            packing = packing or Packing(_pack, _unpack)
+        with contextlib.suppress(UnhashableValue):
+            packing = packing or ProgramPacking(_pack, _unpack)
             key = fingerprint(f, fill) + fingerprint(jit, {}) + packing.about
             dispatcher._cache = DiskCache(folder, key, packing)
     return program
 
 
-class Packing(NamedTuple):
+class ProgramPacking(NamedTuple):
     """Functions that convert a compiled program to data for pickle, and back.
 
     Attributes
@@ -113,9 +113,9 @@ def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iter
         seen[value] = len(seen)
         code = value.__code__
         if value.__closure__:
-            raise Unknown(value)
+            raise UnhashableValue(value)
         yield f"{code.co_code!r} {code.co_consts!r} {code.co_names} {code.co_varnames} {value.__defaults__}"
-        for reference in dict.fromkeys(str(each) for each in references(code) if not each.local):
+        for reference in dict.fromkeys(str(each) for each in find_references(code) if not each.local):
             name, *attributes = reference.split(".")
             if name not in value.__globals__:
                 continue
@@ -136,7 +136,7 @@ def _describe(value: Any, fill: Mapping[Any, Any], seen: dict[Any, int]) -> Iter
         for part in value:
             yield from _describe(part, fill, seen)
     else:
-        raise Unknown(value)
+        raise UnhashableValue(value)
 
 
 _CONSTANTS = (numbers.Number, np.generic, str, tuple, np.ndarray)  # types that compile as constants
@@ -169,7 +169,7 @@ def _cache_folder() -> Path | None:
 class DiskCache:
     """Cache with the interface that numba expects: one file for each program, signature and machine."""
 
-    def __init__(self, folder: Path, program: str, packing: Packing) -> None:
+    def __init__(self, folder: Path, program: str, packing: ProgramPacking) -> None:
         self.cache_path = str(folder)
         self._folder, self._program, self._packing = folder, program, packing
 

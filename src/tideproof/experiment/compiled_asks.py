@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.cpu_target import cpu
+from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import Kernel, link
-from tideproof.core.program_cache import keep
+from tideproof.core.program_cache import attach_disk_cache
 from tideproof.kernels.choose.batch_asks import ask_many
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.policy_spec import PolicySpec
@@ -53,4 +53,4 @@ def _made(spec: PolicySpec, arguments: tuple[Any, ...]) -> Kernel | None:
 @cache
 def _linked(policy: Policy, selection: Selection) -> Kernel:
     fill = PolicySpec(policy, selection).fill()
-    return keep(link(ask_many, cpu, fill), ask_many, cpu, fill)
+    return attach_disk_cache(link(ask_many, compile_for_cpu, fill), ask_many, compile_for_cpu, fill)

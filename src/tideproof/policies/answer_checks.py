@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.core.function_references import place
+from tideproof.core.function_references import locate
 from tideproof.errors import KernelError
 
 
@@ -28,7 +28,7 @@ class CheckedKernel:
         if not is_whole or not least <= answer < arms:
             stop = ", or -1 to stop" if self._what == "ask" else ""
             raise KernelError(
-                f"{self._what} of {self._owner}, kernel {place(self._kernel)}, returns {answer!r}: "
+                f"{self._what} of {self._owner}, kernel {locate(self._kernel)}, returns {answer!r}: "
                 f"it must return an arm, a whole number from 0 to {arms - 1}{stop}"
             )
         return answer

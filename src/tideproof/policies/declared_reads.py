@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from tideproof.core.function_references import place, references
+from tideproof.core.function_references import find_references, locate
 from tideproof.core.kernel_linker import is_kernel
 from tideproof.errors import InputError, KernelError, UnknownName
 from tideproof.text import join_names
@@ -69,7 +69,7 @@ def undeclared(
     """Build the error for a kernel that reads what nobody made ready for it."""
     either = join_names(map(repr, words), "or")
     return KernelError(
-        f"kernel {place(f, line)} reads {read}, which stays empty unless it is declared: "
+        f"kernel {locate(f, line)} reads {read}, which stays empty unless it is declared: "
         f"add {either} to `reads` of {whose}"
     )
 
@@ -97,7 +97,7 @@ def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
 def _reads(f: Any, seen: set[Any]) -> Iterator[tuple[Any, str, tuple[str, ...], int]]:
     """Yield what the kernel and all it calls read: kernel, `data` or `slot`, attributes, line."""
     seen.add(f)
-    for reference in references(f.__code__):
+    for reference in find_references(f.__code__):
         if reference.local and reference.name in ("data", "slot") and reference.attributes:
             yield f, reference.name, reference.attributes, reference.line
         elif not reference.local:

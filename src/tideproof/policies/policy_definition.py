@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from tideproof.core.array_layout import layout
+from tideproof.core.array_layout import list_arrays
 from tideproof.core.kernel_linker import check_kernel, kernel
 from tideproof.errors import InputError, UnknownName
 from tideproof.policies.declared_reads import known_words
@@ -126,7 +126,7 @@ class Policy:
             if not callable(getattr(self, what)):
                 raise InputError(f"{what} of {self.title} must be a function, not {getattr(self, what)!r}")
         try:
-            layout(cast(Hashable, self.State), 2)
+            list_arrays(cast(Hashable, self.State), 2)
         except InputError as error:
             raise InputError(f"State of {self.title}: {error}") from None
         known_words(self.title, self.reads)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
-from tideproof.core.array_layout import Memory, Unused, allocate, compose
-from tideproof.core.interpreted_kernels import PLAIN
-from tideproof.core.kernel_linker import interpreted, is_kernel, link, quietly
+from tideproof.core.array_layout import EmptyState, Memory, allocate, compose_state_type
+from tideproof.core.interpreted_kernels import PLAIN_REPLACEMENTS
+from tideproof.core.kernel_linker import ignore_overflow, is_kernel, link, use_interpreter
 from tideproof.errors import BudgetTooSmall, InputError, KernelError
-from tideproof.kernels.choose.batch_asks import ask_many, enter_out
+from tideproof.kernels.choose.batch_asks import ask_many, enter_pending
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.policy_data import Data, expect, notice, reserve, take
-from tideproof.kernels.simulate.replication_loop import add_alone, replicate
+from tideproof.kernels.simulate.replication_loop import add_unshared, replicate
 from tideproof.policies.answer_checks import CheckedKernel
 from tideproof.policies.declared_reads import check_reads
 from tideproof.policies.policy_definition import Policy
@@ -115,13 +115,13 @@ class Program(NamedTuple):
     expect: Callable[..., Any]
     notice: Callable[..., Any]
     reserve: Callable[..., Any]
-    enter_out: Callable[..., Any]
+    enter_pending: Callable[..., Any]
     ask_many: Callable[..., Any]
     replicate: Callable[..., Any]
 
 
-_INTERPRETED = (take, expect, notice, reserve, enter_out, ask_many, replicate)
-_EXACT = (reserve, enter_out)  # that draw nothing: no arithmetic of theirs wraps around
+_INTERPRETED = (take, expect, notice, reserve, enter_pending, ask_many, replicate)
+_EXACT = (reserve, enter_pending)  # that draw nothing: no arithmetic of theirs wraps around
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
@@ -143,7 +143,7 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any
         "CELLS": bool(reads & {"cells", "period", "control"}) or STATISTICS[policy.tide].cells,
         "LABELS": STATISTICS[policy.tide].labels,
         "TRACE": trace,
-        "add_to_count": add_alone,
+        "add_to_count": add_unshared,
         **STATISTICS[policy.tide].kernels,
     }
 
@@ -166,12 +166,16 @@ def _check(policy: Policy, selection: Selection) -> None:
 
 @cache
 def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> Program:
-    fill = {**_fill(policy, selection, trace=True), **(PLAIN if plain else {})}
+    fill = {**_fill(policy, selection, trace=True), **(PLAIN_REPLACEMENTS if plain else {})}
     own = f"{policy.title} with {selection.title}"
-    ask = CheckedKernel("ask", policy.title, policy.ask, link(policy.ask, interpreted, fill))
-    select = CheckedKernel("select", own, selection.select, link(selection.select, interpreted, fill))
-    rest = [(f, link(f, interpreted, fill | {"ask": ask, "select": select})) for f in _INTERPRETED]
-    return Program(quietly(ask), quietly(select), *(g if f in _EXACT else quietly(g) for f, g in rest))
+    ask = CheckedKernel("ask", policy.title, policy.ask, link(policy.ask, use_interpreter, fill))
+    select = CheckedKernel("select", own, selection.select, link(selection.select, use_interpreter, fill))
+    rest = [(f, link(f, use_interpreter, fill | {"ask": ask, "select": select})) for f in _INTERPRETED]
+    return Program(
+        ignore_overflow(ask),
+        ignore_overflow(select),
+        *(g if f in _EXACT else ignore_overflow(g) for f, g in rest),
+    )
 
 
 @cache
@@ -180,9 +184,11 @@ def _run_type(policy: Policy, selection: Selection) -> Any:
     reads = policy.reads | selection.reads
     statistics = get_type_hints(Data, include_extras=True)
     if "fit" in reads and not reads & {"means", "moments", "sums"}:
-        statistics["moments"] = Unused
+        statistics["moments"] = EmptyState
     if "fit" in reads:
         statistics["fit"] = STATISTICS[policy.tide].fit
     if not reads & {"period", "control"}:
-        statistics["periods"] = Unused
-    return compose("Run", state=policy.State, data=compose("Data", **statistics), slot=Slot)
+        statistics["periods"] = EmptyState
+    return compose_state_type(
+        "Run", state=policy.State, data=compose_state_type("Data", **statistics), slot=Slot
+    )

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, compose
+from tideproof.core.array_layout import Floats, compose_state_type
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.errors import InputError, KernelError
 from tideproof.kernels.choose.arm_choice import contend
@@ -110,7 +110,7 @@ def reduced(inner: Policy) -> Policy:
     squares = "moments" in inner.reads
     side: Any = "K" if squares else 0
     square = Annotated[Floats, np.float64, side, side, side]
-    state = compose("State", inner=inner.State, reduction=Reduction, square=square)
+    state = compose_state_type("State", inner=inner.State, reduction=Reduction, square=square)
     selections = tuple(_reduced(rule) for rule in inner.selections if not rule.reads & {"period", "control"})
     weighted = "sums" in inner.reads or any("sums" in rule.reads for rule in selections)
     return replace(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from tideproof.core.function_references import place
-from tideproof.core.kernel_linker import Hole, Kernel, uses
+from tideproof.core.function_references import locate
+from tideproof.core.kernel_linker import Hole, Kernel, walk_references
 from tideproof.errors import KernelError
 from tideproof.text import join_names
 
@@ -31,11 +31,11 @@ def check_holes(who: str, holes: Mapping[str, Any]) -> None:
 def refuse_use_of_holes(ours: Collection[str], kernels: Iterable[Kernel], holes: Mapping[str, Any]) -> None:
     """Raise if a kernel that is not of this package uses a hole by the name of one of `ours`."""
     for f in kernels:
-        for g, reference, value in uses(f, holes):
+        for g, reference, value in walk_references(f, holes):
             stranger = g.__module__.partition(".")[0] != __package__.partition(".")[0]
             if stranger and isinstance(value, Hole) and value.name in ours:
                 raise KernelError(
-                    f"kernel {place(g, reference.line)} uses the hole {value.name!r}, a name that tideproof "
+                    f"kernel {locate(g, reference.line)} uses the hole {value.name!r}, a name that tideproof "
                     f"fills itself: give it another name (taken: {_all(ours)})"
                 )
 

@@ -22,8 +22,8 @@ from tideproof.kernels.fit import adjusted_moments, fixed_effects, hidden_tide, 
 from tideproof.kernels.fit.fixed_effects import FixedEffects
 from tideproof.kernels.fit.hidden_tide import HiddenTide
 from tideproof.kernels.fit.hidden_tide_moments import adjust
-from tideproof.kernels.fit.outlying_cells import Robust
-from tideproof.kernels.fit.unequal_noise import MOST, UnequalNoise
+from tideproof.kernels.fit.outlying_cells import OutlierResistantFit
+from tideproof.kernels.fit.unequal_noise import MAXIMUM_FITS, UnequalNoise
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import SHRUNK
 from tideproof.text import join_names
@@ -69,8 +69,8 @@ TIDES = {
 
 INTERACTIONS: dict[Any, tuple[str, int, float]] = {  # prefix, how many variances, log odds of none
     False: ("", 1, 0.0),
-    True: ("interaction:", MOST, -1e9),
-    "auto": ("auto:", MOST, 3.0),
+    True: ("interaction:", MAXIMUM_FITS, -1e9),
+    "auto": ("auto:", MAXIMUM_FITS, 3.0),
 }
 NOISES = {"common": "", "by-arm": "by-arm:"}
 
@@ -84,8 +84,8 @@ def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> StatisticsMode
         "BY_ARM": by_arm,
         "FITS": fits,
         "CALM": calm,
-        "noise_before": unequal_noise.all_alike,
-        "ratio_of": unequal_noise.one_of_three,
+        "noise_before": unequal_noise.equal_noise,
+        "ratio_of": unequal_noise.ratio_of_fit,
     }
     return StatisticsModel(prefix, UnequalNoise, kernels, True, cells=True)
 
@@ -110,7 +110,7 @@ UNEVEN = {
 ROBUST = "robust:"
 UNEVEN[ROBUST] = StatisticsModel(
     ROBUST,
-    Robust,
+    OutlierResistantFit,
     {
         fixed_effects.observe: outlying_cells.observe,
         fixed_effects.place: outlying_cells.place,

@@ -16,11 +16,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tideproof.checks import require_finite
-from tideproof.core.array_layout import FloatK, Int1, compose
+from tideproof.core.array_layout import FloatK, Int1, compose_state_type
 from tideproof.core.kernel_linker import hole, kernel
 from tideproof.errors import InputError, UnknownName
-from tideproof.kernels.choose.leader_lead import is_sure, leader_of, may_be_proven
-from tideproof.kernels.fit.e_process import Proof, add_to_proof, least_evidence, pass_moment
+from tideproof.kernels.choose.leader_lead import is_leader_significant, leader_of, may_reach_bound
+from tideproof.kernels.fit.e_process import EProcess, add_to_e_process, least_evidence, store_checkpoint
 from tideproof.policies.calibrated_bounds import bound_for, normal_deviate
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import Selection
@@ -73,7 +73,7 @@ def tell(params, state, data, slot, arm, n, draw):
     watch = state.watch
     if watch.stopped[0] == 0:
         leader = leader_of(data.fit)
-        if is_sure(data.fit, leader, watch.row, params.gate, params.bound):
+        if is_leader_significant(data.fit, leader, watch.row, params.gate, params.bound):
             watch.stopped[0] = 1
             watch.arm[0] = leader
 
@@ -85,14 +85,14 @@ def tell_and_prove(params, state, data, slot, arm, n, draw):
     watch, proof, fit = state.watch, state.proof, data.fit
     if data.told[0] == 0:
         return
-    add_to_proof(proof, slot, arm, n, data.reward[0], data.squares[0])
+    add_to_e_process(proof, slot, arm, n, data.reward[0], data.squares[0])
     if watch.stopped[0] == 0:
         leader = leader_of(fit)
-        hopeful = may_be_proven(fit, leader, watch.row, params.bound)
+        hopeful = may_reach_bound(fit, leader, watch.row, params.bound)
         if hopeful and least_evidence(proof, fit, leader) >= params.bound:
             watch.stopped[0] = 1
             watch.arm[0] = leader
-        pass_moment(proof, fit)
+        store_checkpoint(proof, fit)
 
 
 @kernel
@@ -131,12 +131,12 @@ def watched(inner: Policy, prefix: str) -> Policy:
     if not rules:
         raise InputError(f"{inner.name} has no selection rule that knows of shifts, which a confidence needs")
     calibrated = prefix == SURE
-    parts = {} if calibrated else {"proof": Proof}
+    parts = {} if calibrated else {"proof": EProcess}
     return replace(
         inner,
         name=prefix + inner.name,
         idea=f"{inner.idea}; stops when sure",
-        State=compose("State", inner=inner.State, watch=StopState, **parts),
+        State=compose_state_type("State", inner=inner.State, watch=StopState, **parts),
         configure=_configure(inner, calibrated),
         ask=ask,
         tell=tell if calibrated else tell_and_prove,

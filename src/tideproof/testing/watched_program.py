@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
-from tideproof.core.kernel_linker import interpreted, link, quietly
+from tideproof.core.kernel_linker import ignore_overflow, link, use_interpreter
 from tideproof.errors import KernelError
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.policy_data import Data
@@ -31,7 +31,7 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
     fill = dict(spec.fill(trace=True))
     watched: dict[str, Callable[..., Any]] = {}
     for name, places in _PLACES.items():
-        f = link(fill[name], interpreted, fill)
+        f = link(fill[name], use_interpreter, fill)
         if name in ("select", "identified"):
             watched[name] = _Watching(f, places, spec.selection.title, spec.selection.reads)
         else:
@@ -39,7 +39,7 @@ def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
             watched[name] = _Watching(f, places, spec.policy.title, spec.policy.reads | with_rule)
     for name, owner in (("ask", spec.policy.title), ("select", spec.selection.title)):
         watched[name] = CheckedKernel(name, owner, fill[name], watched[name])
-    return quietly(link(replicate, interpreted, fill | watched))
+    return ignore_overflow(link(replicate, use_interpreter, fill | watched))
 
 
 class _Watching:

@@ -1,7 +1,7 @@
 """Distributions of rewards other than mean plus noise: conversions, counts and amounts of money.
 
 The mean of a reward, with the shift added or multiplied, determines its distribution. A new kind needs a
-class or a line of `PLAIN` here, and a branch in `world_draws.drawn` that draws it.
+class or a line of `PLAIN` here, and a branch in `world_draws.reward_at` that draws it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Drifts of simulated worlds: how the tide moves within environments, pull by pull.
 
-A new kind needs a class here, and a branch in `world_draws.drifted` that draws it.
+A new kind needs a class here, and a branch in `world_draws.drift_at` that draws it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, Memory, room, within
+from tideproof.core.array_layout import Floats, Ints, Memory, count_elements, view_buffers
 from tideproof.experiment.pull import Label
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.stats.cells import Cells
@@ -138,12 +138,12 @@ class Environments:
     def _see(self, seen: dict[int, SlotView], key: int, floats: Floats, ints: Ints) -> SlotView:
         if len(seen) >= _SEEN:
             del seen[next(iter(seen))]  # the oldest
-        memory = within(Slot, self._places, floats, ints)
+        memory = view_buffers(Slot, self._places, floats, ints)
         found = seen[key] = SlotView(memory, self._shown(memory.view))
         return found
 
     def lay(self, which: Collection[int], active: list[int], cells: bool) -> None:
-        """Make slots ahead those of told rewards with the pulls that are out: what `enter_out` does, at once.
+        """Make slots ahead those of told rewards with the pulls that are out: `enter_pending` at once.
 
         `active` are the arms in the slots; `cells` says whether somebody reads the means of each.
         """
@@ -152,7 +152,7 @@ class Environments:
         out = rows.out[self.at(found, active)]
         waits = out.any(axis=1)
         found, out = found[waits], out[waits]
-        slot = within(Slot, self._places, rows.ahead_floats, rows.ahead_ints).view
+        slot = view_buffers(Slot, self._places, rows.ahead_floats, rows.ahead_ints).view
         slot.counts[found] += out
         slot.size[found] += out.sum(axis=1, keepdims=True)
         slot.each[found] = 1.0 / slot.size[found]
@@ -193,7 +193,7 @@ class Environments:
 
     def fill(self, rows: Ints, n: Floats, mean: Floats) -> int:
         """Make slots of told rewards from cells, and return the place of the first with any in it."""
-        slot = within(Slot, self._places, self.rows.floats, self.rows.ints).view
+        slot = view_buffers(Slot, self._places, self.rows.floats, self.rows.ints).view
         size = n.sum(axis=1)
         each = 1.0 / np.where(size > 0.0, size, np.inf)
         slot.counts[rows], slot.size[rows, 0], slot.each[rows, 0] = n, size, each
@@ -215,7 +215,7 @@ class Environments:
 
 
 def _empty(rows: int, arms: int, places: int) -> EnvironmentArrays:
-    floats, ints = room(Slot, places)
+    floats, ints = count_elements(Slot, places)
     all_floats = np.zeros((rows, 3 * arms + 2 * floats))
     all_ints = np.zeros((rows, arms + 2 * ints), np.int64)
     numbers: Any = np.split(all_floats, np.cumsum([arms, arms, arms, floats]), axis=1)

@@ -16,7 +16,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.kernels.fit.fixed_effects import freedom
-from tideproof.kernels.fit.hidden_tide import HEARD
+from tideproof.kernels.fit.hidden_tide import SUMMARY_WEIGHT
 from tideproof.kernels.fit.tide_paths import DRIFT, EACH
 from tideproof.stats.best.adaptive_allowance import p_value, reach
 from tideproof.stats.best.p_best import Prior, p_best
@@ -158,7 +158,7 @@ def tide_fit(
     found: Any = numbers.memory.view.data.fit
     nu = max(int(freedom(found)), 0)
     variance = float(found.rss[0]) / nu if nu else 0.0
-    weight = np.where(found.paths.weight >= HEARD, found.paths.weight, 0.0)
+    weight = np.where(found.paths.weight >= SUMMARY_WEIGHT, found.paths.weight, 0.0)
     share = weight / max(float(weight.sum()), 1e-300)
     paths = found.paths
     drift = np.repeat(DRIFT, EACH) + paths.steep + (paths.slope**2 / variance if variance else 0.0)

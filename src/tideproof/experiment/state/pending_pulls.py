@@ -252,9 +252,9 @@ class Ahead(ToldRewards):
         if not any(out):
             return
         if self._cells:
-            self.program.enter_out(ahead.kernels, self._shown(np.array(out)))
+            self.program.enter_pending(ahead.kernels, self._shown(np.array(out)))
             return
-        slot = ahead.kernels  # what `enter_out` does, at once
+        slot = ahead.kernels  # what `enter_pending` does, at once
         slot.counts[:] = [n + more for n, more in zip(slot.counts[:], out, strict=True)]
         slot.size[0] += sum(out)
         slot.each[0] = 1.0 / slot.size[0]

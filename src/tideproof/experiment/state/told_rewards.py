@@ -11,8 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideproof.core.array_layout import Floats, Ints, Memory, allocate, room, scratch, within
-from tideproof.core.interpreted_kernels import plain
+from tideproof.core.array_layout import (
+    Floats,
+    Ints,
+    Memory,
+    allocate,
+    count_elements,
+    find_scratch,
+    view_buffers,
+)
+from tideproof.core.interpreted_kernels import wrap_state
 from tideproof.experiment.state.environment_rows import Environments
 from tideproof.experiment.state.rescaled_fit import RescaledFit, scaled
 from tideproof.experiment.state.running_laplacian import RunningLaplacian, Values
@@ -74,7 +82,7 @@ class ToldRewards:
         self._seed = np.uint64(seed)
         plain_program = spec.plain_program()
         self.program = plain_program or spec.program()
-        self._shown: Callable[[Any], Any] = (lambda view: view) if plain_program is None else plain
+        self._shown: Callable[[Any], Any] = (lambda view: view) if plain_program is None else wrap_state
         self.active = list(range(arms))
         self.params = spec.params(arms, horizon)
         self.places = Environments(arms, arms, self._shown)
@@ -83,7 +91,7 @@ class ToldRewards:
 
     def _begin(self, places: int) -> None:
         self._floats, self._ints, (self.memory, self.ahead) = _two(self.spec.layout(), places)
-        self._scratch = [array for each in (self.memory, self.ahead) for array in scratch(each.view)]
+        self._scratch = [array for each in (self.memory, self.ahead) for array in find_scratch(each.view)]
         self._runs = [self._shown(each.view) for each in (self.memory, self.ahead)]  # as kernels take them
         self._nowhere = self._shown(allocate(Slot, places).view)
         self._place = {arm: i for i, arm in enumerate(self.active)}
@@ -238,10 +246,12 @@ class ToldRewards:
 
 def _two(kind: Any, places: int) -> tuple[Floats, Ints, list[Memory[Any]]]:
     """Return two states side by side in one pair of buffers, which are copied at once."""
-    floats, ints = room(kind, places)
+    floats, ints = count_elements(kind, places)
     all_floats, all_ints = np.zeros(2 * floats), np.zeros(2 * ints, np.int64)
     halves = [
-        within(kind, places, all_floats[i * floats : (i + 1) * floats], all_ints[i * ints : (i + 1) * ints])
+        view_buffers(
+            kind, places, all_floats[i * floats : (i + 1) * floats], all_ints[i * ints : (i + 1) * ints]
+        )
         for i in range(2)
     ]
     return all_floats, all_ints, halves

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from tideproof.experiment.state.policy_state import PolicyState
-from tideproof.kernels.fit.e_process import contrast_limits
+from tideproof.kernels.fit.e_process import contrast_bounds
 
 ERROR = 0.05
 
@@ -33,7 +33,7 @@ def always_apart(numbers: PolicyState) -> Limits | None:
     def limits(arm: int, rival: int) -> tuple[float, float]:
         if arm not in place or rival not in place:
             return -math.inf, math.inf
-        low, high = contrast_limits(proof, fit, place[arm], place[rival], ERROR)
+        low, high = contrast_bounds(proof, fit, place[arm], place[rival], ERROR)
         return float(low), float(high)
 
     return limits

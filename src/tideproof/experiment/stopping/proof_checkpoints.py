@@ -13,8 +13,8 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints, Memory, allocate
 from tideproof.experiment.state.running_laplacian import RunningLaplacian
-from tideproof.kernels.choose.leader_lead import FEWEST
-from tideproof.kernels.fit.e_process import MOMENTS, Proof, log_marginal, pass_moment
+from tideproof.kernels.choose.leader_lead import MINIMUM_FREEDOM
+from tideproof.kernels.fit.e_process import CHECKPOINTS, EProcess, log_marginal, store_checkpoint
 from tideproof.kernels.fit.fixed_effects import FixedEffects, connected, freedom
 
 
@@ -29,12 +29,12 @@ class Then(NamedTuple):
     """
 
     arms: tuple[int, ...]
-    proof: Memory[Proof]
+    proof: Memory[EProcess]
 
     @classmethod
     def begin(cls, arms: Sequence[int]) -> Then:
         """Return one without a moment."""
-        return cls(tuple(arms), allocate(Proof, len(arms)))
+        return cls(tuple(arms), allocate(EProcess, len(arms)))
 
     @classmethod
     def of(cls, arms: Sequence[int], floats: Floats, ints: Ints) -> Then:
@@ -81,10 +81,10 @@ class Then(NamedTuple):
     def is_due(self, fit: Any) -> bool:
         """Tell whether the next moment may have come; `fit` is of the arms that are played."""
         proof = self.proof.view
-        due = proof.moments[0] < MOMENTS and fit.told[0] >= proof.next[0]
-        return bool(due and connected(fit) and freedom(fit) >= FEWEST)
+        due = proof.moments[0] < CHECKPOINTS and fit.told[0] >= proof.next[0]
+        return bool(due and connected(fit) and freedom(fit) >= MINIMUM_FREEDOM)
 
-    def now(self, sums: RunningLaplacian) -> tuple[Proof, FixedEffects]:
+    def now(self, sums: RunningLaplacian) -> tuple[EProcess, FixedEffects]:
         """Return a copy that has what is known now, too, and the fit of it."""
         found, solved, Q = self.begin(self.arms).proof, sums.solution(), sums.quadratic
         found.copy_from(self.proof)
@@ -97,7 +97,7 @@ class Then(NamedTuple):
     def later(self, sums: RunningLaplacian) -> Then:
         """Return it with this moment, if it is one."""
         proof, fit = self.now(sums)
-        pass_moment(proof, fit)
+        store_checkpoint(proof, fit)
         found = self.begin(self.arms)
         for name in ("then_L", "then_b", "then_c", "then_n", "then_marginal", "moments", "next"):
             getattr(found.proof.view, name)[:] = getattr(proof, name)

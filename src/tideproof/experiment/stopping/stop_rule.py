@@ -21,7 +21,13 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.experiment.state.rescaled_fit import RescaledFit, Rewards
-from tideproof.kernels.choose.leader_lead import FEWEST, is_sure, leader_of, least_lead, may_be_proven
+from tideproof.kernels.choose.leader_lead import (
+    MINIMUM_FREEDOM,
+    is_leader_significant,
+    leader_of,
+    least_lead,
+    may_reach_bound,
+)
 from tideproof.kernels.fit.e_process import least_evidence
 from tideproof.policies.calibrated_bounds import CAP, bound_for, normal_deviate
 from tideproof.policies.policy_spec import PolicySpec
@@ -73,7 +79,7 @@ class StopRule(NamedTuple):
         if not self.normal:
             return _by_scores(numbers, normal_deviate(bound), fit)
         leader = leader_of(numbers.fit)
-        found = is_sure(numbers.fit, leader, None, normal_deviate(bound), bound)
+        found = is_leader_significant(numbers.fit, leader, None, normal_deviate(bound), bound)
         return StopCheck(numbers.active[leader] if found else None, rule)
 
     def needed(self, state: State) -> float:
@@ -160,7 +166,7 @@ def _proven(numbers: PolicyState, error: float) -> StopCheck:
     """Look whether it is proven that the leader is best."""
     bound, then = -math.log(error), numbers.then
     leader = leader_of(numbers.fit)
-    if then is None or not may_be_proven(numbers.fit, leader, None, bound):  # else no need to look
+    if then is None or not may_reach_bound(numbers.fit, leader, None, bound):  # else no need to look
         return StopCheck(None, "proven")
     place = {arm: i for i, arm in enumerate(then.arms)}
     proof, fit = then.now(numbers.sums_of(then.arms))
@@ -239,7 +245,9 @@ def checked_rule(
     options = {"confidence": checked_confidence(confidence), "rule": cast(Rule, rule)}
     if rule == "proven" and rewards != "normal":
         raise InputError(f"nothing is proven for {rewards}; use rule='calibrated'")
-    least = max(arms + FEWEST, spec.policy.minimum(arms, spec.params(arms, LONG)))  # in one environment
+    least = max(
+        arms + MINIMUM_FREEDOM, spec.policy.minimum(arms, spec.params(arms, LONG))
+    )  # in one environment
     if budget is not None and budget < least:
         raise BudgetTooSmall(
             f"a budget of {budget} is too small to be sure of one of {arms} arms: at least {least}"

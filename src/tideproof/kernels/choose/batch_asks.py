@@ -34,7 +34,7 @@ def ask_many(params, state, data, slot, seed, asked, noticed, arms):
 
 
 @kernel
-def enter_out(slot, out):
+def enter_pending(slot, out):
     """Add the pending pulls of each arm to the slot, as if their rewards were its mean."""
     for arm in range(out.size):
         if out[arm] > 0:

@@ -9,8 +9,8 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.student_tail import log_tail
 from tideproof.kernels.fit.fixed_effects import connected, freedom, variance_to
 
-FEWEST = 2  # minimum degrees of freedom for any conclusion
-EXACT = 1e-14  # residual squares below this share are rounding errors, not information on the noise
+MINIMUM_FREEDOM = 2  # minimum degrees of freedom for any conclusion
+ROUNDING_SHARE = 1e-14  # residual squares below this share are rounding errors, not information on the noise
 
 
 @kernel
@@ -27,7 +27,7 @@ def leader_of(fit):
 def least_lead(fit, leader, row):
     """Return the leader's smallest t statistic against another arm; 0 if the noise is unknown."""
     nu = freedom(fit)
-    if nu < FEWEST or not connected(fit) or fit.rss[0] <= 0.0:
+    if nu < MINIMUM_FREEDOM or not connected(fit) or fit.rss[0] <= 0.0:
         return 0.0
     P, mu = fit.P, fit.mu
     lead, own, noise = at(mu, leader), diagonal(P, leader), fit.rss[0] / nu
@@ -38,11 +38,11 @@ def least_lead(fit, leader, row):
         variance = noise * variance_to(P, leader, own, row, i)
         if i != leader:
             least = min(least, gap * gap / variance if variance > 0.0 else 0.0)
-    return math.sqrt(least) if least * EXACT < nu else 0.0
+    return math.sqrt(least) if least * ROUNDING_SHARE < nu else 0.0
 
 
 @kernel
-def is_sure(fit, leader, row, gate, bound):
+def is_leader_significant(fit, leader, row, gate, bound):
     """Return whether every other arm is behind the leader with a tail probability of at most exp(-bound).
 
     `gate` is the normal quantile for that probability: a smaller t statistic cannot satisfy the bound, so
@@ -53,7 +53,7 @@ def is_sure(fit, leader, row, gate, bound):
 
 
 @kernel
-def may_be_proven(fit, leader, row, bound):
+def may_reach_bound(fit, leader, row, bound):
     """Return whether the maximal log likelihood ratio in favour of the leader exceeds the bound."""
     t, nu = least_lead(fit, leader, row), freedom(fit)
     return t > 0.0 and 0.5 * nu * math.log1p(t * t / nu) > bound

@@ -25,7 +25,7 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit.statistics_interface import variance_to
 from tideproof.kernels.simulate.threefry import LANE_BITS, normal_quantile, threefry, unit
 
-_REACH2 = 6.5**2  # squared distance, in standard errors, beyond which an arm is left out
+_SQUARED_REACH = 6.5**2  # squared distance, in standard errors, beyond which an arm is left out
 
 
 class Posterior(NamedTuple):
@@ -62,13 +62,13 @@ def find_contenders(posterior, fit, variance):
             leader, lead = i, mu[i]
     arms[0] = leader
     m = 1
-    nearest = _REACH2
+    nearest = _SQUARED_REACH
     own = diagonal(P, leader)
     fetch(P, leader, leading)
     for i in range(mu.size):
         gap = lead - mu[i]
         uncertainty = variance * variance_to(P, leader, own, leading, i)
-        if i != leader and gap * gap <= _REACH2 * uncertainty:
+        if i != leader and gap * gap <= _SQUARED_REACH * uncertainty:
             arms[m] = i
             m += 1
             nearest = min(nearest, gap * gap / uncertainty if uncertainty > 0.0 else 0.0)

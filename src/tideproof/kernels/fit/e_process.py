@@ -38,22 +38,22 @@ import numpy as np
 from tideproof.core.array_access import entry
 from tideproof.core.array_layout import Float1, FloatK, FloatKK, Floats, Int1
 from tideproof.core.kernel_linker import kernel
-from tideproof.kernels.choose.leader_lead import EXACT, FEWEST
+from tideproof.kernels.choose.leader_lead import MINIMUM_FREEDOM, ROUNDING_SHARE
 from tideproof.kernels.fit.cholesky import backward, factorise, forward, log_determinant
 from tideproof.kernels.fit.fixed_effects import connected, freedom
 
-MOMENTS = 8  # number of checkpoints n1, each twice as late as the one before
+CHECKPOINTS = 8  # number of checkpoints n1, each twice as late as the one before
 
 _LOG_ZERO = -1e300  # logarithm of zero, but finite
 _TERNARY_STEPS = 100  # each step of the ternary search reduces the interval to two thirds
 
-FloatM = Annotated[Floats, np.float64, MOMENTS]
-FloatMK = Annotated[Floats, np.float64, MOMENTS, "K"]
-FloatMKK = Annotated[Floats, np.float64, MOMENTS, "K", "K"]
-FloatM4 = Annotated[Floats, np.float64, MOMENTS, 4]
+FloatM = Annotated[Floats, np.float64, CHECKPOINTS]
+FloatMK = Annotated[Floats, np.float64, CHECKPOINTS, "K"]
+FloatMKK = Annotated[Floats, np.float64, CHECKPOINTS, "K", "K"]
+FloatM4 = Annotated[Floats, np.float64, CHECKPOINTS, 4]
 
 
-class Proof(NamedTuple):
+class EProcess(NamedTuple):
     """State of the e-process: the quadratic Q of all rewards, and copies of it at every checkpoint n1.
 
     Attributes
@@ -89,7 +89,7 @@ class Proof(NamedTuple):
 
 
 @kernel
-def add_to_proof(proof, slot, arm, n, mean, squares):
+def add_to_e_process(proof, slot, arm, n, mean, squares):
     """Add `n` rewards of `arm` to the quadratic of the e-process, before they are added to the slot."""
     size, each = slot.size[0], slot.each[0]
     proof.c[0] += squares
@@ -109,15 +109,15 @@ def add_to_proof(proof, slot, arm, n, mean, squares):
 
 
 @kernel
-def pass_moment(proof, fit):
+def store_checkpoint(proof, fit):
     """Store a checkpoint of the e-process if one is due.
 
     The first checkpoint is due as soon as the data can predict further rewards.
     """
     m, K = proof.moments[0], proof.b.size
-    if m == MOMENTS or fit.told[0] < proof.next[0] or fit.rss[0] <= EXACT * proof.c[0]:
+    if m == CHECKPOINTS or fit.told[0] < proof.next[0] or fit.rss[0] <= ROUNDING_SHARE * proof.c[0]:
         return
-    if not connected(fit) or freedom(fit) < FEWEST:
+    if not connected(fit) or freedom(fit) < MINIMUM_FREEDOM:
         return
     for i in range(K):
         proof.then_b[m, i] = proof.b[i]
@@ -147,10 +147,10 @@ def least_evidence(proof, fit, leader):
     if moments == 0 or fit.rss[0] <= 0.0:
         return 0.0
     for k in range(K):
-        logs[k] = _log_waiting(moments)
+        logs[k] = _log_pending_share(moments)
     marginal = log_marginal(proof, fit)
     for m in range(moments):
-        _add_moment(proof, m, leader, marginal - proof.then_marginal[m] - math.log(MOMENTS))
+        _add_checkpoint_evidence(proof, m, leader, marginal - proof.then_marginal[m] - math.log(CHECKPOINTS))
     least = math.inf
     for k in range(K):
         least = min(least, logs[k] if k != leader else math.inf)
@@ -158,7 +158,7 @@ def least_evidence(proof, fit, leader):
 
 
 @kernel
-def _add_moment(proof, m, leader, density):
+def _add_checkpoint_evidence(proof, m, leader, density):
     """Add the evidence of the rewards after checkpoint m; `density` is their log predictive density."""
     mu, logs = proof.x, proof.logs
     least = _solve_after(proof, m)
@@ -170,7 +170,7 @@ def _add_moment(proof, m, leader, density):
 
 
 @kernel
-def contrast_limits(proof, fit, i, k, alpha):
+def contrast_bounds(proof, fit, i, k, alpha):
     """Return the lower and upper bound of mu_i - mu_k from the e-process.
 
     The intervals of all pairs at all times hold simultaneously with probability 1 - alpha. An interval
@@ -182,10 +182,10 @@ def contrast_limits(proof, fit, i, k, alpha):
     _read_pair(proof, fit, i, k)
     bound, middle = -math.log(alpha), fit.mu[i] - fit.mu[k]
     if _evidence_against(proof, middle) >= bound:
-        middle = _least_denied(proof)
+        middle = _least_contradicted(proof)
     spread = entry(fit.P, i, i) + entry(fit.P, k, k) - 2.0 * entry(fit.P, i, k)
     step = math.sqrt(max(spread, 0.0) * fit.rss[0] / freedom(fit))
-    return middle - step * _edge(proof, middle, -step, bound), middle + step * _edge(
+    return middle - step * _steps_to_bound(proof, middle, -step, bound), middle + step * _steps_to_bound(
         proof, middle, step, bound
     )
 
@@ -198,14 +198,14 @@ def _read_pair(proof, fit, i, k):
         pair[m, 2] = _solve_after(proof, m)
         pair[m, 0] = mu[i] - mu[k]
         pair[m, 1] = 1.0 / _variance_after(proof, i, k)
-        pair[m, 3] = marginal - proof.then_marginal[m] - math.log(MOMENTS)
+        pair[m, 3] = marginal - proof.then_marginal[m] - math.log(CHECKPOINTS)
 
 
 @kernel
 def _evidence_against(proof, gap):
     """Return the log evidence against the hypothesis that the two arms in `pair` differ by `gap`."""
     pair, moments = proof.pair, proof.moments[0]
-    total = _log_waiting(moments)
+    total = _log_pending_share(moments)
     for m in range(moments):
         off = gap - pair[m, 0]
         total = _log_of_sum(total, pair[m, 3] - _log_supremum(proof, m, pair[m, 2] + off * off * pair[m, 1]))
@@ -213,7 +213,7 @@ def _evidence_against(proof, gap):
 
 
 @kernel
-def _least_denied(proof):
+def _least_contradicted(proof):
     """Return the difference between the arms in `pair` that has the least evidence against it."""
     pair = proof.pair
     low, high = math.inf, -math.inf
@@ -232,7 +232,7 @@ def _least_denied(proof):
 
 
 @kernel
-def _edge(proof, middle, step, bound):
+def _steps_to_bound(proof, middle, step, bound):
     """Return how many steps from the middle the evidence reaches the bound; infinity if it never does."""
     inside, outside = 0.0, 1.0
     while _evidence_against(proof, middle + outside * step) < bound:
@@ -279,9 +279,9 @@ def _log_supremum(proof, m, q):
 
 
 @kernel
-def _log_waiting(moments):
+def _log_pending_share(moments):
     """Return the logarithm of the fraction of martingales that have not started yet."""
-    return math.log(1.0 - moments / MOMENTS) if moments < MOMENTS else _LOG_ZERO
+    return math.log(1.0 - moments / CHECKPOINTS) if moments < CHECKPOINTS else _LOG_ZERO
 
 
 @kernel

@@ -40,7 +40,7 @@ class FinalEstimates(NamedTuple):
 
 
 @kernel
-def play_to_ends(params, run, floats, ints, world, seed, first, budgets, other, ends):
+def play_to_final_estimates(params, run, floats, ints, world, seed, first, budgets, other, ends):
     """Play replications first, first + 1, ... and store the final estimates of each in `ends`.
 
     The number of replications is the number that `ends` has space for. The policy must read the fit. `other`

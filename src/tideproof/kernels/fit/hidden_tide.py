@@ -18,32 +18,32 @@ from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import LOWEST
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.kernels.fit.tide_paths import (
-    BEND,
+    COMMON_WEIGHT,
     DRIFT,
     EACH,
-    HABIT,
     KINDS,
     LARGEST,
     PATHS,
+    SLOPE_CHANGE,
     TINY,
     Paths,
-    begin,
+    apply_slope,
+    compute_likelihood,
     copy_path,
-    follow,
-    grow_older,
-    judge,
-    look_ahead,
-    look_first,
-    restart,
-    rise,
+    predict_jump,
+    start_arm_level,
+    start_paths,
+    update_after_jump,
+    update_age,
+    update_path,
 )
 
 # Weights of paths. The first two are relative to the best path of the same kind, the others to the best path.
-DOUBT = 1e-3  # smallest weight for which a path is split
-LEAST = 1e-4  # a path with a smaller weight is dropped
-FLOOR = 1e-26  # smallest weight of the best path of a kind, so that the kind can become likely later
-QUIET = 1e-4  # kinds with a smaller weight have only one path
-HEARD = 1e-3  # paths with a smaller weight are left out of the summary
+SPLIT_WEIGHT = 1e-3  # smallest weight for which a path is split
+DROP_WEIGHT = 1e-4  # a path with a smaller weight is dropped
+KIND_WEIGHT = 1e-26  # smallest weight of the best path of a kind, so that the kind can become likely later
+SINGLE_PATH_WEIGHT = 1e-4  # kinds with a smaller weight have only one path
+SUMMARY_WEIGHT = 1e-3  # paths with a smaller weight are left out of the summary
 ROUNDING = 1e-14  # relative to the largest level: smaller noise is rounding error
 
 
@@ -101,38 +101,38 @@ def _observe(fit, slot, arm, n, mean, squares, jumped):
     fresh = fit.first[arm] == 0.0
     nu = freedom(fit)
     if fit.told[0] == 0:
-        begin(paths)
+        start_paths(paths)
         slot.first[0] = 1
         fit.environments[0] = 1
     else:
         if fresh:
             fit.joins[0] += 1
         for f in range(PATHS):
-            if paths.weight[f] > 0.0 and BEND[f // EACH] > 0.0:
-                rise(paths, f, BEND[f // EACH])
+            if paths.weight[f] > 0.0 and SLOPE_CHANGE[f // EACH] > 0.0:
+                apply_slope(paths, f, SLOPE_CHANGE[f // EACH])
     if fresh:
         fit.group[arm] = 1
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
-                drift, chance, size = look_ahead(paths, f, nu)
-                look_first(paths, f, arm, n, mean, drift + (LARGEST if jumped else chance * size))
+                drift, chance, size = predict_jump(paths, f, nu)
+                start_arm_level(paths, f, arm, n, mean, drift + (LARGEST if jumped else chance * size))
     elif jumped:
         fit.environments[0] += 1
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
-                restart(paths, f, arm, n, mean)
+                update_after_jump(paths, f, arm, n, mean)
     else:
-        _judge_all(paths, arm, n, mean, nu)
+        _weigh_paths(paths, arm, n, mean, nu)
         for kind in range(KINDS):
             _split(paths, kind)
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
-                follow(paths, f, arm, nu, DRIFT[f // EACH])
-                if HABIT[f // EACH] > 0.0:
-                    grow_older(paths, f)
+                update_path(paths, f, arm, nu, DRIFT[f // EACH])
+                if COMMON_WEIGHT[f // EACH] > 0.0:
+                    update_age(paths, f)
         nu += 1
     if n > 1:
-        _take_squares(paths, n, squares, nu)
+        _add_squares(paths, n, squares, nu)
     fit.told[0] += n
     fit.first[arm] += n
     fit.first_size[0] += n
@@ -169,24 +169,24 @@ def pull_here(fit, slot, here):
 
 
 @kernel
-def _judge_all(paths, arm, n, mean, nu):
+def _weigh_paths(paths, arm, n, mean, nu):
     """Compute the likelihood of the rewards on every path, and update the weights of the paths."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(PATHS):
         if weight[f] > 0.0:
-            drift, chance, size = look_ahead(paths, f, nu)
-            judge(paths, f, arm, n, mean, nu, drift, chance, size)
+            drift, chance, size = predict_jump(paths, f, nu)
+            compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size)
             most = max(most, evidence[f])
     if nu > 0:
         for f in range(PATHS):
             if weight[f] > 0.0:
                 weight[f] *= paths.density[f] * math.exp(evidence[f] - most)
-        _weigh_anew(weight)
+        _rescale_weights(weight)
 
 
 @kernel
-def _weigh_anew(weight):
+def _rescale_weights(weight):
     """Scale weights to a maximum of 1, drop unlikely paths, and keep at least one path of every kind."""
     top = 0.0
     for f in range(PATHS):
@@ -197,8 +197,8 @@ def _weigh_anew(weight):
         for f in range(best + 1, kind * EACH + EACH):
             if weight[f] > weight[best]:
                 best = f
-        weight[best] = max(weight[best], FLOOR * top)
-        least = max(LEAST * weight[best], QUIET * top)
+        weight[best] = max(weight[best], KIND_WEIGHT * top)
+        least = max(DROP_WEIGHT * weight[best], SINGLE_PATH_WEIGHT * top)
         for f in range(kind * EACH, kind * EACH + EACH):
             weight[f] = weight[f] * scale if weight[f] >= least or f == best else 0.0
 
@@ -215,7 +215,7 @@ def _split(paths, kind):
             parent, doubt = f, mine
         if weight[f] < least:
             place_, least = f, weight[f]
-    if place_ != parent and doubt > max(least, DOUBT * best, QUIET):
+    if place_ != parent and doubt > max(least, SPLIT_WEIGHT * best, SINGLE_PATH_WEIGHT):
         copy_path(paths, parent, place_)
         weight[place_] *= chance[parent]
         weight[parent] *= 1.0 - chance[parent]
@@ -223,7 +223,7 @@ def _split(paths, kind):
 
 
 @kernel
-def _take_squares(paths, n, squares, nu):
+def _add_squares(paths, n, squares, nu):
     """Update all paths with the squared deviations of `n` rewards that were reported as a mean."""
     most = LOWEST
     for f in range(PATHS):
@@ -236,7 +236,7 @@ def _take_squares(paths, n, squares, nu):
         for f in range(PATHS):
             if paths.weight[f] > 0.0:
                 paths.weight[f] *= math.exp(paths.evidence[f] - most)
-        _weigh_anew(paths.weight)
+        _rescale_weights(paths.weight)
 
 
 @kernel
@@ -249,7 +249,7 @@ def _summarise(fit, arm):
     for i in range(K):
         mu[i] = 0.0
     for f in range(PATHS):
-        if weight[f] >= HEARD:
+        if weight[f] >= SUMMARY_WEIGHT:
             total += weight[f]
             rss += weight[f] * paths.rss[f]
             here += weight[f] * level[f, arm]
@@ -267,7 +267,7 @@ def _summarise(fit, arm):
     rounding = ROUNDING * largest
     least = max(rss, nu * rounding * rounding)
     for f in range(PATHS):
-        if weight[f] >= HEARD:
+        if weight[f] >= SUMMARY_WEIGHT:
             share = weight[f] / total
             own, apart = share, 0.0
             if rss > 0.0:

@@ -33,17 +33,17 @@ from tideproof.core.array_layout import Float1, FloatK, FloatKK, Int1, IntK
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.fit.fixed_effects import freedom, together
 
-CUT2 = 25.0  # squared threshold: a cell more than five standard errors off is left out
-ENOUGH = 4  # minimum degrees of freedom within cells before a cell can be left out
-UNSEEN = 400.0  # variance, in noise variances, that is added for an arm with too few environments
-OFTEN = 2  # number of environments that are enough for an arm near the others
-OFTEN_FAR = 6  # number of environments that are enough for an arm far from the others
-NEARER = 3  # each environment with the value nearer to the median outweighs this many others
-FARTHER = 1  # the value farther from the median needs more than this many additional environments
-NEVER = 1e6  # noise variances of a pull in a cell that is left out
+SQUARED_THRESHOLD = 25.0  # squared threshold: a cell more than five standard errors off is left out
+MINIMUM_FREEDOM = 4  # minimum degrees of freedom within cells before a cell can be left out
+ADDED_VARIANCE = 400.0  # variance, in noise variances, that is added for an arm with too few environments
+ENOUGH_ENVIRONMENTS = 2  # number of environments that are enough for an arm near the others
+ENOUGH_ENVIRONMENTS_FAR = 6  # number of environments that are enough for an arm far from the others
+NEARER_WEIGHT = 3  # each environment with the value nearer to the median outweighs this many others
+FARTHER_LEAD = 1  # the value farther from the median needs more than this many additional environments
+EXCLUDED_VARIANCE = 1e6  # noise variances of a pull in a cell that is left out
 
 
-class Doubt(NamedTuple):
+class OutlierState(NamedTuple):
     """State of the detection of outlying cells.
 
     Attributes
@@ -74,7 +74,7 @@ class Doubt(NamedTuple):
     misfit: Float1
 
 
-class Robust(NamedTuple):
+class OutlierResistantFit(NamedTuple):
     """State of the outlier-resistant fit: the fields of `FixedEffects`, and the outlier detection."""
 
     P: FloatKK
@@ -87,7 +87,7 @@ class Robust(NamedTuple):
     told: Int1
     environments: Int1
     joins: Int1
-    doubt: Doubt
+    doubt: OutlierState
 
 
 @kernel
@@ -111,16 +111,16 @@ def observe(fit, slot, arm, n, mean, squares):
         fit.environments[0] += 1
         slot.epoch[0] = fit.environments[0]
         doubt.middle[0] = _median(doubt.mu, -1)
-    elif slot.weights[arm] != 0.0 or not _believed(fit, slot, arm, c, n, mean):
+    elif slot.weights[arm] != 0.0 or not _accept(fit, slot, arm, c, n, mean):
         fit.rss[0] += n * _noise(doubt)  # an excluded reward adds the expected amount
         slot.weights[arm] = 1.0
-        _ask_again(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
+        _reconsider_cell(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
     elif c == 0.0:
         for k in range(slot.counts.size):  # judge arms again that were left out by only one other cell
             if slot.counts[k] > 0.0 and slot.weights[k] != 0.0:
-                _look_back(fit, slot, k, slot.counts[k], slot.means[k])
-    if doubt.misfit[0] > 0.0 and doubt.freedom[0] >= ENOUGH:
-        _begin_anew(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
+                _reconsider_arm(fit, slot, k, slot.counts[k], slot.means[k])
+    if doubt.misfit[0] > 0.0 and doubt.freedom[0] >= MINIMUM_FREEDOM:
+        _restart(fit, slot, arm, c + n, before + (mean - before) * (n / (c + n)))
     _read(fit, slot, arm)
 
 
@@ -133,7 +133,7 @@ def place(fit, slot, arm, n):
     if slot.size[0] > 0.0 and slot.weights[arm] == 0.0:
         total, _ = _shares(fit.doubt, slot)
         _, quadratic = _along(fit, arm)
-        _take(fit, arm, _one_of(fit.doubt), 0.0, 1.0 / n + 1.0 / total + quadratic)
+        _update(fit, arm, _accepted_arm(fit.doubt), 0.0, 1.0 / n + 1.0 / total + quadratic)
     _read(fit, slot, arm)
 
 
@@ -160,7 +160,7 @@ def pull_here(fit, slot, here):
 @kernel
 def pull_noise(fit, slot, arm):
     """Return the additional noise variance of a pull here: very large if the cell is left out."""
-    return NEVER * slot.weights[arm]
+    return EXCLUDED_VARIANCE * slot.weights[arm]
 
 
 @kernel
@@ -202,23 +202,23 @@ def _along(fit, arm):
 
 
 @kernel
-def _believed(fit, slot, arm, c, n, mean):
+def _accept(fit, slot, arm, c, n, mean):
     """Update the fit and return True, or return False if the rewards start a cell that is outlying."""
     total, centre = _shares(fit.doubt, slot)
     fitted, quadratic = _along(fit, arm)
-    other = _one_of(fit.doubt)
+    other = _accepted_arm(fit.doubt)
     residual, variance = mean - centre - fitted, 1.0 / n + 1.0 / total + quadratic
-    judged = c == 0.0 and fit.doubt.freedom[0] >= ENOUGH and together(fit, arm, other)
-    if judged and residual * residual > CUT2 * variance * _noise(fit.doubt):
+    judged = c == 0.0 and fit.doubt.freedom[0] >= MINIMUM_FREEDOM and together(fit, arm, other)
+    if judged and residual * residual > SQUARED_THRESHOLD * variance * _noise(fit.doubt):
         return False
     if c == 0.0:
-        _support(fit.doubt, slot, arm)
-    _take(fit, arm, other, residual, variance)
+        _count_environment(fit.doubt, slot, arm)
+    _update(fit, arm, other, residual, variance)
     return True
 
 
 @kernel
-def _support(doubt, slot, arm):
+def _count_environment(doubt, slot, arm):
     """Count one more environment for an arm, and for another arm whose cell was the only one so far."""
     doubt.seen[arm] += 1
     cells, alone = 0, 0
@@ -230,7 +230,7 @@ def _support(doubt, slot, arm):
 
 
 @kernel
-def _one_of(doubt):
+def _accepted_arm(doubt):
     """Return an arm whose cell is accepted."""
     found = 0
     for k in range(doubt.share.size):
@@ -240,7 +240,7 @@ def _one_of(doubt):
 
 
 @kernel
-def _take(fit, arm, other, residual, variance):
+def _update(fit, arm, other, residual, variance):
     """Update the fit with the observation g'mu = residual and its variance; expects work = Pg."""
     P, mu, work, K = fit.doubt.P, fit.doubt.mu, fit.work, fit.mu.size
     if not together(fit, arm, other):
@@ -252,7 +252,7 @@ def _take(fit, arm, other, residual, variance):
         for k in range(K):
             P[i, k] -= work[i] * work[k] / variance
     fit.rss[0] += step * residual
-    if fit.doubt.freedom[0] < ENOUGH:
+    if fit.doubt.freedom[0] < MINIMUM_FREEDOM:
         fit.doubt.misfit[0] += step * residual
 
 
@@ -284,7 +284,7 @@ def _join(fit, arm, other, residual, variance):
 
 
 @kernel
-def _ask_again(fit, slot, arm, count, mean):
+def _reconsider_cell(fit, slot, arm, count, mean):
     """Decide whether an excluded cell changes roles with an accepted one, or earlier data were wrong."""
     doubt, noise = fit.doubt, _noise(fit.doubt)
     cells, K = 0, slot.counts.size
@@ -292,7 +292,7 @@ def _ask_again(fit, slot, arm, count, mean):
         if slot.counts[k] > 0.0 and slot.weights[k] == 0.0:
             cells += 1
     if cells > 1:
-        _look_back(fit, slot, arm, count, mean)
+        _reconsider_arm(fit, slot, arm, count, mean)
         return
     for k in range(K):
         if k != arm and slot.counts[k] > 0.0 and slot.weights[k] == 1.0:
@@ -300,7 +300,7 @@ def _ask_again(fit, slot, arm, count, mean):
                 doubt.share[i] = 1.0 if i == k else 0.0
             fitted, quadratic = _along(fit, arm)
             residual, variance = mean - slot.means[k] - fitted, 1.0 / count + 1.0 / slot.counts[k] + quadratic
-            if residual * residual <= CUT2 * variance * noise:
+            if residual * residual <= SQUARED_THRESHOLD * variance * noise:
                 lone = arm
                 for i in range(K):
                     if slot.counts[i] > 0.0 and slot.weights[i] == 0.0:
@@ -308,15 +308,15 @@ def _ask_again(fit, slot, arm, count, mean):
                     if slot.counts[i] > 0.0:
                         slot.weights[i] = 1.0
                 slot.weights[k], slot.weights[arm] = 0.0, 0.0
-                _support(doubt, slot, arm)
-                _take(fit, arm, k, residual, variance)
+                _count_environment(doubt, slot, arm)
+                _update(fit, arm, k, residual, variance)
                 if lone != arm:
-                    _look_back(fit, slot, lone, slot.counts[lone], slot.means[lone])
+                    _reconsider_arm(fit, slot, lone, slot.counts[lone], slot.means[lone])
                 return
 
 
 @kernel
-def _look_back(fit, slot, arm, count, mean):
+def _reconsider_arm(fit, slot, arm, count, mean):
     """Store the residual of an excluded arm; if it was similar elsewhere, discard earlier data."""
     doubt, noise, K = fit.doubt, _noise(fit.doubt), fit.mu.size
     total, centre = _shares(doubt, slot)
@@ -326,31 +326,35 @@ def _look_back(fit, slot, arm, count, mean):
     gap, here = residual - doubt.off[arm], slot.epoch[0]
     before = doubt.where[arm]
     if before != here:
-        agrees = before > 0 and gap * gap <= CUT2 * noise * (spread + doubt.spread[arm])
+        agrees = before > 0 and gap * gap <= SQUARED_THRESHOLD * noise * (spread + doubt.spread[arm])
         doubt.times[arm] = doubt.times[arm] + 1 if agrees else 1
     doubt.off[arm], doubt.spread[arm], doubt.where[arm] = residual, spread, here
     others, known = _median(doubt.mu, arm), doubt.seen[arm]
     nearer = abs(doubt.mu[arm] + residual - others) < abs(doubt.mu[arm] - others)
-    if NEARER * doubt.times[arm] >= known if nearer else doubt.times[arm] > max(known, 1) + FARTHER:
+    if (
+        NEARER_WEIGHT * doubt.times[arm] >= known
+        if nearer
+        else doubt.times[arm] > max(known, 1) + FARTHER_LEAD
+    ):
         for i in range(K):
             doubt.P[arm, i] = 0.0
             doubt.P[i, arm] = 0.0
         fit.group[arm] = 0
         fit.joins[0] -= 1
         fitted, quadratic = _along(fit, arm)
-        _join(fit, arm, _one_of(doubt), mean - centre - fitted, 1.0 / count + 1.0 / total + quadratic)
+        _join(fit, arm, _accepted_arm(doubt), mean - centre - fitted, 1.0 / count + 1.0 / total + quadratic)
         slot.weights[arm] = 0.0
         doubt.seen[arm], doubt.times[arm], doubt.where[arm] = doubt.times[arm], 0, 0
 
 
 @kernel
-def _begin_anew(fit, slot, arm, count, mean):
+def _restart(fit, slot, arm, count, mean):
     """Once the noise is known: if the data accepted so far are inconsistent, accept only this environment.
 
     Waits for an environment in which all arms are accepted. `count` and `mean` are those of the arm's cell.
     """
     doubt, K = fit.doubt, fit.mu.size
-    if doubt.misfit[0] <= CUT2 * _noise(doubt):
+    if doubt.misfit[0] <= SQUARED_THRESHOLD * _noise(doubt):
         doubt.misfit[0] = 0.0
         return
     for i in range(K):
@@ -396,13 +400,17 @@ def _read(fit, slot, arm):
             believed += 1 if slot.weights[k] == 0.0 else 0
             left_out += 1 if slot.weights[k] != 0.0 else 0
     torn, noise = believed < 2 and left_out > 0, _noise(doubt)
-    doubtful = fit.environments[0] > 1 and doubt.freedom[0] >= ENOUGH
+    doubtful = fit.environments[0] > 1 and doubt.freedom[0] >= MINIMUM_FREEDOM
     for i in range(K):
         fit.mu[i] = doubt.mu[i]
         for k in range(K):
             fit.P[i, k] = doubt.P[i, k]
         unseen = i != arm and slot.counts[i] == 0.0
         far = doubt.mu[i] - doubt.middle[0]
-        often = OFTEN_FAR if far * far > CUT2 * noise * (1.0 + doubt.P[i, i]) else OFTEN
+        often = (
+            ENOUGH_ENVIRONMENTS_FAR
+            if far * far > SQUARED_THRESHOLD * noise * (1.0 + doubt.P[i, i])
+            else ENOUGH_ENVIRONMENTS
+        )
         if unseen and doubtful and (torn or doubt.seen[i] < often):
-            fit.P[i, i] += UNSEEN
+            fit.P[i, i] += ADDED_VARIANCE

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.core.kernel_linker import kernel
 from tideproof.kernels.choose.arm_choice import LOWEST
-from tideproof.kernels.fit.tide_paths import TINY, copy_path, follow, judge, look_first
+from tideproof.kernels.fit.tide_paths import TINY, compute_likelihood, copy_path, start_arm_level, update_path
 
-DOUBT = 1e-6  # a path is split only if both a jump and no jump are more likely than this
+SPLIT_CHANCE = 1e-6  # a path is split only if both a jump and no jump are more likely than this
 SAME, USUAL, PAUSED = 0, 1, 2  # time since the row before: none, usual, long
 AFTER_PAUSE = 0.5  # minimum chance of a jump during a pause
 
@@ -80,32 +80,32 @@ def follow_log(paths, rows, drift, chance, size, met, kept):
             met[arm] = 1
             for f in range(F):
                 if paths.weight[f] > 0.0:
-                    look_first(paths, f, arm, n, mean, step + jump * size)
+                    start_arm_level(paths, f, arm, n, mean, step + jump * size)
         else:
-            evidence += _judged(paths, arm, n, mean, nu, step, jump, size)
+            evidence += _weigh_paths(paths, arm, n, mean, nu, step, jump, size)
             _split(paths, kept.story)
             for f in range(F):
                 if paths.weight[f] > 0.0:
-                    follow(paths, f, arm, nu, step)
+                    update_path(paths, f, arm, nu, step)
             nu += 1
         if n > 1.0:
-            evidence += _squared(paths, n, squares, nu)
+            evidence += _add_squares(paths, n, squares, nu)
             nu += int(n) - 1
         if kept.weight.shape[0] > 0:
             if t >= LAG:
-                _recall(paths, kept, t - LAG)
+                _store_jump(paths, kept, t - LAG)
             for f in range(F):
                 kept.weight[t, f] = paths.weight[f]
                 kept.level[t, f] = paths.level[f, 0]
                 kept.variance[t, f] = paths.C[f, 0, 0]
                 kept.story[f, t % LAG] = paths.chance[f] if t > 0 else 0.0
     for t in range(max(kept.jumped.size - LAG, 0), kept.jumped.size):
-        _recall(paths, kept, t)
+        _store_jump(paths, kept, t)
     return evidence
 
 
 @kernel
-def _recall(paths, kept, t):
+def _store_jump(paths, kept, t):
     """Store the probability of a jump before row t, given the rows so far."""
     kept.jumped[t] = 0.0
     for f in range(paths.weight.size):
@@ -113,13 +113,13 @@ def _recall(paths, kept, t):
 
 
 @kernel
-def _judged(paths, arm, n, mean, nu, drift, chance, size):
+def _weigh_paths(paths, arm, n, mean, nu, drift, chance, size):
     """Update the weights of all paths by the likelihood of the rewards, and return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
     for f in range(weight.size):
         if weight[f] > 0.0:
-            judge(paths, f, arm, n, mean, nu, drift, chance, size)
+            compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size)
             most = max(most, evidence[f])
     if nu == 0:
         return 0.0
@@ -134,7 +134,7 @@ def _judged(paths, arm, n, mean, nu, drift, chance, size):
 
 
 @kernel
-def _squared(paths, n, squares, nu):
+def _add_squares(paths, n, squares, nu):
     """Update all paths with the squared deviations of n rewards, and return their log density."""
     weight, evidence = paths.weight, paths.evidence
     most = LOWEST
@@ -167,7 +167,7 @@ def _split(paths, story):
             parent, doubt = f, mine
         if weight[f] < least:
             place, least = f, weight[f]
-    if place != parent and doubt > max(least, DOUBT):
+    if place != parent and doubt > max(least, SPLIT_CHANCE):
         lost = weight[place]
         copy_path(paths, parent, place)
         for k in range(story.shape[1]):

@@ -42,9 +42,9 @@ from tideproof.core.kernel_linker import kernel
 # PRIOR: prior probability of the kind, relative to the first.
 DRIFT = (0.0, 0.0, 0.01, 0.15, 0.0)
 JUMPS = (0.5, 3.0, 0.5, 0.5, 0.5)
-CALMS = (14.5, 3.0, 14.5, 14.5, 99.5)
-HABIT = (0.0, 2.0, 0.0, 0.0, 0.0)
-BEND = (0.0, 0.0, 0.0, 0.0, 0.01)
+NO_JUMPS = (14.5, 3.0, 14.5, 14.5, 99.5)
+COMMON_WEIGHT = (0.0, 2.0, 0.0, 0.0, 0.0)
+SLOPE_CHANGE = (0.0, 0.0, 0.0, 0.0, 0.01)
 SLOPE = (0.0, 0.0, 0.0, 0.0, 0.07)
 PRIOR = (1.0, 0.1, 0.05, 0.1, 0.1)
 KINDS = 5
@@ -55,7 +55,7 @@ JUMP = 66.0  # prior variance of a jump, in noise variances
 WEIGHT = 3.0  # weight of that prior, in jumps
 SMALLEST, LARGEST = 4.0, 1e4  # bounds of the estimated variance of a jump
 AGES = 4  # ages with separate chances of a jump: 1, 2, 3, and more pulls since the last one
-NEVER = 1e-3  # chances learned for each age stay at least this far from 0 and 1
+MINIMUM_CHANCE = 1e-3  # chances learned for each age stay at least this far from 0 and 1
 LARGE = 1e250  # upper bound of a squared residual over RSS, so that no infinities are compared
 TINY = 1e-200  # lower bound of RSS, so that equal rewards cause no division by 0
 
@@ -107,7 +107,7 @@ class Paths(NamedTuple):
 
 
 @kernel
-def begin(paths):
+def start_paths(paths):
     """Start one path of each kind of tide."""
     for kind in range(KINDS):
         paths.weight[kind * EACH] = PRIOR[kind]
@@ -115,17 +115,19 @@ def begin(paths):
 
 
 @kernel
-def look_ahead(paths, f, nu):
+def predict_jump(paths, f, nu):
     """Return drift, chance and size of a jump before the next pull on path f.
 
     `nu` is the number of degrees of freedom of the path.
     """
     kind, jumps = f // EACH, paths.jumps[f]
-    chance = (JUMPS[kind] + jumps) / (JUMPS[kind] + CALMS[kind] + nu)
-    if HABIT[kind] > 0.0:
+    chance = (JUMPS[kind] + jumps) / (JUMPS[kind] + NO_JUMPS[kind] + nu)
+    if COMMON_WEIGHT[kind] > 0.0:
         age = int(min(paths.age[f], AGES - 1.0))
-        chance = (HABIT[kind] * chance + paths.ended[f, age]) / (HABIT[kind] + paths.lasted[f, age])
-        chance = min(max(chance, NEVER), 1.0 - NEVER)
+        chance = (COMMON_WEIGHT[kind] * chance + paths.ended[f, age]) / (
+            COMMON_WEIGHT[kind] + paths.lasted[f, age]
+        )
+        chance = min(max(chance, MINIMUM_CHANCE), 1.0 - MINIMUM_CHANCE)
     size = JUMP
     if nu > 2:
         size = (JUMP * WEIGHT + paths.squares[f] * nu / max(paths.rss[f], TINY)) / (WEIGHT + jumps)
@@ -133,7 +135,7 @@ def look_ahead(paths, f, nu):
 
 
 @kernel
-def grow_older(paths, f):
+def update_age(paths, f):
     """Update the chance of a jump at the current age of the tide, after a reward was processed."""
     p, age = paths.chance[f], int(min(paths.age[f], AGES - 1.0))
     paths.ended[f, age] += p
@@ -142,7 +144,7 @@ def grow_older(paths, f):
 
 
 @kernel
-def rise(paths, f, bend):
+def apply_slope(paths, f, bend):
     """Move all levels by the slope, and increase the variance of the slope by `bend`."""
     tilt, slope, steep = paths.tilt, paths.slope[f], paths.steep[f]
     K = paths.column.size
@@ -157,7 +159,7 @@ def rise(paths, f, bend):
 
 
 @kernel
-def look_first(paths, f, arm, n, mean, drift):
+def start_arm_level(paths, f, arm, n, mean, drift):
     """Process the first rewards of an arm: its level becomes their mean.
 
     The covariance of the other levels increases by `drift`.
@@ -173,7 +175,7 @@ def look_first(paths, f, arm, n, mean, drift):
 
 
 @kernel
-def judge(paths, f, arm, n, mean, nu, drift, chance, size):
+def compute_likelihood(paths, f, arm, n, mean, nu, drift, chance, size):
     """Compute the probability of a jump before these rewards, and the likelihood of the rewards.
 
     The noise variance is integrated out: densities are Student's, (1 + e^2/(S RSS))^(-(nu + 1)/2) over
@@ -195,7 +197,7 @@ def judge(paths, f, arm, n, mean, nu, drift, chance, size):
 
 
 @kernel
-def follow(paths, f, arm, nu, drift):
+def update_path(paths, f, arm, nu, drift):
     """Update path f with the judged reward, and approximate jump and no jump by one normal distribution."""
     level, C, c = paths.level, paths.C, paths.column
     p, J, e, S = paths.chance[f], paths.jump[f], paths.residual[f], paths.spread[f]
@@ -229,7 +231,7 @@ def follow(paths, f, arm, nu, drift):
 
 
 @kernel
-def restart(paths, f, arm, n, mean):
+def update_after_jump(paths, f, arm, n, mean):
     """Process rewards after a certain jump of unknown size: the limit J -> infinity.
 
     The arm's level becomes their mean, and the differences of levels stay. The slope restarts: otherwise it

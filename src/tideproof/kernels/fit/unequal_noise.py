@@ -35,16 +35,18 @@ CALM = hole("CALM")  # prior log odds of no interaction against each other value
 noise_before = hole("noise_before")  # v of an arm before its first reward
 ratio_of = hole("ratio_of")  # rho of a fit
 
-MOST = 3  # maximum number of fits
+MAXIMUM_FITS = 3  # maximum number of fits
 RATIOS = (0.0, 0.25, 1.5)  # values of rho: interactions with a standard deviation of 0, 0.5 and 1.2 sigmas
 PRIOR = 2.0  # weight of the prior of an arm's noise, in rewards
 SPREAD = 1.0  # prior variance of log v, if it is not 0
 UNEQUAL = -1.0  # prior log odds of unequal noise
-WILD = 30.0  # squared standardised residuals are truncated here, so that one outlier has a limited effect
+LARGEST_SQUARE = (
+    30.0  # squared standardised residuals are truncated here, so that one outlier has a limited effect
+)
 TINY = 1e-300  # lower bound of RSS, so that equal rewards cause no division by 0
 
 
-class Fits(NamedTuple):
+class RatioFits(NamedTuple):
     """State with one fit for each variance of the interaction, and the noise of each arm.
 
     Attributes
@@ -60,11 +62,11 @@ class Fits(NamedTuple):
     share : (K,) scratch.
     """
 
-    P: Annotated[Floats, np.float64, MOST, "K", "K"]
-    mu: Annotated[Floats, np.float64, MOST, "K"]
-    rss: Annotated[Floats, np.float64, MOST]
-    spread: Annotated[Floats, np.float64, MOST]
-    evidence: Annotated[Floats, np.float64, MOST]
+    P: Annotated[Floats, np.float64, MAXIMUM_FITS, "K", "K"]
+    mu: Annotated[Floats, np.float64, MAXIMUM_FITS, "K"]
+    rss: Annotated[Floats, np.float64, MAXIMUM_FITS]
+    spread: Annotated[Floats, np.float64, MAXIMUM_FITS]
+    evidence: Annotated[Floats, np.float64, MAXIMUM_FITS]
     likeliest: Int1
     noise: FloatK
     learned: FloatK
@@ -86,17 +88,17 @@ class UnequalNoise(NamedTuple):
     told: Int1
     environments: Int1
     joins: Int1
-    fits: Fits
+    fits: RatioFits
 
 
 @kernel
-def all_alike(arm):
+def equal_noise(arm):
     """Return the noise variance of an arm in units of the common one, if all arms are equal: 1."""
     return 1.0
 
 
 @kernel
-def one_of_three(f):
+def ratio_of_fit(f):
     """Return the variance of the interaction, rho, in fit number f."""
     return RATIOS[f]
 
@@ -117,9 +119,9 @@ def observe(fit, slot, arm, n, mean, squares):
         _learn_squares(fit, arm, n, squares)
     _update(fit, slot, arm, n, mean, True)
     if FITS > 1 and fit.told[0] % 8 < n:
-        _judge(fit)
+        _select_fit(fit)
     if BY_ARM and (fit.told[0] % 4 < n or fit.told[0] < 4 * fit.mu.size):
-        _level_noise(fit)
+        _shrink_noise(fit)
     _read(fit)
 
 
@@ -258,7 +260,7 @@ def _learn(fit, f, slot, arm, n, residual, variance, slope):
         variance += parts[k] * (learned[k] - noise[k])
     common = max(fits.rss[f], TINY) / freedom(fit)
     each = 1.0 / variance
-    off = min(residual * residual * each / common, WILD) - 1.0
+    off = min(residual * residual * each / common, LARGEST_SQUARE) - 1.0
     for k in range(K):
         if parts[k] > 0.0:
             d = parts[k] * learned[k] * each
@@ -271,13 +273,13 @@ def _learn_squares(fit, arm, n, squares):
     """Update the estimated noise of an arm with squared deviations of rewards reported as a mean."""
     fits = fit.fits
     common = max(fits.rss[fits.likeliest[0]], TINY) / freedom(fit)
-    off = min(squares / (fits.learned[arm] * common * (n - 1.0)), WILD) - 1.0
+    off = min(squares / (fits.learned[arm] * common * (n - 1.0)), LARGEST_SQUARE) - 1.0
     fits.known[arm] += 0.5 * (n - 1.0)
     fits.learned[arm] *= 1.0 + 0.5 * (n - 1.0) * off / fits.known[arm]
 
 
 @kernel
-def _level_noise(fit):
+def _shrink_noise(fit):
     """Set v from the estimated noise of each arm, relative to the others and shrunk towards 1."""
     fits = fit.fits
     learned, known, noise, logs = fits.learned, fits.known, fits.noise, fits.share
@@ -299,7 +301,7 @@ def _level_noise(fit):
 
 
 @kernel
-def _judge(fit):
+def _select_fit(fit):
     """Select the likeliest of the fits."""
     fits, nu = fit.fits, freedom(fit)
     if nu <= 0:

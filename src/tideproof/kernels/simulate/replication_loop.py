@@ -12,7 +12,7 @@ from tideproof.core.kernel_linker import hole, kernel
 from tideproof.kernels.fit.environment_slot import clear
 from tideproof.kernels.fit.policy_data import take
 from tideproof.kernels.simulate.threefry import ASK, SELECT, TELL, Draw
-from tideproof.kernels.simulate.world_draws import cell, drifted, environment, loudness, reward
+from tideproof.kernels.simulate.world_draws import cell, drift_at, environment, noise_factor, reward
 
 ask = hole("ask")
 select = hole("select")
@@ -117,9 +117,9 @@ def play_until(params, run, world, seed, replication, budget, t, j, left, shift,
         if arm < 0:
             stopped = True
             break
-        drift = drifted(world, seed, replication, t, drift)
+        drift = drift_at(world, seed, replication, t, drift)
         alone = cell(world, seed, replication, j, arm)
-        loud = loudness(world, seed, replication, j)
+        loud = noise_factor(world, seed, replication, j)
         told = reward(world, seed, replication, t, arm, shift + drift + alone, loud)
         take(params, state, data, slot, arm, 1, told, 0.0, Draw(seed, replication, TELL, step))
         if TRACE:
@@ -135,6 +135,6 @@ def play_until(params, run, world, seed, replication, budget, t, j, left, shift,
 
 
 @kernel
-def add_alone(counts, b, column, n):
+def add_unshared(counts, b, column, n):
     """Add to a count that no other thread writes to."""
     counts[b, column] += n

@@ -108,7 +108,7 @@ def environment(world, seed, replication, j, shift):
 
 
 @kernel
-def drifted(world, seed, replication, t, before):
+def drift_at(world, seed, replication, t, before):
     """Return the drift at step t, the tide minus the environment's shift, given the drift one step before."""
     if world.drift == STEADY:
         return 0.0
@@ -143,7 +143,7 @@ def cell(world, seed, replication, j, arm):
 
 
 @kernel
-def loudness(world, seed, replication, j):
+def noise_factor(world, seed, replication, j):
     """Return the factor by which the noise of environment j differs from the usual noise."""
     if world.loud == 0.0:
         return 1.0
@@ -172,7 +172,7 @@ def reward(world, seed, replication, t, arm, shift, loud):
     if world.rewards == NOISY:
         return level(world, arm, shift) + loud * world.sigmas[arm] * noise(world, seed, replication, t)
     word0, word1 = threefry(np.uint64(t), NOISE << LANE_BITS, seed, replication)
-    return drawn(world, level(world, arm, shift), unit(word0), unit(word1))
+    return reward_at(world, level(world, arm, shift), unit(word0), unit(word1))
 
 
 @kernel
@@ -184,7 +184,7 @@ def level(world, arm, shift):
 
 
 @kernel
-def drawn(world, mean, u, v):
+def reward_at(world, mean, u, v):
     """Return the reward at the uniform numbers u and v; it increases with u. Impossible means are clipped."""
     mean = min(max(mean, 0.0), world.most)
     if world.rewards == CONVERSIONS:

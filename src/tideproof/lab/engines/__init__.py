@@ -48,9 +48,9 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
         return CPU
     if find_spec("numba") is None:
         raise MissingExtra.for_module("numba", "gpu", "simulation on a GPU")
-    from tideproof.core.cuda_target import why_no_gpu
+    from tideproof.core.cuda_target import explain_missing_gpu
 
-    reason = why_no_gpu()
+    reason = explain_missing_gpu()
     if reason is None:
         from tideproof.lab.engines import cuda_engine as gpu
 

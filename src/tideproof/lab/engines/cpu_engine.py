@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.array_layout import Memory
-from tideproof.core.cpu_target import cpu
+from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import link
-from tideproof.core.program_cache import keep
+from tideproof.core.program_cache import attach_disk_cache
 from tideproof.kernels.simulate.replication_loop import ARMS, Score, Trace, replicate
 from tideproof.lab.executors import threads
 from tideproof.lab.replication_sums import ReplicationSums
@@ -40,7 +40,7 @@ def compiled_loop(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
 @cache
 def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
     fill = PolicySpec(policy, selection).fill(trace)
-    return keep(link(replicate, cpu, fill), replicate, cpu, fill)
+    return attach_disk_cache(link(replicate, compile_for_cpu, fill), replicate, compile_for_cpu, fill)
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.cuda_target import (
+    allocate_on_gpu,
+    build_thread_program,
+    compile_gpu_program,
+    copy_to_gpu,
+    copy_tuple_to_gpu,
     launch,
-    launchable,
-    room_on_gpu,
     thread_and_row,
-    thread_program,
-    to_gpu,
-    tuple_to_gpu,
 )
 from tideproof.core.program_cache import is_missing
 from tideproof.kernels.simulate.policy_pairs import compare_selections
@@ -46,10 +46,10 @@ def chunk_size(plan: SimulationPlan) -> int:
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
     """Play replications first, ..., first + count - 1 of the plan on the GPU."""
-    world = tuple_to_gpu(plan.world.numbers())
+    world = copy_tuple_to_gpu(plan.world.numbers())
     scores = [score_policy(plan, spec, world, first, count) for spec in plan.policies]
     pairs = list(combinations([score.selected for score in scores], 2))
-    gaps = to_gpu(plan.world.gaps)
+    gaps = copy_to_gpu(plan.world.gaps)
     shape = len(pairs), len(plan.budgets)
     both, squares = np.zeros(shape, np.int64), np.zeros(shape)
     for p, (mine, theirs) in enumerate(pairs):
@@ -70,8 +70,8 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int,
     program = _program(spec, plan.world.arms)
     if not _runs_here(program, plan, spec, world):
         score = score_on_all_cores(plan, spec, first, count)
-        return Score(to_gpu(score.selected), score.counts)
-    selected = room_on_gpu((len(plan.budgets), count), np.int16)
+        return Score(copy_to_gpu(score.selected), score.counts)
+    selected = allocate_on_gpu((len(plan.budgets), count), np.int16)
     counts, done = [], 0
     for budgets in plan.budgets_by_run(spec):
         rows = selected[done : done + len(budgets)]
@@ -104,8 +104,8 @@ def _arguments(
         world,
         np.uint64(plan.seed),
         np.uint64(first),
-        to_gpu(np.array(budgets, np.int64)),
-        Score(selected, to_gpu(np.zeros((tables, B, columns), np.int64))),
+        copy_to_gpu(np.array(budgets, np.int64)),
+        Score(selected, copy_to_gpu(np.zeros((tables, B, columns), np.int64))),
     )
 
 
@@ -113,7 +113,7 @@ def prepare(plans: Iterable[SimulationPlan]) -> None:
     """Begin to compile what these plans need and the disk would keep, but does not."""
     found: dict[Any, SimulationPlan] = {}
     for plan in plans:
-        world = tuple_to_gpu(plan.world.numbers())
+        world = copy_tuple_to_gpu(plan.world.numbers())
         for spec in plan.policies:
             program = _program(spec, plan.world.arms)
             if program not in _able and program not in found:
@@ -126,7 +126,7 @@ def prepare(plans: Iterable[SimulationPlan]) -> None:
 def _first_run(plan: SimulationPlan, spec: PolicySpec) -> tuple[Any, int, Any]:
     """Return budgets, first replication and room for one."""
     budgets = plan.budgets_by_run(spec)[0]
-    return budgets, 0, room_on_gpu((len(budgets), 1), np.int16)
+    return budgets, 0, allocate_on_gpu((len(budgets), 1), np.int16)
 
 
 def _program(spec: PolicySpec, arms: int) -> Any:
@@ -135,7 +135,7 @@ def _program(spec: PolicySpec, arms: int) -> Any:
 
 @cache
 def _linked(spec: PolicySpec, arms: int) -> Any:
-    return thread_program(play_one, spec.layout(), arms, spec.fill())
+    return build_thread_program(play_one, spec.layout(), arms, spec.fill())
 
 
 _able: dict[Any, bool] = {}
@@ -158,14 +158,14 @@ def _runs_here(program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any)
 
 @cache
 def _comparison() -> Any:
-    return launchable(compare_selections, fill={"place": thread_and_row})
+    return compile_gpu_program(compare_selections, fill={"place": thread_and_row})
 
 
 def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[Any, Any]:
     """Return, at each budget, how often both are wrong and the squared difference of what they cost."""
     rows, count = mine.shape
     blocks = min(max(1, 1024 // rows), -(-count // THREADS))
-    both = room_on_gpu((rows, blocks * THREADS), np.int64)
-    squares = room_on_gpu((rows, blocks * THREADS), np.float64)
+    both = allocate_on_gpu((rows, blocks * THREADS), np.int64)
+    squares = allocate_on_gpu((rows, blocks * THREADS), np.float64)
     launch(_comparison(), (blocks, rows), (THREADS, 1), (mine, theirs, gaps, both, squares))
     return both.copy_to_host().sum(axis=1), squares.copy_to_host().sum(axis=1)

@@ -94,7 +94,7 @@ def from_world(world: Any) -> dict[str, Any]:
     if numbers.rewards == kinds.NOISY:
         reach = 3.0 * numbers.sigmas.max()
         return {"lo": float(min(levels) - reach), "hi": float(max(levels) + reach)}
-    return {"lo": 0.0, "hi": float(kinds.drawn(numbers, max(levels), 0.999, 1.0)) or 1.0}
+    return {"lo": 0.0, "hi": float(kinds.reward_at(numbers, max(levels), 0.999, 1.0)) or 1.0}
 
 
 @kernel

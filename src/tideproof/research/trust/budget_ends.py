@@ -15,10 +15,10 @@ import numpy as np
 
 from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
-from tideproof.core.cpu_target import cpu
+from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import link
-from tideproof.core.program_cache import keep
-from tideproof.kernels.fit.final_estimates import FinalEstimates, play_to_ends
+from tideproof.core.program_cache import attach_disk_cache
+from tideproof.kernels.fit.final_estimates import FinalEstimates, play_to_final_estimates
 from tideproof.lab.executors import cores
 from tideproof.lab.share_intervals import binomial
 from tideproof.lab.simulation_plan import SimulationPlan, make_plan
@@ -158,7 +158,9 @@ def simulate_ends(plan: SimulationPlan, runs: int, other: int, first: int = 0) -
 @cache
 def _compiled(policy: Policy, selection: Selection) -> Callable[..., Any]:
     fill = PolicySpec(policy, selection).fill()
-    return keep(link(play_to_ends, cpu, fill), play_to_ends, cpu, fill)
+    return attach_disk_cache(
+        link(play_to_final_estimates, compile_for_cpu, fill), play_to_final_estimates, compile_for_cpu, fill
+    )
 
 
 def _empty_estimates(budgets: int, runs: int, arms: int) -> FinalEstimates:

@@ -161,8 +161,8 @@ def follow(
     """Fit a log under one law of the tide by filtering with `count` paths."""
     paths = _empty(arms, count)
     met = np.zeros(arms, np.int64)
-    keep = kept or empty_kept(0, 0)
-    evidence = float(program(paths, rows, law.drift, law.chance, law.size, met, keep))
+    record = kept or empty_kept(0, 0)
+    evidence = float(program(paths, rows, law.drift, law.chance, law.size, met, record))
     freedom = float(rows.n.sum()) - int(met.sum())
     noise = paths.rss / freedom if freedom else np.full(count, np.nan)
     weight = paths.weight
@@ -214,8 +214,8 @@ def program_for(rows: int) -> Kernel:
 @cache
 def _compiled() -> Kernel:
     """Return the compiled filter program, from the cache on disk if it is there."""
-    from tideproof.core.cpu_target import cpu
+    from tideproof.core.cpu_target import compile_for_cpu
     from tideproof.core.kernel_linker import link
-    from tideproof.core.program_cache import keep
+    from tideproof.core.program_cache import attach_disk_cache
 
-    return keep(link(follow_log, cpu, {}), follow_log, cpu, {})
+    return attach_disk_cache(link(follow_log, compile_for_cpu, {}), follow_log, compile_for_cpu, {})
