@@ -1,12 +1,12 @@
-"""tp.fit on large files against DuckDB alone for the same group-by, in the same run.
+"""Speed of `tp.fit` on large files, compared with DuckDB alone for the same group-by.
 
-Makes its own data: Parquet of 1e8 rows (20 arms, 365 days) and a CSV of 1e7 rows. Each side runs in a
-process of its own, alternating, and reports its wall and processor time and its peak memory; the best
-times of each side count.
+The data are made here: Parquet of 1e8 rows (20 arms, 365 days) and a CSV of 1e7 rows. Each side runs in a
+process of its own, in turns, and reports its wall time, processor time and peak memory. The best times of
+each side count.
 
     python benchmarks/analyze.py [--rows 100000000] [--csv-rows 10000000] [--rounds 5]
 
-Processor time is shown beside wall time: on a busy machine only its ratio means anything.
+Processor time is shown beside wall time, because only its ratio is reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def make(path: Path, rows: int) -> None:
 
 
 def work(side: str, path: str) -> None:
-    """Run one side and print seconds and megabytes."""
+    """Run one side and print its seconds and megabytes."""
     if side == "duckdb":
         import duckdb
 
         start = _start()
         groups = len(duckdb.connect().execute(GROUP.format(path=path)).fetchall())
-        print(json.dumps({"groups": groups} | _spent(start)))
+        print(json.dumps({"groups": groups} | _costs_since(start)))
     else:
         import duckdb  # imported by both sides before the clock starts
         import scipy.special  # noqa: F401
@@ -54,7 +54,7 @@ def work(side: str, path: str) -> None:
         start = _start()
         found = fit(path, arm="variant", environment="day", reward="sales")
         best = found.best
-        print(json.dumps({"groups": found.cells.n.size, "best": best} | _spent(start)))
+        print(json.dumps({"groups": found.cells.n.size, "best": best} | _costs_since(start)))
 
 
 def _start() -> float:
@@ -63,7 +63,7 @@ def _start() -> float:
     return time.perf_counter()
 
 
-def _spent(start: float) -> dict[str, float]:
+def _costs_since(start: float) -> dict[str, float]:
     wall = time.perf_counter() - start
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"wall": wall, "cpu": time.process_time() - BEGAN, "megabytes": megabytes}
@@ -89,7 +89,7 @@ def measure(path: Path, rounds: int) -> dict[str, dict[str, float]]:
 
 
 def report(rows: int = 100_000_000, csv_rows: int = 10_000_000, rounds: int = 5) -> Iterator[str]:
-    """Yield Markdown, a table for `docs/performance.md`."""
+    """Yield a Markdown table for `docs/performance.md`."""
     yield "## analyze"
     yield "`tp.fit` on a file against DuckDB alone for the same group-by (count, mean, variance)."
     lines = ["| file | rows | side | wall s | processor s | peak MB |", "|---|---|---|---|---|---|"]

@@ -1,9 +1,9 @@
-"""Labels, and a tide that moves inside them: errors of `contrast` by what it knows of the tide.
+"""Errors of `contrast` by its tide model, where environments are labelled and a tide also moves inside them.
 
     python benchmarks/both.py --replications 100000
 
-Five arms, MDM and slippage, 100 and 200 pulls; labels are told. "still": the paper's scenarios, in which the
-tide stands still inside an environment; "moving": the general scenario with a tide inside environments, too.
+Five arms, MDM and slippage, 100 and 200 pulls, with labels. "still": the paper's scenarios, in which shifts
+are constant inside an environment. "moving": the general scenario with a further tide inside environments.
 """
 
 from __future__ import annotations

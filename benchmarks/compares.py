@@ -1,9 +1,10 @@
-"""Other libraries in the same worlds, and on the same log; docs/compares.md has what this prints.
+"""Other libraries in the same worlds and on the same log; docs/compares.md shows the output.
 
     python benchmarks/compares.py [runs]
 
-Each library chooses 200 pulls among five arms, one of them a standard deviation better, and then names the best one in
-its own way: first where nothing moves, then where every ten pulls a new day adds 0 to 20 to all rewards.
+Each library chooses 200 pulls among five arms, one of which is better by a standard deviation, and then
+names the best arm in its own way. First there are no shifts. Then a new day adds 0 to 20 to all rewards
+after every ten pulls.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ROWS, DAYS = 100_000, 365
 
 Play = Callable[
     [int, Callable[[str, int], float]], str
-]  # a seed and the world, which has a reward for an arm and a step
+]  # called with a seed and the world, which returns the reward of an arm at a step
 
 
 def world(seed: int, shifts: bool) -> Callable[[str, int], float]:
@@ -91,7 +92,7 @@ def optuna(seed: int, reward: Callable[[str, int], float]) -> str:
     return str(study.best_params["arm"])
 
 
-def players() -> Iterator[tuple[str, Play]]:
+def methods() -> Iterator[tuple[str, Play]]:
     from mabwiser.mab import LearningPolicy
     from river import bandit, stats
 
@@ -108,8 +109,8 @@ def players() -> Iterator[tuple[str, Play]]:
 
 
 def played(runs: int) -> Iterator[list[str]]:
-    for name, play in players():
-        play(0, world(0, True))  # whatever is done once
+    for name, play in methods():
+        play(0, world(0, True))  # imports and compiles before the clock starts
         row, seconds = [name], []
         for shifts in (False, True):
             wrong = 0
@@ -164,12 +165,12 @@ def fitted() -> Iterator[list[str]]:
 def report(runs: int) -> Iterator[str]:
     yield f"{processor()}; {runs:,} runs of {PULLS} pulls each."
     yield table(
-        "How often a wrong arm is named (exact 95 % limits), and what a pull costs.",
+        "Share of wrongly named arms (exact 95 % confidence intervals), and the time of a pull.",
         ["library", "nothing moves", "days move", "µs a pull"],
         list(played(runs)),
     )
     yield table(
-        f"C against A in a log of {ROWS:,} rows, five arms, {DAYS} days, and how long that takes.",
+        f"C against A in a log of {ROWS:,} rows, five arms, {DAYS} days, and the time of the computation.",
         ["library", "estimate", "s"],
         list(fitted()),
     )

@@ -1,9 +1,10 @@
-"""The table docs/contrast/cells.csv: errors of `contrast` relative to those of `linlucb`, paired.
+"""Write docs/contrast/cells.csv: errors of `contrast` relative to those of `linlucb`, paired.
 
     python benchmarks/contrast.py 1e6 docs/contrast/cells.csv
 
-Sixteen panels: both configurations, 5 and 10 arms, four scenarios. A cell is a budget at which LinLUCB
-errs with probability between 0.004 and 0.4, found with a tenth of the replications and a margin first.
+There are sixteen panels: both configurations, 5 and 10 arms, four scenarios. A cell is a budget at which
+LinLUCB errs with a probability between 0.004 and 0.4. These budgets are found first, with a tenth of the
+replications and a margin.
 """
 
 import csv
@@ -28,7 +29,7 @@ def panels():
 
 
 def cells(replications, policy="contrast"):
-    """Yield a row for each cell: PICS of both, their ratio and its lower 99.9 % bound."""
+    """Yield a row for each cell: PICS of both policies, their ratio and its lower 99.9 % bound."""
     for name, arms, scenario, world, budgets in panels():
         rough = tp.simulate(world, ["linlucb"], budgets, replications // 10, SEED + 1).pics("linlucb")
         near = [b for b, p in zip(budgets, rough, strict=True) if 0.8 * LOW <= p <= 1.05 * HIGH]
@@ -36,7 +37,7 @@ def cells(replications, policy="contrast"):
             continue
         study = tp.simulate(world, ["linlucb", policy], near, replications, SEED)
         ours, theirs = study.pics(policy), study.pics("linlucb")
-        bounds = study.ratio(policy, "linlucb", level=0.998).low  # each end alone: 99.9 %
+        bounds = study.ratio(policy, "linlucb", level=0.998).low  # each bound alone holds with 99.9 %
         for budget, p, q, low in zip(near, ours, theirs, bounds, strict=True):
             if LOW <= q <= HIGH:
                 yield [name, arms, scenario, budget, q, p, p / q, low]
@@ -52,7 +53,7 @@ def summary(rows, replications, seconds):
 
 
 def report(replications=2000):
-    """Yield a rough version of the table's last line."""
+    """Yield a summary line from few replications."""
     start = time.perf_counter()
     rows = list(cells(replications))
     yield f"## contrast\n\n{summary(rows, replications, time.perf_counter() - start)}."

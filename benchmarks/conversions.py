@@ -1,10 +1,10 @@
-"""Conversions in ten worlds whose days multiply all rates: how often each policy selects a wrong arm.
+"""Errors of policies in ten worlds of conversions whose days multiply all rates.
 
     python benchmarks/conversions.py        # 60 runs a world, under two minutes on one core
     python benchmarks/conversions.py 2000   # the table of docs/experiment.md
 
-A day is a tenth of the budget and is asked for at once; its successes are told as one summary an arm. Policies
-meet the same days. `contrast` runs as `Experiment` runs it, without its book of who was asked what.
+A day is a tenth of the budget and is asked for at once. Its successes are reported as one summary for each
+arm. All policies meet the same days. `contrast` runs as in `Experiment`, without its record of pulls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DAYS, RUNS, SEED = 10, 60, 19
 
 
 class World(NamedTuple):
-    """Rates of the arms, how much the logarithm of a day's factor spreads, and the budget."""
+    """Rates of the arms, standard deviation of the logarithm of a day's factor, and budget."""
 
     rates: list[float]
     spread: float
@@ -48,13 +48,13 @@ WORLDS = [
     World([0.02] * 8 + [0.03, 0.026], 1.0, 22_000),
 ]
 
-Sell = Callable[[int, list[int]], list[int]]  # the day and pulls of each arm: their successes
+Sell = Callable[[int, list[int]], list[int]]  # returns the successes of each arm for a day and its pulls
 
 
 def contrast(scale: Scale) -> Callable[[World, int, Sell, Generator], int]:
-    """Return `contrast` as an experiment plays it on that scale."""
+    """Return a function that runs `contrast` on a scale as an experiment does."""
     spec = tp.policy("contrast") if scale == "difference" else tp.policy("contrast").on_ratios()
-    PolicyState(spec, 2, 0, 1.0, None).ask(0, WORTH_THE_COMPILER, 0)  # from here on batches run compiled
+    PolicyState(spec, 2, 0, 1.0, None).ask(0, WORTH_THE_COMPILER, 0)  # compiles batches
 
     def run(world: World, seed: int, sell: Sell, random: Generator) -> int:
         arms, size = len(world.rates), world.budget // DAYS
@@ -70,7 +70,7 @@ def contrast(scale: Scale) -> Callable[[World, int, Sell, Generator], int]:
 
 
 def thompson(world: World, seed: int, sell: Sell, random: Generator) -> int:
-    """Draw each visitor's arm from Beta posteriors of the raw rates; select the highest mean."""
+    """Draw each visitor's arm from Beta posteriors of the raw rates; select the arm with the highest mean."""
     arms, size = len(world.rates), world.budget // DAYS
     good, bad = np.ones(arms), np.ones(arms)
     for day in range(DAYS):
@@ -81,7 +81,7 @@ def thompson(world: World, seed: int, sell: Sell, random: Generator) -> int:
 
 
 def evenly(world: World, seed: int, sell: Sell, random: Generator) -> int:
-    """Split every day evenly and select the arm with most successes."""
+    """Split every day evenly and select the arm with the most successes."""
     arms, size = len(world.rates), world.budget // DAYS
     sold = [sell(day, [size // arms] * arms) for day in range(DAYS)]
     return int(np.sum(sold, axis=0).argmax())
@@ -96,7 +96,7 @@ WAYS: dict[str, Callable[[World, int, Sell, Generator], int]] = {
 
 
 def wrong(world: World, way: str, runs: int) -> int:
-    """Return how often that way selects a wrong arm."""
+    """Return the number of runs in which a way of running selects a wrong arm."""
     errors = 0
     for run in range(runs):
         factors, visitors, own = (np.random.default_rng([SEED, run, part]) for part in range(3))
@@ -112,7 +112,7 @@ def wrong(world: World, way: str, runs: int) -> int:
 
 
 def report(runs: int = RUNS) -> Iterator[str]:
-    """Yield the table."""
+    """Yield the table as Markdown."""
     counts = {way: [wrong(world, way, runs) for world in WORLDS] for way in WAYS}
     rows = []
     for number, world in enumerate(WORLDS):
@@ -128,7 +128,7 @@ def report(runs: int = RUNS) -> Iterator[str]:
 
 
 def _mean(counts: list[int], others: list[int], runs: int) -> float:
-    """Return the geometric mean of how often as many errors were made, half an error added to each."""
+    """Return the geometric mean of ratios of errors, with half an error added to each number."""
     ratios = [(n + 0.5) / (other + 0.5) for n, other in zip(counts, others, strict=True)]
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 

@@ -1,15 +1,17 @@
-"""CUSUM-LUCB: notice a change of any arm's mean, forget everything, and begin anew: how the field does it.
+"""CUSUM-LUCB, a rival policy: when the mean of an arm changes, forget everything and restart.
 
-Each arm's first `m` rewards since the last alarm give its level; from then on two sums of what rewards are above
-or below it by more than `slack`, cut off at 0, raise the alarm when one exceeds `threshold`. An alarm of any arm
-forgets all arms, for the changes are known to hit all. Pulls go to the leader and its most promising
-challenger by what was told since the alarm, with noise known to have variance 1 (nobody tells that to ours).
+The mean of an arm's first `m` rewards since the last alarm is its reference. From then on, two sums
+accumulate by how much rewards are above or below it, less `slack`, and never fall below 0. An alarm is
+raised when one of them exceeds `threshold`. An alarm of any arm forgets all arms, because changes affect
+all of them. Pulls go to the leader and its most promising challenger by the rewards since the alarm. The
+policy knows that the noise has variance 1; tideproof's policies do not.
 
-Liu, Lee, Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit problem,
-AAAI, for CUSUM with restarts; Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point detection for
-tackling piecewise-stationary bandits, JMLR, for global restarts; Kalyanakrishnan et al. (2012) for LUCB.
-They earn rewards and select nothing: `recent` selects the largest mean since the last alarm, `pooled` the largest
-mean of rewards less the mean of all rewards between the same two alarms, `most-played` the arm they like.
+Liu, Lee, Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit
+problem, AAAI, for CUSUM with restarts; Besson, Kaufmann, Maillard, Seznec (2022), Efficient change-point
+detection for tackling piecewise-stationary bandits, JMLR, for global restarts; Kalyanakrishnan et al.
+(2012) for LUCB. These policies maximise rewards and do not select an arm. Selection `recent` takes the
+largest mean since the last alarm, `pooled` the largest mean of rewards less the mean of all rewards between
+the same two alarms, `most-played` the arm with the most pulls.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from tideproof.plugin import (
 
 
 class Params(NamedTuple):
-    """Rewards that give an arm's level, what a mean may be off, when to raise the alarm, pulls at the start."""
+    """Parameters of CUSUM-LUCB: rewards for the reference, slack, alarm threshold, pulls at the start."""
 
     m: float
     slack: float
@@ -40,16 +42,17 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is known since the last alarm, and of all between two alarms.
+    """State of CUSUM-LUCB: statistics since the last alarm, and sums over all intervals between alarms.
 
     Attributes
     ----------
-    count, mean : (K,) of rewards since the last alarm.
-    level, above, below : (K,) of CUSUM.
-    size, total : (1,) of all rewards since the last alarm.
-    before, weight : (K,) sum of differences to the mean of all, and their number, of what was forgotten.
-    leader, challenger, half : (1,) the pair to play next, and whether one of it was played.
-    bounds : (K,) to work on.
+    count, mean : (K,) number and mean of rewards since the last alarm.
+    level, above, below : (K,) the reference and the two sums of CUSUM.
+    size, total : (1,) number and sum of all rewards since the last alarm.
+    before, weight : (K,) sum of differences to the mean of all arms over forgotten intervals, and their
+        number.
+    leader, challenger, half : (1,) the pair to play next, and whether one of the two was played.
+    bounds : (K,) scratch space.
     """
 
     count: FloatK
@@ -76,13 +79,13 @@ def configure(
     slack: float = 1.0,
     threshold: float = 6.0,
 ) -> Params:
-    """Set m, the slack and the threshold, both in standard deviations of noise."""
+    """Set the number of reference rewards, and the slack and threshold in standard deviations of noise."""
     return Params(float(m), slack, threshold)
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return an arm that is not known since the alarm, or one of the pair."""
+    """Return an arm without a reference since the last alarm, or the next arm of the pair."""
     for i in range(data.pulls.size):
         if state.count[i] < 1.0:
             return _least_known(state)
@@ -100,7 +103,7 @@ def _least_known(state):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Take in a reward; raise the alarm; plan the next pair."""
+    """Record a reward, raise an alarm if there is a change, and plan the next pair."""
     if data.told[0] == 0:
         return
     x = data.reward[0]
@@ -160,7 +163,7 @@ def _always(data):
 
 
 @kernel
-def _recent(params, state, data, draw):
+def _select_recent(params, state, data, draw):
     best = 0
     for i in range(state.count.size):
         mine = state.mean[i] if state.count[i] > 0.0 else LOWEST
@@ -171,7 +174,7 @@ def _recent(params, state, data, draw):
 
 
 @kernel
-def _pooled(params, state, data, draw):
+def _select_pooled(params, state, data, draw):
     centre = state.total[0] / max(state.size[0], 1.0)
     best, highest = 0, LOWEST
     for i in range(state.count.size):
@@ -182,9 +185,15 @@ def _pooled(params, state, data, draw):
     return best
 
 
-RECENT = Selection("recent", "the largest mean since the last alarm", _recent, _always, frozenset({"reward"}))
+RECENT = Selection(
+    "recent", "the largest mean since the last alarm", _select_recent, _always, frozenset({"reward"})
+)
 POOLED = Selection(
-    "pooled", "the largest difference to who ran at the same time", _pooled, _always, frozenset({"reward"})
+    "pooled",
+    "the largest difference to arms of the same time",
+    _select_pooled,
+    _always,
+    frozenset({"reward"}),
 )
 
 POLICY = Policy(

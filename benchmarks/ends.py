@@ -1,11 +1,11 @@
-"""By how many standard errors limits must move out after an adaptive run: the table of `stats/best/adaptive_allowance.py`.
+"""Allowance for adaptive runs: compute the table of `stats/best/adaptive_allowance.py` by simulation.
 
     python benchmarks/ends.py 4000 [arms ...]
 
-plays worlds that were found to be the least favourable, two arms that tie or nearly tie ahead of others, and
-prints how far beyond the usual deviates the 80, 90, 95 and 99 % points of the best arm's difference to the second
-lie (of the size of their distance from the truth, in standard errors); last, the most for each number of arms.
-`tideproof calibrate --part ends` plays other worlds with the table that came of it.
+The script simulates the least favourable known worlds: two arms tie or nearly tie ahead of others. It
+prints by how much the 80, 90, 95 and 99 % points of the difference of the best and the second arm exceed
+the usual quantiles (of its absolute error in standard errors), and last the largest excess for each number
+of arms. `tideproof calibrate --part ends` checks the resulting table in other worlds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ARMS = (2, 3, 5, 10, 16, 30)
 LENGTHS = ((2, 3), (10, 10), (100, 200))
 LEVELS = (0.8, 0.9, 0.95, 0.99)
 POLICIES = ("contrast", "linlucb", "top-two-thompson")
-PULLS = (20, 50)  # for each arm
+PULLS = (20, 50)  # budgets in pulls for each arm
 
 
 def worlds(arms: int) -> Iterator[tuple[str, World]]:
@@ -38,7 +38,7 @@ def worlds(arms: int) -> Iterator[tuple[str, World]]:
 
 
 def beyond(world: World, policy: str, runs: int) -> Iterator[tuple[int, list[float]]]:
-    """Yield, for each budget, by how much each point lies beyond the usual deviate."""
+    """Yield, for each budget, by how much each point exceeds the usual quantile."""
     plan = make_plan(world, policy, [world.arms * pulls for pulls in PULLS], seed=5)
     ends = simulate_ends(plan, runs, 0)
     for b, budget in enumerate(plan.budgets):

@@ -1,4 +1,4 @@
-"""What the interactive face costs: importing it, asks and tells with much told or out, and its lock."""
+"""Costs of `Experiment`: import time, asks and tells with many rewards or pending pulls, and its lock."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ from tideproof.experiment import compiled_asks
 
 
 def report() -> Iterator[str]:
-    """Yield the report."""
-    rows = [["`import tideproof`, fresh process, best of 10", f"{1e3 * importing('tideproof'):.0f} ms"]]
-    rows += [["of which the interpreter alone", f"{1e3 * importing('sys'):.0f} ms"]]
+    """Yield the report as Markdown."""
+    rows = [["`import tideproof`, fresh process, best of 10", f"{1e3 * import_seconds('tideproof'):.0f} ms"]]
+    rows += [["of which the interpreter alone", f"{1e3 * import_seconds('sys'):.0f} ms"]]
     for policy in ("linlucb", "contrast"):
-        rows += [[f"one ask and one tell, {policy}, 5 arms", f"{asking(policy):.0f} µs"]]
-    rows += [["one ask and one tell, linlucb, 5 arms, 100 pulls out", f"{asking('linlucb', out=100):.0f} µs"]]
+        rows += [[f"one ask and one tell, {policy}, 5 arms", f"{ask_microseconds(policy):.0f} µs"]]
+    rows += [
+        [
+            "one ask and one tell, linlucb, 5 arms, 100 pending pulls",
+            f"{ask_microseconds('linlucb', out=100):.0f} µs",
+        ]
+    ]
     for way, threshold in (("interpreted", 10**9), ("compiled", 0)):
         rows += [[f"`ask(n=20000)`, contrast, 5 arms, {way}", f"{1e3 * batch(threshold):.0f} ms"]]
     yield "## The experiment\n\n" + table(
@@ -30,20 +35,20 @@ def report() -> Iterator[str]:
     )
     rows = []
     for arms in (5, 20):
-        ratio = compared(prepared(arms, 100), prepared(arms, 100, out=10_000), 100)
-        rows += [[f"10,000 pulls out in 100 environments, none out; {arms} arms", f"{ratio:.2f}"]]
-        ratio = compared(prepared(arms, 10), prepared(arms, 10, more=99_990), 10)
+        ratio = relative_times(experiment_with(arms, 100), experiment_with(arms, 100, out=10_000), 100)
+        rows += [[f"10,000 pending pulls in 100 environments, none pending; {arms} arms", f"{ratio:.2f}"]]
+        ratio = relative_times(experiment_with(arms, 10), experiment_with(arms, 10, more=99_990), 10)
         rows += [[f"100,000 told environments, ten; {arms} arms", f"{ratio:.2f}"]]
     yield table(
-        "One ask and one tell, contrast: how many times as long. Both in turn in one process, the third best "
-        "of 16 rounds each, in processor time.",
+        "Time of one ask and one tell with contrast, relative to the smaller case. Both run in turns in one process; the "
+        "third best of 16 rounds each, in processor time.",
         ["with, and without", "times"],
         rows,
     )
-    found = held(prepared(20, 100, out=10_000))
+    found = lock_times(experiment_with(20, 100, out=10_000))
     rows = [[name, f"{1e3 * best:.2f} ms", f"{1e3 * worst:.2f} ms"] for name, (best, worst) in found.items()]
     yield table(
-        "How long a call holds the lock, contrast, 20 arms, 10,000 pulls out in 100 environments; 20 calls, "
+        "How long a call holds the lock, contrast, 20 arms, 10,000 pending pulls in 100 environments; 20 calls, "
         "in processor time.",
         ["", "median", "longest"],
         rows,
@@ -51,14 +56,14 @@ def report() -> Iterator[str]:
 
 
 def batch(threshold: int) -> float:
-    """Return seconds for 20,000 asks at once; a large threshold leaves them to the interpreter."""
+    """Return the seconds for 20,000 asks at once; with a large threshold, the interpreter does the work."""
     rewards = np.random.default_rng(0).standard_normal(40).tolist()
     best = float("inf")
     with (
         mock.patch.object(compiled_asks, "WORTH_THE_COMPILER", threshold),
         mock.patch.dict(compiled_asks._ready, clear=True),
     ):
-        for seed in range(6):  # the first may have to compile
+        for seed in range(6):  # the first round may compile
             run = tp.Experiment([str(i) for i in range(5)], budget=20_040, seed=seed)
             run.tell_many(run.ask(n=40), rewards)
             start = time.thread_time()
@@ -67,8 +72,8 @@ def batch(threshold: int) -> float:
     return best
 
 
-def prepared(arms: int, environments: int, out: int = 0, more: int = 0) -> tp.Experiment:
-    """Return an experiment with told rewards, pulls out, and so many more environments."""
+def experiment_with(arms: int, environments: int, out: int = 0, more: int = 0) -> tp.Experiment:
+    """Return an experiment with rewards, pending pulls, and a number of further environments."""
     rng = np.random.default_rng(arms)
     run = tp.Experiment([str(i) for i in range(arms)], budget=10**6, seed=1)
     for label in range(environments):
@@ -81,8 +86,8 @@ def prepared(arms: int, environments: int, out: int = 0, more: int = 0) -> tp.Ex
     return run
 
 
-def compared(without: tp.Experiment, having: tp.Experiment, environments: int) -> float:
-    """Return how many times as long an ask and a tell take in the second."""
+def relative_times(without: tp.Experiment, having: tp.Experiment, environments: int) -> float:
+    """Return the time of an ask and a tell in the second experiment relative to the first."""
     rng = np.random.default_rng(1)
     times: tuple[list[float], list[float]] = [], []
     for _ in range(16):
@@ -95,8 +100,8 @@ def compared(without: tp.Experiment, having: tp.Experiment, environments: int) -
     return sorted(times[1])[2] / sorted(times[0])[2]
 
 
-class Watched:
-    """A lock that notes how long it is held."""
+class TimedLock:
+    """A lock that records how long it is held."""
 
     def __init__(self, lock: Any) -> None:
         self.lock, self.depth, self.begun = lock, 0, 0.0
@@ -115,9 +120,9 @@ class Watched:
         self.lock.release()
 
 
-def held(run: tp.Experiment) -> dict[str, tuple[float, float]]:
-    """Return the median and the longest time inside the lock, by what was called."""
-    run._lock = lock = Watched(run._lock)
+def lock_times(run: tp.Experiment) -> dict[str, tuple[float, float]]:
+    """Return the median and the longest time inside the lock for each method."""
+    run._lock = lock = TimedLock(run._lock)
     rng = np.random.default_rng(2)
     here: dict[str, Any] = {"environment": 3}
     pulls = [run.ask(**here)]
@@ -145,7 +150,7 @@ def held(run: tp.Experiment) -> dict[str, tuple[float, float]]:
     return {name: (float(np.median(times)), max(times)) for name, times in found.items()}
 
 
-def importing(module: str) -> float:
+def import_seconds(module: str) -> float:
     best = float("inf")
     for _ in range(10):
         start = time.perf_counter()
@@ -154,8 +159,8 @@ def importing(module: str) -> float:
     return best
 
 
-def asking(policy: str, out: int = 0, steps: int = 400) -> float:
-    """Return microseconds for an ask and a tell."""
+def ask_microseconds(policy: str, out: int = 0, steps: int = 400) -> float:
+    """Return the microseconds of an ask and a tell."""
     rewards = np.random.default_rng(0).standard_normal(steps).tolist()
     best = float("inf")
     for seed in range(5):

@@ -1,8 +1,8 @@
-"""Two arms with few events, by the odds: size and power of the score test, of mid-p and of the exact test.
+"""Size and power of the score test, the mid-p test and the exact test for the odds of two arms with few events.
 
     python benchmarks/few_events.py [logs]
 
-takes some minutes with 1,000 logs of each kind. Decision 19 quotes it.
+It takes some minutes with 1,000 logs of each kind. Decision 19 quotes the results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tideproof.table import Table
 
 SEED = 19
 TESTS = ("score", "mid-p", "exact")
-# environments, rewards of each arm in each, rate, standard deviation of its logit over environments
+# number of environments, rewards of each arm in each, rate, standard deviation of its logit over environments
 SETTINGS = (
     (3, (10, 10), 0.3, 0.5),
     (5, (8, 8), 0.2, 0.8),
@@ -51,7 +51,7 @@ def draw(
 
 
 def p_values(cells: Cells, gap: float) -> list[float]:
-    """Return p of a gap by each test; 1 where there are too few events to say anything."""
+    """Return the p-value of a gap by each test, 1 if there are too few events."""
     ones = float(np.sum(cells.n * cells.mean))
     if min(ones, cells.n.sum() - ones) < 1.0:
         return [1.0] * 3

@@ -1,7 +1,7 @@
-"""What a GPU plays in a second, beside one core of the machine it is in.
+"""Speed of the GPU engine compared with one processor core of the same machine.
 
-Programs are compiled by other processes first, as the lab does; what is timed is a second run. Memory, and
-how often the two choose differently, are measured too.
+Programs are compiled by other processes first, as the lab does, and the second run is timed. Memory, and
+the number of different choices between the engines, are measured as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CPU_SECONDS = 0.2
 COUNTS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 SAME = 1_000_000
 MORE = ("p1+ips", "exp4p+ips", "reduce:linlucb", "reduce:round-robin")
-CUBIC = {"reduce:lucb"}  # O(K^3): beyond ten arms neither engine is any use
+CUBIC = {"reduce:lucb"}  # O(K^3), so neither engine is practical beyond ten arms
 
 
 def report() -> Iterator[str]:
@@ -47,17 +47,17 @@ def report() -> Iterator[str]:
     asked.sort(key=lambda each: -each[1])
     with processes() as pool:
         list(pool.map(_compile, [*asked, *((name, 5) for name in MORE)]))
-    yield table(  # before larger programs run: the local memory they reserve is not given back
+    yield table(  # before larger programs run, because the local memory that they reserve is not released
         "Memory of the GPU in use at most, all included: LinLUCB and contrast, K = 5, T = 60, one budget.",
         ["replications", "MiB"],
         [[f"{count:,}", f"{_memory(count) / 2**20:,.0f}"] for count in COUNTS],
     )
     found = {}
-    for each in reversed(asked):  # cheap ones first
+    for each in reversed(asked):  # fast ones first
         found[each] = _measure(*each)
         print(*each, found[each], file=sys.stderr, flush=True)
     yield table(
-        f"Millions of steps in a second: one core, the GPU, and how many cores that is (MDM, general; "
+        f"Millions of steps in a second: one core, the GPU, and their ratio (MDM, general; "
         f"T = {', '.join(str(T) for T in STEPS.values())}).",
         ["policy", *(f"K = {arms}" for arms in ARMS)],
         [[name, *(_cell(found.get((name, arms))) for arms in ARMS)] for name in names],
@@ -69,8 +69,8 @@ def report() -> Iterator[str]:
     )
     yield table("Whole runs, the second of two.", ["", "seconds"], [*_long_runs()])
     yield table(
-        f"The same {SAME:,} replications on both engines, MDM, general, K = 5, T = 120, looked at twice: how many "
-        "selections differ, and how many pulls went to another arm.",
+        f"The same {SAME:,} replications on both engines, MDM, general, K = 5, T = 120, at two budgets: selections that "
+        "differ, and pulls of different arms.",
         ["policy", "selections", "pulls"],
         [[name, *_same(name)] for name in [*names, *MORE]],
     )
@@ -96,7 +96,7 @@ def _measure(name: str, arms: int) -> dict[str, Any]:
     fast = count * STEPS[arms] / timed(lambda: gpu.run_chunk(plan, 0, count))
     score_policy(plan, plan.policies[0], 0, 1)
     few, took = 10, 0.0
-    while took < CPU_SECONDS:  # a call costs up to a millisecond: let it be lost among many replications
+    while took < CPU_SECONDS:  # a call costs up to a millisecond, so many replications are run
         few *= 2
         took = timed(partial(score_policy, plan, plan.policies[0], 0, few))
     slow = few * STEPS[arms] / took
@@ -133,7 +133,7 @@ def _long_runs() -> Iterator[list[str]]:
 
 
 def _memory(replications: int) -> int:
-    """Return how many bytes of the GPU's memory, others' included, were in use during a run: the most seen."""
+    """Return the largest number of bytes of GPU memory in use during a run, including other processes."""
     from numba import cuda
 
     used, done = [0], threading.Event()
@@ -155,7 +155,7 @@ def _memory(replications: int) -> int:
 
 
 def _same(name: str) -> list[str]:
-    """Return how many selections differ between the engines, and how many pulls."""
+    """Return how many selections and pulls differ between the engines."""
     from tideproof.lab.engines import cuda_engine as gpu
 
     spec, world = tp.policy(name), tp.mdm(5)

@@ -1,14 +1,14 @@
-"""Tides that nobody announces: errors of `hidden:contrast` beside those of policies that know more.
+"""Errors of `hidden:contrast`, which sees no labels, compared with policies that know more.
 
     python benchmarks/hidden.py --replications 100000
     python benchmarks/hidden.py --replications 4000 --arms 5 --worlds jumps --policy hidden:contrast
 
-Worlds: "jumps", the paper's scenarios, relative to `contrast` with labels and to raw round robin; "none", no
-tide at all, and "smooth", both relative to `contrast` in the world without a tide, which is what a policy would
-do that is told the tide exactly. MDM and slippage, 20 K and 40 K pulls. A ratio of PICS counts in the
-geometric mean if the policy that knows more errs at least ten times. "detectors": beside policies that notice
-changes and begin anew (benchmarks/cusum_lucb.py), of twelve variants the one that errs least, cell by cell.
-"speed" prints what a step costs.
+Worlds: "jumps", the paper's scenarios, compared with `contrast` with labels and with raw round robin;
+"none", no tide, and "smooth", both compared with `contrast` in the world without a tide, which is what a
+policy would achieve that knows the tide exactly. MDM and slippage, 20 K and 40 K pulls. A ratio of PICS
+counts in the geometric mean if the policy that knows more errs at least ten times. "detectors": comparison
+with policies that detect changes and restart (benchmarks/cusum_lucb.py); in each cell, the best of twelve
+variants counts. "speed" prints the cost of a step.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ import tideproof as tp
 BARS = {"general": 1.4, "sample-1-to-10": 1.6, "cannot-sample-all-arms": 2.5, "worst-case": 4.0}
 SMOOTH = {f"sinusoid, period {period}": tp.Sinusoid(3.0, period) for period in (50, 150, 500)}
 SMOOTH |= {f"walk, sd {sd}": tp.Wander(sd) for sd in (0.03, 0.1, 0.3)}
-FEWEST = 10  # errors behind a ratio
+FEWEST = 10  # errors that a ratio needs
 
 
 def worlds(make, arms, which) -> Iterator[tuple[str, float, tp.World, tp.World]]:
-    """Yield name, bar, the world without labels, and the one of the policy that knows more."""
+    """Yield the name, the target ratio, the world without labels, and the world of the policy that knows more."""
     still = make(arms, "stationary")
     if "jumps" in which:
         for scenario, bar in BARS.items():
@@ -62,7 +62,7 @@ def mean(ratios):
 
 
 def show(found, replications):
-    print("| world | means | arms | pulls | hidden | told | ratio | raw round robin | ratio |")
+    print("| world | means | arms | pulls | hidden | with tide | ratio | raw round robin | ratio |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, _, make, K, budget, mine, told, raw in found:
         ratio = f"{mine / told:.2f}" if told * replications >= FEWEST else ""
@@ -70,7 +70,7 @@ def show(found, replications):
         print(
             f"| {name} | {make} | {K} | {budget} | {mine:.5f} | {told:.5f} | {ratio} | {raw:.5f} | {to_raw} |"
         )
-    print("\n| world | geometric mean | bar | | to raw round robin | worst |\n|---|---|---|---|---|---|")
+    print("\n| world | geometric mean | target | | to raw round robin | worst |\n|---|---|---|---|---|---|")
     for name, bar in {row[0]: row[1] for row in found}.items():
         of = [row for row in found if row[0] == name]
         ratios = [max(r[5], 0.5 / replications) / r[6] for r in of if r[6] * replications >= FEWEST]
@@ -82,7 +82,7 @@ def show(found, replications):
 
 
 def detectors(policy, arms, replications, engine, seed):
-    """Print errors beside those of the detector that does best, in each cell."""
+    """Print errors of the policy and of the best change detector in each cell."""
     variants = [
         tp.policy(
             CUSUM, selection=rule, m=m, slack=slack, threshold=h, label=f"{rule}, m {m}, threshold {h:g}"
@@ -108,11 +108,11 @@ def detectors(policy, arms, replications, engine, seed):
                         f"| {ratios[-1]:.3f} |",
                         flush=True,
                     )
-    print(f"\ngeometric mean {mean(ratios):.3f} (bar 0.7), worst cell {max(ratios):.3f}")
+    print(f"\ngeometric mean {mean(ratios):.3f} (target 0.7), worst cell {max(ratios):.3f}")
 
 
 def speed(policy, arms, replications):
-    """Print what a step costs on one core, relative to the same policy with labels: the best of five turns."""
+    """Print the cost of a step on one core relative to the same policy with labels, the best of five rounds."""
     for K in arms:
         for name, world in (("general", tp.mdm(K)), ("worst-case", tp.mdm(K, "worst-case"))):
             costs = []
@@ -135,9 +135,13 @@ if __name__ == "__main__":
     parser.add_argument("--replications", type=int, default=4000)
     parser.add_argument("--policy", default="hidden:contrast")
     parser.add_argument("--arms", default="5,10")
-    parser.add_argument("--worlds", default="jumps,none,smooth", help="and detectors, speed")
+    parser.add_argument(
+        "--worlds", default="jumps,none,smooth", help="some of jumps, none, smooth, detectors, speed"
+    )
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--seed", type=int, default=24, help="constants were chosen with 23")
+    parser.add_argument(
+        "--seed", type=int, default=24, help="seed; the constants of the policy were chosen with 23"
+    )
     given = parser.parse_args()
     wanted, counts = given.worlds.split(","), [int(K) for K in given.arms.split(",")]
     if "speed" in wanted:

@@ -1,12 +1,13 @@
-"""Experiments that follow their tide: what a call costs, and whether intervals hold.
+"""Experiments without labels: time of a call, and coverage of the intervals.
 
     python benchmarks/hidden_live.py speed
     python benchmarks/hidden_live.py late
     python benchmarks/hidden_live.py intervals --runs 1000
 
-"speed": milliseconds of a processor for an ask and a tell, the quickest of three runs. "late": the same with so many pulls out,
-told in any order. "intervals": how often the 95 % interval of `recommend()` at the end of a budget holds the
-difference of the two arms it names (normal noise, tides that jump by up to 20 after 2 to 50 pulls).
+"speed": processor milliseconds of an ask and a tell, the fastest of three runs. "late": the same with many pending
+pulls, whose rewards arrive in any order. "intervals": how often the 95 % interval of `recommend()` at the
+end of a budget covers the difference of the two arms that it names (normal noise, tides that jump by up to
+20 after 2 to 50 pulls).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tideproof as tp
 
 
 def play(arms, tide, policy, pulls, seed, out=0, begun=0):
-    """Play an experiment; return it, the seconds of a pull after the first `begun`, and the means."""
+    """Run an experiment and return it, the seconds of a pull after the first `begun`, and the true means."""
     random = np.random.default_rng(seed)
     means = dict(zip(arms, -0.5 * np.arange(len(arms)), strict=True))  # MDM
     run = tp.Experiment(arms, budget=pulls, policy=policy, tide=tide, seed=seed)
@@ -54,7 +55,7 @@ def late() -> None:
         best = min(
             play(names(5), "hidden", "contrast", 3 * out + 150, s, out, 3 * out + 50)[1] for s in range(3)
         )
-        print(f"5 arms, {out} pulls out: {1e3 * best:.1f} ms", flush=True)
+        print(f"5 arms, {out} pending pulls: {1e3 * best:.1f} ms", flush=True)
 
 
 def intervals(runs) -> None:
@@ -65,7 +66,7 @@ def intervals(runs) -> None:
                 run, _, means = play(names(K), "hidden", policy, pulls, seed)
                 found = run.recommend()
                 held += found.low <= means[found.arm] - means[found.runner_up] <= found.high
-            print(f"{policy}, {K} arms, {pulls} pulls: {held} of {runs} hold", flush=True)
+            print(f"{policy}, {K} arms, {pulls} pulls: {held} of {runs} cover", flush=True)
 
 
 if __name__ == "__main__":

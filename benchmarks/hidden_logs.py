@@ -1,13 +1,14 @@
-"""Logs without labels: do limits cover, what does not knowing the labels cost, and how long does a long log take?
+"""Logs without labels: coverage of intervals, the cost of missing labels, and the time of a long log.
 
     python benchmarks/hidden_logs.py --count 2000 --arms 5      # coverage and errors, 20 K and 40 K rewards
     python benchmarks/hidden_logs.py --speed                    # a million rows
     python benchmarks/hidden_logs.py --bins --count 20          # what bins cost
-    python benchmarks/hidden_logs.py --jumps --rows 100000      # are the jumps that are named real?
+    python benchmarks/hidden_logs.py --jumps --rows 100000      # are the named jumps real?
 
-After randomised rounds, means half a standard deviation apart, nothing known of tide or noise. Coverage is of
-all pairs, nominal 95 %; the error is the root mean square one of contrasts, beside that of least squares with the
-tide told: its labels where it jumps, the tide itself where it is smooth.
+Arms are pulled in randomised rounds, means are half a standard deviation apart, and tide and noise are
+unknown. Coverage is that of all pairs, nominally 95 %. The error is the root mean square error of
+contrasts, compared with least squares that knows the tide: its labels where it jumps, the tide itself where
+it is smooth.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ WORLDS = [
 
 
 def told(kind, arm, y, tide, arms):
-    """Return means by least squares with the tide told."""
+    """Return the arms' means by least squares with a known tide."""
     if kind not in LENGTHS:
         return np.array([(y - tide)[arm == i].mean() for i in range(arms)])
     label = np.cumsum(np.diff(tide, prepend=tide[0]) != 0.0)
@@ -49,7 +50,7 @@ def coverage(arms: int, count: int, seed: int, tides: list[str] | None) -> None:
     tide_law.WORTH_THE_COMPILER = 0
     pairs = np.array(list(combinations(range(arms), 2)))
     truth = 0.5 * (pairs[:, 0] - pairs[:, 1])
-    print("| tide | rewards | limits cover | band covers | error | with the tide told |")
+    print("| tide | rewards | intervals cover | band covers | error | error with known tide |")
     print("|---|---|---|---|---|---|")
     for kind in WORLDS:
         said = kind if isinstance(kind, str) else f"{kind[0]}-{kind[1]}"
@@ -83,8 +84,8 @@ def sum_by(piece, values):
 
 
 def bins(count: int, seed: int) -> None:
-    """Print limits and errors where 20,000 rows are followed in bins; the tide jumps every 20 to 380 rows."""
-    print("| rows a bin | half width of limits | they cover | error |")
+    """Print intervals and errors for 20,000 rows in bins of several sizes; the tide jumps every 20 to 380 rows."""
+    print("| rows a bin | half width of intervals | coverage | error |")
     print("|---|---|---|---|")
     pairs = np.array(list(combinations(range(5), 2)))
     i, k = pairs.T
@@ -117,17 +118,19 @@ def long_log(rows: int) -> dict[str, np.ndarray]:
 
 
 def jumps(rows: int) -> None:
-    """Print how many jumps are named in a long log, and how many of them are real, give or take ten rows."""
+    """Print how many jumps are named in a long log, and how many of them are real, within ten rows."""
     named = tp.fit(long_log(rows), arm="arm", reward="y", time="ts").tide.changes.to_dicts()
     real = sum(min(row["time"] % 500, -row["time"] % 500) <= 10 for row in named)
     said = sum(row["probability"] for row in named) / len(named)
-    print(f"{rows // 500 - 1} jumps; {len(named)} named, with {said:.2f} on average; {real} of them real")
+    print(
+        f"{rows // 500 - 1} jumps; {len(named)} named, with probability {said:.2f} on average; {real} of them real"
+    )
 
 
 def speed(rows: int) -> None:
     log = long_log(rows)
     small = {name: values[:2000] for name, values in log.items()}
-    tp.fit(small, arm="arm", reward="y", time="ts")  # the program is compiled, or read from disk
+    tp.fit(small, arm="arm", reward="y", time="ts")  # compiles the program or reads it from disk
     start, cpu = time.perf_counter(), time.process_time()
     found = tp.fit(log, arm="arm", reward="y", time="ts")
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
@@ -140,7 +143,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--arms", type=int, default=5)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--tides", nargs="*", help="some of the tides, such as general or walk-0.1")
+    parser.add_argument("--tides", nargs="*", help="only these tides, such as general or walk-0.1")
     parser.add_argument("--seed", type=int, default=23)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--bins", action="store_true")

@@ -1,9 +1,9 @@
-"""The table of docs/paper/instead.md: `contrast` under shifts against an oracle's best fixed plan without any.
+"""Write the table of docs/paper/instead.md: `contrast` with shifts against an oracle's best fixed plan without.
 
     python benchmarks/instead.py 4e6 docs/paper/instead.md
 
-puts the table between two marks of the page and its data beside it; without a page it prints the table.
-4,000,000 replications are for a GPU.
+The table goes between two marks of the page, and its data into a file beside it. Without a page, the table is
+printed. 4,000,000 replications need a GPU.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read(column: str, study: Study, policy: str, i: int) -> dict[str, Any]:
 
 
 def markdown(found: list[dict[str, Any]]) -> str:
-    """Return the table, and how the comparisons came out."""
+    """Return the table as Markdown, and the outcomes of the comparisons."""
     head = (
         "arms, pulls",
         "oracle's plan, no shifts",
@@ -93,7 +93,7 @@ def markdown(found: list[dict[str, Any]]) -> str:
 
 
 def outcome(ends: list[tuple[float, float]]) -> str:
-    """Say how many intervals lie below zero, above it, and on both sides."""
+    """Return how many intervals lie below zero, above zero, and on both sides, in words."""
     less, more = sum(high < 0.0 for _, high in ends), sum(low > 0.0 for low, _ in ends)
     return f"fewer errors in {less} of {len(ends)} rows, more in {more}, not decided in {len(ends) - less - more}"
 
@@ -104,20 +104,20 @@ def with_ends(row: dict[str, Any], column: str, over: float = 1.0) -> str:
 
 
 def digits(x: float) -> str:
-    """Return the number with three digits that count, a very small one with two."""
+    """Return a number as text with three significant digits, or two for a very small one."""
     if 0.0 < x < 1e-4:
         return f"{x:.1e}".replace("e-0", "e-")
     return f"{x:#.3g}" if 0.0 < x < 100.0 else f"{x:.0f}"
 
 
 def put(page: Path, table: str) -> None:
-    """Put the table between the two marks of the page."""
+    """Insert the table between the two marks of the page."""
     before, rest = read_text(page).split(BEGIN)
     write_text_atomically(page, f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
 
 
 def report() -> Iterator[str]:
-    """Yield a rough version of the table."""
+    """Yield the table from few replications."""
     yield f"## Instead\n\n{markdown(list(rows(2000)))}"
 
 

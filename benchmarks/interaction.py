@@ -1,10 +1,11 @@
-"""Errors of `contrast` that allows for an interaction of arms and environments, and the picture of them.
+"""Errors of `contrast` with an interaction of arms and environments in its model, as tables and as a picture.
 
     python benchmarks/interaction.py --replications 100000 --picture docs/pictures/interaction.svg
 
-Five and ten arms, both configurations, environments of 5 to 50 pulls, 40 and 100 pulls an arm, omega of 0.5 and 1
-sigma: errors relative to today's `contrast` (paired), and to one that is told omega. With `--picture`: PICS against
-omega. With `--outliers`: 5 % of cells off by 20 sigmas, `robust:contrast`, and one that is told which.
+Five and ten arms, both configurations, environments of 5 to 50 pulls, 40 and 100 pulls an arm, omega of 0.5
+and 1 sigma: errors relative to plain `contrast` (paired), and to a policy that knows omega. With
+`--picture`: PICS against omega. With `--outliers`: 5 % of cells off by 20 sigmas, `robust:contrast`, and a
+policy that knows these cells.
 """
 
 import argparse
@@ -32,8 +33,8 @@ LINES = {
 
 
 @cache
-def told_omega(omega):
-    """Return `contrast` that knows the interaction's standard deviation."""
+def known_omega(omega):
+    """Return `contrast` with a known standard deviation of the interaction."""
     variance = float(omega * omega)
 
     @kernel
@@ -55,7 +56,7 @@ def table(replications, oracle, engine):
         for arms in (5, 10):
             for omega in (0.5, 1.0):
                 world = replace(make(arms), lengths=LENGTHS, interaction=omega)
-                policies = ["contrast", POLICY, *([told_omega(omega)] if oracle else [])]
+                policies = ["contrast", POLICY, *([known_omega(omega)] if oracle else [])]
                 study = tp.simulate(
                     world, policies, [40 * arms, 100 * arms], replications, SEED, engine=engine
                 )
@@ -70,11 +71,11 @@ def table(replications, oracle, engine):
                         flush=True,
                     )
     ours, told = np.exp(np.mean(logs, axis=0))
-    print(f"geometric mean {ours:.3f}, with omega told {told:.3f}")
+    print(f"geometric mean {ours:.3f}, with known omega {told:.3f}")
 
 
 def outliers(replications, engine):
-    """Print PICS without wrong cells and with them; the last line is told which are, by their size."""
+    """Print PICS without and with outlying cells; the policy of the last line knows these cells by their size."""
     for make in (tp.mdm, tp.slippage):
         world = make(5)
         for policy, size in (("contrast", 20.0), ("robust:contrast", 20.0), (told_cells(), 1e6)):

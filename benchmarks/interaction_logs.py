@@ -1,8 +1,9 @@
-"""What `variance="interaction"` and `robust="cells"` cost in logs of 1e5 cells.
+"""Time of `variance="interaction"` and `robust="cells"` on logs of 1e5 cells.
 
     python benchmarks/interaction_logs.py
 
-Cells have 1 to 9 rewards, omega is half a sigma, one cell in a thousand is off by 20 sigmas where that is looked for.
+Cells have 1 to 9 rewards, and omega is half a sigma. For `robust`, one cell in a thousand is off by 20
+sigmas.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def log(J: int, K: int, off: float) -> Cells:
 
 
 def seconds(do) -> float:
-    """Return the least of three times."""
+    """Return the shortest of three run times."""
     times = []
     for _ in range(3):
         start = time.perf_counter()

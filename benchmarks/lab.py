@@ -1,7 +1,7 @@
-"""What a step of a replication costs, and what is to be compared with it.
+"""Cost of a step of a simulated replication, compared with NumPy and other libraries.
 
-The machines are noisy. So everything is measured in turns with the yardstick, one normal number from
-NumPy's bulk generator, and the fastest of many short rounds counts on both sides.
+Because machines are noisy, everything is measured in turns with one normal number from NumPy's bulk
+generator, and the fastest of many short rounds counts on both sides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tideproof.lab.replay import Replay
 from tideproof.lab.simulation_plan import SimulationPlan
 
 ROUNDS = 20
-ROUND = 0.03  # seconds, about
+ROUND = 0.03  # approximate seconds of a round
 NORMALS = 500_000
 T = 500
 ARMS = (5, 10, 20, 50)
@@ -42,7 +42,7 @@ def report() -> Iterator[str]:
         [normal_row(), *(step_row(name) for name in [*tp.policy_names(), "round-robin+ols", "reduce:lucb"])],
     )
     yield table(
-        "LinLUCB by the length of environments, K = 5: their number costs only their drawing.",
+        "LinLUCB by the length of environments, K = 5; their number costs only their drawing.",
         ["environments", "ns a step"],
         [
             ["250 of 2 steps", cell(step_cost("linlucb", tp.mdm(5, "worst-case")))],
@@ -88,7 +88,7 @@ def normals() -> Task:
 
 
 def step_cost(name: str, world: tp.World) -> tuple[float, float]:
-    """Return nanoseconds a step, and how many normals that is."""
+    """Return the nanoseconds of a step, and their ratio to the time of one normal number."""
     spec = tp.policy(name)
     first = next(t for t in range(1, T + 1) if affordable(spec, world, t))
     budgets = [T] if spec.policy.needs_horizon else range(first, T + 1)
@@ -97,11 +97,11 @@ def step_cost(name: str, world: tp.World) -> tuple[float, float]:
     def task(replications: int) -> Task:
         return lambda: run_loop(loop, spec, world, budgets, 1, 0, replications)
 
-    task(1)()  # compile
+    task(1)()  # compiles
     few, more = (min(timed(task(count)) for _ in range(5)) for count in (2, 12))
     replications = max(
         min(int(10 * ROUND / max(more - few, 1e-9)), CHUNK), 2
-    )  # a call costs up to 1 ms itself
+    )  # a call itself costs up to 1 ms
     ours, theirs = fastest(task(replications), normals())
     step = ours / replications / T
     return step * 1e9, step / (theirs / NORMALS)
@@ -138,13 +138,13 @@ def elsewhere() -> Iterator[list[str]]:
 
 
 def refits(run: Replay) -> float:
-    """Return nanoseconds for a least-squares fit after each of the steps 21 to 200."""
+    """Return the nanoseconds of a least-squares fit after each of the steps 21 to 200."""
     import statsmodels.api as sm
 
     arms, environments = np.eye(5)[run.arm], np.eye(run.environment.max() + 1)[run.environment]
     start = time.perf_counter()
     for t in range(20, 200):
-        shifts = environments[:t, 1 : run.environment[t - 1] + 1]  # the first is 0
+        shifts = environments[:t, 1 : run.environment[t - 1] + 1]  # the first shift is 0
         sm.OLS(run.reward[:t], np.hstack([arms[:t], shifts])).fit()
     return (time.perf_counter() - start) / 180 * 1e9
 

@@ -1,10 +1,10 @@
-"""What the ways of running a live test cost: how often `Experiment` selects a wrong arm, against the plain run.
+"""Errors of `Experiment` for several ways of running a live test, compared with the plain way.
 
     python benchmarks/live.py 2000                # the table of docs/experiment.md, some minutes on two cores
     python benchmarks/live.py 400 MDM plain lost  # fewer runs, one world, two ways
 
-Every way meets the same worlds, run by run: the same environments, shifts and noise of each step. Ratios are
-paired. The last rows come from the compiled lab.
+Every way meets the same worlds in each run: the same environments, shifts and noise of each step. Ratios
+are paired. The last rows come from the compiled lab.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from lab import table
 from tideproof.lab.share_intervals import binomial, paired_ratio
 
 BUDGET, ARMS, SEED, BATCH = 200, 5, 18, 20
-LARGE = 200  # rewards in one summary, in the case of few pulls and many rewards
+LARGE = 200  # rewards of one summary, in the way with few pulls and many rewards
 NAMES = [str(arm) for arm in range(ARMS)]
-SIGMA = 2.0  # so that errors are frequent enough to compare
+SIGMA = 2.0  # large enough for errors to be frequent
 WORLDS = {"MDM": tp.mdm(ARMS, sigma=SIGMA), "slippage": tp.slippage(ARMS, sigma=SIGMA)}
 
 
 class Course:
-    """One world as it goes: which environment it is, and what each step brings.
+    """One simulated course of a world: the current environment, and the noise of each step.
 
-    `days` makes every environment a tenth of the budget long.
+    With `days`, every environment is a tenth of the budget long.
     """
 
     def __init__(self, world: tp.World, number: int, days: bool = False) -> None:
@@ -51,11 +51,11 @@ class Course:
 
     @property
     def left(self) -> int:
-        """Steps before the environment changes."""
+        """Return the number of steps before the environment changes."""
         return self.environment.index(self.label + 1) - self.step
 
     def play(self, pull: tp.Pull) -> float:
-        """Return the reward of a pull that was asked for in the present environment, and go on."""
+        """Return the reward of a pull that was asked for in the current environment, and advance one step."""
         reward = self.means[int(pull.arm)] + self.shift[pull.environment] + self.noise[self.step]
         self.step += 1
         return reward
@@ -68,7 +68,7 @@ def best(run: tp.Experiment) -> int:
 
 
 def plain(course: Course, seed: int) -> int:
-    """One by one, each reward told before the next pull is asked for."""
+    """Ask and tell one by one, each reward before the next pull."""
     run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
     while run.remaining:
         pull = run.ask(environment=course.label)
@@ -77,7 +77,7 @@ def plain(course: Course, seed: int) -> int:
 
 
 def batches(course: Course, seed: int, size: int = BATCH, summaries: bool = False) -> int:
-    """Pulls asked for together, up to `size` of them, in one environment; told one by one or arm by arm."""
+    """Ask for up to `size` pulls of one environment together; tell them one by one or as summaries of arms."""
     run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
     while run.remaining:
         label = course.label
@@ -96,7 +96,7 @@ def batches(course: Course, seed: int, size: int = BATCH, summaries: bool = Fals
 
 
 def late(course: Course, seed: int, arm: int | None = None) -> int:
-    """One arm, another one each run unless it is said which, joins when half of the budget is spent."""
+    """Add one arm when half of the budget is spent, a different one in each run unless `arm` is given."""
     newcomer = NAMES[seed % ARMS if arm is None else arm]
     run = tp.Experiment([name for name in NAMES if name != newcomer], budget=BUDGET, seed=seed)
     while run.remaining:
@@ -108,7 +108,7 @@ def late(course: Course, seed: int, arm: int | None = None) -> int:
 
 
 def lost(course: Course, seed: int, cancels: bool = True) -> int:
-    """A tenth of the rewards never come; their pulls are cancelled, or stay out for ever."""
+    """Lose a tenth of the rewards; cancel their pulls, or leave them pending for ever."""
     run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
     while run.remaining:
         gone = course.lost[course.step]
@@ -122,7 +122,7 @@ def lost(course: Course, seed: int, cancels: bool = True) -> int:
 
 
 def control(course: Course, seed: int) -> int:
-    """The first arm, which is not the best, has a fifth of the pulls at least."""
+    """Give at least a fifth of the pulls to the first arm, which is not the best."""
     run = tp.Experiment(NAMES, budget=BUDGET, seed=seed, floors={NAMES[0]: 0.2})
     while run.remaining:
         pull = run.ask(environment=course.label)
@@ -131,7 +131,7 @@ def control(course: Course, seed: int) -> int:
 
 
 def shares(course: Course, seed: int) -> int:
-    """Nothing is asked for: a router splits each day by shares and tells a summary an arm."""
+    """Ask for nothing: split each day by the experiment's shares and tell a summary of each arm."""
     run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
     while course.step < BUDGET:
         label, day = course.label, BUDGET // 10
@@ -145,7 +145,7 @@ def shares(course: Course, seed: int) -> int:
 
 
 def few_pulls(course: Course, seed: int) -> int:
-    """Each pull stands for 200 rewards with as much more noise, told as one summary."""
+    """Let each pull stand for 200 rewards with accordingly more noise, told as one summary."""
     random = np.random.default_rng([SEED + 1, seed])
     run = tp.Experiment(NAMES, budget=BUDGET, seed=seed)
     while run.remaining:
@@ -159,7 +159,7 @@ def few_pulls(course: Course, seed: int) -> int:
 
 Way = Callable[[Course, int], int]
 DAYS = ("days", "days-batches", "shares")
-WAYS: dict[str, tuple[str, Way, str]] = {  # name: in words, how, against which
+WAYS: dict[str, tuple[str, Way, str]] = {  # name: description, function, name of the way to compare with
     "plain": ("one by one", plain, ""),
     "batches": ("asked in batches of 20, told one by one", batches, "plain"),
     "summaries": ("the same batches, told as a summary an arm", partial(batches, summaries=True), "batches"),
@@ -174,7 +174,7 @@ WAYS: dict[str, tuple[str, Way, str]] = {  # name: in words, how, against which
     "late": ("an arm, any, joins half-way", late, "plain"),
     "late-best": ("the best arm joins half-way", partial(late, arm=ARMS - 1), "plain"),
     "lost": ("10 % of rewards lost, their pulls cancelled", lost, "plain"),
-    "never": ("10 % of rewards lost, nobody cancels", partial(lost, cancels=False), "plain"),
+    "never": ("10 % of rewards lost, pulls left pending", partial(lost, cancels=False), "plain"),
     "few-pulls": ("each pull told as a summary of 200 rewards, noise times √200", few_pulls, "plain"),
 }
 
@@ -186,7 +186,7 @@ def wrong(world: str, way: str, number: int) -> bool:
 
 
 def rows(runs: int, chosen: list[str]) -> Iterator[list[str]]:
-    """Yield the rows of the table: of all worlds and ways, or of the chosen ones."""
+    """Yield the rows of the table, for all worlds and ways or for the chosen ones."""
     worlds = [name for name in WORLDS if name in chosen] or list(WORLDS)
     ways = [way for way in WAYS if way in chosen] or list(WAYS)
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
@@ -195,13 +195,13 @@ def rows(runs: int, chosen: list[str]) -> Iterator[list[str]]:
             for way in ways:
                 words, _, against = WAYS[way]
                 found[way] = np.fromiter(pool.map(partial(wrong, name, way), range(runs), chunksize=20), bool)
-                yield [name, words, share(found[way].sum(), runs), compared(found, way, against)]
+                yield [name, words, share(found[way].sum(), runs), error_ratio(found, way, against)]
             if ways == list(WAYS):
                 yield from compiled(name, WORLDS[name], runs)
 
 
 def compiled(name: str, world: tp.World, runs: int) -> Iterator[list[str]]:
-    """Yield what the lab says of the plain run, and of as many single rewards as the summaries stand for."""
+    """Yield the lab's results for the plain way, and for as many single rewards as the summaries stand for."""
     noisy = tp.World(
         world.means, SIGMA * LARGE**0.5, tuple(LARGE * each for each in world.lengths), world.shifts
     )
@@ -219,7 +219,7 @@ def share(errors: int, runs: int) -> str:
     return f"{errors / runs:.4f} ({low:.4f} to {high:.4f})"
 
 
-def compared(found: dict[str, np.ndarray], way: str, against: str) -> str:
+def error_ratio(found: dict[str, np.ndarray], way: str, against: str) -> str:
     if against not in found:
         return ""
     a, b = found[way], found[against]
@@ -229,7 +229,7 @@ def compared(found: dict[str, np.ndarray], way: str, against: str) -> str:
 
 
 def report(runs: int = 200, chosen: list[str] | None = None) -> Iterator[str]:
-    """Yield the table."""
+    """Yield the table as Markdown."""
     header = ["world", "how it is run", "wrong arm, 95 % interval", "relative to, paired"]
     title = f"{runs:,} runs of {BUDGET} pulls, {ARMS} arms, noise {SIGMA:g}, `contrast`."
     yield "## Ways to run a live test\n\n" + table(title, header, list(rows(runs, chosen or [])))

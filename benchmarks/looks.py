@@ -1,9 +1,9 @@
-"""Two conversion rates looked at every day: false winners of equal ones, and how late a better one is named.
+"""Two conversion rates looked at every day: false winners of equal rates, and the day that names a better one.
 
     python benchmarks/looks.py --runs 20000
 
-By Mantel and Haenszel's deviate, which is what `tp.fit` tests two arms by, so that many runs take seconds:
-20,000 visitors a day, a rate of 3 % that goes up and down by a fifth, 28 days.
+The Mantel-Haenszel deviate is simulated directly, which is what `tp.fit` uses for two arms, so that many
+runs take seconds. There are 20,000 visitors a day, a rate of 3 % that varies by a fifth, and 28 days.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RATE, SWELL, VISITORS, DAYS = 0.03, 0.2, 20_000, 28
 
 
 def walks(lift: float, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the deviate of the second arm above the first after each day, and its information: (runs, days)."""
+    """Return the deviate of the second arm over the first after each day, and its information: (runs, days)."""
     random = np.random.default_rng(seed)
     rate = RATE * np.exp(SWELL * random.standard_normal((runs, DAYS)))
     first = random.binomial(VISITORS, 0.5, (runs, DAYS))
@@ -33,7 +33,7 @@ def walks(lift: float, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bars(information: np.ndarray) -> np.ndarray:
-    """Return the deviates that name a winner at any time, at 95 %."""
+    """Return the smallest deviates that name a winner with anytime-valid intervals, at 95 %."""
     always, unknown = AnyTime(2.0 / EVENTS, joint=False), np.full((2, 2), math.inf)
     known = np.geomspace(information.min(), information.max(), 200)
     bar = [always.with_best(np.diag([0.5, 0.5]) / x, unknown, 0.025)[0, 1] for x in known]
@@ -41,7 +41,7 @@ def bars(information: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    """Print both."""
+    """Print the error rates of equal arms, and the days on which a better arm is named."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -53,14 +53,16 @@ def main() -> None:
     for days in (1, 7, 14, DAYS):
         once, ever = ((np.abs(z) > x)[:, :days].any(axis=1).mean() for x in (1.96, bar))
         print(
-            f"  {days:2} looks: as if each were the only one {100 * once:.1f}, at any time {100 * ever:.1f}"
+            f"  {days:2} looks: intervals for one look {100 * once:.1f}, anytime-valid intervals {100 * ever:.1f}"
         )
     z, information = walks(0.1, runs, 2)
     named = z > bars(information)
-    print("the second 10 % better, named by then, percent of runs:")
+    print("second arm better by 10 %, named by then, percent of runs:")
     for days in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 21, 28):
         fixed, ever = (z[:, days - 1] > 1.96).mean(), named[:, :days].any(axis=1).mean()
-        print(f"  day {days:2}: by one look that day {100 * fixed:.1f}, at any time {100 * ever:.1f}")
+        print(
+            f"  day {days:2}: with one look on that day {100 * fixed:.1f}, with anytime-valid intervals {100 * ever:.1f}"
+        )
     first = np.where(named.any(axis=1), named.argmax(axis=1) + 1.0, np.nan)
     print(f"first named on day {np.nanmedian(first):.0f} (median), {np.nanmean(first):.1f} (mean)")
 

@@ -1,7 +1,7 @@
-"""`tideproof analyze` with many arms, many environments and many units: a whole report, in a process of its own.
+"""Time of `tideproof analyze` with many arms, environments or units, for a whole report in a process of its own.
 
-Makes its own logs. Wall time says what a user waits on an idle machine; processor time is the steadier
-measure on a busy one. One thread of linear algebra, so that both can be compared.
+The logs are made here. Wall time is what a user waits on an idle machine. Processor time is more stable on
+a busy one. Linear algebra uses one thread, so that both can be compared.
 
     python benchmarks/many.py [--only "400 arms"]
 """
@@ -27,7 +27,7 @@ OPTIONS = {
 
 
 def numbers(path: Path, arms: int, days: int = 40) -> None:
-    """Write one row for each arm and day, days adding to all arms."""
+    """Write one row for each arm and day; days add to the rewards of all arms."""
     random = np.random.default_rng(1)
     day, arm = np.divmod(np.arange(arms * days), arms)
     reward = random.normal(0, 3, days)[day] + random.normal(0, 1, arms)[arm] + random.normal(size=day.size)
@@ -35,7 +35,7 @@ def numbers(path: Path, arms: int, days: int = 40) -> None:
 
 
 def clicks(path: Path, arms: int, days: int = 40) -> None:
-    """Write clicks and impressions of each arm and day, days multiplying the rates of all arms."""
+    """Write clicks and impressions of each arm and day; days multiply the rates of all arms."""
     random = np.random.default_rng(1)
     day, arm = np.divmod(np.arange(arms * days), arms)
     n = random.integers(50, 400, day.size)
@@ -81,7 +81,7 @@ LOGS: dict[str, tuple[str, Make]] = {
 
 
 def measure(kind: str, make: Make) -> tuple[float, float, float]:
-    """Return wall and processor seconds of a report, and the megabytes of its page."""
+    """Return wall and processor seconds of a report, and the megabytes of its HTML file."""
     with tempfile.TemporaryDirectory() as folder:
         log, page = Path(folder) / "log.csv", Path(folder) / "report.html"
         make(log)
@@ -103,7 +103,7 @@ def measure(kind: str, make: Make) -> tuple[float, float, float]:
 
 
 def report(only: str = "") -> Iterator[str]:
-    """Yield Markdown, a table for `docs/performance.md`."""
+    """Yield a Markdown table for `docs/performance.md`."""
     yield "## many"
     yield "`tideproof analyze --html` on logs with many arms, environments or units; linear algebra on one thread."
     lines = ["| log | wall s | processor s | page MB |", "|---|---|---|---|"]
@@ -116,7 +116,7 @@ def report(only: str = "") -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="logs whose name has this in it")
+    parser.add_argument("--only", default="", help="measure only logs whose name contains this")
     for part in report(parser.parse_args().only):
         print(part, end="\n\n", flush=True)
 

@@ -1,9 +1,9 @@
-"""Who looks all the time: how often a live run announces a winner among two equal arms, and finds a better one.
+"""Continuous monitoring: how often a live run announces a winner of two equal arms, and how it finds a better one.
 
     python benchmarks/peeking.py 1000    # runs a row; prints the table of docs/experiment.md
 
-With a rule (`Experiment(..., confidence=0.95)`), and without: whoever stops as soon as the 95 % interval
-excludes 0.
+Runs use a stopping rule (`Experiment(..., confidence=0.95)`), or stop as soon as the 95 % interval excludes
+0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DAYS, VISITORS = 14, 20_000
 
 
 class Row(NamedTuple):
-    """How runs are played: what rewards are, their means, and whether a tide multiplies them."""
+    """A kind of run: distribution of rewards, their means, and whether a tide multiplies them."""
 
     name: str
     rewards: str
@@ -31,14 +31,14 @@ class Row(NamedTuple):
 
 
 def daily(run: Any, row: Row, random: Any) -> int:
-    """Tell two summaries a day, half of the visitors each, look, and return the day of the stop or 0."""
+    """Tell two summaries a day with half of the visitors each; return the day of the stop, or 0."""
     for day in range(1, DAYS + 1):
         tide = 1.0 + 0.5 * random.random()
         for arm, mean in zip("AB", row.means, strict=True):
             n = VISITORS // 2
             if row.rewards == "conversions":
                 told = {"successes": int(random.binomial(n, mean * tide))}
-            else:  # lognormal, its standard deviation twice its mean
+            else:  # lognormal with a standard deviation of twice its mean
                 log_sd = np.sqrt(np.log(5.0))
                 paid = mean * tide * np.exp(log_sd * random.standard_normal(n) - 0.5 * log_sd**2)
                 told = {"mean": float(paid.mean()), "variance": float(paid.var(ddof=1))}
@@ -49,7 +49,7 @@ def daily(run: Any, row: Row, random: Any) -> int:
 
 
 def one_by_one(run: Any, row: Row, random: Any) -> int:
-    """Ask and tell one by one, look every time, and return the pull of the stop or 0."""
+    """Ask and tell one by one and look every time; return the pull of the stop, or 0."""
     for step in range(row.budget):
         if stops(run):
             return step
@@ -60,7 +60,7 @@ def one_by_one(run: Any, row: Row, random: Any) -> int:
 
 
 def stops(run: Any) -> bool:
-    """Look: with a rule, whether it is sure; without, whether the interval excludes 0."""
+    """Return whether a run stops: by its rule or, without a rule, because the interval excludes 0."""
     if run.recommend_rule:
         return bool(run.done and run.recommend().sure)
     found = run.recommend()

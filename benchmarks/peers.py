@@ -1,8 +1,8 @@
-"""The same ask/tell work in a SQLite file of ours, and in Optuna's SQLite and journal storages.
+"""Ask and tell in a SQLite store, compared with Optuna's SQLite and journal storages.
 
     python benchmarks/peers.py [trials before]
 
-One choice among five arms, a reward told for each; Optuna with its random sampler, which decides nothing.
+One choice among five arms, and a reward for each. Optuna uses its random sampler, which computes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from store import (
     machine,
     middle,
     one_commit,
-    opened_and_asked,
+    open_and_ask,
     ratio,
     times,
     together,
@@ -64,14 +64,14 @@ def journal(path: Path) -> Callable[[], None]:
 
 WORKS = {
     "bare": ("one bare commit", one_commit),
-    "ours": ("tideproof, SQLite", opened_and_asked),
+    "ours": ("tideproof, SQLite", open_and_ask),
     "journal": ("Optuna, journal file", journal),
     "sqlite": ("Optuna, SQLite", sqlite),
 }
 
 
 def report(before: int = 300) -> Iterator[str]:
-    """Yield the tables."""
+    """Yield the tables as Markdown."""
     version = f"Optuna {optuna.__version__}"
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "bench.db"

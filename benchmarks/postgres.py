@@ -1,8 +1,8 @@
-"""An experiment in PostgreSQL: what durable calls cost beside bare commits on the same server.
+"""Cost of durable calls of an experiment in PostgreSQL, compared with bare commits on the same server.
 
     python benchmarks/postgres.py [URL of a database to write to]
 
-starts a server of its own without a URL, and takes half a minute.
+Without a URL, the script starts a server of its own. It takes half a minute.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PROCESSES, SECONDS, ROUNDS = 8, 1.5, 4
 RECORD = '["Told",1763300000.123456,null,[12345],[0.12345678901234567]]'
 
 
-def asks_and_tells(url: str) -> Callable[[], Any]:
+def ask_and_tell_work(url: str) -> Callable[[], Any]:
     run, day = tp.Experiment.open(url, "bench", ARMS, budget=10**7), itertools.count()
     return lambda: run.tell(run.ask(environment=f"now {next(day) // 50}"), 0.5)
 
 
 def commits(url: str, lock: bool = False) -> Callable[[], Any]:
-    """Return what commits two rows as large as events, one by one; with a lock, nobody else does meanwhile."""
+    """Return a function that commits two rows as large as events one by one, with a lock if asked for."""
     connection = psycopg.connect(url, autocommit=True)
 
     def work() -> None:
@@ -48,8 +48,8 @@ def commits(url: str, lock: bool = False) -> Callable[[], Any]:
 
 
 def alone(url: str, rounds: int = 40, each: int = 10) -> dict[str, list[float]]:
-    """Return the seconds of one call of each in rounds in which they take turns."""
-    works = {"ask + tell": asks_and_tells(url), "two bare commits": commits(url)}
+    """Return the seconds of one call of each kind, in rounds in which they take turns."""
+    works = {"ask + tell": ask_and_tell_work(url), "two bare commits": commits(url)}
     found: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(rounds + 5):
         for name in list(works) if turn % 2 else reversed(list(works)):
@@ -61,7 +61,7 @@ def alone(url: str, rounds: int = 40, each: int = 10) -> dict[str, list[float]]:
 
 
 def _contender(url: str, gate: Any, results: Any) -> None:
-    works = {"ask + tell": asks_and_tells(url), "two bare commits": commits(url, lock=True)}
+    works = {"ask + tell": ask_and_tell_work(url), "two bare commits": commits(url, lock=True)}
     for turn in range(ROUNDS):
         for name in list(works) if turn % 2 else reversed(list(works)):
             works[name]()
@@ -75,7 +75,7 @@ def _contender(url: str, gate: Any, results: Any) -> None:
 
 
 def together(url: str) -> dict[str, float]:
-    """Return how many of each several processes do in a second."""
+    """Return how many calls of each kind several processes do in a second."""
     spawn = multiprocessing.get_context("spawn")
     gate, results = spawn.Barrier(PROCESSES), spawn.Queue()
     workers = [spawn.Process(target=_contender, args=(url, gate, results)) for _ in range(PROCESSES)]

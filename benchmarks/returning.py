@@ -1,11 +1,11 @@
-"""Labels that come back, such as weekdays: what it costs to take each visit for a new environment.
+"""Labels that come back, such as weekdays: the cost of treating each visit as a new environment.
 
     python benchmarks/returning.py --runs 200
 
-Five arms (MDM), seven labels in turn, each with a level of its own that stays, so many pulls a visit, 140 in
-all. First, errors of live tests with `contrast`: `labels` keeps a level for each label, `both` begins anew at
-every visit. Then how a tide that can be forecast is best estimated, without a policy: the root mean square error of
-contrasts of arms drawn at random, least squares with a level for each label, for each visit, and told the tide.
+Five arms (MDM), seven labels in turn, each with a constant shift, visits of several lengths, 140 pulls in
+all. First, errors of live tests with `contrast`: `labels` keeps one shift for each label, `both` starts a
+new one at every visit. Then, without a policy, the root mean square error of contrasts of arms drawn at
+random: least squares with a shift for each label, with a shift for each visit, and with the known tide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ARMS, LABELS, PULLS, SPREAD = 5, 7, 140, 5.0
 
 
 def selected(tide: str, stay: int, seed: int) -> int:
-    """Play a live test; return the arm selected."""
+    """Run a live test and return the selected arm."""
     random = np.random.default_rng(seed)
     levels = SPREAD * random.standard_normal(LABELS)
     run = tp.Experiment([str(arm) for arm in range(ARMS)], budget=PULLS, tide=tide, seed=seed)
@@ -32,7 +32,7 @@ def selected(tide: str, stay: int, seed: int) -> int:
 
 
 def squared_errors(stay: int, seed: int) -> list[float]:
-    """Return the mean squared error of contrasts to the first arm: by label, by visit, and told."""
+    """Return the mean squared error of contrasts to the first arm: by label, by visit, and with the known tide."""
     random = np.random.default_rng(seed)
     arm, visit = random.integers(ARMS, size=PULLS), np.arange(PULLS) // stay
     noise = random.standard_normal(PULLS)
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     given = parser.parse_args()
     print(
-        "| pulls a visit | wrong, labels | wrong, both | error, by label | by visit | told |\n|---|---|---|---|---|---|"
+        "| pulls a visit | wrong, labels | wrong, both | error, by label | by visit | known tide |\n|---|---|---|---|---|---|"
     )
     for stay in (1, 2, 5, 10, 20):
         wrong = [

@@ -1,11 +1,11 @@
-"""Wrong winners on days that drift, of `contrast` and of what experiment platforms do (rival_policies).
+"""Wrong winners under drifting days: `contrast` compared with the methods of experiment platforms (rival_policies).
 
     python benchmarks/rivals.py 2000
 
-plays that many replications; the table stands in docs/rivals.md. With the word `zero` behind it, it plays GrowthBook's
-bandit alone, once as it is and once with means over the periods that had the arm. A shop has 5,600 visitors in days of 200 or
-of 40 on average, and five or ten versions of a page; one in ten buys, but of the best version more. The tide multiplies
-all rates.
+runs that many replications; docs/rivals.md shows the table. With the further argument `zero`, it runs
+GrowthBook's bandit alone, as it is and with means over the periods that had the arm. A shop has 5,600
+visitors in days of 200 or of 40 on average, and five or ten versions of a page. One visitor in ten buys,
+and more with the best version. The tide multiplies all rates.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tideproof.policies.policy_registry import as_policies
 SEED = 2226
 VISITORS = 5_600
 RATE = 0.1
-BEST = {5: 0.13, 10: 0.14}  # by the number of arms
+BEST = {5: 0.13, 10: 0.14}  # rate of the best arm, by the number of arms
 DAILY = (200, 40)
-LOOKED_AT = 40  # replications in which absent arms are counted
+COUNTED_RUNS = 40  # replications in which absent arms are counted
 
 
 def tides(days: int) -> dict[str, Any]:
-    """Return the drifts, as logarithms of what multiplies the rates."""
+    """Return the drifts, as logarithms of the factors of the rates."""
     return {
         "none": tp.NoShift(),
         "a week that comes again": tp.Weekly([0.0, 0.0, 0.0, 0.0, 0.2, 0.6, 0.6]),
@@ -40,8 +40,8 @@ def tides(days: int) -> dict[str, Any]:
     }
 
 
-def players(daily: int) -> tuple[Any, ...]:
-    """Return who plays: every pair of them differs by the allocation or by how the winner is read from it."""
+def methods(daily: int) -> tuple[Any, ...]:
+    """Return the compared methods; each pair of them differs in the allocation or in the selection only."""
     gb, thompson = growthbook.POLICY, periodic_thompson.POLICY
     hour = max(1, round(daily / 24))
     return as_policies(
@@ -64,13 +64,13 @@ def shop(arms: int, daily: int, shifts: Any) -> tp.World:
 
 
 def errors(study: Any, label: str) -> str:
-    """Return the wrong winners in percent, with their interval."""
+    """Return the percentage of wrong winners with its interval, as text."""
     low, high = (100 * float(end[0]) for end in study.interval(label))
     return f"{100 * study.pics(label)[0]:.1f} [{low:.1f}, {high:.1f}]"
 
 
 def left_out(replications: int) -> Iterator[str]:
-    """Yield what it costs that an absent arm counts as zero: five arms, 40 visitors a day."""
+    """Yield the cost of counting an absent arm as zero, for five arms and 40 visitors a day."""
     gb = growthbook.POLICY
     who = (tp.policy(gb, label="counts as zero"), tp.policy(gb, zero=False, label="left out"))
     for name, shifts in tides(VISITORS // 40).items():
@@ -79,9 +79,9 @@ def left_out(replications: int) -> Iterator[str]:
 
 
 def absent(world: tp.World, spec: Any) -> float:
-    """Return the share of pairs of an arm and a day in which nobody got the arm."""
+    """Return the share of pairs of an arm and a day without visitors."""
     loop, missing, pairs = compiled_loop(spec, trace=True), 0, 0
-    for replication in range(LOOKED_AT):
+    for replication in range(COUNTED_RUNS):
         trace = empty_trace(VISITORS, world.arms)
         run_loop(loop, spec, world, [VISITORS], SEED, replication, 1, trace)
         seen = len(set(zip(trace.arm.tolist(), trace.environment.tolist(), strict=True)))
@@ -91,21 +91,21 @@ def absent(world: tp.World, spec: Any) -> float:
 
 
 def rows(replications: int) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield a row of the table, and each player's share of visitors with the best arm, for each world."""
+    """Yield, for each world, a row of the table and each method's share of visitors with the best arm."""
     for arms in BEST:
         for daily in DAILY:
             for name, shifts in tides(VISITORS // daily).items():
-                world, who = shop(arms, daily, shifts), players(daily)
-                study = tp.simulate(world, who, VISITORS, replications, SEED)
-                away = absent(world, who[1])
+                world, specs = shop(arms, daily, shifts), methods(daily)
+                study = tp.simulate(world, specs, VISITORS, replications, SEED)
+                away = absent(world, specs[1])
                 cells = [f"{arms}, {daily}, {name}", f"{100 * away:.0f} %"]
                 cells += [errors(study, label) for label in study.policies]
                 yield cells, np.array([study.pulls(label)[0, -1] for label in study.policies]) / VISITORS
 
 
 def markdown(replications: int) -> str:
-    """Return the table and what visitors had of it."""
-    labels = [spec.label for spec in players(DAILY[0])]
+    """Return the table, and the shares of visitors with the best arm."""
+    labels = [spec.label for spec in methods(DAILY[0])]
     head = ["arms, visitors a day, tide", "arms absent from a day, GrowthBook", *labels]
     lines = ["| " + " | ".join(each.strip() for each in head) + " |", "|---" * len(head) + "|"]
     shares = []
@@ -124,7 +124,7 @@ def markdown(replications: int) -> str:
 
 
 def report() -> Iterator[str]:
-    """Yield a rough version of the table."""
+    """Yield the table from few replications."""
     yield f"## Rivals\n\n{markdown(100)}"
 
 

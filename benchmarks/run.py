@@ -1,4 +1,4 @@
-"""`make bench`: run every benchmark beside this file that has a report, or those named, and print Markdown."""
+"""Run all benchmarks with a report, or those named, and print Markdown (`make bench`)."""
 
 from __future__ import annotations
 

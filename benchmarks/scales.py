@@ -1,8 +1,8 @@
-"""How often a right scale is called wrong, and a wrong one; what a fit on each scale costs.
+"""Error rates of the tests of scales, for right and wrong scales, and the time of a fit on each scale.
 
     python benchmarks/scales.py [logs]
 
-takes some minutes with 2,000 logs of each kind. The logs are those of tests/multiplicative_logs.py.
+It takes some minutes with 2,000 logs of each kind. The logs are those of tests/multiplicative_logs.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tideproof.stats.scales.scale_test import wrong_scale
 SEED = 19
 RIVALS = {"difference": "ratio", "ratio": "difference", "odds": "difference"}
 BOTH = ("difference", "ratio")
-LOGS = {  # who draws them, how many environments, how large, and which scales are played
+LOGS = {  # name: drawing function, environments, size of each, and the scales to fit
     "100 tests, rates .002 to .08, 2,250 an arm": (multiplying_log, 100, 3000, tuple(RIVALS)),
     "150 environments, 1.5 events a cell": (sparse_log, 150, 60, tuple(RIVALS)),
     "20 environments, lognormal money, 45 a cell": (money_log, 20, 60, BOTH),

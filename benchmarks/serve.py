@@ -1,7 +1,7 @@
-"""How fast the service answers, client included: python benchmarks/serve.py [SECONDS] [CONNECTIONS].
+"""Throughput and latency of the service, including the client: python benchmarks/serve.py [SECONDS] [CONNECTIONS].
 
-Starts a service on a SQLite file in a folder of its own. Prints, for each kind of request, how many a second over so many
-connections, how long they took, and what they cost, which a busy machine does not change.
+The script starts a service on a SQLite file in a temporary folder. It prints, for each kind of request, the
+rate over several connections, the latency, and the processor time, which is the same on a busy machine.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ KEY = "benchmark-key-of-thirty-letters"
 
 
 class Connection:
-    """One connection that is kept alive; as little of HTTP as is needed."""
+    """A persistent HTTP connection with the minimum of the protocol."""
 
     async def open(self, host, port):
         self.reader, self.writer = await asyncio.open_connection(host, port)
@@ -53,9 +53,9 @@ def used(pid):
 
 
 async def measure(title, pid, connections, seconds, work, rate=math.inf):
-    """Let all connections work, as fast as they can or at some rate in all, and say how often and how long.
+    """Let all connections send requests as fast as they can, or at a total rate, and print rate and latency.
 
-    At a rate, how long counts from when the request was due: one that waits for another has waited.
+    At a given rate, latency counts from the time at which the request was due, so that waiting is included.
     """
     took, start, before = [], time.perf_counter(), used(pid)
     end = start + seconds

@@ -1,9 +1,10 @@
-"""Does the memory of a service grow? python benchmarks/soak.py --seconds 3600 [--connections 8] [--samples 60]
+"""Memory of the service over a long time: python benchmarks/soak.py --seconds 3600 [--connections 8] [--samples 60]
 
-Starts a service on a SQLite file that holds at most 20 experiments open. Each connection plays one small test after
-another for so long: begins it, asks and tells, evaluates, exposes and buys, looks at the recommendation, the page and
-the events, stops it. What is in memory should then be bounded, whatever is on the disk. Prints samples of both, and at the end how the
-memory changed from the second quarter of the time to the last one. The first quarter is left out: caches fill.
+The script starts a service on a SQLite file with at most 20 open experiments. Each connection runs one
+small test after another: it creates the test, asks and tells, evaluates, exposes and reports outcomes,
+requests the recommendation, the page and the events, and stops it. Memory should be bounded, whatever is on
+disk. The script prints samples of both, and at the end the change of memory from the second to the last
+quarter of the time. The first quarter is left out, because caches fill.
 """
 
 import argparse
@@ -25,12 +26,12 @@ ROUNDS = 40  # visitors and pulls of one test
 
 
 def memory(pid):
-    """Return the memory of a process, in MB."""
+    """Return the memory of a process in MB."""
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1024
 
 
 async def small_test(connection, name, end):
-    """Play a test from its beginning to its end, or until the time is over; return the number of requests."""
+    """Run a test from its beginning to its end, or until the time is over; return the number of requests."""
     sent = 0
 
     async def post(path, body):
@@ -77,7 +78,7 @@ async def main(url, pid, folder, seconds, count, samples):
         while time.perf_counter() < end:
             tests += 1
             more = await small_test(connection, f"test-{number}-{tests}", end)
-            sent += more  # not in one line: others add meanwhile
+            sent += more  # not in one line, because other tasks add in between
 
     async def sampler():
         for i in range(samples + 1):

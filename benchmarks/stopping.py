@@ -1,10 +1,11 @@
-"""What the bound of the calibrated rule rests on: how often runs stop, by it, in worlds that have no best arm.
+"""Check of the calibrated stopping rule's bound: how often runs stop in worlds without a single best arm.
 
     python benchmarks/stopping.py --runs 20000 --engine cuda
 
-Two arms tie ahead of the others; every stop is wrong. One row for each number of arms, cap and tail probability:
-the largest share of stops over policies, lengths of environments and gaps to the other arms, and what the
-formula of `policies/calibrated_bounds.py` allows. With the default of 2,000 runs a row takes some seconds on two cores.
+Two arms tie ahead of the others, so every stop is wrong. There is one row for each number of arms, cap and
+tail probability: the largest share of stops over policies, lengths of environments and gaps to the other
+arms, and the bound of `policies/calibrated_bounds.py`. With the default of 2,000 runs, a row takes some
+seconds on two cores.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TAILS = (0.005, 0.002, 0.0008)
 
 
 def worlds(arms: int) -> Iterator[tp.World]:
-    """Yield worlds in which two arms tie, the others behind."""
+    """Yield worlds in which two arms tie and the others are worse."""
     for lengths in LENGTHS:
         for behind in BEHIND if arms > 2 else BEHIND[:1]:
             yield tp.World([0.0, 0.0, *[-behind] * (arms - 2)], lengths=lengths)
@@ -35,7 +36,7 @@ def stops(arms: int, tail: float, runs: int, engine: str) -> list[float]:
     """Return the largest share of runs that stop before each cap."""
     bound, most = -math.log(tail), [0.0] * len(CAPS)
     for name in POLICIES:
-        open_ended = replace(tp.policy(f"sure:{name}").policy, needs_horizon=False)  # one run for all caps
+        open_ended = replace(tp.policy(f"sure:{name}").policy, needs_horizon=False)  # one run serves all caps
         chosen = tp.policy(open_ended, bound=bound, label=name)
         for world in worlds(arms):
             study = tp.simulate(world, chosen, budgets=CAPS, replications=runs, seed=11, engine=engine)
@@ -44,7 +45,7 @@ def stops(arms: int, tail: float, runs: int, engine: str) -> list[float]:
 
 
 def report(runs: int = 500, arms: tuple[int, ...] = (2, 5), engine: str = "auto") -> Iterator[str]:
-    """Yield the table, small unless told."""
+    """Yield the table, by default a small one."""
     rows = ["| arms | tail probability | cap | stops | allowed |", "|---:|---:|---:|---:|---:|"]
     for K in arms:
         for tail in TAILS:
@@ -55,7 +56,7 @@ def report(runs: int = 500, arms: tuple[int, ...] = (2, 5), engine: str = "auto"
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="How often runs stop that should not.")
+    parser = argparse.ArgumentParser(description="Measure how often runs stop that should not.")
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--arms", type=int, nargs="+", default=[2, 5, 10])
     parser.add_argument("--engine", default="auto")

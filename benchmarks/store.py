@@ -1,8 +1,8 @@
-"""An experiment in a SQLite file: what durable calls cost beside bare commits, and how long opening takes.
+"""Cost of durable calls of an experiment in a SQLite file, compared with bare commits, and the time of opening.
 
     python benchmarks/store.py [pulls of the largest log]
 
-takes some minutes with 500,000, which is a million events.
+It takes some minutes with 500,000 pulls, which are a million events.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tideproof.store.stored_experiments import create
 ARMS = ["A", "B", "C", "D", "E"]
 PROCESSES, SECONDS, OUT, ROUNDS = 8, 1.0, 10_000, 6
 DAY = 50  # pulls of an environment
-BEHIND = 1900  # events behind a snapshot: with 100 more, another is made
+BEHIND = 1900  # events after the snapshot; after 100 more, a new snapshot is made
 
 
 def open_run(path: Path) -> tp.Experiment:
@@ -43,10 +43,10 @@ def open_run(path: Path) -> tp.Experiment:
 
 
 def filled(path: Path, told: int, out: int = 0, behind: int = 0) -> tp.Experiment:
-    """Return an experiment with pulls that were told and pulls that are out, one event each.
+    """Return an experiment with completed and pending pulls, one event each.
 
-    It has a snapshot of all but the last `behind` events. They are written in one transaction: to play them
-    would take as long as durable calls do.
+    Its snapshot covers all but the last `behind` events. The events are written in one transaction, because
+    running them would take as long as durable calls do.
     """
     place = place_of(f"sqlite:///{path}")
     run = tp.Experiment(ARMS, budget=10**7)
@@ -79,13 +79,13 @@ def _append(log: ExperimentLog, rows: list[Entry]) -> None:
     log.commit()
 
 
-def asked_and_told(run: tp.Experiment) -> Callable[[], None]:
+def ask_and_tell_work(run: tp.Experiment) -> Callable[[], None]:
     day = itertools.count()
     return lambda: run.tell(run.ask(environment=f"now {next(day) // DAY}"), 0.5)
 
 
 def commits(path: Path, count: int = 2) -> Callable[[], None]:
-    """Return what commits rows that are as large as events, each in a transaction that locks others out."""
+    """Return a function that commits rows as large as events, each in a transaction that locks others out."""
     database = Database(str(path))
     database.run("CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, record TEXT, hash BLOB)")
     record, mark = json.dumps(["Told", time.time(), None, [12345], [0.12345678901234567]]), os.urandom(24)
@@ -100,7 +100,7 @@ def commits(path: Path, count: int = 2) -> Callable[[], None]:
 
 
 def times(works: dict[str, Callable[[], Any]], rounds: int = 40, each: int = 10) -> dict[str, list[float]]:
-    """Return the seconds of one call of each, median by rounds in which they take turns."""
+    """Return the seconds of one call of each kind, as medians of rounds in which they take turns."""
     found: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(rounds):
         for name in list(works) if turn % 2 else reversed(list(works)):
@@ -112,7 +112,7 @@ def times(works: dict[str, Callable[[], Any]], rounds: int = 40, each: int = 10)
 
 
 def ratio(a: list[float], b: list[float]) -> float:
-    """Return the median of the ratios of rounds that were neighbours."""
+    """Return the median of the ratios of neighbouring rounds."""
     return statistics.median(x / y for x, y in zip(a, b, strict=True))
 
 
@@ -123,19 +123,19 @@ def middle(values: list[float]) -> str:
 def one_process(folder: Path) -> Iterator[list[str]]:
     run = filled(folder / "one.db", 1000)
     path = folder / "one.db"
-    found = times({"both": asked_and_told(run), "bare": commits(path)})
+    found = times({"both": ask_and_tell_work(run), "bare": commits(path)})
     yield ["two bare commits", middle(found["bare"]), ""]
     yield [
-        "ask + tell, 1,000 pulls told",
+        "ask + tell, 1,000 completed pulls",
         middle(found["both"]),
         f"{ratio(found['both'], found['bare']):.2f} (at most 2)",
     ]
     run.close()
     few, many = filled(folder / "few.db", 1_000), filled(folder / "many.db", 100_000)
-    found = times({"few": asked_and_told(few), "many": asked_and_told(many)})
-    yield ["ask + tell, 1,000 pulls told, again", middle(found["few"]), ""]
+    found = times({"few": ask_and_tell_work(few), "many": ask_and_tell_work(many)})
+    yield ["ask + tell, 1,000 completed pulls, again", middle(found["few"]), ""]
     yield [
-        "ask + tell, 100,000 pulls told",
+        "ask + tell, 100,000 completed pulls",
         middle(found["many"]),
         f"{ratio(found['many'], found['few']):.2f} (at most 1.2)",
     ]
@@ -144,24 +144,24 @@ def one_process(folder: Path) -> Iterator[list[str]]:
 
 
 def computing(folder: Path, rounds: int = 300, pairs: int = 7) -> Iterator[list[str]]:
-    """Say what of a core an ask + tell takes in its process, and in another that takes it in.
+    """Yield the processor time of an ask and a tell in their own process, and in another one that reads them.
 
-    Both are in this process, in turns. The lower decile of rounds: whatever else runs on the machine adds.
+    Both run in this process, in turns. The lower decile of rounds counts, because other programs add time.
     """
     path = folder / "cpu.db"
     run, other = filled(path, 1000, OUT), open_run(path)
-    both, own, taken_in = asked_and_told(run), [], []
+    both, own, taken_in = ask_and_tell_work(run), [], []
     for _ in range(rounds):
         start = time.process_time()
         for _ in range(pairs):
             both()
         between = time.process_time()
-        _ = other.remaining  # it looks, and takes in what happened
+        _ = other.remaining  # makes the other handle read the new events
         own.append((between - start) / pairs)
         taken_in.append((time.process_time() - between) / pairs)
     for name, found in (("in its process", own), ("in each other that has it open", taken_in)):
         yield [
-            f"ask + tell, {OUT:,} pulls out, {name}",
+            f"ask + tell, {OUT:,} pending pulls, {name}",
             f"{1000.0 * statistics.quantiles(found, n=10)[0]:.3f} ms",
         ]
     run.close()
@@ -193,7 +193,7 @@ def _contender(
 def together(
     path: Path, makers: dict[str, Maker], rounds: int = ROUNDS
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """Return how often a second each work is done by all processes, in rounds that take turns, and its errors."""
+    """Return the rate of each work over all processes, in rounds that take turns, and the errors."""
     fork = multiprocessing.get_context("spawn")
     gate, results = fork.Barrier(PROCESSES), fork.SimpleQueue()
     args = (path, makers, SECONDS, rounds, gate, results)
@@ -214,23 +214,23 @@ def one_commit(path: Path) -> Callable[[], None]:
     return commits(path, 1)
 
 
-def opened_and_asked(path: Path) -> Callable[[], None]:
-    return asked_and_told(open_run(path))
+def open_and_ask(path: Path) -> Callable[[], None]:
+    return ask_and_tell_work(open_run(path))
 
 
 def eight_processes(folder: Path) -> Iterator[list[str]]:
     path = folder / "eight.db"
     filled(path, 1000, OUT).close()
-    found, failed = together(path, {"bare": one_commit, "both": opened_and_asked})
+    found, failed = together(path, {"bare": one_commit, "both": open_and_ask})
     if any(failed.values()):
         raise SystemExit(f"calls failed: {failed}")
     bare, both = (statistics.median(found[name]) for name in ("bare", "both"))
     reached = statistics.median(2.0 * x / y for x, y in zip(found["both"], found["bare"], strict=True))
     yield ["bare commits", f"{bare:,.0f} a second", ""]
-    yield [f"ask + tell, {OUT:,} pulls out", f"{both:,.0f} a second", f"{reached:.2f} (at least 0.4)"]
+    yield [f"ask + tell, {OUT:,} pending pulls", f"{both:,.0f} a second", f"{reached:.2f} (at least 0.4)"]
 
 
-# Opening, in a process of its own: seconds and megabytes above those of an empty experiment
+# Opening, in a process of its own: seconds and megabytes beyond those of an empty experiment
 _OPEN = """
 import json, sys, time
 import tideproof as tp
@@ -271,7 +271,7 @@ def opening(folder: Path, pulls: int) -> Iterator[list[str]]:
             bar = f"under {bars[path]}" if how == "snapshot" else ""
             disk = f"{path.stat().st_size / 2**20:.0f} MB"
             yield [
-                f"{count:,} pulls told, {2 * count:,} events",
+                f"{count:,} completed pulls, {2 * count:,} events",
                 disk,
                 words,
                 f"{seconds:.2f} s",
@@ -286,7 +286,7 @@ def machine() -> str:
 
 
 def report(pulls: int = 500_000) -> Iterator[str]:
-    """Yield the tables."""
+    """Yield the tables as Markdown."""
     yield f"## The store\n\n{machine()}."
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,9 +1,10 @@
-"""How rare errors become: PICS far below what 1e5 replications can show.
+"""PICS at large budgets, far below what 1e5 replications can measure.
 
     python benchmarks/tails.py 1e8 docs/paper [policy ...]
 
-needs a GPU for that many. Top-two Thompson sampling, slow there, gets a tenth of the replications, and a
-curve ends at its last point with ten errors or more. Where policies are named, the others' rows stay as they are.
+That many replications need a GPU. Top-two Thompson sampling, which is slow there, gets a tenth of them. A
+curve ends at its last point with ten errors or more. If policies are named, the rows of the others stay as
+they are.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tideproof.draw.matplotlib_figure import save_for_print
 from tideproof.draw.panel_grid import Facet, draw_facets
 from tideproof.draw.policy_curves import PolicyCurve
 from tideproof.files import replace_atomically
-from tideproof.research.paper.panels import in_words
+from tideproof.research.paper.panels import panel_title
 from tideproof.table import Table
 
 SEED = 2027
@@ -33,7 +34,7 @@ PANELS = {
     ("slippage", "general"): (100, 200, 300, 400, 600, 800, 1000, 1400, 2000),
     ("slippage", "worst-case"): (100, 200, 400, 600, 800, 1000, 1400, 2000),
 }
-SHARE = {  # of the replications
+SHARE = {  # share of the replications
     "contrast": 1.0,
     "linlucb": 1.0,
     "round-robin+ols": 1.0,
@@ -47,20 +48,20 @@ LABELS = {  # as in the ledger of the paper's claims
     "reduce:successive-rejects": "SR, reduced",
     "top-two-thompson": "top-two Thompson",
 }
-FEWEST = 10  # errors a point of the picture rests on
+FEWEST = 10  # errors that a point of the picture needs
 COLUMNS = ("configuration", "scenario", "policy", "budget", "replications", "errors", "pics", "low", "high")
 
 
 def rows(replications: int, names: Collection[str] = SHARE) -> Iterator[dict[str, Any]]:
     """Yield a row for each panel, policy and budget.
 
-    A policy that needs the horizon is played anew for each budget, up to the first without errors.
+    A policy that needs the horizon is run for each budget, up to the first without errors.
     """
     for (configuration, scenario), budgets in PANELS.items():
         world = getattr(tp, configuration)(5, scenario)
         for name in names:
             count = max(int(replications * SHARE[name]), 1)
-            known = tp.policy(name).policy.needs_horizon  # then a run of its own for each budget
+            known = tp.policy(name).policy.needs_horizon  # such a policy needs a run for each budget
             for some in [(budget,) for budget in budgets] if known else [budgets]:
                 study = tp.simulate(world, name, some, count, SEED)
                 scored = zip(some, study.errors(name).tolist(), *study.interval(name), strict=True)
@@ -73,7 +74,7 @@ def rows(replications: int, names: Collection[str] = SHARE) -> Iterator[dict[str
 
 
 def facets(found: list[dict[str, Any]]) -> list[Facet]:
-    """Return what is drawn: a panel for each world, with 95 % intervals."""
+    """Return the facets to draw: one for each world, with 95 % intervals."""
     made = []
     for (configuration, scenario), budgets in PANELS.items():
         mine = [row for row in found if (row["configuration"], row["scenario"]) == (configuration, scenario)]
@@ -84,19 +85,19 @@ def facets(found: list[dict[str, Any]]) -> list[Facet]:
                 np.array([row[key] for row in shown], float) for key in ("budget", "pics", "low", "high")
             )
             curves.append(PolicyCurve(LABELS[name], x.tolist(), value, low, high))
-        title = in_words("sc" if configuration == "slippage" else "mdm", 5, scenario)
+        title = panel_title("sc" if configuration == "slippage" else "mdm", 5, scenario)
         worlds, _, scenario = title.rpartition(", ")
         made.append(Facet(scenario.capitalize(), curves, budgets[-1], worlds.replace(", ", ",\n")))
     return made
 
 
 def draw(found: list[dict[str, Any]]) -> Any:
-    """Draw them."""
+    """Return a matplotlib figure of the rows."""
     return draw_facets(facets(found), "PICS", 2, 4.6, len(SHARE))
 
 
 def report() -> Iterator[str]:
-    """Yield a rough version of the last budgets."""
+    """Yield the errors at the last budgets from few replications."""
     shown = {(row["configuration"], row["scenario"], row["policy"]): row for row in rows(2000)}
     yield table(
         "## Tails\n\nErrors at the last budget, or the first without any; 1e8 replications would show more.",
@@ -112,7 +113,7 @@ def report() -> Iterator[str]:
 
 
 def kept(path: Path, names: Collection[str]) -> list[dict[str, Any]]:
-    """Return the rows of the policies that are not to be played anew."""
+    """Return the stored rows of the policies that are not run again."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -128,7 +129,7 @@ def kept(path: Path, names: Collection[str]) -> list[dict[str, Any]]:
 
 
 def place(row: dict[str, Any]) -> tuple[int, ...]:
-    """Return where a row stands: by panel, policy and budget."""
+    """Return the sort key of a row: panel, policy and budget."""
     panel = row["configuration"], row["scenario"]
     return list(PANELS).index(panel), list(SHARE).index(row["policy"]), row["budget"]
 

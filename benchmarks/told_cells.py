@@ -1,6 +1,6 @@
-"""`contrast` that is told which cells are wrong, as soon as it pulls one: a yardstick for `robust:contrast`.
+"""A policy for comparison with `robust:contrast`: `contrast` that recognises outlying cells at their first pull.
 
-It is told by the size of a reward, so its worlds have wrong cells that are off by more than `FAR`.
+It recognises them by the size of a reward, so its worlds need outlying cells that are off by more than `FAR`.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ NAME = "told cells:"
 
 @kernel
 def observe(fit, slot, arm, n, mean, squares):
-    """Take in rewards, unless their cell is wrong."""
+    """Record rewards, unless their cell is outlying."""
     doubt, c, before = fit.doubt, slot.counts[arm], slot.means[arm]
     believed = 0
     for k in range(slot.counts.size):
@@ -64,7 +64,7 @@ def observe(fit, slot, arm, n, mean, squares):
 
 @kernel
 def pull_here(fit, slot, here):
-    """Make ready what a pull would tell; where only wrong cells were seen, as if the best other had been pulled."""
+    """Prepare the gain of a pull here; an environment with outlying cells only counts as one with the best rival."""
     P, believed, leader, K = fit.P, 0, 0, here.size
     for i in range(K):
         believed += 1 if slot.counts[i] != 0.0 and slot.weights[i] == 0.0 else 0
@@ -78,7 +78,7 @@ def pull_here(fit, slot, here):
 
 
 def told_cells():
-    """Return the policy."""
+    """Return the policy that recognises outlying cells."""
     plain = STATISTICS[ROBUST]
     kernels = {fixed_effects.observe: observe, fixed_effects.pull_here: pull_here}
     STATISTICS[NAME] = replace(plain, prefix=NAME, kernels={**plain.kernels, **kernels})

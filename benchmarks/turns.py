@@ -1,8 +1,8 @@
-"""Two versions in turns: how long the new one takes, relative to the old one (`make bench OLD=.../src`).
+"""Time of the new version relative to an old one, measured in turns (`make bench OLD=.../src`).
 
 Each version is a process of its own that has compiled everything before the first turn. Turns alternate
-(old, new, new, old, ...), so that whatever else the machine does meets both alike. Only public names are
-used, so that versions with other rooms inside can be compared.
+(old, new, new, old, ...), so that other load on the machine affects both alike. Only public names are used,
+so that versions with different internal packages can be compared.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ for line in sys.stdin:
 
 
 class Version:
-    """A process that runs one version and is told what to time."""
+    """A process that runs one version and times the named cases."""
 
     def __init__(self, source: Path) -> None:
         paths = {"PYTHONPATH": str(source.resolve())}
@@ -89,13 +89,13 @@ class Version:
 
 
 def cases() -> list[str]:
-    """Return the names of what is timed."""
+    """Return the names of the timed cases."""
     block = WORKER.split("cases = {")[1].split("\n}")[0]
     return [line.split('"')[1] for line in block.splitlines() if line.strip()]
 
 
 def report() -> Iterator[str]:
-    """Yield the report; the old version's sources are named by OLD."""
+    """Yield the report; the variable OLD names the sources of the old version."""
     if not os.environ.get("OLD"):
         yield "## Old and new in turns\n\nNot measured: make bench OLD=path/to/old/src."
         return

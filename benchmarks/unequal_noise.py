@@ -1,10 +1,11 @@
-"""Errors of `contrast` that learns the noise of each arm, where arms are not equally noisy.
+"""Errors of `contrast` that estimates the noise of each arm, where arms have unequal noise.
 
     python benchmarks/unequal_noise.py --replications 100000
 
-Five and ten arms, both configurations, four scenarios, 40 pulls an arm; one arm, the best or the second, or every
-second arm, the best among them or not, has three times the noise of the others. Errors relative to today's
-`contrast` (paired), and to one that is told the variances. `--equal` plays the cells of contrast.py, `--policy` in them.
+Five and ten arms, both configurations, four scenarios, 40 pulls an arm. One arm, the best or the second, or
+every second arm, the best among them or not, has three times the noise of the others. Errors are relative
+to plain `contrast` (paired), and to a policy that knows the variances. `--equal` runs the cells of
+contrast.py with `--policy`.
 """
 
 import argparse
@@ -33,8 +34,8 @@ CELLS = Path(__file__).parent.parent / "docs/contrast/cells.csv"
 
 
 @cache
-def told_variances(sigma):
-    """Return `contrast` that knows the noise of arms: every statistic as in `by-arm`, nothing learned."""
+def known_variances(sigma):
+    """Return `contrast` with known noise of the arms: every statistic as in `by-arm`, without estimates."""
     v = tuple(float(s) for s in np.square(sigma) / np.mean(np.square(sigma)))
 
     @kernel
@@ -52,7 +53,7 @@ def told_variances(sigma):
 
 
 def cells():
-    """Yield configuration, arms, scenario, pattern and the world."""
+    """Yield configuration, arms, scenario, pattern of noise, and world."""
     for make in (tp.mdm, tp.slippage):
         for arms in (5, 10):
             for scenario in SCENARIOS:
@@ -66,7 +67,7 @@ def cells():
 def unequal(replications, oracle, engine):
     rows = []
     for name, arms, scenario, pattern, world in cells():
-        policies = ["contrast", POLICY, *([told_variances(world.sigma)] if oracle else [])]
+        policies = ["contrast", POLICY, *([known_variances(world.sigma)] if oracle else [])]
         study = tp.simulate(world, policies, [40 * arms], replications, SEED, engine=engine)
         ratio = study.ratio(POLICY, "contrast", 0.998)
         rest = float(study.ratio("told", "contrast").estimate[0]) if oracle else np.nan
@@ -79,7 +80,7 @@ def unequal(replications, oracle, engine):
     for chosen in (*PATTERNS, None):
         logs = np.log([row[1:] for row in rows if chosen in (None, row[0])])
         ours, told = np.exp(logs.mean(axis=0))
-        print(f"{chosen or 'all'}: geometric mean {ours:.3f}, with variances told {told:.3f}")
+        print(f"{chosen or 'all'}: geometric mean {ours:.3f}, with known variances {told:.3f}")
 
 
 def equal(policy, replications, engine):
@@ -105,7 +106,7 @@ def equal(policy, replications, engine):
 
 
 def steps(rounds, replications=2000):
-    """Print the CPU time of a step relative to `contrast`: the least of so many rounds, in turns."""
+    """Print the processor time of a step relative to `contrast`, the least of several rounds in turns."""
     policies = ["contrast", "auto:contrast", POLICY, "by-arm:auto:contrast", "robust:contrast"]
     for arms in (5, 10):
         world, least = tp.slippage(arms), dict.fromkeys(policies, np.inf)
@@ -113,7 +114,7 @@ def steps(rounds, replications=2000):
             for policy in policies:
                 start = time.process_time()
                 tp.simulate(world, [policy], [40 * arms], replications, SEED, engine="cpu")
-                if turn > 0:  # the first compiles
+                if turn > 0:  # the first round compiles
                     least[policy] = min(least[policy], time.process_time() - start)
         for policy, seconds in least.items():
             each = 1e9 * seconds / (replications * 40 * arms)
@@ -123,9 +124,11 @@ def steps(rounds, replications=2000):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replications", type=int, default=2000)
-    parser.add_argument("--equal", action="store_true", help="the 65 cells of contrast.py instead")
-    parser.add_argument("--policy", default=POLICY, help="for --equal")
-    parser.add_argument("--steps", type=int, metavar="ROUNDS", help="what a step costs; NUMBA_NUM_THREADS=1")
+    parser.add_argument("--equal", action="store_true", help="run the 65 cells of contrast.py instead")
+    parser.add_argument("--policy", default=POLICY, help="policy for --equal")
+    parser.add_argument(
+        "--steps", type=int, metavar="ROUNDS", help="measure the time of a step; set NUMBA_NUM_THREADS=1"
+    )
     parser.add_argument("--no-oracle", action="store_true")
     parser.add_argument("--engine", default="auto")
     given = parser.parse_args()

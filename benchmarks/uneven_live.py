@@ -1,15 +1,16 @@
-"""Experiments that allow for unequal noise, interactions or wrong cells: what a call costs.
+"""Experiments with unequal noise, interactions or outlying cells in their model: time of a call, and coverage.
 
     python benchmarks/uneven_live.py speed
     python benchmarks/uneven_live.py late
     python benchmarks/uneven_live.py corrections
     python benchmarks/uneven_live.py intervals --runs 1000
 
-Milliseconds of a processor, interpreted. "speed": an ask and a tell, the quickest of five runs of 350, and how many times
-a plain `contrast`. "late": the same with so many pulls out, told in any order. "corrections": a correction and
-an ask, five arms, so many environments. "intervals": how often the 95 % interval of `recommend()` at the end of a
-budget holds the difference of the two arms that it names, and how often it selects the best; five arms, environments
-of 10 pulls, 150 pulls.
+Times are processor milliseconds of interpreted code. "speed": an ask and a tell, the fastest of five runs
+of 350, and the ratio to a plain `contrast`. "late": the same with many pending pulls, whose rewards arrive
+in any order. "corrections": a correction and an ask, with five arms and several numbers of environments.
+"intervals": how often the 95 % interval of `recommend()` at the end of a budget covers the difference of
+the two arms that it names, and how often it selects the best arm; five arms, environments of 10 pulls, 150
+pulls.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def late() -> None:
                 play(names(5), "labels", policy, 3 * out + 150, seed, out, 3 * out + 50) for seed in range(3)
             )
             print(
-                f"5 arms, {policy}, {out} pulls out: {1e3 * min(run[1] for run in runs):.2f} ms", flush=True
+                f"5 arms, {policy}, {out} pending pulls: {1e3 * min(run[1] for run in runs):.2f} ms",
+                flush=True,
             )
 
 
@@ -83,7 +85,7 @@ SUITED = {
 
 
 def told(world, policy, budget, seed) -> tp.Experiment:
-    """Return an experiment that was told what the lab's replication of that seed was."""
+    """Return an experiment that received the rewards of the lab's replication with that seed."""
     arms = names(len(world.means))
     run = tp.Experiment(arms, budget=budget, policy=policy, seed=seed)
     for row in tp.replay(world, policy, seed=seed, budget=budget).table():
@@ -107,7 +109,7 @@ def intervals(runs) -> None:
                 gap = means[found.arm] - means[found.runner_up] if found.runner_up else math.nan
                 held += found.low is not None and found.low <= gap <= found.high
                 right += means[found.arm] == max(means.values())
-            print(f"{name}, {policy}: {held} hold, {right} right of {runs}; {dict(fits)}", flush=True)
+            print(f"{name}, {policy}: {held} cover, {right} right of {runs}; {dict(fits)}", flush=True)
 
 
 if __name__ == "__main__":

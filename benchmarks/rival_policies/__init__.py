@@ -1,1 +1,1 @@
-"""How experiment platforms share out visitors and name a winner, as policies for the lab."""
+"""Policies that assign visitors and select a winner as experiment platforms do."""

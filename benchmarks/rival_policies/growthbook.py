@@ -1,25 +1,26 @@
-"""GrowthBook's bandit: top-two Thompson weights, once a period, from means that are weighted by period.
+"""GrowthBook's bandit: top-two Thompson weights, updated once a period, from means weighted by period.
 
 A period j lasts from one update of the weights to the next and had m_j of all M visitors. An arm's mean is
 
     sum_j (m_j / M) xbar_ij,  with the variance  sum_j (m_j / M)^2 s_ij^2 / n_ij,
 
-over the periods in which the arm was played. The weights of the others are not given to these: a period
-without the arm counts as one in which its mean was zero. (Of single visits in a period it takes the
-variance to be zero, too.) An arm's weight is its share of the first and second places in draws from these
-normal posteriors, which have a flat prior; at least 1 %, then all are divided by their sum. Weights stay
-equal until there are 100 visitors for each arm; until then it is one period.
+over the periods in which the arm was played. The weights of the other periods are not redistributed: a
+period without the arm counts as one in which its mean was zero. (The variance of a period with one visit
+counts as zero, too.) An arm's weight is its share of the first and second places in draws from these normal
+posteriors, which have a flat prior. Weights are raised to at least 1 % and then divided by their sum. They
+stay equal until there are 100 visitors for each arm, and all that time is one period.
 
-Read in GrowthBook's source in November 2026: `packages/stats/gbstats/bayesian/bandits.py` (weights, `top_two`,
-`min_variation_weight`, 100 visitors), `bandits_previous.py` beside it (means by period in Python, where an absent
-arm's is set to zero) and the SQL that took its place, `packages/back-end/src/integrations/sql/ctes/
-bandit-statistics-cte.ts` (a sum over the rows that are there, of weights that add up to one over all periods). There,
-10,000 draws make the weights; here it is an option. Its documentation advises an update a day or less often; days are
-the periods here unless `every` says otherwise, which is as well as its estimator can be served: it then knows where
-the tide turns.
+This follows GrowthBook's source of November 2026: `packages/stats/gbstats/bayesian/bandits.py` (weights,
+`top_two`, `min_variation_weight`, 100 visitors), `bandits_previous.py` beside it (means by period in
+Python, where the mean of an absent arm is set to zero) and the SQL that replaced it,
+`packages/back-end/src/integrations/sql/ctes/ bandit-statistics-cte.ts` (a sum over existing rows, of
+weights that add up to one over all periods). There, 10,000 draws make the weights; here their number is an
+option. Its documentation recommends an update a day or less often. By default, days are the periods here,
+which is favourable to its estimator: it then knows when the tide changes.
 
-`growthbook` selects the largest of its means, and `period` the same but weighted over the periods with the
-arm alone (if periods are days); `mean`, `ols` and `most-played` are other readings of the same visitors.
+Selection `growthbook` takes the largest of its means, and `period` the same but weighted over the periods
+with the arm alone (if periods are days); `mean`, `ols` and `most-played` are other selections from the same
+visitors.
 """
 
 from __future__ import annotations
@@ -50,8 +51,15 @@ from tideproof.plugin import (
 
 
 class Params(NamedTuple):
-    """Visitors in a period, 0 for environments; visitors of each arm before weights change; draws; least weight;
-    whether a period without the arm counts as zero."""
+    """Parameters of the bandit.
+
+    Attributes
+    ----------
+    every : visitors in a period, 0 for environments.
+    enough : visitors of each arm before weights change.
+    draws, least : number of draws, and the least weight.
+    zero : whether a period without the arm counts as zero.
+    """
 
     every: int
     enough: int
@@ -61,18 +69,18 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The weights, sums over periods that are over, and the present period.
+    """State of the bandit: the weights, sums over past periods, and the current period.
 
     Attributes
     ----------
     ready : (1,) 1 once weights differ.
-    weights : (K,) the weights in force.
-    total : (1,) M of periods that are over.
-    sums, variances : (K,) sum_j m_j xbar_ij and sum_j m_j^2 s_ij^2/n_ij of these.
-    seen : (K,) sum_j m_j over those of them with the arm.
-    size : (1,) m_j of the present period.
-    counts, means, squares : (K,) n_ij, xbar_ij and squared deviations of the present period.
-    drawn : (K,) scratch.
+    weights : (K,) the current weights.
+    total : (1,) M of past periods.
+    sums, variances : (K,) sum_j m_j xbar_ij and sum_j m_j^2 s_ij^2/n_ij over past periods.
+    seen : (K,) sum_j m_j over past periods with the arm.
+    size : (1,) m_j of the current period.
+    counts, means, squares : (K,) n_ij, xbar_ij and squared deviations of the current period.
+    drawn : (K,) scratch space.
     """
 
     ready: Int1
@@ -101,10 +109,10 @@ def configure(
 ) -> Params:
     """Set how often weights change, the visitors of each arm before they do, and how they are computed.
 
-    With `zero=False`, which is not GrowthBook's, means are over the periods that had the arm alone.
+    With `zero=False`, which GrowthBook does not do, means are over the periods that had the arm alone.
     """
     if not 0.0 <= require_finite("least", least) < 0.5:
-        raise InputError(f"least must be a weight from 0 to .5, not {least!r}")
+        raise InputError(f"least must be a weight between 0 and 0.5, not {least!r}")
     numbers = (
         require_whole_number("every", every, 0),
         require_whole_number("enough", enough, 2),
@@ -115,7 +123,7 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw an arm by the weights in force."""
+    """Draw an arm by the current weights."""
     K = data.pulls.size
     if state.ready[0] == 0:
         return below(draw, 0, K)
@@ -129,14 +137,14 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Close a period that is over, compute the weights, and take in the reward."""
+    """Close a finished period, compute the weights, and record the reward."""
     if state.size[0] > 0.0 and state.total[0] + state.size[0] >= params.enough * data.pulls.size:
         over = slot.size[0] == 0.0 if params.every == 0 else state.size[0] >= params.every
         if over:
             _close(state)
             _weigh(params, state, draw)
     told = data.told[0]
-    if told == 0:  # a pull that is out
+    if told == 0:  # a pending pull
         return
     before = state.counts[arm]
     state.counts[arm] = before + told
@@ -148,7 +156,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _close(state):
-    """Add the present period to the sums, and begin another."""
+    """Add the current period to the sums and start a new one."""
     size = state.size[0]
     for i in range(state.sums.size):
         n = state.counts[i]
@@ -197,7 +205,7 @@ def _weigh(params, state, draw):
 
 @kernel
 def select(params, state, data, draw):
-    """Return the arm with the largest period-weighted mean, the present period included."""
+    """Return the arm with the largest period-weighted mean, including the current period."""
     best, top, ties = -1, 0.0, 0
     for i in range(state.sums.size):
         value = state.sums[i] + state.size[0] * state.means[i]

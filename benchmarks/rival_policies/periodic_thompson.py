@@ -1,15 +1,16 @@
-"""Thompson sampling whose posterior is brought up to date once in a while: hourly, daily.
+"""Thompson sampling whose posterior is updated once a period, such as an hour or a day.
 
 Each arm has the posterior N(xbar_i, s_i^2/n_i) of its raw mean over all days, under a flat prior. It is
-computed once for each period and stays as it is until the next. Every visitor gets the best arm of a draw
-from it: an arm's share of the traffic is its probability to be the best. In the beginning, all arms have
-equal shares. `mean` selects the largest raw mean, which after days that drift belongs to the arm that had
-its visitors on good days; `most-played` the arm that most visitors got; `ols` fits the days away.
+computed once for each period and kept until the next. Every visitor gets the best arm of a draw from it, so
+that an arm's share of the traffic is its probability of being the best. At the start, all arms have equal
+shares. Selection `mean` takes the largest raw mean, which under drifting days belongs to the arm with
+visitors on good days; `most-played` takes the arm with the most visitors; `ols` removes the days by least
+squares.
 
-So works Statsig's Autotune, as its documentation says (pages Methodology, Monitoring and Setup of Autotune):
-shares that are the probability to be best, computed every hour, after an exploration window of equal
-shares. Its stop at a winner's threshold and its attribution window are not played: this rival learns all
-rewards, at once, and goes on to the end.
+Statsig's Autotune works like this according to its documentation (pages Methodology, Monitoring and Setup
+of Autotune): shares are the probability of being best, computed every hour, after an exploration window
+with equal shares. Its stop at a winner's threshold and its attribution window are not simulated: this rival
+receives all rewards at once and continues to the end.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The posterior in force.
+    """State of the policy: the current posterior.
 
     Attributes
     ----------
-    ready : (1,) 1 once there is one.
+    ready : (1,) 1 once there is a posterior.
     since : (1,) visitors since the last update.
     centre, spread : (K,) its means and standard deviations.
     """
@@ -56,13 +57,13 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, every: int = 0, enough: int = 100) -> Params:
-    """Set how often the shares change, and the visitors of each arm, on average, before they do."""
+    """Set how often the shares change, and the average visitors of each arm before they do."""
     return Params(require_whole_number("every", every, 0), require_whole_number("enough", enough, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the best arm of a draw from the posterior in force; any arm before there is one."""
+    """Return the best arm of a draw from the current posterior, or any arm before there is one."""
     K = data.pulls.size
     if state.ready[0] == 0:
         return below(draw, 0, K)
@@ -75,7 +76,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Bring the posterior up to date if a period is over."""
+    """Record the reward, and update the posterior if a period is over."""
     state.since[0] += n
     over = slot.size[0] == 0.0 if params.every == 0 else state.since[0] >= params.every
     if over:

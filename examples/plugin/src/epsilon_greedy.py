@@ -1,13 +1,13 @@
-"""Epsilon-greedy under global shifts: mostly the leader of the fixed-effects fit, now and then another arm.
+"""Epsilon-greedy under global shifts: usually the leader of the fixed-effects fit, sometimes another arm.
 
-After n0 pulls of each arm by Algorithm 1, which connects them, each pull is
+After n0 pulls of each arm by Algorithm 1, which connects the arms, each pull is
 
     argmax muhat           with probability 1 - epsilon,
     a least-pulled arm     with probability epsilon.
 
-Use it as a baseline, and as a file to start from.
+Use it as a baseline, and as a template for policies of your own.
 
-Sutton, Barto (2018), Reinforcement learning: an introduction, section 2.2; there without shifts.
+Sutton, Barto (2018), Reinforcement learning: an introduction, section 2.2, without shifts.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from tideproof.plugin import (
 
 
 class Params(NamedTuple):
-    """Pulls of each arm at the start, the chance of another arm than the leader."""
+    """Parameters: pulls of each arm at the start, and the probability of exploring."""
 
     n0: int
     epsilon: float
 
 
 class State(NamedTuple):
-    """Where Algorithm 1 stands: the fit says all the rest."""
+    """State: the progress of Algorithm 1. The fit holds everything else."""
 
     start: Start
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, epsilon: float = 0.5) -> Params:
-    """Set the pulls of each arm at the start, and the chance of another arm than the leader."""
+    """Set the pulls of each arm at the start, and the probability of exploring."""
     if require_finite("epsilon", epsilon, 0.0) > 1.0:
-        raise InputError(f"epsilon must be a probability, not {epsilon!r}")
+        raise InputError(f"epsilon must be a probability between 0 and 1, not {epsilon!r}")
     return Params(require_whole_number("n0", n0, 1), float(epsilon))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm of Algorithm 1; after it, the leader or a least-pulled arm."""
+    """Return the next arm of Algorithm 1 and, after it, the leader or a least-pulled arm."""
     if not started(data, params.n0):
         return start_arm(state.start, data, slot, params.n0, -1, draw)
     if explores(params, data, draw):
@@ -63,13 +63,13 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def explores(params, data, draw):
-    """Toss the coin; lanes below K are used by `argmax` and `least_pulled`."""
+    """Return whether this pull explores; `argmax` and `least_pulled` use the lanes below K of the draws."""
     return uniform(draw, data.pulls.size) < params.epsilon
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Move Algorithm 1 on."""
+    """Advance Algorithm 1."""
     start_tell(state.start, data, slot, arm, n)
 
 

@@ -1,4 +1,4 @@
-"""What every policy must promise, and what this one promises beside it."""
+"""Tests of the contract that every policy must keep, and of the properties of epsilon-greedy."""
 
 import pytest
 from epsilon_greedy import POLICY
@@ -13,7 +13,7 @@ def test_contract(check):
 
 
 def leader_share(epsilon):
-    """Return how often the arm that is far the best is played after the first 20 pulls."""
+    """Return the share of pulls of the best arm, which is far ahead, after the first 20 pulls."""
     world = tp.World([0.0, 0.0, 0.0, 100.0], lengths=(2, 9))
     run = tp.replay(world, tp.policy(POLICY, epsilon=epsilon), seed=1, budget=420)
     return (run.arm[20:] == 3).mean()
