@@ -119,7 +119,7 @@ def test_the_benchmark_plays():
     world = tp.World(
         [0.1, 0.3], 1.0, (20, 60), tp.Uniform(-0.5, 0.5), rewards="conversions", tide="multiplies"
     )
-    who = rivals.players(40)
+    who = rivals.methods(40)
     study = tp.simulate(world, who[:1] + who[3:4], 400, 20, 1)
     assert study.pics("`contrast`")[0] < 0.5
     assert {spec.label.strip() for spec in who} >= {"GrowthBook, daily", "Thompson, hourly"}
@@ -133,4 +133,4 @@ def test_the_page_has_a_row_for_each_world_and_a_column_for_each_player():
         for daily in rivals.DAILY:
             for tide in rivals.tides(rivals.VISITORS // daily):
                 assert f"\n| {arms}, {daily}, {tide} | " in page
-    assert " | ".join(spec.label.strip() for spec in rivals.players(40)) in page
+    assert " | ".join(spec.label.strip() for spec in rivals.methods(40)) in page
