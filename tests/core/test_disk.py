@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from collections import namedtuple
 from enum import IntEnum
 from types import ModuleType
@@ -15,7 +17,6 @@ import tideproof as tp
 from tideproof.core.cpu_target import compile_for_cpu
 from tideproof.core.kernel_linker import hole, kernel, link
 from tideproof.core.program_cache import (
-    DiskCache,
     ProgramPacking,
     UnhashableValue,
     attach_disk_cache,
@@ -23,7 +24,7 @@ from tideproof.core.program_cache import (
     is_missing,
 )
 from tideproof.kernels.simulate.replication_loop import replicate
-from tideproof.policies.policy_spec import _fill
+from tideproof.policies.policy_spec import PolicySpec
 
 pytest.importorskip("numba")
 
@@ -210,6 +211,34 @@ def test_fields_in_another_order_are_another_program(folder):
     assert program(double)(Swapped(PAIR.left, PAIR.right)) == 2.0 * 1.0 + 3.0 - 10.0
 
 
+def test_files_that_were_not_used_for_sixty_days_are_removed(folder):
+    folder.mkdir()
+    day = 86400.0
+    for name, days in (("old.bin", 60.01), ("old.tmp", 61.0), ("recent.bin", 59.9), ("other.txt", 99.0)):
+        (folder / name).touch()
+        os.utime(folder / name, (time.time() - days * day,) * 2)
+    program(double)(PAIR)
+    names = {path.name for path in folder.iterdir()}
+    assert {"recent.bin", "other.txt"} < names
+    assert not names & {"old.bin", "old.tmp"}
+    assert len(names) == 3
+
+
+def test_reading_a_program_makes_it_recently_used(folder):
+    program(double)(PAIR)
+    (file,) = folder.iterdir()
+    os.utime(file, (0.0, 0.0))
+    program(double)(PAIR)
+    assert file.stat().st_mtime > time.time() - 3600.0
+
+
+def test_the_default_folder_is_in_the_cache_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.delenv("TIDEPROOF_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    program(double)(PAIR)
+    assert [path.suffix for path in (tmp_path / "tideproof").iterdir()] == [".bin"]
+
+
 def test_a_broken_file_only_costs_time(folder):
     program(double)(PAIR)
     (file,) = folder.iterdir()
@@ -219,9 +248,12 @@ def test_a_broken_file_only_costs_time(folder):
     assert not again.stats.cache_hits
 
 
-def test_off_or_nowhere_to_write(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIDEPROOF_CACHE", "off")
-    assert not isinstance(program(double)._cache, DiskCache)
+def test_without_a_cache_or_a_writable_folder_programs_still_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "default"))
+    for off in ("off", "OFF"):
+        monkeypatch.setenv("TIDEPROOF_CACHE", off)
+        assert program(double)(PAIR) == 22.0
+    assert not list(tmp_path.iterdir())
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("TIDEPROOF_CACHE", str(blocked))
@@ -232,7 +264,8 @@ def test_what_cannot_be_told_apart_is_not_kept(folder, monkeypatch):
     monkeypatch.setitem(inner.__globals__, "STEP", np.array([3.0]))
     with pytest.raises(UnhashableValue):
         fingerprint(outer, {"chosen": double})
-    assert not isinstance(program(double)._cache, DiskCache)
+    program(double)(PAIR)
+    assert not folder.exists()
 
 
 def test_every_policy_is_kept_under_its_own_name():
@@ -241,5 +274,5 @@ def test_every_policy_is_kept_under_its_own_name():
         policy = tp.policy(name).policy
         for rule in policy.selections:
             for trace in (False, True):
-                seen[fingerprint(replicate, _fill(policy, rule, trace))] = name, rule.name, trace
+                seen[fingerprint(replicate, PolicySpec(policy, rule).fill(trace))] = name, rule.name, trace
     assert len(seen) == sum(2 * len(tp.policy(name).policy.selections) for name in tp.policy_names())

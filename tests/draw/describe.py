@@ -35,15 +35,18 @@ def _axes(axes):
     yield f"ticks {axes.yaxis.get_tick_params().get('labelsize')} labels {[t.get_text() for t in axes.get_xticklabels()][:5]}"
     grid = axes.yaxis.get_gridlines()[0]
     yield f"grid {grid.get_visible()} {_numbers([grid.get_alpha() or 1, grid.get_linewidth()])}"
-    for where in ("left", "center", "right"):
+    # matplotlib returns only the texts of titles publicly, not their fonts
+    titles = {"left": axes._left_title, "center": axes.title, "right": axes._right_title}  # noqa: SLF001
+    for where in titles:
         if axes.get_title(where):
-            yield f"title {where} {_text({'left': axes._left_title, 'center': axes.title, 'right': axes._right_title}[where])}"
+            yield f"title {where} {_text(titles[where])}"
     if axes.get_legend():
         yield _legend(axes.get_legend())
     for line in axes.lines:
+        dashes = line._unscaled_dash_pattern  # noqa: SLF001 - the public getter has no dash lengths
         yield (
             f"line {_label(line)!r} {_numbers(line.get_xdata())} {_numbers(line.get_ydata())} {_colour(line.get_color())} "
-            f"{line.get_linestyle()} {line._unscaled_dash_pattern} {line.get_linewidth()} {line.get_marker()} {line.get_markersize()} "
+            f"{line.get_linestyle()} {dashes} {line.get_linewidth()} {line.get_marker()} {line.get_markersize()} "
             f"{_colour(line.get_markerfacecolor())} {_colour(line.get_markeredgecolor())} {line.get_markeredgewidth()} "
             f"every {line.get_markevery()} z {line.get_zorder()} clip {line.get_clip_on()}"
         )
@@ -77,7 +80,8 @@ def _legend(legend):
     words = [text.get_text() for text in legend.get_texts()]
     sizes = {text.get_fontsize() for text in legend.get_texts()}
     outside = getattr(legend, "_outside_loc", None)
-    return f"legend {words} {sizes} columns {legend._ncols} frame {legend.get_frame_on()} {legend._loc} {outside}"
+    columns, location = legend._ncols, legend._loc  # noqa: SLF001 - matplotlib has no public getters
+    return f"legend {words} {sizes} columns {columns} frame {legend.get_frame_on()} {location} {outside}"
 
 
 def _text(text):

@@ -216,7 +216,7 @@ def test_panels_have_letters():
 def test_many_curves_need_a_wider_legend():
     for count, columns in ((7, 1), (8, 2), (15, 2), (16, 3)):
         axes = draw_study(samples.LONG[:1] * count, "pics", 1, True, None).axes[0]
-        assert axes.get_legend()._ncols == columns
+        assert axes.get_legend()._ncols == columns  # noqa: SLF001 - matplotlib has no public getter
 
 
 def test_every_curve_of_the_paper_has_a_look():

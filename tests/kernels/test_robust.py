@@ -132,7 +132,7 @@ def test_an_arm_that_is_far_off_by_itself_is_believed_when_it_was_seen_often():
 
 @pytest.mark.parametrize("arms", [2, 3, 5, 6])
 def test_the_median_of_others(arms):
-    median = link(outlying_cells._median, use_interpreter)
+    median = link(outlying_cells.median_estimate, use_interpreter)
     values = np.random.default_rng(arms).integers(0, 4, arms).astype(float)  # some are equal
     assert median(values, -1) == np.median(values)
     for but in range(arms):

@@ -435,7 +435,7 @@ def test_public_kinds_are_all_kinds():
 def test_each_kind_has_a_number_of_its_own():
     """Two with the same would be drawn alike."""
     shifts = [
-        w._numbers()["shift"]
+        tp.World([0, 1], shifts=w).numbers().shift
         for w in (tp.Uniform(0, 1), tp.Normal(0, 1), tp.RandomWalk(1), tp.Weekly([1]), tp.NoShift())
     ]
     assert len(set(shifts)) == len(Shift.kinds())

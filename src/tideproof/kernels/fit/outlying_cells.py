@@ -110,7 +110,7 @@ def observe(fit, slot, arm, n, mean, squares):
     if slot.size[0] == 0.0:
         fit.environments[0] += 1
         slot.epoch[0] = fit.environments[0]
-        doubt.middle[0] = _median(doubt.mu, -1)
+        doubt.middle[0] = median_estimate(doubt.mu, -1)
     elif slot.weights[arm] != 0.0 or not _accept(fit, slot, arm, c, n, mean):
         fit.rss[0] += n * _noise(doubt)  # an excluded reward adds the expected amount
         slot.weights[arm] = 1.0
@@ -329,7 +329,7 @@ def _reconsider_arm(fit, slot, arm, count, mean):
         agrees = before > 0 and gap * gap <= SQUARED_THRESHOLD * noise * (spread + doubt.spread[arm])
         doubt.times[arm] = doubt.times[arm] + 1 if agrees else 1
     doubt.off[arm], doubt.spread[arm], doubt.where[arm] = residual, spread, here
-    others, known = _median(doubt.mu, arm), doubt.seen[arm]
+    others, known = median_estimate(doubt.mu, arm), doubt.seen[arm]
     nearer = abs(doubt.mu[arm] + residual - others) < abs(doubt.mu[arm] - others)
     if (
         NEARER_WEIGHT * doubt.times[arm] >= known
@@ -373,7 +373,7 @@ def _restart(fit, slot, arm, count, mean):
 
 
 @kernel
-def _median(mu, but):
+def median_estimate(mu, but):
     """Return the median of the estimates of all arms except the arm `but` (-1 for no exception)."""
     K, low, high = mu.size, 0.0, 0.0
     n = K if but < 0 else K - 1
