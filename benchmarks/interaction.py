@@ -18,7 +18,7 @@ from told_cells import told_cells
 
 import tideproof as tp
 from tideproof.core.kernel_linker import kernel
-from tideproof.policies.statistics_models import STATISTICS, knowing
+from tideproof.policies.statistics_models import STATISTICS, oracle_model
 
 POLICY = "auto:contrast"
 LENGTHS = (5, 50)
@@ -46,7 +46,7 @@ def known_omega(omega):
         return variance
 
     name = f"omega {variance}:"
-    STATISTICS[name] = knowing(name, noise, ratio)
+    STATISTICS[name] = oracle_model(name, noise, ratio)
     return tp.policy(replace(tp.policy(POLICY).policy, name="told", tide=name), label="told")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import tideproof as tp
-from tideproof.policies.calibrated_bounds import wrong_stops
+from tideproof.policies.calibrated_bounds import wrong_stop_probability
 
 POLICIES = ("contrast", "round-robin", "linlucb", "top-two-thompson", "reduce:lucb")
 LENGTHS = ((2, 2), (2, 50), (200, 200))
@@ -50,7 +50,7 @@ def report(runs: int = 500, arms: tuple[int, ...] = (2, 5), engine: str = "auto"
     for K in arms:
         for tail in TAILS:
             for cap, share in zip(CAPS, stops(K, tail, runs, engine), strict=True):
-                allowed = wrong_stops(-math.log(tail), K, cap)
+                allowed = wrong_stop_probability(-math.log(tail), K, cap)
                 rows.append(f"| {K} | {tail:g} | {cap:,} | {share:.4f} | {allowed:.4f} |")
     yield "\n".join(rows)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import tideproof as tp
 from tideproof.core.kernel_linker import kernel
-from tideproof.policies.statistics_models import STATISTICS, knowing
+from tideproof.policies.statistics_models import STATISTICS, oracle_model
 
 SCENARIOS = ("worst-case", "cannot-sample-all-arms", "sample-1-to-10", "general")
 POLICY = "by-arm:contrast"
@@ -47,7 +47,7 @@ def known_variances(sigma):
         return 0.0
 
     name = f"told{v}:"
-    STATISTICS[name] = knowing(name, noise, ratio)
+    STATISTICS[name] = oracle_model(name, noise, ratio)
     ours = tp.policy(POLICY).policy
     return tp.policy(replace(ours, name="told", tide=name), label="told")
 

@@ -61,8 +61,8 @@ def _add_hint(command: Command) -> Callable[..., None]:
     @wraps(command.run)
     def run(*args: Any, **options: Any) -> None:
         command.run(*args, **options)
-        if command.then and not options.get("as_json") and sys.stdout.isatty() and is_stderr_interactive():
-            typer.secho(f"next: {command.then}", dim=True, err=True)
+        if command.hint and not options.get("as_json") and sys.stdout.isatty() and is_stderr_interactive():
+            typer.secho(f"next: {command.hint}", dim=True, err=True)
 
     return run
 

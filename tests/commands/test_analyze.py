@@ -157,7 +157,7 @@ def test_many_arms_are_cut_and_counted(tmp_path):
     path.write_text("variant,day,sales\n" + "\n".join(rows) + "\n")
     shown = run(path, *NAMES).stdout
     assert sum(line.startswith(" arm") and line[4].isdigit() for line in shown.splitlines()) == 100
-    assert re.search(r"(?<!\d)5 more arms: --html shows and --json lists all", shown)
+    assert re.search(r"(?<!\d)5 more arms; --html and --json show all", shown)
     path.write_text("variant,day,sales\n" + "\n".join(rows[:300]) + "\n")
     assert "more arms" not in run(path, *NAMES).stdout
 
@@ -255,7 +255,7 @@ def test_one_environment_is_said(tmp_path):
     notes = json.loads(run(path, "--no-environment", "--json").stdout)["notes"]
     assert any(note.startswith("With one environment nothing is adjusted") for note in notes)
     both = run(path, "--no-environment", "--environment", "variant")
-    assert "--environment and --no-environment exclude each other" in str(both.exception)
+    assert "--environment and --no-environment cannot be combined" in str(both.exception)
 
 
 def test_the_name_of_the_report_is_printed_as_it_is(tmp_path, log):

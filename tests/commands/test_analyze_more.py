@@ -179,10 +179,16 @@ BAD = {
     "unknown control": (["--control", "D"], "unknown arm 'D'"),
     "unknown segment": (["--by", "land"], "unknown column 'land'"),
     "segments of an adaptive run": (["--by", "country", "--adaptive"], "need anytime=True (--anytime)"),
-    "cap": (["--cap", "much"], "--cap must be a percentage such as 99.9%, or 0.999, not 'much'"),
-    "cap 100": (["--cap", "100%"], "--cap must be a percentage such as 99.9%, or 0.999, not '100%'"),
-    "two shares": (["--expect", "50:50"], "--expect 50:50 has 2 shares for 3 arms: A, B, C"),
-    "no shares": (["--expect", "half"], "--expect must be shares such as 50:50, or A=50,B=50, not 'half'"),
+    "cap": (
+        ["--cap", "much"],
+        "--cap must be a percentage such as 99.9% or a number such as 0.999, not 'much'",
+    ),
+    "cap 100": (
+        ["--cap", "100%"],
+        "--cap must be a percentage such as 99.9% or a number such as 0.999, not '100%'",
+    ),
+    "two shares": (["--expect", "50:50"], "--expect 50:50 has 2 shares, but there are 3 arms: A, B, C"),
+    "no shares": (["--expect", "half"], "--expect must be shares such as 50:50 or A=50,B=50, not 'half'"),
     "share 0": (["--expect", "0:1:1"], "--expect must be shares such as 50:50"),
     "shares of some": (
         ["--expect", "A=1,B=1"],

@@ -60,7 +60,7 @@ def test_what_is_not_promised_is_not_broken(monkeypatch):
     monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", part_of(False))
     done = run("--part", "stops", "--heavy")
     assert done.exit_code == 0, done.output
-    assert "all is well: not promised of this, and not so in 2 of 2 rows" in done.output
+    assert "not promised here, and exceeded in 2 of 2 rows" in done.output
     assert "broken" not in done.output
 
 
@@ -72,7 +72,7 @@ def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tideproof.research.trust.wrong_stops.PART", whole._replace(play=play))
-    monkeypatch.setattr("tideproof.commands.calibrate._OFTEN", -1.0)
+    monkeypatch.setattr("tideproof.commands.calibrate.SAVE_INTERVAL", -1.0)
     assert run("--part", "stops", "--out", tmp_path).exit_code == 130
     assert (tmp_path / "stops.csv").read_text().splitlines()[1:] == ["tie,77,True"]
 
@@ -86,9 +86,15 @@ def test_what_was_played_of_a_long_run_is_not_lost(monkeypatch, tmp_path):
             ("--part", "looks", "--only", "gold"),
             "no cell of looks is called 'gold'; one is 'conversions-0.03-",
         ),
-        (("--runs", 5), "--runs says nothing of --part logs, which has --logs, --workers, --only, --out"),
-        (("--part", "plans", "--heavy"), "--heavy says nothing of --part plans, which has --runs, --seed"),
-        (("--part", "stops", "--logs", 5), "--logs says nothing of --part stops"),
+        (
+            ("--runs", 5),
+            "--runs has no effect on --part logs, whose options are --logs, --workers, --only, --out",
+        ),
+        (
+            ("--part", "plans", "--heavy"),
+            "--heavy has no effect on --part plans, whose options are --runs, --seed",
+        ),
+        (("--part", "stops", "--logs", 5), "--logs has no effect on --part stops"),
         (("--part", "stops", "--caps", "300,200"), "--caps must be whole numbers above 0 in ascending order"),
         (("--part", "stops", "--runs", 0), "runs must be a whole number of at least 1, not 0"),
         (("--part", "ends", "--worlds", -1), "worlds must be a whole number of at least 0, not -1"),

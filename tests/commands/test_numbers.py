@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 from tideproof.cli import app
 from tideproof.commands import number_options
-from tideproof.commands.simulate import _cell
-from tideproof.commands.simulate_suite import _cell as relative_cell
+from tideproof.commands.simulate import format_pics
+from tideproof.commands.simulate_suite import format_ratio
 from tideproof.errors import InputError
 
 
@@ -67,8 +67,8 @@ def test_options_say_what_they_want():
     ],
 )
 def test_a_share_is_shown_with_two_digits_of_its_error(pics, error, high, cell):
-    assert _cell(pics, error, high) == cell
+    assert format_pics(pics, error, high) == cell
 
 
 def test_a_ratio_that_was_left_out_is_a_dash():
-    assert (relative_cell(1.005), relative_cell(0.5), relative_cell(float("nan"))) == ("1.00", "0.50", "–")  # noqa: RUF001
+    assert (format_ratio(1.005), format_ratio(0.5), format_ratio(float("nan"))) == ("1.00", "0.50", "–")  # noqa: RUF001

@@ -20,7 +20,7 @@ def test_a_sentence_and_a_table(tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("3 arms, one ahead by 1 (sigma 1): ")
     assert "stops when proven" in done.stdout
-    assert "runs that stop had a cap of 10,000 pulls" in done.stdout
+    assert "had a budget of 10,000 pulls" in done.stdout
     assert f"picture: {tmp_path / 'plan.svg'}" in done.stdout.replace("\n", "")
     assert (tmp_path / "plan.csv").read_text().startswith("way,budget,runs,error,low,high\ncontrast,")
     assert "<svg" in (tmp_path / "plan.svg").read_text()
@@ -47,7 +47,7 @@ def test_a_pilot_log_whose_columns_are_guessed(tmp_path):
     [
         (("--gap", 0), "gap must be above 0, not 0"),
         (("--sigma", 0), "sigma must be above 0, not 0"),
-        (("--rate", 0.1), "rate and lift are for conversions, gap and sigma for means: give one pair"),
+        (("--rate", 0.1), "rate and lift are for conversions, gap and sigma for means"),
         (("--error", 0.7), "error must be above 0 and below 0.5"),
         (("--per-environment", 1), "per_environment must be a whole number of at least 2"),
         (("--reward", "sales"), "they need --from FILE"),

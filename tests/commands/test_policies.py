@@ -37,11 +37,9 @@ def test_a_narrow_screen_is_used_to_its_edge():
 def test_all_are_listed_and_what_can_be_added_is_said():
     lines = shown(200)
     assert [line.split()[0] for line in lines[1 : len(tp.policy_names()) + 1]] == overview()["name"]
-    assert lines[-3:] == [
-        "",
-        "A suffix picks the selection rule: round-robin+ols.",
-        "The prefix reduce: takes the shifts out of rewards first: reduce:lucb.",
-    ]
+    assert lines[-3] == ""
+    assert "round-robin+ols" in lines[-2]
+    assert "reduce:lucb" in lines[-1]
 
 
 def test_json():

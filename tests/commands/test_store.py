@@ -65,17 +65,17 @@ def test_a_page(url, columns):
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= columns
-    assert lines[0] == "prices contrast, budget 100, 52 pulls, 40 told, 12 out, 0 lost, running"
+    assert lines[0] == "prices contrast, budget 100, 52 pulls, 40 rewards, 12 pending, 0 lost, running"
     sentence = str(tp.Experiment.open(url, "prices").recommend())
     assert sentence in " ".join(done.stdout.split())
-    assert lines.index("the oldest 10 of 12") > 0
+    assert lines.index("the oldest 10 of 12 pending pulls") > 0
     high, low = (next(line.split() for line in lines if line.startswith(arm)) for arm in ("high", "low"))
     assert high[-2:] == ["26", "6"]
     assert low[-2:] == ["26", "6"]
     words = " ".join(done.stdout.split())
     assert "10 2023-11-14 22:13:20 asked for 12 pulls in 'day 4': 6 of low and 6 of high" in words
     assert "note: looks [red]good[/red]\\x1b[31m (by ann)" in done.stdout
-    assert "11 events in all, times in UTC" in done.stdout
+    assert "11 events in total" in done.stdout
 
 
 def test_a_page_as_json(url):
@@ -94,8 +94,8 @@ def test_a_page_as_json(url):
 
 def test_a_page_of_one_to_which_little_has_happened(url):
     done = run("show", url, "colours", "--events", 0)
-    assert "no rewards yet" in done.stdout
-    assert "events in all" not in done.stdout
+    assert "nothing told yet" in done.stdout
+    assert "events in total" not in done.stdout
 
 
 def test_who_looks_writes_nothing(url):
@@ -136,7 +136,7 @@ def test_a_check(url, tmp_path):
     done = run("fsck", url, columns=120)
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[2].split() == ["prices", "11", "5", "0", "0", "0", "0"]
-    assert done.stdout.endswith("nothing is wrong\n")
+    assert done.stdout.endswith("no faults found\n")
     copy = f"sqlite:///{tmp_path}/b.db"
     run("backup", url, tmp_path / "b.db")
     opened = tp.Experiment.open(copy, "prices")

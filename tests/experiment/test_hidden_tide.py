@@ -135,9 +135,9 @@ def test_a_label_that_comes_later_is_refused_and_nothing_is_lost(begun):
         ({"tide": 10**5000}, "not a number of more than 4300 digits"),
         ({"tide": "hidden", "confidence": 0.95}, "confidence=0.95 needs labels: with tide='hidden' no rule"),
         ({"tide": "both", "rewards": "conversions"}, "rewards='conversions' need labels: tide='both'"),
-        ({"tide": "hidden", "policy": "ucb1-normal"}, "ucb1-normal does not know of shifts"),
+        ({"tide": "hidden", "policy": "ucb1-normal"}, "ucb1-normal does not estimate shifts"),
         ({"tide": "hidden", "policy": "round-robin+mean"}, "unknown selection 'mean'"),
-        ({"tide": "labels", "policy": "hidden:contrast"}, "hidden:contrast has its tide already"),
+        ({"tide": "labels", "policy": "hidden:contrast"}, "hidden:contrast already has a model"),
     ],
 )
 def test_what_does_not_go_together_is_said(options, message):

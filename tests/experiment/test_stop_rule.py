@@ -371,7 +371,7 @@ def test_a_summary_is_one_look():
         ({"confidence": 1.0}, InputError, "confidence must be above 0.5"),
         ({"rule": "certain"}, UnknownName, "unknown rule 'certain'"),
         ({"rule": "proven", "confidence": None}, InputError, "rule='proven' needs a confidence"),
-        ({"policy": "lucb"}, InputError, "lucb does not know of shifts"),
+        ({"policy": "lucb"}, InputError, "lucb does not estimate shifts"),
         ({"policy": "ser3"}, InputError, "ser3"),
         ({"policy": "round-robin+raw"}, UnknownName, "unknown selection"),
         ({"budget": 4}, BudgetTooSmall, "a budget of 4 is too small to be sure of one of 3 arms: at least 6"),

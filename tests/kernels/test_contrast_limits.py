@@ -25,7 +25,7 @@ from tideproof.kernels.fit.e_process import (
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.fixed_effects import FixedEffects, freedom, observe
 from tideproof.policies.policy_registry import as_policy
-from tideproof.policies.stopping_policy import PROVEN, watched, watched_tell
+from tideproof.policies.stopping_policy import PROVEN, watched_tell, with_stopping_rule
 
 STEP = 0.3  # by which each arm is better than the one before
 CHANCE = 0.05
@@ -194,7 +194,9 @@ def test_all_contrasts_at_all_times():
     """Runs of 200 pulls, looked at after each; nominal limits miss in far more than one of twenty."""
     pytest.importorskip("numba")
     runs = 500
-    checked = replace(watched(as_policy("contrast").policy, PROVEN), name="checked", tell=tell_and_check)
+    checked = replace(
+        with_stopping_rule(as_policy("contrast").policy, PROVEN), name="checked", tell=tell_and_check
+    )
     world = tp.World([STEP * arm for arm in range(3)], 1.0, lengths=(6, 10), shifts=tp.Uniform(-3.0, 3.0))
     missed = {}
     for label, bound in (("proven", 3.0), ("nominal", 1.0)):

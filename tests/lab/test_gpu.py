@@ -164,7 +164,7 @@ with open({str(note)!r}, "a") as file:
 """
     monkeypatch.setattr(compile_pool, "_COMMAND", (sys.executable, "-c", program))
     monkeypatch.setattr(compile_pool, "side_by_side", lambda: 1)
-    monkeypatch.setattr(compile_pool, "_underway", {})
+    monkeypatch.setattr(compile_pool, "pending_programs", {})
     return lambda: note.read_text().split()
 
 
@@ -232,7 +232,7 @@ print(all(same), [str(w.message) for w in caught if w.category is UserWarning])
 """
     done = _simulated(program)
     assert done.returncode == 0, done.stderr
-    said = "round-robin with 3 arms cannot run on the GPU, so it runs on the CPU: no room for 900 arms"
+    said = "round-robin with 3 arms cannot run on the GPU and runs on the CPU instead: no room for 900 arms"
     assert done.stdout == f"True ['{said}']\n"
 
 
@@ -249,7 +249,7 @@ print([s.made["engine"] for s in studies], all((a == b).all() for a, b in zip(*(
 def test_engines_that_cannot_be_had_are_refused_before_anything_runs():
     with pytest.raises(tp.UnknownName, match=r"unknown engine 'gpu'.*known: 'auto', 'cpu', 'cuda'"):
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, engine="gpu")
-    with ThreadPoolExecutor(1) as pool, pytest.raises(tp.InputError, match="no executor or scheduler"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(tp.InputError, match="no executor and no scheduler"):
         tp.simulate(tp.mdm(3), "linlucb", 30, 1, executor=pool, engine="cuda")
     if find_spec("numba_cuda") is None:
         with pytest.raises(tp.MissingExtra, match=r"a GPU needs numba-cuda: .*tideproof\[gpu\]"):

@@ -192,9 +192,7 @@ def test_selections_that_are_kept(tmp_path):
                 assert each.wrong(label, budget).tolist() == (selected[p, :, b] < 2).tolist()
     with pytest.raises(tp.InputError, match="no selections at budget 33: kept are 24 and 40"):
         study.wrong("linlucb", 33)
-    with pytest.raises(
-        tp.InputError, match="keep must name budgets of the study, not 25; it has 24, 33 and 40"
-    ):
+    with pytest.raises(tp.InputError, match=r"24, 33 and 40.*not 25"):
         tp.simulate(world, POLICIES, budgets, n, keep=25)
     long = tp.simulate(world, "round-robin", 30, 2500, seed=3, keep=30)
     assert long.wrong("round-robin", 30).sum() == long.errors("round-robin")[0]
@@ -207,7 +205,7 @@ def test_a_study_whose_selections_are_damaged(tmp_path):
     plain = json.loads(path.read_text())
     for text in ("", "AAAA", plain["selected"][:-8]):
         path.write_text(json.dumps(plain | {"selected": text}))
-        with pytest.raises(tp.InputError, match="is damaged: its selections cannot be read"):
+        with pytest.raises(tp.InputError, match="is damaged: the selected arms cannot be read"):
             tp.Study.load(path)
 
 
@@ -215,9 +213,9 @@ NO_ARM = base64.b64encode(zlib.compress(np.full(50, -1, "<i2").tobytes())).decod
 DAMAGED = [
     ({"replications": -1}, "replications must be a whole number of at least 1, not -1"),
     ({"budgets": ["30"]}, "a budget must be a whole number of at least 1, not '30'"),
-    ({"budgets": [30, 40]}, "parts of the study are missing or cannot be read"),
-    ({"keep": [31]}, "parts of the study are missing or cannot be read"),
-    ({"selected": NO_ARM}, "its selections cannot be read"),
+    ({"budgets": [30, 40]}, "parts of the study are missing"),
+    ({"keep": [31]}, "parts of the study are missing"),
+    ({"selected": NO_ARM}, "the selected arms cannot be read"),
 ]
 
 
@@ -236,10 +234,10 @@ def test_a_study_whose_sums_or_selections_are_others(tmp_path):
     plain = json.loads(path.read_text())
     tally = plain["tally"]
     for change, message in (
-        ({"chosen": [[[0, 0, 0, 0, 50]]]}, "its selections are not those that were counted"),
-        ({"chosen": [[[50]]]}, "parts of the study are missing or cannot be read"),
-        ({"samples": [[1, 2]]}, "parts of the study are missing or cannot be read"),
-        ({"pulls": "many"}, "parts of the study are missing or cannot be read"),
+        ({"chosen": [[[0, 0, 0, 0, 50]]]}, "the selected arms do not agree"),
+        ({"chosen": [[[50]]]}, "parts of the study are missing"),
+        ({"samples": [[1, 2]]}, "parts of the study are missing"),
+        ({"pulls": "many"}, "parts of the study are missing"),
     ):
         path.write_text(json.dumps(plain | {"tally": tally | change}))
         with pytest.raises(tp.InputError, match=f"study.json' is damaged: {message}"):

@@ -9,8 +9,14 @@ from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, nct, norm, t
 
 import tideproof as tp
-from tideproof.plans.even_split import _worth, even_budget, even_error, named_budget, not_named
-from tideproof.plans.plan_question import ask
+from tideproof.plans.even_split import (
+    even_budget,
+    even_error,
+    named_budget,
+    pull_efficiency,
+    unnamed_probability,
+)
+from tideproof.plans.plan_question import make_question
 from tideproof.research.trust.named_winners import count_not_named as played
 from tideproof.research.trust.named_winners import rounds
 
@@ -19,10 +25,10 @@ from tideproof.research.trust.named_winners import rounds
 def test_the_error_is_the_integral(arms, pulls, rates):
     """Over the best arm's mean, by adaptive quadrature of the densities themselves."""
     if rates is None:
-        question, gap, own, other = ask(arms=arms, gap=0.6, sigma=2.0, lengths=10**6), 0.6, 2.0, 2.0
+        question, gap, own, other = make_question(arms=arms, gap=0.6, sigma=2.0, lengths=10**6), 0.6, 2.0, 2.0
     else:
         low, high = rates
-        question = ask(arms=arms, rate=low, lift=high / low - 1.0, lengths=10**6)
+        question = make_question(arms=arms, rate=low, lift=high / low - 1.0, lengths=10**6)
         gap, own, other = high - low, np.sqrt(high * (1 - high)), np.sqrt(low * (1 - low))
     n = pulls / arms
     mine, theirs = norm(gap, own / np.sqrt(n)), norm(0.0, other / np.sqrt(n))
@@ -34,7 +40,7 @@ def test_the_error_is_the_integral(arms, pulls, rates):
 @pytest.mark.parametrize(("arms", "length"), [(2, 2), (5, 3), (4, 30)])
 def test_the_formula_is_near_to_what_is_played(arms, length):
     """Environments too short for all arms included. A false alarm in one of a million (five sigma)."""
-    question = ask(arms=arms, gap=0.5, lengths=length, error=0.1)
+    question = make_question(arms=arms, gap=0.5, lengths=length, error=0.1)
     budget = even_budget(question)
     study = tp.simulate(question.world(1), "round-robin+ols", budget, 4000, seed=3)
     share = float(study.pics("round-robin+ols")[0])
@@ -45,7 +51,7 @@ def test_the_formula_is_near_to_what_is_played(arms, length):
 @pytest.mark.parametrize("arms", [3, 7])
 def test_the_power_is_the_integral_with_dunnett_s_bar(arms):
     """As SciPy has both: the multivariate normal for the bar, quadrature of densities for the power."""
-    question = ask(arms=arms, gap=0.01, lengths=10**7)
+    question = make_question(arms=arms, gap=0.01, lengths=10**7)
     pulls = named_budget(question)
     shape = np.full((arms - 1, arms - 1), 0.5) + 0.5 * np.eye(arms - 1)
     below = multivariate_normal(np.zeros(arms - 1), shape, seed=1)
@@ -60,10 +66,10 @@ def test_the_power_is_the_integral_with_dunnett_s_bar(arms):
 @pytest.mark.parametrize(("length", "pulls"), [(4, 4), (4, 8), (2, 6), (6, 12), (200, 10), (50, 400)])
 def test_the_power_of_two_arms_is_that_of_a_t_test(length, pulls):
     """SciPy's noncentral t, from one degree of freedom on; whole rounds, so that nothing is lost."""
-    question = ask(arms=2, gap=0.9, lengths=length, error=0.1)
+    question = make_question(arms=2, gap=0.9, lengths=length, error=0.1)
     freedom = pulls - 2 - math.ceil(pulls / length) + 1
     missed = nct.cdf(t.ppf(0.95, freedom), freedom, 0.9 * np.sqrt(pulls / 4.0))
-    assert not_named(question, pulls) == pytest.approx(missed, abs=2e-3)
+    assert unnamed_probability(question, pulls) == pytest.approx(missed, abs=2e-3)
 
 
 @pytest.mark.parametrize(("arms", "pulls"), [(3, 9), (6, 18), (10, 40)])
@@ -77,9 +83,9 @@ def test_the_power_of_many_arms_is_that_of_dunnett_s_test(arms, pulls):
     se = np.sqrt(2.0 * arms / pulls * random.chisquare(freedom, 400_000) / freedom)
     least = means[:, 0] - means[:, 1:].max(axis=1)
     bar = -np.quantile(least / se, 0.05)
-    question = ask(arms=arms, gap=2.0, lengths=10**6)
+    question = make_question(arms=arms, gap=2.0, lengths=10**6)
     missed = np.mean((least + 2.0) / se <= bar)
-    assert not_named(question, pulls) == pytest.approx(missed, abs=7e-3)
+    assert unnamed_probability(question, pulls) == pytest.approx(missed, abs=7e-3)
 
 
 @pytest.mark.parametrize(
@@ -97,22 +103,24 @@ def test_what_a_pull_is_worth_is_what_drawn_designs_are(arms, length, pulls):
         np.add.at(seen, (np.arange(pulls) // length, rounds(random, arms, length, pulls)), 1.0)
         P = np.linalg.pinv(np.diag(seen.sum(axis=0)) - seen.T @ (seen / seen.sum(axis=1)[:, None]))
         variances.append(np.mean(P[0, 0] + np.diag(P)[1:] - 2.0 * P[0, 1:]))
-    assert _worth(arms, length, pulls) == pytest.approx(2.0 * arms / pulls / np.mean(variances), rel=0.04)
+    assert pull_efficiency(arms, length, pulls) == pytest.approx(
+        2.0 * arms / pulls / np.mean(variances), rel=0.04
+    )
 
 
 def test_nothing_is_said_without_a_degree_of_freedom():
     """`fit` agrees: with one pull less nothing is left to measure the noise by, and it names nobody."""
-    question = ask(arms=3, gap=50.0, lengths=2, error=0.45)
+    question = make_question(arms=3, gap=50.0, lengths=2, error=0.45)
     means = np.array([0.0, 0.0, 50.0])
     assert named_budget(question) == 6
-    assert [not_named(question, pulls) for pulls in (1, 3, 4, 5)] == [1.0] * 4
+    assert [unnamed_probability(question, pulls) for pulls in (1, 3, 4, 5)] == [1.0] * 4
     assert played(means, False, 2, 5, 0.55, 50, 1) == 50
     assert played(means, False, 2, 6, 0.55, 50, 1) == 0
 
 
 def test_arms_that_hardly_meet_need_more_pulls_however_large_the_gap():
     """Ten arms in pairs: 15 random ones leave some arms apart, or linked by a single pair."""
-    question = ask(arms=10, gap=1000.0, lengths=2)
+    question = make_question(arms=10, gap=1000.0, lengths=2)
     assert named_budget(question) == 32
 
 
@@ -132,10 +140,10 @@ def test_arms_that_hardly_meet_need_more_pulls_however_large_the_gap():
 )
 def test_the_winner_is_named_as_often_as_is_said(arms, length, gap, rate, lift):
     """300 logs each; five sigma, and three points for the formula: a false alarm in a million."""
-    question = ask(arms=arms, gap=gap, rate=rate, lift=lift, lengths=length)
+    question = make_question(arms=arms, gap=gap, rate=rate, lift=lift, lengths=length)
     low, high = (rate, rate * (1.0 + lift)) if rate else (0.0, gap)
     pulls = named_budget(question)
-    said = not_named(question, pulls)
+    said = unnamed_probability(question, pulls)
     missed = played(np.array([low] * (arms - 1) + [high]), rate is not None, length, pulls, 0.95, 300, 1)
     assert 0.12 < said <= 0.2
     assert missed / 300 == pytest.approx(said, abs=0.03 + 5.0 * np.sqrt(0.16 / 300))

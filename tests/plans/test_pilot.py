@@ -49,8 +49,8 @@ def test_what_is_given_comes_before_what_the_log_says():
 
 def test_what_it_cannot_say():
     columns = {"arm": "variant", "environment": "day", "reward": "sales"}
-    with pytest.raises(InputError, match="not 0 or 1: lift needs a rate"):
+    with pytest.raises(InputError, match="not 0 or 1: give rate"):
         tp.plan(log=pilot(), **columns, lift=0.1)
     two = {"variant": ["A", "B"], "day": [1, 1], "sales": [1.5, 2.5]}
-    with pytest.raises(InputError, match="cannot tell sigma"):
+    with pytest.raises(InputError, match="sigma cannot be estimated"):
         tp.plan(log=two, **columns, gap=0.1)

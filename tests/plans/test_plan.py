@@ -10,9 +10,9 @@ import tideproof as tp
 from tideproof.errors import InputError, MissingExtra
 from tideproof.lab.share_intervals import binomial
 from tideproof.plans import planner as module
-from tideproof.plans.plan_question import ask
-from tideproof.plans.plan_simulation import Lab
-from tideproof.plans.stopping_time import cap_for, stop_when_sure
+from tideproof.plans.plan_question import make_question
+from tideproof.plans.plan_simulation import PlanSimulator
+from tideproof.plans.stopping_time import find_cap, simulate_stopping
 
 ASKED = {"arms": 3, "gap": 1.0, "sigma": 1.0, "per_environment": 20, "error": 0.1}
 
@@ -70,7 +70,7 @@ def test_the_picture(found, tmp_path, suffix):
 
 
 def test_the_same_question_in_other_units_is_not_played_again(found, monkeypatch):
-    monkeypatch.setattr(module, "_played", lambda *_: pytest.fail("played again"))
+    monkeypatch.setattr(module, "_simulate_plan", lambda *_: pytest.fail("played again"))
     again = tp.plan(**ASKED | {"gap": 7.0, "sigma": 7.0}, replications=2000)
     assert again.budget == found.budget
     assert "one ahead by 7 (sigma 7)" in again.sentence
@@ -92,7 +92,7 @@ def test_one_is_not_a_plural(found):
 
 
 def test_rates_are_analyzed_as_they_are(found):
-    rates = replace(found, question=ask(arms=3, rate=0.1, lift=0.3, lengths=500))
+    rates = replace(found, question=make_question(arms=3, rate=0.1, lift=0.3, lengths=500))
     assert rates.power.startswith("For analyze to name the winner in 80 % of tests")
 
 
@@ -117,19 +117,21 @@ def test_too_few_replications_are_refused():
 
 def test_blocks_stand_for_their_pulls():
     """Errors as pull by pull, within a tenth, for which budgets have a margin. A false alarm in a million."""
-    question = ask(arms=3, gap=0.12, lengths=100, error=0.05)
+    question = make_question(arms=3, gap=0.12, lengths=100, error=0.05)
     shares = []
     for block in (1, 4):
-        lab = Lab(question, block, seed=5)
+        lab = PlanSimulator(question, block, seed=5)
         shares.append(lab.wrong(question.contrast(1200, block), 1200 // block, 4000) / 4000)
     single, blocks = shares
     assert blocks == pytest.approx(single, abs=0.1 * single + 4.9 * math.sqrt(2.0 * single / 4000))
 
 
 def test_runs_that_stop_last_as_long_in_blocks():
-    question = ask(arms=3, gap=0.3, lengths=100, error=0.05)
+    question = make_question(arms=3, gap=0.3, lengths=100, error=0.05)
     lasted = [
-        stop_when_sure(question, "calibrated", 400, block, 1000, Lab(question, block, seed=6).simulated)
+        simulate_stopping(
+            question, "calibrated", 400, block, 1000, PlanSimulator(question, block, seed=6).simulate
+        )
         for block in (1, 4)
     ]
     assert lasted[1].mean == pytest.approx(lasted[0].mean, rel=0.15)
@@ -137,15 +139,15 @@ def test_runs_that_stop_last_as_long_in_blocks():
 
 
 def test_the_cap_grows_with_what_is_needed():
-    assert cap_for(700) == 10_000
-    assert cap_for(15_300) == 160_000
+    assert find_cap(700) == 10_000
+    assert find_cap(15_300) == 160_000
 
 
 def test_rates_are_as_real_conversions_on_days_that_multiply():
     """Normal blocks against 0/1 rewards, visitor by visitor. A false alarm in a million (4.9 sigma)."""
-    question = ask(arms=3, rate=0.1, lift=0.3, lengths=500, error=0.05)
+    question = make_question(arms=3, rate=0.1, lift=0.3, lengths=500, error=0.05)
     budget, block = 4800, 8
-    lab = Lab(question, block, seed=9)
+    lab = PlanSimulator(question, block, seed=9)
     normal = lab.wrong(question.contrast(budget, block), budget // block, 4000) / 4000
     world = tp.World(
         [0.1, 0.1, 0.13],

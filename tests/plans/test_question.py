@@ -6,30 +6,35 @@ import pytest
 
 import tideproof as tp
 from tideproof.errors import InputError
-from tideproof.plans.plan_question import ask
+from tideproof.plans.plan_question import make_question
 
 
 def test_only_ratios_to_the_noise_matter():
-    assert ask(arms=5, gap=0.3, sigma=1.0, lengths=20) == ask(arms=5, gap=6, sigma=20, lengths=20)
+    assert make_question(arms=5, gap=0.3, sigma=1.0, lengths=20) == make_question(
+        arms=5, gap=6, sigma=20, lengths=20
+    )
 
 
 def test_the_least_favourable_world_has_one_arm_ahead_of_equals():
-    world = ask(arms=4, gap=3.0, sigma=2.0, lengths=20).world(1)
+    world = make_question(arms=4, gap=3.0, sigma=2.0, lengths=20).world(1)
     assert world.means == (0.0, 0.0, 0.0, 1.5)
     assert world.lengths == (20, 20)
 
 
 def test_blocks_tell_as_much_as_their_pulls():
-    world = ask(arms=4, gap=0.1, lengths=1000).world(16)
+    world = make_question(arms=4, gap=0.1, lengths=1000).world(16)
     assert world.means[-1] == pytest.approx(0.4)
     assert world.lengths == (62, 62)
-    assert ask(arms=4, gap=0.1, lengths=3).world(16).lengths == (3, 3)  # environments are merged, not cut
-    listed = ask(arms=2, gap=0.1, lengths=tp.Lengths([2, 500, 40])).world(10).lengths
+    assert make_question(arms=4, gap=0.1, lengths=3).world(16).lengths == (
+        3,
+        3,
+    )  # environments are merged, not cut
+    listed = make_question(arms=2, gap=0.1, lengths=tp.Lengths([2, 500, 40])).world(10).lengths
     assert listed == tp.Lengths([2, 50, 10])
 
 
 def test_rates_are_conversions_pull_by_pull_and_normal_in_blocks():
-    question = ask(arms=3, rate=0.1, lift=0.5, lengths=100)
+    question = make_question(arms=3, rate=0.1, lift=0.5, lengths=100)
     assert question.world(1).rewards == "conversions"
     assert question.world(1).means == pytest.approx((0.1, 0.1, 0.15))
     block = question.world(9)
@@ -54,17 +59,17 @@ def test_rates_are_conversions_pull_by_pull_and_normal_in_blocks():
         ({"lengths": 1}, "per_environment must be a whole number of at least 2, not 1"),
         ({"lengths": None}, "per_environment is missing"),
         ({"lengths": tp.Lengths([1, 1])}, "every environment has a single pull"),
-        ({"rate": 0.1}, "give one pair"),
+        ({"rate": 0.1}, "give only one pair"),
         ({"gap": None, "rate": 0.1}, "lift is missing"),
         ({"gap": None, "lift": 0.1}, "rate is missing"),
         ({"gap": None, "rate": 0.1, "lift": 0}, "lift must be above 0, not 0"),
         ({"gap": None, "rate": 1.0, "lift": 0.1}, "rate must be above 0 and below 1"),
         ({"gap": None, "rate": 0.0, "lift": 0.1}, "rate must be above 0 and below 1"),
-        ({"gap": None, "rate": 0.8, "lift": 0.3}, "it must stay below 1"),
+        ({"gap": None, "rate": 0.8, "lift": 0.3}, "must be below 1"),
     ],
 )
 def test_bad_input_is_one_clear_line(changed, said):
     with pytest.raises(InputError) as caught:
-        ask(**{"arms": 5, "gap": 0.3, "lengths": 20} | changed)
+        make_question(**{"arms": 5, "gap": 0.3, "lengths": 20} | changed)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -8,8 +8,8 @@ import pytest
 import tideproof as tp
 from tideproof.errors import InputError, UnknownName
 from tideproof.lab.simulation_plan import SimulationPlan
-from tideproof.policies.calibrated_bounds import bound_for, normal_deviate, wrong_stops
-from tideproof.policies.policy_registry import address
+from tideproof.policies.calibrated_bounds import find_bound, normal_quantile_of_bound, wrong_stop_probability
+from tideproof.policies.policy_registry import find_address
 
 TIE = tp.World([0.0, 0.0, -1.0], lengths=(2, 20))
 CLEAR = tp.World([0.0, 0.6, -1.0], lengths=(2, 20))
@@ -20,7 +20,7 @@ def test_a_confidence_names_a_policy_that_stops(rule, prefix):
     chosen = tp.policy("linlucb", confidence=0.9, rule=rule, n0=3)
     assert chosen.name == f"{prefix}linlucb+ols"
     assert chosen.policy is tp.policy(f"{prefix}linlucb").policy
-    assert address(chosen.policy).name == f"{prefix}linlucb"
+    assert find_address(chosen.policy).name == f"{prefix}linlucb"
     assert chosen.policy.stops
     assert chosen.label == "linlucb(confidence=0.9, n0=3)" or prefix in chosen.label
 
@@ -83,7 +83,7 @@ def test_a_confidence_that_is_none(value):
 
 
 def test_what_cannot_be_watched():
-    with pytest.raises(InputError, match=r"does not know of shifts.*'reduce:lucb'"):
+    with pytest.raises(InputError, match=r"does not estimate shifts.*'reduce:lucb'"):
         tp.policy("lucb", confidence=0.95)
     with pytest.raises(UnknownName, match="unknown rule 'sure'"):
         tp.policy("contrast", confidence=0.95, rule="sure")
@@ -92,7 +92,7 @@ def test_what_cannot_be_watched():
 
 
 def test_bounds_grow_with_looks_arms_and_confidence():
-    assert bound_for(2, 100, 0.95) < bound_for(2, 1000, 0.95) < bound_for(2, 100_000, 0.95)
-    assert bound_for(8, 1000, 0.95) < bound_for(30, 1000, 0.95) < bound_for(30, 1000, 0.99)
-    assert wrong_stops(bound_for(5, 700, 0.9), 5, 700) == pytest.approx(0.1)
-    assert normal_deviate(-np.log(0.025)) == pytest.approx(1.959964, abs=1e-6)
+    assert find_bound(2, 100, 0.95) < find_bound(2, 1000, 0.95) < find_bound(2, 100_000, 0.95)
+    assert find_bound(8, 1000, 0.95) < find_bound(30, 1000, 0.95) < find_bound(30, 1000, 0.99)
+    assert wrong_stop_probability(find_bound(5, 700, 0.9), 5, 700) == pytest.approx(0.1)
+    assert normal_quantile_of_bound(-np.log(0.025)) == pytest.approx(1.959964, abs=1e-6)

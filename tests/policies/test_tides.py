@@ -56,12 +56,12 @@ def test_it_is_an_option_and_a_prefix():
     ("name", "options", "message"),
     [
         ("contrast", {"tide": "none"}, "unknown tide 'none'"),
-        ("hidden:contrast", {"tide": "both"}, "hidden:contrast has its tide already"),
-        ("lucb", {"tide": "hidden"}, "lucb does not know of shifts"),
+        ("hidden:contrast", {"tide": "both"}, "hidden:contrast already has a model"),
+        ("lucb", {"tide": "hidden"}, "lucb does not estimate shifts"),
         ("round-robin+mean", {"tide": "hidden"}, "unknown selection 'mean'"),
-        ("contrast", {"tide": "hidden", "confidence": 0.9}, "no rule that stops is calibrated"),
-        ("sure:contrast", {"tide": "hidden"}, "no rule that stops is calibrated"),
-        ("reduce:p1", {"tide": "hidden"}, "reduce:p1 does not know of shifts"),
+        ("contrast", {"tide": "hidden", "confidence": 0.9}, "no stopping rule is calibrated"),
+        ("sure:contrast", {"tide": "hidden"}, "no stopping rule is calibrated"),
+        ("reduce:p1", {"tide": "hidden"}, "reduce:p1 does not estimate shifts"),
     ],
 )
 def test_what_cannot_be_is_said(name, options, message):

@@ -243,7 +243,7 @@ def test_ctrl_c_keeps_the_worlds_that_are_done(monkeypatch):
     [
         ({"policies": "linlucp"}, "unknown policy 'linlucp'; did you mean 'linlucb'"),
         ({"policies": []}, "policies must not be empty"),
-        ({"policies": ["linlucb", "linlucb"]}, "two policies are labelled 'linlucb'"),
+        ({"policies": ["linlucb", "linlucb"]}, "two policies have the label 'linlucb'"),
         ({"replications": 0}, "replications must be a whole number of at least 1, not 0"),
         ({"seed": -1}, "seed must be"),
         ({"policies": tp.policy("linlucb", n0=50)}, "a budget of 60 is too small for linlucb"),
@@ -310,15 +310,15 @@ def test_command_prints_a_row_for_each_world(monkeypatch, tmp_path, tiny):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--suite --arms 5", "--arms does not go with --suite"),
+        ("--suite --arms 5", "--arms cannot be combined with --suite"),
         ("--suite --budgets 100", "allowed: --worlds, --policies, --replications, --seed"),
-        ("--suite --save x.json", "--save does not go with --suite"),
-        ("--suite --plot x.png", "--plot does not go with --suite"),
+        ("--suite --save x.json", "--save cannot be combined with --suite"),
+        ("--suite --plot x.png", "--plot cannot be combined with --suite"),
         ("--suite --policies linlucp", "unknown policy 'linlucp'"),
         ("--suite --replications 0", "replications must be a whole number of at least 1"),
         ("--suite --csv nowhere/t.csv", "there is no folder 'nowhere'"),
         ("--suite --worlds odd", "unknown collection of worlds 'odd'"),
-        ("--worlds uneven", "--worlds belongs to --suite"),
+        ("--worlds uneven", "--worlds needs --suite"),
     ],
 )
 def test_command_refuses(arguments, message):

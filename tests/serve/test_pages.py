@@ -374,7 +374,7 @@ def test_an_experiment_is_planned(here, monkeypatch):
     }
     answer = send(here, "/new", fields)
     assert answer.status_code == 200, answer.text
-    assert "let contrast select a wrong one in at most" in answer.text
+    assert "contrast selects a wrong arm in at most" in answer.text
     check_page(answer.text)
     assert send(here, "/new", fields | {"gap": "0"}).status_code == 400
 

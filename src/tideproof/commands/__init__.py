@@ -1,5 +1,5 @@
-"""The commands of the command line, one file each; `registry.py` lists them.
+"""The commands of the command line `tideproof`, one file each; `command_list.py` lists them all.
 
-`suite` is the half of `simulate` that runs the held-out worlds; `command` says what a command is,
-`numbers` has options that are numbers.
+`command_definition.py` defines the class `Command`. `number_options.py` and `analyze_options.py` parse
+options, and `simulate_suite.py` is the part of `simulate` that handles `--suite`.
 """

@@ -1,4 +1,4 @@
-"""`tideproof analyze`: the honest winner from a log, in the terminal, as JSON or as an HTML report."""
+"""The command `tideproof analyze`, which finds the best arm in a log and reports it as text, JSON or HTML."""
 
 from __future__ import annotations
 
@@ -33,117 +33,166 @@ if TYPE_CHECKING:
     from tideproof.stats.cells import Cells
     from tideproof.stats.variance.variance_models import Variance
 
-CODES = {"winner": 0, "open": 3, "not_comparable": 4}
-EXITS = {0: "one arm is best at this level", 3: "several may be", 4: "arms cannot be compared"}
+EXIT_CODES = {"winner": 0, "open": 3, "not_comparable": 4}
+EXITS = {
+    0: "one arm is the best at this confidence level",
+    3: "several may be the best",
+    4: "arms cannot be compared",
+}
 
 
 def analyze_command(
-    place: Annotated[
+    file: Annotated[
         str,
         typer.Argument(
             metavar="FILE",
-            help="CSV, TSV, Parquet or JSON lines, a glob of them, Excel, a DuckDB or SQLite file, "
-            "postgresql://…, or - for a pipe.",
+            help="The log: a CSV, TSV, Parquet or JSON Lines file or a glob of them, an Excel file, a "
+            "DuckDB or "
+            "SQLite database, postgresql://…, or - for standard input.",
         ),
     ],
-    arm: Annotated[str | None, typer.Option(help="Column of the variants.")] = None,
+    arm: Annotated[str | None, typer.Option(help="Column with the arm (variant) of each row.")] = None,
     environment: Annotated[
         str | None,
         typer.Option(
-            help="Column of the days; or hour(ts), day(ts), week(ts) of a timestamp; or pairs, rep:block; or "
-            "two that add up, 'cow + period'."
+            help="Column with the environment of each row, such as the day. A timestamp column can be "
+            "used as "
+            "hour(ts), day(ts) or week(ts); rep:block combines two columns into one environment; "
+            "'cow + period' gives each row two environments whose shifts add up."
         ),
     ] = None,
     no_environment: Annotated[
-        bool, typer.Option("--no-environment", help="All rows belong together: adjust nothing.")
+        bool,
+        typer.Option("--no-environment", help="All rows share one environment: do not adjust for shifts."),
     ] = False,
     time: Annotated[
         str | None,
         typer.Option(
-            help="Column of moments. Without an environment the tide is followed by time; with one, it is "
-            "tested whether the tide moves inside."
+            help="Column with the time of each row. Without --environment, the shift is estimated as a "
+            "function of time; with it, the analysis tests whether the shift changes within environments."
         ),
     ] = None,
     reward: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column of what was earned, or a quotient: 'revenue / sessions'. Several: the first "
-            "decides, the others must not get worse."
+            help="Column with the reward, or a ratio of two columns such as 'revenue / sessions'. May "
+            "be repeated: "
+            "the first reward decides, and the others must not get worse."
         ),
     ] = None,
     low: Annotated[
-        list[str] | None, typer.Option(help="Of several rewards, one in which a low number is good.")
+        list[str] | None,
+        typer.Option(help="One of several rewards for which lower values are better. May be repeated."),
     ] = None,
-    control: Annotated[str | None, typer.Option(help="The arm that all others are compared with.")] = None,
-    by: Annotated[str | None, typer.Option(help="Column of segments: who wins in each?")] = None,
+    control: Annotated[str | None, typer.Option(help="Arm with which all others are compared.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Column with segments, such as the country; each is analysed separately."),
+    ] = None,
     unit: Annotated[
-        str | None, typer.Option(help="Column of who a reward came from, where one gives several.")
+        str | None,
+        typer.Option(help="Column with the user or unit ID. Standard errors are clustered by it."),
     ] = None,
     covariate: Annotated[
-        list[str] | None, typer.Option(help="Column of a number known before the arm was: less noise.")
+        list[str] | None,
+        typer.Option(
+            help="Numeric column that was known before the arm was assigned. Adjusting for it reduces noise."
+        ),
     ] = None,
     cap: Annotated[
-        str | None, typer.Option(help="Rewards above this quantile count as that: 99.9%.", metavar="SHARE")
+        str | None, typer.Option(help="Winsorize rewards at this quantile, such as 99.9%.", metavar="SHARE")
     ] = None,
     expect: Annotated[
         str | None,
-        typer.Option(help="Shares that arms should have: 50:50, or A=50,B=50.", metavar="SHARES"),
+        typer.Option(
+            help="Intended shares of the arms, such as 50:50 or A=50,B=50. The analysis tests whether "
+            "the rows "
+            "agree with them.",
+            metavar="SHARES",
+        ),
     ] = None,
-    minimize: Annotated[bool, typer.Option("--minimize", help="A low reward is good.")] = False,
+    minimize: Annotated[bool, typer.Option("--minimize", help="Lower rewards are better.")] = False,
     adaptive: Annotated[
-        bool, typer.Option("--adaptive", help="A policy chose arms by rewards: limits allow for it.")
+        bool,
+        typer.Option(
+            "--adaptive",
+            help="A policy chose the arms depending on earlier rewards. Confidence intervals allow for that.",
+        ),
     ] = False,
-    level: Annotated[float, number_option("Confidence of all statements.")] = 0.95,
+    level: Annotated[float, number_option("Confidence level of all statements.")] = 0.95,
     anytime: Annotated[
         bool,
-        typer.Option("--anytime", help="Statements hold however often this log is looked at while it grows."),
+        typer.Option(
+            "--anytime", help="Keep the confidence level although the growing log is analysed repeatedly."
+        ),
     ] = False,
     scale: Annotated[
-        str, typer.Option(help="Compare arms by difference, ratio, odds or log; auto: as the data say.")
+        str,
+        typer.Option(
+            help="Compare arms by difference, ratio, odds or log; auto chooses a scale from the data."
+        ),
     ] = "auto",
     variance: Annotated[
         str,
         typer.Option(
-            help="Noise: auto, or common, by-arm, by-environment, robust, clustered (differences); or "
-            "interaction: arms differ from day to day."
+            help="Model of the noise variance: auto, common, by-arm, by-environment, robust or "
+            "clustered (for "
+            "differences), or interaction (differences of arms vary between environments)."
         ),
     ] = "auto",
     robust: Annotated[
         str | None,
-        typer.Option(help="cells: leave out what is simply wrong, and say so.", metavar="cells"),
+        typer.Option(help="cells: exclude outlying cells, and report which.", metavar="cells"),
     ] = None,
     prior: Annotated[
         str,
-        typer.Option(help="For the chance to be best: arms are exchangeable, or flat: any gap as likely."),
+        typer.Option(
+            help="Prior for the probability of being the best: exchangeable (arms are similar) or flat (all "
+            "differences are equally likely)."
+        ),
     ] = "exchangeable",
-    n: Annotated[str | None, typer.Option(help="Aggregated rows: the column of their count.")] = None,
-    sample_variance: Annotated[str | None, typer.Option(help="Aggregated rows: their variance.")] = None,
-    sd: Annotated[str | None, typer.Option(help="Aggregated rows: their standard deviation.")] = None,
+    n: Annotated[
+        str | None, typer.Option(help="For aggregated rows: column with the number of rewards in each row.")
+    ] = None,
+    sample_variance: Annotated[
+        str | None, typer.Option(help="For aggregated rows: column with their sample variance.")
+    ] = None,
+    sd: Annotated[
+        str | None, typer.Option(help="For aggregated rows: column with their standard deviation.")
+    ] = None,
     successes: Annotated[
-        str | None, typer.Option(help="Aggregated 0s and 1s: the column of how many of n were 1.")
+        str | None,
+        typer.Option(help="For aggregated rows of 0/1 rewards: column with the number of ones among n."),
     ] = None,
     wide: Annotated[
-        str | None, typer.Option(help="Columns that are arms, each with its rewards: A,B,C.", metavar="A,B,…")
+        str | None,
+        typer.Option(
+            help="For a table with one column per arm: these columns, such as A,B,C.", metavar="A,B,…"
+        ),
     ] = None,
     table: Annotated[
-        str | None, typer.Option(help="In a database: a table or a query. In Excel: a sheet.")
+        str | None, typer.Option(help="In a database: a table or an SQL query. In an Excel file: a sheet.")
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option(help="Whose hours, days and weeks: Europe/Berlin. Otherwise UTC.")
+        str | None,
+        typer.Option(
+            help="Time zone of hour(), day() and week(), such as Europe/Berlin.", show_default="UTC"
+        ),
     ] = None,
     decimal: Annotated[
-        str | None, typer.Option(help="What stands before decimals, . or , if that cannot be told.")
+        str | None,
+        typer.Option(help="Decimal separator, . or , if it cannot be recognised from the data."),
     ] = None,
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value.")
+        bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
-    progress: Annotated[bool, typer.Option(help="Show how far the reading is.")] = True,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Say which variant is best once the tide is taken out, and how sure that is.
+    """Find the best arm in a log after adjusting for the shifts of environments.
 
-    All numbers are for one look at the data, unless --anytime is given. For example
+    The confidence level holds for a single analysis, unless --anytime is given. For example:
 
     tideproof analyze log.csv --arm variant --environment day --reward sales --html report.html
 
@@ -160,7 +209,7 @@ def analyze_command(
     from tideproof.analysis.segments import check_segments, judge_segments
     from tideproof.analysis.several_metrics import check_metrics, judged
     from tideproof.analysis.unlabelled_log import check_hidden, most_rows, unlabelled
-    from tideproof.commands.analyze_options import named_arm, read_expected, read_share
+    from tideproof.commands.analyze_options import find_arm, read_expected, read_share
     from tideproof.data.cell_reader import CellReading, Wish, read, written
     from tideproof.data.column_guess import ROLES, guess
     from tideproof.data.column_spec import Request
@@ -175,7 +224,7 @@ def analyze_command(
     check_writable(html)
     console, messages = Console(), Console(stderr=True)
     if no_environment and environment is not None:
-        raise InputError("--environment and --no-environment exclude each other")
+        raise InputError("--environment and --no-environment cannot be combined: give one of them")
     arms = None if wide is None else [name.strip() for name in wide.split(",")]
     rewards, low, covariates = reward or [], low or [], tuple(covariate or ())
     if rewards or low:
@@ -184,13 +233,13 @@ def analyze_command(
     if by is not None:
         check_segments(adaptive, anytime)
         if careful is not None:
-            raise InputError("--robust says nothing of --by: fit the segments one by one")
+            raise InputError("--robust cannot be combined with --by: analyse the segments one by one")
     noise = noise_of(cast("Variance", variance), {"unit": unit})
     link = cast("ScaleChoice", scale)
     share = None if cap is None else read_share(cap)
     wish = Wish(covariates, unit or "", by or "", share, logs_wanted(link, noise))
     known_prior = checked_prior(prior)
-    with open_source(place, table) as source:
+    with open_source(file, table) as source:
         hidden = time is not None and environment is None
         unneeded = {"environment": no_environment or hidden, "arm": wide, "reward": wide or successes}
         found = guess(
@@ -218,8 +267,8 @@ def analyze_command(
             [*filter(None, [str(found)]), *(f"{role} = {name}" for role, name in others.items() if name)]
         )
         if found.guessed:
-            said = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
-            messages.print(escape_control_characters(said), style="dim", highlight=False, markup=False)
+            message = f"columns: {columns} (guessed: {', '.join(found.guessed)}; options choose others)"
+            messages.print(escape_control_characters(message), style="dim", highlight=False, markup=False)
         missing: Missing = "drop" if drop_missing else "refuse"
         point: Any = decimal
         request = Request.of(
@@ -262,13 +311,13 @@ def analyze_command(
                 data = CellReading(cells, {}, None)
             else:
                 data = read(of_source(source), request, wish, report)
-            inside = _inside(of_source(source), request, wish, data.cells, time)
+            inside = _test_within_labels(of_source(source), request, wish, data.cells, time)
             guards = {
                 name: read(of_source(source), replace(request, reward=name), replace(wish, cap=None), report)
                 for name in rewards[1:]
             }
 
-    def fitted(cells: Cells, lower: bool, inside: Inside | None = None) -> Fit:
+    def fit_cells(cells: Cells, lower: bool, inside: Inside | None = None) -> Fit:
         return Fit(
             cells,
             direction="minimize" if lower else "maximize",
@@ -285,11 +334,11 @@ def analyze_command(
         )
 
     lower = minimize or found.reward in low
-    with _busy(messages, f"comparing {format_count(len(data.cells.arms), 'arm')}", progress):
-        fit = fitted(data.cells, lower, inside)
+    with _show_status(messages, f"comparing {format_count(len(data.cells.arms), 'arm')}", progress):
+        fit = fit_cells(data.cells, lower, inside)
         analysis = analyse(fit)
-    fits = {name: fitted(each.cells, name in low) for name, each in guards.items()}
-    base = None if control is None else named_arm(control, fit.cells.arms)
+    fits = {name: fit_cells(each.cells, name in low) for name, each in guards.items()}
+    base = None if control is None else find_arm(control, fit.cells.arms)
     asked = Beside(
         control=base,
         metrics=judged({str(found.reward): fit, **fits}, base) if fits else None,
@@ -308,17 +357,17 @@ def analyze_command(
         expected=None if expect is None else read_expected(expect, fit.cells.arms),
         cap=data.cap,
     )
-    with _busy(messages, "looking at single rows", progress):
+    with _show_status(messages, "looking for influential rows", progress):
         analysis, more = beside(analysis, asked)
     if as_json:
         typer.echo(json.dumps(as_dict(analysis) | more | {"columns": found._asdict()}, default=str))
     else:
         show(console, analysis)
     if html is not None:
-        with _busy(messages, "writing the report", progress):
-            write_text_atomically(html, html_report(analysis, public(place), columns))
+        with _show_status(messages, "writing the report", progress):
+            write_text_atomically(html, html_report(analysis, public(file), columns))
         messages.print(f"report: {html}", highlight=False, markup=False)
-    if code := CODES[analysis.standing]:
+    if code := EXIT_CODES[analysis.standing]:
         raise typer.Exit(code)
 
 
@@ -326,17 +375,22 @@ COMMAND = Command(
     "analyze",
     analyze_command,
     EXITS,
-    then="--html report.html keeps it as a page; tideproof plan --from FILE plans the next test",
+    hint="--html report.html writes a report; tideproof plan --from FILE plans the next test",
 )
 
 
-def _busy(messages: Console, doing: str, wanted: bool) -> AbstractContextManager[Any]:
-    """Say what is being done for as long as it takes, if somebody looks."""
-    return messages.status(doing) if wanted and is_stderr_interactive() else nullcontext()
+def _show_status(messages: Console, message: str, enabled: bool) -> AbstractContextManager[Any]:
+    """Return a context manager that shows a message in an interactive terminal while it is active."""
+    return messages.status(message) if enabled and is_stderr_interactive() else nullcontext()
 
 
-def _inside(rows: Dataset, request: Request, wish: Wish, cells: Cells, time: str | None) -> Inside | None:
-    """Test whether the tide moves inside the labels, where that is not asked of many rows for nothing."""
+def _test_within_labels(
+    rows: Dataset, request: Request, wish: Wish, cells: Cells, time: str | None
+) -> Inside | None:
+    """Test whether the shift changes within environments, if the log allows that test.
+
+    A large log is tested only if a time column is given, because the test takes long.
+    """
     from tideproof.analysis.within_label_test import MOST, look_inside
 
     plain = not (wish.by or wish.unit or wish.covariates or wish.cap or request.n or request.wide)
@@ -346,7 +400,7 @@ def _inside(rows: Dataset, request: Request, wish: Wish, cells: Cells, time: str
 
 
 def show(console: Console, analysis: Analysis) -> None:
-    """Print the verdict, the table of arms, warnings and notes."""
+    """Print an analysis: the verdict, the table of arms, warnings and notes."""
     from rich.text import Text
 
     from tideproof.report.control_report import sentence
@@ -356,7 +410,7 @@ def show(console: Console, analysis: Analysis) -> None:
     if analysis.against is not None:
         console.print(Text(escape_control_characters(sentence(analysis.fit, analysis.against))))
     console.print()
-    for table in _arms(analysis, console.width):
+    for table in _arm_tables(analysis, console.width):
         console.print(table)
     for answer in analysis.answers:
         console.print(Text(escape_control_characters(answer)))
@@ -368,8 +422,8 @@ def show(console: Console, analysis: Analysis) -> None:
         console.print(Text(escape_control_characters(note), style="dim"))
 
 
-def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable]:
-    """Yield the arms, the best first, in one table or, on a narrow screen, several."""
+def _arm_tables(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable]:
+    """Yield tables of the arms, the best first; a narrow terminal needs several tables."""
     from rich import box
 
     from tideproof.report.arms_table import arm_columns
@@ -380,5 +434,5 @@ def _arms(analysis: Analysis, width: int, most: int = 100) -> Iterator[RichTable
         for column in arm_columns(analysis)
     )
     more = len(analysis.arms) - most
-    caption = f"{more:,} more arms: --html shows and --json lists all" if more > 0 else None
+    caption = f"{more:,} more arms; --html and --json show all" if more > 0 else None
     return tables(first, others, width, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)

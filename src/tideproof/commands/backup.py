@@ -1,4 +1,4 @@
-"""`tideproof backup`: a copy of a store that was looked through."""
+"""The command `tideproof backup`, which copies a store and checks the copy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from tideproof.text import format_count
 def backup_command(
     url: Url,
     target: Annotated[
-        str, typer.Argument(metavar="FILE", help="A new SQLite file, or the URL of a store that gets copies.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="A new SQLite file, or the URL of a store to copy the experiments into."
+        ),
     ],
 ) -> None:
-    """Copy all experiments of a store to a new file, while others write, and check the copy.
+    """Copy all experiments of a store to a new file, and check the copy.
 
-    The file is a store itself; the way back is the same command. Nothing is ever overwritten. For example
+    The store may be in use. The new file is a store, too; restore it with the same command. Nothing is
+    overwritten. For example:
 
     tideproof backup sqlite:///shop.db shop-monday.db
 
@@ -39,5 +43,5 @@ def backup_command(
 
 
 COMMAND = Command(
-    "backup", backup_command, then="tideproof show URL-OF-THE-COPY NAME: a copy is a store like any other"
+    "backup", backup_command, hint="tideproof show URL-OF-THE-COPY NAME shows an experiment of the copy"
 )

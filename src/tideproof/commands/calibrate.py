@@ -1,4 +1,4 @@
-"""`tideproof calibrate`: every promise played many times over, and counted."""
+"""The command `tideproof calibrate`, which checks error rates and coverage by simulation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tideproof.research.trust.ledger_part import LedgerPart, PartOptions
     from tideproof.research.trust.log_runs import CalibrationCounts
 
-_LOGS = 2_000
-_OF_LOGS = ("logs", "workers")
-_OFTEN = 10.0  # seconds between two writings of what was played so far
+_LOGS = 2_000  # simulated logs of each setting
+_LOG_OPTIONS = ("logs", "workers")
+SAVE_INTERVAL = 10.0  # seconds between two writes of the rows computed so far
 
 
 def calibrate_command(
@@ -32,57 +32,78 @@ def calibrate_command(
         str,
         typer.Option(
             metavar="PART",
-            help="What to play: logs; stops, ends (of adaptive runs), looks, chances (P(best)), plans, "
-            "interactions (of arms and days), wrong_cells or times (logs without labels).",
+            help="What to check: logs; stops (stopping rules), ends (final estimates of adaptive runs), "
+            "looks "
+            "(repeated analyses), chances (probabilities of being the best), plans, interactions, "
+            "wrong_cells "
+            "(outlying cells) or times (logs without environments).",
         ),
     ] = "logs",
-    logs: Annotated[int | None, whole_option("Of logs: how many of each setting; 2,000.")] = None,
-    runs: Annotated[int | None, whole_option("Of all other parts: runs of each cell.")] = None,
+    logs: Annotated[
+        int | None, whole_option("For logs: number of simulated logs of each setting (2,000).")
+    ] = None,
+    runs: Annotated[
+        int | None, whole_option("For all other parts: number of simulated runs of each row.")
+    ] = None,
     only: Annotated[
         str,
         typer.Option(
             metavar="PATTERN",
-            help="Settings, worlds or cells whose name matches, such as 'money*' or '0[0-4]*'.",
+            help="Check only settings, worlds or rows whose name matches, such as 'money*' or '0[0-4]*'.",
         ),
     ] = "*",
-    seed: Annotated[int | None, whole_option("Of all parts but logs and looks: another draw.")] = None,
+    seed: Annotated[
+        int | None, whole_option("For all parts except logs and looks: random seed of the simulations.")
+    ] = None,
     worlds: Annotated[
         int | None,
-        whole_option("Of stops and ends: random worlds; 200, and 40 beside the panels of the paper."),
+        whole_option(
+            "For stops and ends: number of random worlds (200 for stops; 40 for ends, besides those of "
+            "the paper)."
+        ),
     ] = None,
     caps: Annotated[
         str | None,
-        typer.Option(help="Of stops: pulls, separated by commas; 300,1000 and in 20 worlds 5000."),
+        typer.Option(
+            help="For stops: budgets in pulls, separated by commas (300,1000 and, in 20 worlds, 5000)."
+        ),
     ] = None,
     heavy: Annotated[
-        bool, typer.Option("--heavy", help="Of stops: noise like Student's t with 5 degrees of freedom.")
+        bool,
+        typer.Option("--heavy", help="For stops: noise from Student's t with 5 degrees of freedom."),
     ] = False,
     once: Annotated[
-        bool, typer.Option("--once", help="Of looks: as if each look were the only one, for comparison.")
+        bool,
+        typer.Option("--once", help="For looks: analyse as if each look were the only one, for comparison."),
     ] = False,
     prior: Annotated[
-        str | None, typer.Option(help="Of chances: exchangeable, or flat for comparison.")
+        str | None, typer.Option(help="For chances: prior, exchangeable or (for comparison) flat.")
     ] = None,
-    replications: Annotated[int | None, whole_option("Of plans: those of a plan, as plan has them.")] = None,
+    replications: Annotated[
+        int | None, whole_option("For plans: the option --replications of tideproof plan.")
+    ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="Of stops and plans: cpu, cuda (a GPU) or auto, a GPU if there is one.")
+        str | None,
+        typer.Option(help="For stops and plans: cpu, cuda (a GPU) or auto (a GPU if there is one)."),
     ] = None,
     workers: Annotated[
         int | None,
-        whole_option("Processes or threads side by side; one a core unless it is given. Plans take all."),
+        whole_option("Number of parallel processes or threads (one per core). plans always uses all cores."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Of chances: draw reliability, as png, svg or pdf.")
+        Path | None,
+        typer.Option(metavar="PATH", help="For chances: save a reliability diagram as png, svg or pdf."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A folder for the ledger as a page and as CSV files.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the results into this folder, as a page and as CSV files."),
     ] = None,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Play what is promised in worlds whose truth is known, and count how often it is wrong.
+    """Check error rates and coverage by simulation, in worlds whose true values are known.
 
-    A promise marked ! was broken: chance alone would do that in less than one of a thousand. For
-    example
+    An error rate is marked with ! if it is above its promise by more than chance explains (with probability
+    below 0.001). For example:
 
     tideproof calibrate --part logs --only 'money*' --logs 500
 
@@ -93,7 +114,7 @@ def calibrate_command(
         "runs": runs,
         "seed": seed,
         "worlds": worlds,
-        "caps": None if caps is None else _caps(caps),
+        "caps": None if caps is None else _read_caps(caps),
         "heavy": heavy or None,
         "once": once or None,
         "prior": prior,
@@ -104,8 +125,8 @@ def calibrate_command(
     }
     named = {name: value for name, value in given.items() if value is not None}
     if part == "logs":
-        _refuse_others(part, named, _OF_LOGS)
-        _play_logs(_LOGS if logs is None else logs, only, workers, out, progress)
+        _refuse_others(part, named, _LOG_OPTIONS)
+        _check_logs(_LOGS if logs is None else logs, only, workers, out, progress)
         return
     from tideproof.research.trust.ledger_part import PartOptions
     from tideproof.research.trust.ledger_parts import find_part
@@ -115,10 +136,11 @@ def calibrate_command(
     if plot is not None:
         check_picture_path(plot)
     named.pop("plot", None)
-    _play_part(part, found, PartOptions(**{"runs": found.runs} | named), only, out, plot, progress)
+    _check_part(part, found, PartOptions(**{"runs": found.runs} | named), only, out, plot, progress)
 
 
-def _caps(text: str) -> tuple[int, ...]:
+def _read_caps(text: str) -> tuple[int, ...]:
+    """Parse the option --caps: budgets in ascending order."""
     found = read_budgets(text)
     if sorted(set(found)) != found or found[0] < 1:
         raise InputError(f"--caps must be whole numbers above 0 in ascending order, not {text!r}")
@@ -126,14 +148,15 @@ def _caps(text: str) -> tuple[int, ...]:
 
 
 def _refuse_others(part: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Refuse an option that would do nothing."""
+    """Raise `InputError` if an option was given that has no effect on a part."""
     for name in given:
         if name not in allowed:
             options = ", ".join(f"--{each}" for each in (*allowed, "only", "out"))
-            raise InputError(f"--{name} says nothing of --part {part}, which has {options}")
+            raise InputError(f"--{name} has no effect on --part {part}, whose options are {options}")
 
 
-def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
+def _check_logs(logs: int, only: str, workers: int | None, out: Path | None, progress: bool) -> None:
+    """Analyse simulated logs, print their error rates, and exit with code 3 if a promise is broken."""
     from rich.console import Console
 
     from tideproof.research.trust.log_runs import calibrate
@@ -141,14 +164,14 @@ def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, prog
     from tideproof.research.trust.trust_ledger import broken_promises, verdict, write_ledger
 
     settings, power_settings = chosen(only)
-    _make(out)
+    _create_folder(out)
     played = calibrate(settings, power_settings, logs, workers, progress)
     console = Console()
-    for table in _shown(played, console.width):
+    for table in _tables(played, console.width):
         console.print(table)
     failed = broken_promises(played)
-    for said in failed:
-        console.print(f"broken: {said}", highlight=False, soft_wrap=True)
+    for promise in failed:
+        console.print(f"broken: {promise}", highlight=False, soft_wrap=True)
     console.print(verdict(played), highlight=False)
     for path in write_ledger(played, out) if out is not None else ():
         typer.echo(f"written: {path}")
@@ -156,7 +179,7 @@ def _play_logs(logs: int, only: str, workers: int | None, out: Path | None, prog
         raise typer.Exit(3)
 
 
-def _play_part(
+def _check_part(
     name: str,
     part: LedgerPart,
     asked: PartOptions,
@@ -165,14 +188,14 @@ def _play_part(
     plot: Path | None,
     progress: bool,
 ) -> None:
-    """Play another part, sum it up, say which promises were broken, and write all rows."""
+    """Run the simulations of another part, print which promises were broken, and write all rows."""
     from tideproof.checks import require_whole_number
     from tideproof.research.trust.ledger_part import broken_rows
 
     for option in ("runs", "workers", "worlds", "replications"):
         if getattr(asked, option) is not None:
             require_whole_number(option, getattr(asked, option), 0 if option == "worlds" else 1)
-    rows = _rows(part, asked, only, _make(out), name, progress)
+    rows = _simulate_rows(part, asked, only, _create_folder(out), name, progress)
     found = part.table(rows)
     failed = broken_rows(found)
     for line in part.summarize(rows):
@@ -180,7 +203,7 @@ def _play_part(
     for row in failed if asked.is_promised else ():
         said = ", ".join(f"{column} {found[column][row]}" for column in found.columns)
         typer.echo(f"broken: {said}")
-    what = "broken" if asked.is_promised else "not promised of this, and not so"
+    what = "broken" if asked.is_promised else "not promised here, and exceeded"
     typer.echo(f"{part.promise}: {what} in {len(failed)} of {format_count(len(found), 'row')}")
     if plot is not None and part.draw is not None:
         part.draw(rows, plot)
@@ -191,17 +214,20 @@ def _play_part(
         raise typer.Exit(3)
 
 
-def _rows(
+def _simulate_rows(
     part: LedgerPart, asked: PartOptions, only: str, out: Path | None, name: str, progress: bool
 ) -> list[Any]:
-    """Play, and write what there is from time to time: if a long run ends early that is not lost."""
+    """Run the simulations of a part and return their rows.
+
+    The rows are also written from time to time, so that they are not lost if a long run ends early.
+    """
     from tideproof.progress import progress_bar
     from tideproof.research.trust.ledger_part import filter_by_name, no_match_error
 
-    there = part.cells(asked)
-    cells = filter_by_name(there, only)
+    available = part.cells(asked)
+    cells = filter_by_name(available, only)
     if not cells:
-        raise no_match_error(f"cell of {name}", only, there)
+        raise no_match_error(f"cell of {name}", only, available)
     rows: list[Any] = []
     written = time.monotonic()
     watch = progress_bar("playing", len(cells), "cells") if progress else nullcontext(lambda _: None)
@@ -209,14 +235,14 @@ def _rows(
         for done, more in enumerate(part.play(cells, asked), 1):
             rows += more
             show(done)
-            if out is not None and (done == len(cells) or time.monotonic() - written > _OFTEN):
+            if out is not None and (done == len(cells) or time.monotonic() - written > SAVE_INTERVAL):
                 part.table(rows).to_csv(out / f"{name}.csv")
                 written = time.monotonic()
     return rows
 
 
-def _shown(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
-    """Yield the tables for a screen."""
+def _tables(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
+    """Yield tables of the error rates for a terminal of the given width."""
     from tideproof.report.terminal_tables import Column, tables
     from tideproof.research.trust.trust_ledger import display_tables, title
 
@@ -225,8 +251,8 @@ def _shown(played: CalibrationCounts, width: int) -> Iterator[RichTable]:
         yield from tables(first._replace(left=True), others, width, title=title(played))
 
 
-def _make(folder: Path | None) -> Path | None:
-    """Make the folder before time is spent on what to put there."""
+def _create_folder(folder: Path | None) -> Path | None:
+    """Create the output folder, before the simulations take time."""
     if folder is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -239,5 +265,5 @@ COMMAND = Command(
     "calibrate",
     calibrate_command,
     {3: "a promise was broken"},
-    then="docs/trust.md says what each number promises",
+    hint="docs/trust.md says what each number promises",
 )

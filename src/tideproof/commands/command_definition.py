@@ -1,4 +1,4 @@
-"""What a command is: a name, a function whose signature is its options, and what its exit codes mean."""
+"""The class `Command`, which defines one command of the command line."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ EXITS = {0: "done", 2: "bad input", 130: "interrupted"}
 
 
 class Command(NamedTuple):
-    """One word after `tideproof`.
+    """Definition of a command such as `tideproof analyze`.
 
     Attributes
     ----------
-    name : that word.
-    run : what it does; its signature and docstring are read by typer.
-    exits : what its exit codes mean, where it says more than all commands do.
-    then : what one may want to do next, said after it to who looks.
+    name : the word after `tideproof`.
+    run : the function of the command; typer reads options and help from its signature and docstring.
+    exits : meanings of exit codes that differ from those of all commands.
+    hint : a suggestion for the next command, printed afterwards in an interactive terminal.
     """
 
     name: str
     run: Callable[..., None]
     exits: Mapping[int, str] = {}
-    then: str = ""
+    hint: str = ""
 
     @property
     def epilogue(self) -> str:
-        """The last line of its help: every exit code.
+        """Last line of the help of the command, which lists its exit codes.
 
-        >>> Command("greet", print, {3: "nobody there"}).epilogue
-        'Exit codes: 0 done; 2 bad input; 3 nobody there; 130 interrupted.'
+        >>> Command("greet", print, {3: "no answer"}).epilogue
+        'Exit codes: 0 done; 2 bad input; 3 no answer; 130 interrupted.'
         """
         meanings = {**EXITS, **self.exits}
         return f"Exit codes: {'; '.join(f'{code} {meanings[code]}' for code in sorted(meanings))}."

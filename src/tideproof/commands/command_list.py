@@ -1,4 +1,4 @@
-"""Every command, once, by what one has, in the order in which `tideproof` lists them."""
+"""List of all commands, in the groups and in the order in which `tideproof --help` shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `tideproof demo`: five prices, thirty days, and shifts that mislead the raw mean."""
+"""The command `tideproof demo`, which compares raw means with tideproof on simulated prices."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from tideproof.commands.number_options import number_option
 
 def demo_command(
     picture: Annotated[
-        Path | None, typer.Option(help="Where to save the picture: demo.png or hidden.png if nobody says.")
+        Path | None,
+        typer.Option(help="File for the picture.", show_default="demo.png, or hidden.png with --hidden"),
     ] = None,
-    pace: Annotated[float, number_option("Seconds to show each day.")] = 0.12,
+    pace: Annotated[float, number_option("Seconds for which each day is shown.")] = 0.12,
     hidden: Annotated[
-        bool, typer.Option("--hidden", help="A finished log without labels: the tide is followed by time.")
+        bool,
+        typer.Option(
+            "--hidden",
+            help="Analyse a finished log without environments: the shift is estimated from the time.",
+        ),
     ] = False,
 ) -> None:
-    """Watch a raw mean pick the wrong price and tideproof the right one, in a live test or in a log.
+    """Show a simulated test of five prices in which raw means select a wrong price and tideproof does not.
 
-    For example
+    For example:
 
     tideproof demo --picture tide.png
 
@@ -54,5 +59,5 @@ def demo_command(
 COMMAND = Command(
     "demo",
     demo_command,
-    then="tideproof analyze your_log.csv, or tideproof plan --arms 3 --rate 0.03 --lift 0.1",
+    hint="tideproof analyze your_log.csv, or tideproof plan --arms 3 --rate 0.03 --lift 0.1",
 )

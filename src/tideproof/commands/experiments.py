@@ -1,4 +1,4 @@
-"""`tideproof experiments`: what is in a store."""
+"""The command `tideproof experiments`, which lists the experiments in a store."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from tideproof.text import escape_control_characters, format_count
 if TYPE_CHECKING:
     from rich.console import Console
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="Where the store is, such as sqlite:///shop.db")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="URL of the store, such as sqlite:///shop.db.")]
+# Maps the headers of the numeric columns to keys of a row.
+_COUNTS = {"pulls": "pulls", "pending": "out", "rewards": "told", "budget": "budget"}
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
 def experiments_command(url: Url, as_json: AsJson = False) -> None:
-    """List the experiments in a store: pulls, rewards, what each would select now.
+    """List the experiments in a store, with their pulls, rewards and the arm that each would select now.
 
-    Nothing is written; programs that have it open go on. For example
+    Nothing is written, and other programs can use the store meanwhile. For example:
 
     tideproof experiments sqlite:///shop.db
     """
@@ -31,16 +34,16 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
     from tideproof.report.store_listing import overview
     from tideproof.store.store_urls import place_of
 
-    place = place_of(url, read_only=True)
+    backend = place_of(url, read_only=True)
     try:
-        found = place.listed()
+        found = backend.listed()
         rows = []
         with progress_bar("reading", len(found), "experiments", after=SECONDS_BEFORE_BAR) as show_progress:
             for done, each in enumerate(found):
                 show_progress(done, f"reading {each.name}")
-                rows.append(overview(place, each))
+                rows.append(overview(backend, each))
     finally:
-        place.close()
+        backend.close()
     if as_json:
         typer.echo(json.dumps(rows))
     else:
@@ -50,16 +53,17 @@ def experiments_command(url: Url, as_json: AsJson = False) -> None:
 COMMAND = Command(
     "experiments",
     experiments_command,
-    then="tideproof show URL NAME says more of one; tideproof serve URL shows all in a browser",
+    hint="tideproof show URL NAME shows one experiment; tideproof serve URL shows all in a browser",
 )
 
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:
-    """Print the table."""
+    """Print a table of experiments, one row for each."""
     from tideproof.report.event_text import age
     from tideproof.report.terminal_tables import PLAIN, Column, tables
 
     def numbers(name: str) -> list[str]:
+        """Return the cells of a numeric column."""
         return ["\N{EN DASH}" if row[name] is None else f"{row[name]:,}" for row in rows]
 
     if not rows:
@@ -67,12 +71,12 @@ def show(console: Console, rows: list[dict[str, Any]]) -> None:
         return
     columns = [
         Column("arms", [f"{len(row['arms'])}" for row in rows]),
-        *(Column(name, numbers(name)) for name in ("pulls", "out", "told", "budget")),
+        *(Column(header, numbers(key)) for header, key in _COUNTS.items()),
         Column("verdict", [escape_control_characters(row["verdict"]) for row in rows], left=True),
         Column("last event", [age(time.time() - row["last"]) for row in rows]),
     ]
     names = Column("name", [escape_control_characters(row["name"]) for row in rows], left=True)
     for table in tables(names, columns, console.width, space=2, **PLAIN):
         console.print(table)
-    said = "verdict: the arm it would select now (probability that it is the best); last event: how long ago"
-    console.print(f"{format_count(len(rows), 'experiment')}; {said}", style="dim", highlight=False)
+    note = "verdict: the arm selected now (probability that it is the best); last event: time since then"
+    console.print(f"{format_count(len(rows), 'experiment')}; {note}", style="dim", highlight=False)

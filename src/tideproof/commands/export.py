@@ -1,4 +1,4 @@
-"""`tideproof export`: an experiment of a store as a JSON file."""
+"""The command `tideproof export`, which writes an experiment of a store to a JSON file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from tideproof.commands.experiments import Url
 from tideproof.commands.show import Name
 from tideproof.text import format_count
 
-File = Annotated[Path, typer.Argument(metavar="FILE.json", help="As Experiment.save writes it.")]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE.json", help="JSON file in the format of Experiment.save.")
+]
 
 
 def export_command(url: Url, name: Name, file: File) -> None:
-    """Write an experiment of a store to a JSON file, which Experiment.load and import read.
+    """Write an experiment of a store to a JSON file, which Experiment.load and tideproof import can read.
 
-    The store goes on as it is. Idempotency keys stay there; the rest is in the file. For example
+    The store does not change. The file contains everything except idempotency keys. For example:
 
     tideproof export sqlite:///shop.db prices prices.json
     """
@@ -31,5 +33,5 @@ def export_command(url: Url, name: Name, file: File) -> None:
 
 
 COMMAND = Command(
-    "export", export_command, then="tideproof import URL NAME FILE, or tp.Experiment.load(FILE)"
+    "export", export_command, hint="tideproof import URL NAME FILE, or tp.Experiment.load(FILE)"
 )

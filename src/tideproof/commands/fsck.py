@@ -1,4 +1,4 @@
-"""`tideproof fsck`: whether a store is what was written."""
+"""The command `tideproof fsck`, which checks whether a store is damaged."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 def fsck_command(
     url: Url,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of one experiment; else all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Experiment to check; by default all.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a store: hashes, order, every event folded again, snapshots and asked arms compared.
+    """Check a store for damage: hashes, order of events, snapshots and chosen arms.
 
-    Nothing is written or repaired; programs that have it open go on. For example
+    All events are replayed, and the results are compared with what is stored. Nothing is written or repaired,
+    and other programs can use the store meanwhile. For example:
 
     tideproof fsck sqlite:///shop.db
     """
@@ -35,12 +38,12 @@ def fsck_command(
     from tideproof.store.store_urls import place_of
     from tideproof.table import to_json_values
 
-    place = place_of(url, read_only=True)
+    backend = place_of(url, read_only=True)
     try:
         with progress_bar("checking", 1.0, after=SECONDS_BEFORE_BAR) as show_progress:
-            found = fsck(place, name, show_progress)
+            found = fsck(backend, name, show_progress)
     finally:
-        place.close()
+        backend.close()
     if as_json:
         typer.echo(json.dumps(to_json_values(found)))
     else:
@@ -50,12 +53,12 @@ def fsck_command(
 
 
 COMMAND = Command(
-    "fsck", fsck_command, {1: "something is wrong"}, then="tideproof backup URL FILE, now that it is whole"
+    "fsck", fsck_command, {1: "the store is damaged"}, hint="tideproof backup URL FILE copies the store"
 )
 
 
 def show(console: Console, found: StoreFindings) -> None:
-    """Print what was checked, and below it what is wrong."""
+    """Print how much of each experiment was checked, and all faults that were found."""
     from rich.text import Text
 
     from tideproof.report.terminal_tables import PLAIN, Column, tables
@@ -64,10 +67,10 @@ def show(console: Console, found: StoreFindings) -> None:
     if rows:
         columns = [
             Column("events", [f"{row.events:,}" for row in rows]),
-            Column("asks computed again", [f"{row.asked:,}" for row in rows]),
-            Column("asks trusted", [f"{row.trusted:,}" for row in rows]),
+            Column("choices recomputed", [f"{row.asked:,}" for row in rows]),
+            Column("choices not recomputed", [f"{row.trusted:,}" for row in rows]),
             Column("snapshots compared", [f"{row.snapshots:,}" for row in rows]),
-            Column("of other code", [f"{row.others:,}" for row in rows]),
+            Column("of another version", [f"{row.others:,}" for row in rows]),
             Column("faults", [f"{len(row.faults):,}" for row in rows]),
         ]
         names = Column("experiment", [escape_control_characters(row.name) for row in rows], left=True)
@@ -77,5 +80,5 @@ def show(console: Console, found: StoreFindings) -> None:
     faults = found.all_faults
     for fault in faults:
         console.print(Text(escape_control_characters(fault), style="red"))
-    said = f"{format_count(len(faults), 'fault')}: a backup may help" if faults else "nothing is wrong"
-    console.print(Text(said, style="bold red" if faults else "bold green"))
+    verdict = f"{format_count(len(faults), 'fault')}: restore a backup" if faults else "no faults found"
+    console.print(Text(verdict, style="bold red" if faults else "bold green"))

@@ -1,4 +1,4 @@
-"""`tideproof import`: a JSON file as an experiment of a store."""
+"""The command `tideproof import`, which creates an experiment in a store from a JSON file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tideproof.text import format_count
 
 
 def import_command(file: File, url: Url, name: Name) -> None:
-    """Begin an experiment in a store that goes on where a JSON file ends.
+    """Create an experiment in a store that continues the experiment of a JSON file.
 
-    Pulls that were out when it was saved can be told; new ones get ids that nobody who goes on with the file
-    gives out. For example
+    Rewards of pending pulls of the file can be recorded. New pulls get IDs that differ from those of a
+    program that continues with the file itself. For example:
 
     tideproof import prices.json sqlite:///shop.db prices
     """
@@ -27,4 +27,4 @@ def import_command(file: File, url: Url, name: Name) -> None:
     typer.echo(f"{name}: {format_count(events, 'event')}")
 
 
-COMMAND = Command("import", import_command, then="tideproof show URL NAME")
+COMMAND = Command("import", import_command, hint="tideproof show URL NAME")

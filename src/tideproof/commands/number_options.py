@@ -1,4 +1,4 @@
-"""Options that are numbers, as they are typed: 1e5 replications are 100,000."""
+"""Parsers for numeric options of the command line, which also accept 1e5 for 100,000."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import typer
 
 from tideproof.errors import InputError
 
-_DIGITS = 30  # more than any number here has
+_DIGITS = 30  # more digits than any valid option has
 
 
 def whole_option(help: str) -> Any:
-    """Return an option that is a whole number."""
-    return typer.Option(parser=_whole, metavar="NUMBER", help=help)
+    """Return a typer option whose value must be a whole number."""
+    return typer.Option(parser=parse_whole, metavar="NUMBER", help=help)
 
 
 def number_option(help: str) -> Any:
-    """Return an option that is a number."""
-    return typer.Option(parser=_number, metavar="NUMBER", help=help)
+    """Return a typer option whose value must be a number."""
+    return typer.Option(parser=parse_number, metavar="NUMBER", help=help)
 
 
 def read_budgets(text: str) -> list[int]:
-    """Read whole numbers that commas separate."""
+    """Parse whole numbers that are separated by commas."""
     found = []
     for part in text.split(","):
         value = read_whole(part)
@@ -34,7 +34,7 @@ def read_budgets(text: str) -> list[int]:
 
 
 def read_whole(text: Any) -> int | None:
-    """Read a whole number; None if it is none.
+    """Parse a whole number; return None if the text is not one.
 
     >>> read_whole("1e5"), read_whole("1_000"), read_whole(7), read_whole("1.5")
     (100000, 1000, 7, None)
@@ -48,14 +48,16 @@ def read_whole(text: Any) -> int | None:
     return int(value)
 
 
-def _whole(text: Any) -> int:
+def parse_whole(text: Any) -> int:
+    """Parse a whole number, or raise the error that typer reports."""
     value = read_whole(text)
     if value is None:
         raise typer.BadParameter(f"it must be a whole number such as 1000 or 1e5, not {text!r}")
     return value
 
 
-def _number(text: Any) -> float:
+def parse_number(text: Any) -> float:
+    """Parse a number, or raise the error that typer reports."""
     try:
         return float(text)
     except ValueError:

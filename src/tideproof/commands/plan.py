@@ -1,4 +1,4 @@
-"""`tideproof plan`: how many pulls a test needs before it begins."""
+"""The command `tideproof plan`, which finds how many pulls a test needs before it begins."""
 
 from __future__ import annotations
 
@@ -23,45 +23,54 @@ if TYPE_CHECKING:
 
 
 def plan_command(
-    arms: Annotated[int | None, whole_option("Number of arms; with --from as many as there.")] = None,
+    arms: Annotated[
+        int | None, whole_option("Number of arms. With --from, the default is that of the log.")
+    ] = None,
     gap: Annotated[
-        float | None, number_option("Means: how much better the best arm is, in units of the reward.")
+        float | None, number_option("For means: lead of the best arm, in units of the reward.")
     ] = None,
     sigma: Annotated[
-        float | None, number_option("Means: standard deviation of a reward; 1, or that of --from.")
+        float | None, number_option("For means: standard deviation of a reward (1, or that of the log).")
     ] = None,
-    rate: Annotated[float | None, number_option("Conversions: the usual rate, or that of --from.")] = None,
+    rate: Annotated[
+        float | None,
+        number_option("For conversions: usual rate. With --from, the default is that of the log."),
+    ] = None,
     lift: Annotated[
-        float | None, number_option("Conversions: how much better the best arm is, 0.1 for 10 %.")
+        float | None, number_option("For conversions: relative lead of the best arm, such as 0.1 for 10 %.")
     ] = None,
     per_environment: Annotated[
-        int | None, whole_option("Pulls that share an environment, such as the visitors of a day.")
+        int | None, whole_option("Number of pulls in one environment, such as the visitors of a day.")
     ] = None,
-    error: Annotated[float, number_option("How often a wrong arm may be selected.")] = 0.05,
+    error: Annotated[float, number_option("Allowed probability of selecting a wrong arm.")] = 0.05,
     log: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="A pilot log, of any kind that analyze reads."),
+        typer.Option("--from", metavar="FILE", help="Pilot log, in any format that tideproof analyze reads."),
     ] = None,
-    arm: Annotated[str | None, typer.Option(help="Of the log: column of the variants.")] = None,
-    environment: Annotated[str | None, typer.Option(help="Of the log: column of the days.")] = None,
-    reward: Annotated[str | None, typer.Option(help="Of the log: column of what was earned.")] = None,
+    arm: Annotated[str | None, typer.Option(help="Column of the log with the arm (variant).")] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Column of the log with the environment, such as the day.")
+    ] = None,
+    reward: Annotated[str | None, typer.Option(help="Column of the log with the reward.")] = None,
     table: Annotated[
-        str | None, typer.Option(help="Of a log in a database: a table or a query. In Excel: a sheet.")
+        str | None,
+        typer.Option(help="For a log in a database: a table or an SQL query. For Excel: a sheet."),
     ] = None,
     replications: Annotated[
-        int | None, whole_option("Runs of each budget; as many as a few seconds allow.")
+        int | None, whole_option("Simulated runs of each budget (as many as a few seconds allow).")
     ] = None,
     seed: Annotated[int, whole_option("The same seed gives the same plan.")] = 0,
     plot: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Draw error against budget: png, svg or pdf.")
+        Path | None,
+        typer.Option(metavar="PATH", help="Save a picture of the error against the budget: png, svg or pdf."),
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="Save that curve as CSV.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Save the curve of the picture as a CSV file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Say how many pulls a test needs, and for how long.
+    """Find how many pulls a test needs, and how many environments it takes.
 
-    It is played where it is hardest: one arm ahead of others that are equal. For example
+    The test is simulated in the least favourable case: one best arm, and all others equal. For example:
 
     tideproof plan --arms 5 --gap 0.3 --sigma 1.0 --per-environment 200 --error 0.05
 
@@ -75,8 +84,8 @@ def plan_command(
     if plot is not None:
         check_picture_path(plot)
     if log is None and any(each is not None for each in (arm, environment, reward, table)):
-        raise InputError("--arm, --environment, --reward and --table are for a log: they need --from FILE")
-    pilot = None if log is None else _pilot(log, arm, environment, reward, table)
+        raise InputError("--arm, --environment, --reward and --table describe a log: they need --from FILE")
+    pilot = None if log is None else _read_pilot(log, arm, environment, reward, table)
     found = plan(
         arms=arms,
         gap=gap,
@@ -103,41 +112,46 @@ def plan_command(
             typer.echo(f"{what}: {path}", err=as_json)
 
 
-COMMAND = Command("plan", plan_command, then="tideproof serve runs it for a team; tp.Experiment in a program")
+COMMAND = Command(
+    "plan",
+    plan_command,
+    hint="tideproof serve runs the test as a web service, tp.Experiment in a Python program",
+)
 
 
 def show(console: Console, found: Plan) -> None:
-    """Print the sentence and the table."""
+    """Print a plan: its sentences and its table."""
     from rich.text import Text
 
     console.print(Text(escape_control_characters(found.sentence)))
     console.print(Text(found.power))
     console.print()
-    for table in _ways(found, console.width):
+    for table in _design_tables(found, console.width):
         console.print(table)
 
 
-def _ways(found: Plan, width: int) -> list[RichTable]:
+def _design_tables(found: Plan, width: int) -> list[RichTable]:
+    """Return the table of designs; a narrow terminal needs several tables."""
     from tideproof.report.terminal_tables import Column, tables
 
     rows = found.table.to_dicts()
-    limits = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
+    errors = [f"{100 * r['wrong']:.2f} ({100 * r['low']:.2f}\N{EN DASH}{100 * r['high']:.2f})" for r in rows]
     columns = [
         Column("pulls", [f"{row['pulls']:,}" for row in rows]),
         Column("nine of ten", [f"{n:,}" if (n := row["nine_of_ten"]) else "\N{EN DASH}" for row in rows]),
         Column("environ-\nments", [f"{row['environments']:,}" for row in rows]),
-        Column("% wrong when played", limits),
+        Column("% wrong in simulation", errors),
         Column("runs", [f"{row['runs']:,}" for row in rows]),
     ]
-    caption = f"runs that stop had a cap of {found.sure.cap:,} pulls"
+    caption = f"runs that stop early had a budget of {found.sure.cap:,} pulls"
     first = Column("way", [row["way"] for row in rows], left=True)
     return list(tables(first, columns, width, caption=caption))
 
 
-def _pilot(
-    place: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
+def _read_pilot(
+    file: str, arm: str | None, environment: str | None, reward: str | None, table: str | None
 ) -> Pilot:
-    """Read a log as `analyze` does; columns that are not named are guessed, and said."""
+    """Read a pilot log as `analyze` does; columns that are not given are guessed and reported."""
     from rich.console import Console
 
     from tideproof.data.cell_reader import Wish, read, written
@@ -147,13 +161,13 @@ def _pilot(
     from tideproof.data.sources.source_dispatch import open_source
     from tideproof.plans.pilot_study import pilot_of_cells
 
-    with open_source(place, table) as source:
+    with open_source(file, table) as source:
         taken = [name for text in (environment or "", reward or "") for name in written(text, source.types)]
         found = guess(source.types, arm, environment, reward, taken=taken)
         if found.guessed:
-            said = f"columns: {found} (guessed: {', '.join(found.guessed)}; options choose others)"
+            message = f"columns: {found} (guessed: {', '.join(found.guessed)}; options choose others)"
             Console(stderr=True).print(
-                escape_control_characters(said), style="dim", highlight=False, markup=False
+                escape_control_characters(message), style="dim", highlight=False, markup=False
             )
         data = read(of_source(source), Request.of(*found[:3]), Wish(), None)
     return pilot_of_cells(data.cells)

@@ -1,4 +1,4 @@
-"""`tideproof policies`: what there is to choose from."""
+"""The command `tideproof policies`, which lists all policies."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from tideproof.table import Table
 
-NARROW = 76  # columns of a screen: below it a table has no room for sentences
+NARROW = 76  # terminal width below which a list replaces the table
 
 
 def policies_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """List the policies: idea, reference, whether they need the horizon and know of shifts.
+    """List all policies, with their references and whether they need the budget and allow for shifts.
 
-    For example
+    For example:
 
     tideproof policies --json
     """
@@ -35,16 +35,19 @@ def policies_command(
     from rich.console import Console
 
     console = Console()
-    console.print(_listed(table) if console.width < NARROW else _tabled(table))
+    console.print(_as_list(table) if console.width < NARROW else _as_table(table))
     console.print()
-    console.print("A suffix picks the selection rule: round-robin+ols.", highlight=False)
-    console.print("The prefix reduce: takes the shifts out of rewards first: reduce:lucb.", highlight=False)
+    console.print("A suffix chooses the selection rule: round-robin+ols.", highlight=False)
+    console.print(
+        "The prefix reduce: subtracts the estimated shifts from the rewards: reduce:lucb.", highlight=False
+    )
 
 
-COMMAND = Command("policies", policies_command, then="tideproof simulate --policies NAME plays one")
+COMMAND = Command("policies", policies_command, hint="tideproof simulate --policies NAME simulates one")
 
 
-def _tabled(table: Table) -> RenderableType:
+def _as_table(table: Table) -> RenderableType:
+    """Return the policies as a table for a wide terminal."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -56,7 +59,8 @@ def _tabled(table: Table) -> RenderableType:
     return shown
 
 
-def _listed(table: Table) -> RenderableType:
+def _as_list(table: Table) -> RenderableType:
+    """Return the policies as a list for a narrow terminal."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text

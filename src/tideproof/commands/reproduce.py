@@ -1,4 +1,4 @@
-"""`tideproof reproduce`: the paper's figures and claims, from the command line."""
+"""The command `tideproof reproduce`, which repeats the experiments of the paper and checks its claims."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ FULL, QUICK = 100_000, 2_000
 
 def reproduce_command(
     figures: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Which figures; all if none is named.")
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Figures to reproduce; by default all.")
     ] = None,
     replications: Annotated[
         int | None,
-        whole_option("Runs of each policy: 100,000 as in the paper."),
+        whole_option("Runs of each policy (100,000, as in the paper)."),
     ] = None,
-    seed: Annotated[int, whole_option("The same seed gives the same numbers.")] = 1,
+    seed: Annotated[int, whole_option("Random seed. The same seed gives the same results.")] = 1,
     out: Annotated[
-        Path, typer.Option(help="The folder to fill; what it holds already is not run again.")
+        Path, typer.Option(help="Output folder. Results that it already contains are not computed again.")
     ] = Path("reproduction"),
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler, on whose cluster to run."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="cpu, cuda or auto: a GPU if there is one.")] = "cpu",
-    quick: Annotated[bool, typer.Option("--quick", help=f"All of it at {QUICK:,} replications.")] = False,
+    engine: Annotated[str, typer.Option(help="cpu, cuda (a GPU) or auto (a GPU if there is one).")] = "cpu",
+    quick: Annotated[bool, typer.Option("--quick", help=f"Use {QUICK:,} replications.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Make every figure of the paper and check every sentence it claims.
+    """Reproduce the figures of the paper and check its claims.
 
-    For example
+    For example:
 
     tideproof reproduce --replications 2000
 
@@ -57,7 +58,7 @@ def reproduce_command(
             made = reproduce(figures or [], count, seed, out, executor, progress, engine)
     except KeyboardInterrupt:
         typer.echo(
-            f"interrupted; finished panels are kept in {out}: the same command goes on from there", err=True
+            f"interrupted; finished panels are in {out}: the same command continues from there", err=True
         )
         raise typer.Exit(130) from None
     console = Console()

@@ -1,4 +1,4 @@
-"""`tideproof serve`: experiments for a team, behind HTTP."""
+"""The command `tideproof serve`, which runs the web service."""
 
 from __future__ import annotations
 
@@ -11,19 +11,29 @@ from tideproof.commands.command_definition import Command
 
 def serve_command(
     url: Annotated[
-        str, typer.Argument(metavar="[URL]", envvar="TIDEPROOF_STORE", help="The store.", show_default=True)
+        str,
+        typer.Argument(
+            metavar="[URL]", envvar="TIDEPROOF_STORE", help="URL of the store.", show_default=True
+        ),
     ] = "sqlite:///tideproof.db",
     host: Annotated[
-        str, typer.Option(envvar="TIDEPROOF_HOST", help="Where to listen; 0.0.0.0 for everybody, with keys.")
+        str,
+        typer.Option(
+            envvar="TIDEPROOF_HOST",
+            help="Address to listen on; 0.0.0.0 accepts connections from other machines.",
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(envvar="TIDEPROOF_PORT", help="0 for any that is free.", min=0, max=65535)
+        int,
+        typer.Option(
+            envvar="TIDEPROOF_PORT", help="Port to listen on; 0 chooses a free port.", min=0, max=65535
+        ),
     ] = 8080,
 ) -> None:
-    """Serve the experiments of a store: an HTTP API under /v1 and pages for people, with keys.
+    """Run a web service for the experiments of a store: an HTTP API under /v1, and web pages.
 
-    Prints the address and, at the first start, an admin key. TIDEPROOF_ADMIN_KEY sets one for scripts;
-    docs/serve.md lists the other variables. For example
+    The command prints the address and, at the first start, an admin key. The environment variable
+    TIDEPROOF_ADMIN_KEY sets that key; docs/serve.md lists other variables. For example:
 
     tideproof serve sqlite:///shop.db --port 8080
     """

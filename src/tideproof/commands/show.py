@@ -1,4 +1,4 @@
-"""`tideproof show`: one experiment of a store, as it is now."""
+"""The command `tideproof show`, which shows the current state of one experiment in a store."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from tideproof.text import PERCENT, PLAIN, NumberFormat, escape_control_characte
 if TYPE_CHECKING:
     from rich.console import Console
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the experiment.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the experiment.")]
 
 _MISSING = "\N{EN DASH}"
-OLDEST = 10  # pulls out that are shown
+# Maps the headers of the numeric columns to keys of an arm.
+_COUNTS = {"rewards": "rewards", "pulls": "pulls", "pending": "out"}
+OLDEST = 10  # number of pending pulls that are shown
 
 
 def show_command(
     url: Url,
     name: Name,
-    events: Annotated[int, whole_option("How many of the last events are shown.")] = 10,
+    events: Annotated[int, whole_option("Number of last events to show.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show an experiment of a store: what it would select, its arms, pulls that are out, the last events.
+    """Show an experiment: the arm it would select, all arms, pending pulls and the last events.
 
-    Nothing is written; programs that have it open go on. For example
+    Nothing is written, and other programs can use the store meanwhile. For example:
 
     tideproof show sqlite:///shop.db prices
 
@@ -45,14 +47,14 @@ def show_command(
     from tideproof.store.store_urls import place_of
 
     wanted = require_whole_number("--events", events, 0)
-    place = place_of(url, read_only=True)
+    backend = place_of(url, read_only=True)
     try:
         with progress_bar(f"reading {name}", 2, "steps", after=SECONDS_BEFORE_BAR) as show_progress:
-            run = seen(known(place, name))
+            run = seen(known(backend, name))
             show_progress(1)
             found = page(run, name, wanted)
     finally:
-        place.close()
+        backend.close()
     if as_json:
         typer.echo(json.dumps(found))
     else:
@@ -62,34 +64,42 @@ def show_command(
 COMMAND = Command(
     "show",
     show_command,
-    then="tideproof serve URL shows it in a browser; tideproof export URL NAME FILE takes it elsewhere",
+    hint="tideproof serve URL shows it in a browser; tideproof export URL NAME FILE writes it to a file",
 )
 
 
 def show(console: Console, found: dict[str, Any]) -> None:
-    """Print the page."""
+    """Print the state of an experiment."""
     from rich.text import Text
 
     budget = "no budget" if found["budget"] is None else f"budget {found['budget']:,}"
-    facts = [found["policy"], budget, format_count(found["pulls"], "pull"), f"{found['told']:,} told"]
-    facts += [f"{len(found['out']):,} out", f"{found['lost']:,} lost", found["standing"]]
+    facts = [
+        found["policy"],
+        budget,
+        format_count(found["pulls"], "pull"),
+        format_count(found["told"], "reward"),
+    ]
+    facts += [f"{len(found['out']):,} pending", f"{found['lost']:,} lost", found["standing"]]
     console.print(
         Text(escape_control_characters(found["name"]), style="bold"),
         Text(escape_control_characters(", ".join(facts)), style="dim"),
     )
     console.print(Text(escape_control_characters(found["sentence"])))
-    _print(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
+    _print_table(console, _arm_columns(found["arms"], PERCENT if found["rates"] else PLAIN))
     if found["out"]:
-        _print(console, _out_columns(found["out"][:OLDEST]))
+        _print_table(console, _pending_columns(found["out"][:OLDEST]))
         if len(found["out"]) > OLDEST:
-            console.print(f"the oldest {OLDEST} of {len(found['out']):,}", style="dim", highlight=False)
+            console.print(
+                f"the oldest {OLDEST} of {len(found['out']):,} pending pulls", style="dim", highlight=False
+            )
     if found["last_events"]:
         _print_events(console, found["last_events"])
-        said = f"{format_count(found['events'], 'event')} in all, times in UTC"
-        console.print(said, style="dim", highlight=False)
+        note = f"{format_count(found['events'], 'event')} in total, times in UTC"
+        console.print(note, style="dim", highlight=False)
 
 
-def _print(console: Console, columns: Sequence[Any]) -> None:
+def _print_table(console: Console, columns: Sequence[Any]) -> None:
+    """Print columns as a table; a narrow terminal needs several tables."""
     from tideproof.report import terminal_tables
 
     first, *others = columns
@@ -99,7 +109,7 @@ def _print(console: Console, columns: Sequence[Any]) -> None:
 
 
 def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
-    """Print number, time and what happened, which takes as many lines as it needs."""
+    """Print the number, the time and the description of each event."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -111,19 +121,24 @@ def _print_events(console: Console, events: list[dict[str, Any]]) -> None:
     table.add_column("when", no_wrap=True)
     table.add_column("what", overflow="fold")
     for event in events:
-        said = event["said"] + (f" (by {event['by']})" if event["by"] else "")
-        table.add_row(f"{event['number']:,}", time_of(event["at"]), Text(escape_control_characters(said)))
+        description = event["said"] + (f" (by {event['by']})" if event["by"] else "")
+        table.add_row(
+            f"{event['number']:,}", time_of(event["at"]), Text(escape_control_characters(description))
+        )
     console.print()
     console.print(table)
 
 
 def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
+    """Return the columns of the table of arms."""
     from tideproof.report.terminal_tables import Column
 
     def column(header: str, write: Callable[[dict[str, Any]], str], left: bool = False) -> Column:
+        """Return a column whose cells `write` formats."""
         return Column(header, [write(row) for row in rows], left)
 
     def mean(name: str) -> Callable[[dict[str, Any]], str]:
+        """Return a function that formats the mean `name` of a row."""
         return lambda row: (
             _MISSING if row[name] is None else means.format_estimate(row[name], row["low"], row["high"])
         )
@@ -137,19 +152,20 @@ def _arm_columns(rows: list[dict[str, Any]], means: NumberFormat) -> list[Any]:
         column("adjusted mean", mean("mean")),
         column("95 % interval", lambda row: means.format_interval(row["low"], row["high"]) or _MISSING),
         column("raw mean", mean("raw_mean")),
-        *(Column(name, [f"{row[name]:,}" for row in rows]) for name in ("rewards", "pulls", "out")),
+        *(Column(header, [f"{row[key]:,}" for row in rows]) for header, key in _COUNTS.items()),
     ]
 
 
-def _out_columns(out: list[dict[str, Any]]) -> list[Any]:
+def _pending_columns(pulls: list[dict[str, Any]]) -> list[Any]:
+    """Return the columns of the table of pending pulls."""
     from tideproof.report.event_text import age
     from tideproof.report.terminal_tables import Column
 
     return [
-        Column("pull out", [pull["id"] for pull in out], left=True),
-        Column("arm", [escape_control_characters(pull["arm"]) for pull in out], left=True),
+        Column("pending pull", [pull["id"] for pull in pulls], left=True),
+        Column("arm", [escape_control_characters(pull["arm"]) for pull in pulls], left=True),
         Column(
-            "environment", [escape_control_characters(str(pull["environment"])) for pull in out], left=True
+            "environment", [escape_control_characters(str(pull["environment"])) for pull in pulls], left=True
         ),
-        Column("for", [age(pull["age"]) for pull in out]),
+        Column("age", [age(pull["age"]) for pull in pulls]),
     ]

@@ -1,4 +1,4 @@
-"""`tideproof simulate`: policies in one of the paper's worlds, or in all of the suite."""
+"""The command `tideproof simulate`, which compares policies by simulation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tideproof.lab.study import Study
 
 
-# Everything else says which world to run, or what to make of its one study.
-WITH_SUITE = (
+# The parameters that can be combined with --suite. The others choose a single world or save its study.
+SUITE_PARAMETERS = (
     "suite",
     "worlds",
     "policies",
@@ -42,47 +42,59 @@ def simulate_command(
         bool,
         typer.Option(
             "--suite",
-            help="Judge the first policy on a fixed collection of worlds against the others; if it is "
-            "alone, against the default ones. Takes some minutes.",
+            help="Compare the first policy with the others (or, if it is the only one, with default "
+            "policies) in a "
+            "fixed collection of worlds. Takes some minutes.",
         ),
     ] = False,
     worlds: Annotated[
-        str, typer.Option(help="Of --suite: even, or uneven (unequal noise, interactions, wrong cells).")
+        str,
+        typer.Option(help="For --suite: even, or uneven (unequal noise, interactions, outlying cells)."),
     ] = "even",
     arms: Annotated[int, whole_option("Number of arms.")] = 5,
     configuration: Annotated[
-        str, typer.Option(help="Means: mdm (each a step better) or slippage (all equal but the best).")
+        str,
+        typer.Option(
+            help="True means: mdm (each arm better by --delta) or slippage (only the best differs)."
+        ),
     ] = "mdm",
     scenario: Annotated[
         str,
         typer.Option(
-            help="Environments: worst-case, cannot-sample-all-arms, sample-1-to-10, general or stationary."
+            help="Lengths and shifts of environments: worst-case, cannot-sample-all-arms, "
+            "sample-1-to-10, general "
+            "or stationary."
         ),
     ] = "general",
-    delta: Annotated[float, number_option("Gap between neighbouring means.")] = 0.5,
+    delta: Annotated[float, number_option("Difference between successive means.")] = 0.5,
     sigma: Annotated[float, number_option("Standard deviation of the noise.")] = 1.0,
     policies: Annotated[
-        list[str], typer.Option(help="Names, separated by commas; the option may be repeated.")
+        list[str], typer.Option(help="Names of policies, separated by commas. May be repeated.")
     ] = ["contrast", "linlucb", "round-robin+ols", "round-robin"],  # noqa: B006
-    budgets: Annotated[str, typer.Option(help="Checkpoints in ascending order, separated by commas.")] = (
+    budgets: Annotated[str, typer.Option(help="Budgets in pulls, ascending, separated by commas.")] = (
         "100,200,500"
     ),
     replications: Annotated[int, whole_option("Runs of each policy.")] = 10_000,
-    seed: Annotated[int, whole_option("The same seed gives the same numbers.")] = 0,
+    seed: Annotated[int, whole_option("Random seed. The same seed gives the same results.")] = 0,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler, on whose cluster to run."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="cpu, cuda (a GPU), or auto: a GPU if there is one.")] = "auto",
-    csv: Annotated[Path | None, typer.Option(help="Save the table as CSV.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Save the whole study as JSON, for Study.load.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Save a picture: png, svg or pdf.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, for scripts.")] = False,
+    engine: Annotated[str, typer.Option(help="cpu, cuda (a GPU) or auto (a GPU if there is one).")] = "auto",
+    csv: Annotated[Path | None, typer.Option(help="Save the table as a CSV file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save the study as a JSON file, which Study.load reads.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Save a picture of the error against the budget: png, svg or pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Run policies many times over in a world of the paper and print how often they are wrong.
+    """Simulate policies many times in a world of the paper, and print how often they select a wrong arm.
 
-    With --suite, worlds and budgets are those of the suite, and so are policies and replications unless
-    they are given. For example
+    With --suite, the worlds and budgets are those of the suite, and also the policies and replications unless
+    they are given. For example:
 
     tideproof simulate --policies contrast,linlucb,round-robin+ols --budgets 100,200 --arms 5
 
@@ -103,10 +115,10 @@ def simulate_command(
     if plot is not None:
         check_picture_path(plot)
     if worlds != "even" and not suite:
-        raise InputError("--worlds belongs to --suite")
+        raise InputError("--worlds needs --suite")
     if suite:
-        given = _given(context)
-        _check_alone(context, given)
+        given = _given_parameters(context)
+        _check_suite_parameters(context, given)
         run_suite(
             names if "policies" in given else None,
             replications if "replications" in given else None,
@@ -119,10 +131,10 @@ def simulate_command(
             worlds,
         )
         return
-    made = {"mdm": mdm, "slippage": slippage}
-    if configuration not in made:
-        raise UnknownName.with_suggestion("configuration", configuration, made)
-    world = made[configuration](arms, scenario, delta, sigma)
+    worlds_by_name = {"mdm": mdm, "slippage": slippage}
+    if configuration not in worlds_by_name:
+        raise UnknownName.with_suggestion("configuration", configuration, worlds_by_name)
+    world = worlds_by_name[configuration](arms, scenario, delta, sigma)
     checkpoints = read_budgets(budgets)
 
     with dask(scheduler) if scheduler else nullcontext() as executor:
@@ -132,7 +144,7 @@ def simulate_command(
     if as_json:
         typer.echo(json.dumps(study.table().to_dicts()))
     else:
-        for table in _shown(study, f"{configuration}, {arms} arms, {scenario}", console.width):
+        for table in _tables(study, f"{configuration}, {arms} arms, {scenario}", console.width):
             console.print(table)
     if csv is not None:
         study.table().to_csv(csv)
@@ -150,12 +162,12 @@ def simulate_command(
 COMMAND = Command(
     "simulate",
     simulate_command,
-    then="--suite compares policies over many worlds; tideproof policies lists them",
+    hint="--suite compares policies in many worlds; tideproof policies lists all policies",
 )
 
 
-def _given(context: typer.Context) -> list[str]:
-    """Return the parameters that were given, not left at their defaults."""
+def _given_parameters(context: typer.Context) -> list[str]:
+    """Return the names of the parameters that were given on the command line."""
     return [
         name
         for name in context.params
@@ -163,26 +175,26 @@ def _given(context: typer.Context) -> list[str]:
     ]
 
 
-def _check_alone(context: typer.Context, given: list[str]) -> None:
-    """Refuse options that the suite decides by itself."""
+def _check_suite_parameters(context: typer.Context, given: list[str]) -> None:
+    """Raise `InputError` if an option was given that has no effect with --suite."""
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     for name in given:
-        if name not in WITH_SUITE:
-            allowed = ", ".join(flags[each] for each in WITH_SUITE[1:])
+        if name not in SUITE_PARAMETERS:
+            allowed = ", ".join(flags[each] for each in SUITE_PARAMETERS[1:])
             raise InputError(
-                f"{flags[name]} does not go with --suite, which has its own worlds and budgets; "
+                f"{flags[name]} cannot be combined with --suite, which has its own worlds and budgets; "
                 f"allowed: {allowed}"
             )
 
 
-def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
-    """Yield tables of how often each policy is wrong, each of as many budgets as the screen has room for."""
+def _tables(study: Study, world: str, width: int) -> Iterator[RichTable]:
+    """Yield tables of the error of each policy, with as many budgets as fit into the terminal."""
     from tideproof.report.terminal_tables import Column, tables
 
     cells = []
     for label in study.policies:
         found = study.pics(label), study.stderr(label), study.interval(label).high
-        cells.append([_cell(*each) for each in zip(*found, strict=True)])
+        cells.append([format_pics(*each) for each in zip(*found, strict=True)])
     columns = [
         Column(f"{budget:,}", column)
         for budget, column in zip(study.budgets, zip(*cells, strict=True), strict=True)
@@ -191,10 +203,10 @@ def _shown(study: Study, world: str, width: int) -> Iterator[RichTable]:
     return tables(Column("policy", study.policies, left=True), columns, width, title)
 
 
-def _cell(pics: float, error: float, high: float) -> str:
-    """Show two digits of the error; where there was no mistake, the upper end of the 95 % interval.
+def format_pics(pics: float, error: float, high: float) -> str:
+    """Format a PICS with its standard error, or with its upper 95 % bound if no run was wrong.
 
-    >>> _cell(0.01489, 0.00038, 0.01566), _cell(0.0, 0.0, 0.0000369), _cell(1.0, 0.0, 1.0)
+    >>> format_pics(0.01489, 0.00038, 0.01566), format_pics(0.0, 0.0, 0.0000369), format_pics(1.0, 0.0, 1.0)
     ('0.01489 ± 0.00038', '< 0.000037', '1')
     """
     if pics == 0.0:

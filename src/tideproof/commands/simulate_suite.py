@@ -1,4 +1,4 @@
-"""`tideproof simulate --suite`: run the held-out worlds and print who errs least where."""
+"""Part of `tideproof simulate` for `--suite`: compare policies in a fixed collection of worlds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tideproof.research.suite.policy_suite import Suite
 
-_WIDE = 100  # columns of a screen on which arms and budgets fit beside the default policies
+_WIDE = 100  # terminal width from which the columns of arms and budgets are shown
 _LEFT_OUT = "\N{EN DASH}"
 
 
@@ -31,7 +31,7 @@ def run_suite(
     progress: bool,
     worlds: str = "even",
 ) -> None:
-    """Run the suite, with its own policies or replications where None is given, and print it."""
+    """Run the suite and print its results; None stands for the default policies or replications."""
     from rich.console import Console
 
     from tideproof.lab.executors import dask
@@ -40,10 +40,10 @@ def run_suite(
     with dask(scheduler) if scheduler else nullcontext() as executor:
         found = suite(policies, replications, seed, executor, progress, engine, worlds)
     if as_json:
-        typer.echo(json.dumps(_plain(found)))
+        typer.echo(json.dumps(_as_dict(found)))
     else:
         console = Console()
-        for table in _shown(found, console.width):
+        for table in _tables(found, console.width):
             console.print(table)
         typer.echo(found.verdict)
     if csv is not None:
@@ -53,7 +53,8 @@ def run_suite(
         raise typer.Exit(130)
 
 
-def _plain(found: Suite) -> dict[str, object]:
+def _as_dict(found: Suite) -> dict[str, object]:
+    """Return the results of the suite as plain values for JSON."""
     return {
         "score": found.score,
         "worse": found.worse,
@@ -62,8 +63,8 @@ def _plain(found: Suite) -> dict[str, object]:
     }
 
 
-def _shown(found: Suite, width: int) -> Iterator[RichTable]:
-    """Return a row for each world: errors relative to the best policy there, and the PICS of that one."""
+def _tables(found: Suite, width: int) -> Iterator[RichTable]:
+    """Yield tables with a row for each world: the PICS of each policy relative to the best policy there."""
     from tideproof.report.terminal_tables import Column, tables
     from tideproof.research.suite.policy_suite import geometric_mean
 
@@ -71,7 +72,7 @@ def _shown(found: Suite, width: int) -> Iterator[RichTable]:
     relative = {label: found.relative(label) for label in found.policies}
     least = [min(float(study.pics(label)[0]) for label in study.policies) for study in studies]
     columns = [
-        Column(_folded(label), [*map(_cell, values), _cell(geometric_mean(values))])
+        Column(_fold(label), [*map(format_ratio, values), format_ratio(geometric_mean(values))])
         for label, values in relative.items()
     ]
     columns.append(Column("PICS\nbest", [*(f"{pics:.4f}" for pics in least), ""]))
@@ -95,14 +96,15 @@ def _shown(found: Suite, width: int) -> Iterator[RichTable]:
     )
 
 
-def _cell(relative: float) -> str:
+def format_ratio(relative: float) -> str:
+    """Format a relative PICS with two decimals, or a dash if the policy was left out."""
     return _LEFT_OUT if math.isnan(relative) else f"{relative:.2f}"
 
 
-def _folded(label: str) -> str:
-    """Break a long label where it may be broken.
+def _fold(label: str) -> str:
+    """Insert line breaks into a long label of a policy.
 
-    >>> _folded("reduce:successive-rejects").split()
+    >>> _fold("reduce:successive-rejects").split()
     ['reduce:', 'successive-', 'rejects']
     """
     for mark in ":-+":

@@ -9,8 +9,8 @@ from tideproof.errors import InputError
 from tideproof.experiment.tide_options import Tide, checked_name
 from tideproof.policies.policy_registry import Chosen, as_policy, policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.statistics_models import FOLLOWED, UNEVEN
-from tideproof.policies.stopping_policy import RULES, checked_confidence, rule_prefix
+from tideproof.policies.statistics_models import NOISE_MODELS, TIDE_PREFIXES
+from tideproof.policies.stopping_policy import RULES, check_confidence, rule_prefix
 
 
 class Parted(NamedTuple):
@@ -51,9 +51,9 @@ def beside(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_tide(spec: PolicySpec, tide: Tide) -> tuple[PolicySpec, Tide]:
-    if spec.policy.tide in UNEVEN and tide in FOLLOWED.values():
+    if spec.policy.tide in NOISE_MODELS and tide in TIDE_PREFIXES.values():
         raise InputError(f"{spec.label} needs labels: tide={tide!r} has statistics of its own")
-    for prefix, its_own in FOLLOWED.items():
+    for prefix, its_own in TIDE_PREFIXES.items():
         if spec.policy.tide == its_own:
             if tide not in ("auto", its_own):
                 raise InputError(f"{spec.label} has its tide already: tide={tide!r} contradicts it")
@@ -68,7 +68,7 @@ def _without_rule(spec: PolicySpec, confidence: Any, rule: Any) -> tuple[PolicyS
             its_own = options.pop("confidence", 0.95)
             if options.pop("bound", None) is not None:
                 raise InputError(f"{spec.label}: a bound is for the lab; an Experiment has a confidence")
-            others = confidence is not None and checked_confidence(confidence) != its_own
+            others = confidence is not None and check_confidence(confidence) != its_own
             if others or (rule is not None and rule_prefix(rule) != prefix):
                 raise InputError(f"{spec.label} has a confidence and a rule of its own: give them once")
             return _without(prefix, spec, options), (its_own, name)

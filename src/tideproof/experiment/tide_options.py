@@ -11,7 +11,7 @@ from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Label, checked_label
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.statistics_models import FOLLOWED, INTERACTIONS, NOISES, ROBUST, UNEVEN
+from tideproof.policies.statistics_models import INTERACTIONS, NOISE_MODELS, NOISES, ROBUST, TIDE_PREFIXES
 from tideproof.text import join_names
 
 Tide = Literal["auto", "labels", "hidden", "both"]
@@ -36,7 +36,7 @@ def fitting(spec: PolicySpec) -> list[dict[str, Any]]:
     ([{'scale': 'difference', 'robust': 'cells'}], [])
     """
     tide = spec.policy.tide
-    if tide not in UNEVEN:
+    if tide not in NOISE_MODELS:
         return []
     if tide == ROBUST:
         return [{"scale": "difference", "robust": "cells"}]
@@ -60,7 +60,7 @@ def allowed_for(spec: PolicySpec) -> str:
         INTERACTIONS[True][0]: "arms that differ from environment to environment",
         ROBUST: "cells that are simply wrong",
     }
-    return ", and ".join(said for prefix, said in words.items() if tide in UNEVEN and prefix in tide)
+    return ", and ".join(said for prefix, said in words.items() if tide in NOISE_MODELS and prefix in tide)
 
 
 def checked_tide(tide: Tide, spec: PolicySpec, rewards: str, confidence: float | None) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def label_of(book: Book, environment: Any, before: Label) -> Label:
 
 def check_labelled(book: Book, what: str) -> None:
     """Raise if what belongs to an environment and to no pull is told where the tide is followed."""
-    if book.tide in FOLLOWED.values():
+    if book.tide in TIDE_PREFIXES.values():
         raise InputError(
             f"{what} belongs to no moment: with tide={book.tide!r} rewards are told pull by pull; "
             f"Experiment(..., tide='labels') takes it"

@@ -1,6 +1,6 @@
-"""The lab: replications of policies in worlds, by the thousand, and what they say.
+"""Simulations: run policies many times in worlds whose best arm is known, and count their mistakes.
 
-`simulate` makes a `plan` and has it `run`: cut into chunks of replications, which an engine plays on some
-executor. In a chunk `kernels.replicate` plays one replication after the other; `kernels.world` draws what
-happens. Sums (`tally`) come back and become a `study`.
+`simulation` is the public function. It makes a plan (`simulation_plan`), which `chunk_runner` divides into
+chunks of replications. An engine runs each chunk on threads, on an executor or on a GPU, and returns sums
+over its replications (`replication_sums`). The total becomes a `study`.
 """

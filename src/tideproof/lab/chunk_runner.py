@@ -1,4 +1,4 @@
-"""Carrying a plan out: cut the replications into chunks, let an executor play them, add up the sums."""
+"""Run a simulation plan: divide the replications into chunks, run them on an executor, add up the sums."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from tideproof._version import __version__
 from tideproof.checks import require_whole_number
 from tideproof.errors import InputError
 from tideproof.lab.engines import Engine, find_engine
-from tideproof.lab.keyboard_interrupts import awaited, ctrl_c_waits
+from tideproof.lab.keyboard_interrupts import delay_ctrl_c, wait_for_result
 from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.simulation_plan import SimulationPlan
 from tideproof.lab.study import Recipe, Study
 
-_MOST_HANDED_OUT = 1000  # chunks, before the first is awaited: bounds memory, not speed
+_MOST_SUBMITTED = 1000  # chunks submitted and not yet added up; limits memory, not speed
 
-Watch = AbstractContextManager[Callable[[int], None]]
+# Context manager that yields a function to call with the number of finished replications.
+ProgressContext = AbstractContextManager[Callable[[int], None]]
 
 
 def run_plan(
@@ -34,11 +35,12 @@ def run_plan(
     replications: int,
     executor: Executor | None = None,
     engine: str = "auto",
-    watch: Watch | None = None,
+    watch: ProgressContext | None = None,
 ) -> Study:
-    """Run a plan that often on that engine.
+    """Run the replications of a plan and return the study of their results.
 
-    `watch` is entered once it begins, and gives what to call with the replications done.
+    `watch` is entered when the run begins; the function that it yields receives the number of finished
+    replications.
     """
     replications = require_whole_number("replications", replications, 1)
     if executor is not None and not hasattr(executor, "submit"):
@@ -50,16 +52,16 @@ def run_plan(
     done = 0
     try:
         with ExitStack() as stack:
-            show = stack.enter_context(watch or nullcontext(_nothing))
+            show = stack.enter_context(watch or nullcontext(_ignore_progress))
             chosen.prepare([plan])
             if executor is None:
-                chosen.run_chunk(plan, 0, 1)  # compiles in this thread, where Ctrl-C is heard at once
-            look = stack.enter_context(ctrl_c_waits())
+                chosen.run_chunk(plan, 0, 1)  # compiles in this thread, so Ctrl-C takes effect at once
+            check = stack.enter_context(delay_ctrl_c())
             pool = stack.enter_context(chosen.workers()) if executor is None else executor
-            for count, tally in _tallies(chosen, plan, replications, pool, look):
+            for count, tally in _tallies(chosen, plan, replications, pool, check):
                 selected.append(tally.selected)
-                more = tally if total is None else total.plus(tally)
-                total, done = more, done + count  # both or none, whenever Ctrl-C comes
+                new_total = tally if total is None else total.plus(tally)
+                total, done = new_total, done + count  # one statement, so that Ctrl-C cannot separate the two
                 show(done)
     except KeyboardInterrupt:
         if total is None:
@@ -80,21 +82,21 @@ def run_plan(
 
 
 def _tallies(
-    chosen: Engine, plan: SimulationPlan, replications: int, pool: Executor, look: Callable[[], None]
+    chosen: Engine, plan: SimulationPlan, replications: int, pool: Executor, check: Callable[[], None]
 ) -> Iterator[tuple[int, ReplicationSums]]:
-    """Yield size and sums of each chunk, in order: floating-point sums depend on it."""
+    """Yield the size and the sums of each chunk, in a fixed order so that rounding does not vary."""
     size = chosen.chunk_size(plan)
     firsts = iter(range(0, replications, size))
     waiting: deque[tuple[int, Future[ReplicationSums]]] = deque()
     try:
         while True:
-            for first in islice(firsts, _MOST_HANDED_OUT - len(waiting)):
+            for first in islice(firsts, _MOST_SUBMITTED - len(waiting)):
                 count = min(size, replications - first)
                 waiting.append((count, pool.submit(chosen.run_chunk, plan, first, count)))
             if not waiting:
                 return
             count, future = waiting[0]
-            yield count, awaited(future, look)
+            yield count, wait_for_result(future, check)
             waiting.popleft()
     finally:
         for _, future in waiting:
@@ -102,6 +104,7 @@ def _tallies(
 
 
 def _versions() -> dict[str, Any]:
+    """Return the versions of tideproof, Python, NumPy and numba, which a study records."""
     made: dict[str, Any] = {"tideproof": __version__, "python": platform.python_version()}
     for package in ("numpy", "numba"):
         try:
@@ -111,5 +114,5 @@ def _versions() -> dict[str, Any]:
     return made
 
 
-def _nothing(done: int) -> None:
-    pass
+def _ignore_progress(done: int) -> None:
+    """Do nothing: the progress function of a run without a progress bar."""

@@ -1,6 +1,7 @@
-"""Where chunks run: threads of this process, or a Dask cluster. Any other executor does as well.
+"""Executors on which simulations run: threads of this process, other processes, or a Dask cluster.
 
-What is Python's work, compiling and drawing, goes to processes beside this one.
+Simulations also accept any other `concurrent.futures.Executor`. Compiling and drawing are pure Python and
+would block each other in threads, so they run in other processes.
 """
 
 from __future__ import annotations
@@ -18,34 +19,34 @@ from tideproof.errors import InputError, MissingExtra
 
 
 def threads() -> ThreadPoolExecutor:
-    """Return one thread for each core this process may use; compiled kernels release the GIL."""
+    """Return a pool with one thread per core; compiled kernels release the GIL and so run in parallel."""
     return ThreadPoolExecutor(cores(), thread_name_prefix="tideproof")
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of processor cores that this process may use."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
-def side_by_side() -> int:
-    """Return how many processes to have beside this one, for work that is all Python's.
+def worker_count() -> int:
+    """Return the number of worker processes for pure Python work such as compiling and drawing.
 
-    Two to a core slow each other down, and the first results are wanted first; where they compile for a
-    GPU, each takes some of its memory.
+    It is at most half the number of cores, because more processes would delay the first results, and at most
+    8, because each process that compiles for a GPU takes some memory of the GPU.
     """
     return min(8, max(2, cores() // 2))
 
 
 @contextmanager
 def processes(count: int | None = None) -> Iterator[Executor]:
-    """Yield processes for what would hold this one's lock; what they have not begun at the end is left out.
+    """Yield a pool of worker processes; tasks that have not begun when the context ends are cancelled.
 
-    As many as `side_by_side` says, if no `count` is given. They import the script that began all this: it
-    must do its work under `if __name__ == "__main__":`.
+    By default `worker_count` processes are started. They import the main script of this process, which must
+    therefore do its work under `if __name__ == "__main__":`.
     """
-    fresh = get_context("spawn")  # a copy of this process would share its GPU
-    pool = ProcessPoolExecutor(count or side_by_side(), fresh, initializer=_leave_quietly)
+    fresh = get_context("spawn")  # a forked process would share the GPU of this one
+    pool = ProcessPoolExecutor(count or worker_count(), fresh, initializer=_leave_quietly)
     try:
         yield pool
     finally:
@@ -53,15 +54,16 @@ def processes(count: int | None = None) -> Iterator[Executor]:
 
 
 def _leave_quietly() -> None:
-    """Let Ctrl-C, which reaches all processes, end this one as if it were done, tidying up."""
+    """Make Ctrl-C end a worker process without a traceback; the terminal sends Ctrl-C to all processes."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit())
 
 
 @contextmanager
 def dask(address: str, patience: float = 10.0) -> Iterator[Executor]:
-    """Connect to the Dask scheduler at `address` within `patience` seconds, and run chunks there.
+    """Connect to the Dask scheduler at `address` and yield an executor that runs chunks on its cluster.
 
-    Its workers need tideproof, in the same version, with numba.
+    The scheduler must answer within `patience` seconds. The workers need numba and the same version of
+    tideproof.
     """
     try:
         import distributed

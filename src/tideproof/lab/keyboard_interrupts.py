@@ -1,4 +1,4 @@
-"""Ctrl-C at the right moment."""
+"""Delay Ctrl-C until a point at which a running simulation can be interrupted safely."""
 
 from __future__ import annotations
 
@@ -11,48 +11,49 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_LOOK = 0.1  # seconds between two looks whether Ctrl-C was pressed
+_CHECK_INTERVAL = 0.1  # seconds between two checks whether Ctrl-C was pressed
 
 
 @contextmanager
-def ctrl_c_waits() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C raise KeyboardInterrupt only where what is yielded is called; pressed twice, at once.
+def delay_ctrl_c() -> Iterator[Callable[[], None]]:
+    """Yield a function that raises KeyboardInterrupt if Ctrl-C was pressed; Ctrl-C has no other effect.
 
-    Raised anywhere, it may hit a method of `concurrent.futures` that has just taken a lock and would give it
-    back: the threads then wait for that lock, and Python for the threads, for ever.
+    Pressing Ctrl-C twice raises KeyboardInterrupt immediately. Without this delay, the exception might
+    interrupt a method of `concurrent.futures` that holds a lock. The lock would never be released, and the
+    program would never end.
     """
     pressed = False
 
-    def note(number: int, frame: Any) -> None:
+    def record_press(number: int, frame: Any) -> None:
         nonlocal pressed
         if pressed:
             raise KeyboardInterrupt
         pressed = True
 
-    def look() -> None:
+    def check() -> None:
         if pressed:
             raise KeyboardInterrupt
 
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield look  # somebody else takes care of it
+        yield check  # the program has its own handler of Ctrl-C, or this is not the main thread
         return
-    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, record_press)
     try:
-        yield look
+        yield check
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def awaited(future: Future[T], look: Callable[[], None]) -> T:
-    """Return the result of a task, looking up for Ctrl-C meanwhile."""
+def wait_for_result(future: Future[T], check: Callable[[], None]) -> T:
+    """Wait for a task and return its result, calling `check` regularly so that Ctrl-C can interrupt."""
     while True:
-        look()
+        check()
         try:
-            result = future.result(timeout=_LOOK)
+            result = future.result(timeout=_CHECK_INTERVAL)
         except TimeoutError:
-            if future.done():  # it was the task's own
+            if future.done():  # the task itself raised the TimeoutError
                 return future.result()
         else:
-            look()  # the last task may be shorter than the time between two looks
+            check()  # a task may be shorter than the time between two checks
             return result

@@ -1,4 +1,4 @@
-"""replay: one replication of a study, step by step, to be looked at."""
+"""The function `replay`, which repeats one replication of a study and records every step."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tideproof.worlds import World, as_world
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """One replication of n steps with K arms.
+    """Record of one replication with n steps and K arms.
 
     Attributes
     ----------
-    arm : (n,) the arm played.
-    environment : (n,) the number of the environment, from 0.
-    shift : (n,) its shift, which no policy sees.
-    reward : (n,) what came back.
-    estimates : (n, K) after the step: the fixed-effects estimates, which mean something only in
-        comparison with each other, or the raw means for a policy that knows only those.
-    selected : the arm selected in the end.
-    identified : whether that selection was made among comparable arms.
+    arm : (n,) the arm that was pulled.
+    environment : (n,) the index of the environment, from 0.
+    shift : (n,) the shift of the environment, which policies do not observe.
+    reward : (n,) the reward.
+    estimates : (n, K) the estimates after each step. They are fixed-effects estimates, of which only
+        differences are meaningful, or raw means for a policy that uses only those.
+    selected : the arm that was selected at the end.
+    identified : whether shared environments connected the arms among which it was selected.
     """
 
     arm: Ints
@@ -38,7 +38,7 @@ class Replay:
     identified: bool
 
     def table(self) -> Table:
-        """Return one row a step."""
+        """Return a table with one row for each step."""
         columns = {
             "step": range(1, len(self.arm) + 1),
             "arm": self.arm,
@@ -50,27 +50,27 @@ class Replay:
         return Table(columns | {f"estimate_{arm}": self.estimates[:, arm] for arm in range(arms)})
 
     def __repr__(self) -> str:
-        doubt = "" if self.identified else ", unidentified"
-        return f"Replay of {len(self.arm)} steps, selected arm {self.selected}{doubt}\n{self.table()!r}"
+        note = "" if self.identified else ", unidentified"
+        return f"Replay of {len(self.arm)} steps, selected arm {self.selected}{note}\n{self.table()!r}"
 
     def _repr_html_(self) -> str:
         return render_notebook_html(repr(self).splitlines()[0], self.table())
 
 
 def replay(world: World, policy: Chosen, seed: int = 0, replication: int = 0, budget: int = 500) -> Replay:
-    """Play one replication again, exactly as `tp.simulate` with this seed played it.
+    """Repeat one replication of `tp.simulate` exactly, and record every step.
 
-    It runs interpreted, which gives the same numbers as the compiled loop to the last bit, and takes
-    milliseconds where compiling would take seconds.
+    The kernels run interpreted, which gives bit-identical numbers and takes milliseconds, while compiling
+    would take seconds.
 
     Parameters
     ----------
     world, policy, seed
-        As given to `tp.simulate`.
+        The arguments of `tp.simulate`.
     replication
-        Which one, from 0.
+        Index of the replication, from 0.
     budget
-        How many steps: a budget of the study.
+        Number of pulls: one of the budgets of the study.
 
     Examples
     --------

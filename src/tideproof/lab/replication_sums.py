@@ -1,4 +1,4 @@
-"""Sums over replications: all that comes back of a simulation."""
+"""Sums over replications, from which all results of a simulation are computed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class ReplicationSums(NamedTuple):
 
     Attributes
     ----------
-    chosen : (P, B, K) how often each arm was selected.
-    unidentified : (P, B) how often the selection did not rest on comparable arms.
-    pulls : (P, B, K) pulls of each arm.
-    samples, squares : (P, B) pulls in all, and their squares.
-    stopped : (P, B) how often the policy had stopped by itself.
-    stops : (P, B, K) how often it had, with each arm selected.
-    both : (pairs, B) how often both policies of a pair were wrong.
-    cost_gap_squares : (pairs, B) squared difference of what the two selections of a pair cost.
-    selected : (P, budgets kept, R) the arm that each replication selected: no sum, but all of them.
+    chosen : (P, B, K) how many replications selected each arm.
+    unidentified : (P, B) how many selections compared arms that no environments connected.
+    pulls : (P, B, K) total pulls of each arm.
+    samples, squares : (P, B) sums of the pulls per replication and of their squares.
+    stopped : (P, B) how many replications the policy had stopped by itself.
+    stops : (P, B, K) how many of those selected each arm.
+    both : (pairs, B) how many replications both policies of a pair ended with a wrong selection.
+    cost_gap_squares : (pairs, B) sum of the squared differences between the opportunity costs of a pair.
+    selected : (P, kept budgets, R) the arm that each replication selected; not a sum.
     """
 
     chosen: Ints
@@ -42,7 +42,7 @@ class ReplicationSums(NamedTuple):
     def of_counts(
         cls, counts: Ints, both: Ints, cost_gap_squares: Floats, selected: NDArray[np.int16]
     ) -> ReplicationSums:
-        """Name the columns of (P, B, columns) counts, and add what is known of pairs."""
+        """Build the sums from the table of counts that an engine returns, and from the sums over pairs."""
         chosen, pulls, stops = np.split(counts[..., ARMS:], 3, axis=-1)
         return cls(
             chosen=chosen,
@@ -59,17 +59,17 @@ class ReplicationSums(NamedTuple):
 
     @classmethod
     def shapes(cls, policies: int, budgets: int, arms: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each of the sums, of which the last field is none."""
+        """Return the shape of each sum by name; `selected` is not included, because it is not a sum."""
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(cls._fields[:-1], (policies, budgets))
         shapes["chosen"] = shapes["pulls"] = shapes["stops"] = policies, budgets, arms
         shapes["both"] = shapes["cost_gap_squares"] = policies * (policies - 1) // 2, budgets
         return shapes
 
     def sums(self) -> dict[str, Any]:
-        """Return the sums by name."""
+        """Return all fields except `selected` by name."""
         return {name: value for name, value in self._asdict().items() if name != "selected"}
 
     def plus(self, other: ReplicationSums) -> ReplicationSums:
-        """Return the sums over both sets of replications; the selections stay these."""
+        """Return the sums over two sets of replications; `selected` remains that of the first set."""
         theirs = other.sums()
         return self._replace(**{name: mine + theirs[name] for name, mine in self.sums().items()})

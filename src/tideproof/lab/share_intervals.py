@@ -1,4 +1,7 @@
-"""Confidence intervals for probabilities, their paired differences and ratios, honest down to zero errors."""
+"""Confidence intervals for probabilities and their paired differences and ratios.
+
+They remain valid if no event was observed.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from tideproof.core.array_layout import Floats, Ints
 
 
 class Interval(NamedTuple):
-    """Lower and upper ends, one for each budget."""
+    """Lower and upper bounds of confidence intervals, one for each budget."""
 
     low: Floats
     high: Floats
 
 
 class PairedRatio(NamedTuple):
-    """A paired ratio of two probabilities, one value for each budget."""
+    """Estimates and confidence intervals of the paired ratio of two probabilities, one for each budget."""
 
     estimate: Floats
     low: Floats
@@ -26,14 +29,14 @@ class PairedRatio(NamedTuple):
 
 
 def quantile(level: float) -> float:
-    """Return z with P(|Z| < z) = level for a standard normal Z."""
+    """Return the two-sided normal quantile: z with P(|Z| < z) = level for a standard normal Z."""
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + 0.5 * checks.require_level(level)))
 
 
 def binomial(events: Ints, n: int, level: float) -> Interval:
-    """Return the exact interval for a probability, `events` of `n` trials.
+    """Return the exact (Clopper-Pearson) confidence interval of a probability after `events` in `n` trials.
 
     Clopper, Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the
     binomial.
@@ -51,10 +54,12 @@ def binomial(events: Ints, n: int, level: float) -> Interval:
 
 
 def paired(only_a: Ints, only_b: Ints, n: int, level: float) -> Interval:
-    """Return the score interval for P(a) - P(b), from the trials of `n` in which only one happened.
+    """Return the score interval of P(a) - P(b), the difference of two probabilities, from paired trials.
+
+    `only_a` and `only_b` are the numbers of trials in which only one of the two events happened.
 
     Tango (1998), Equivalence test and confidence interval for the difference in proportions for the
-    paired-sample design. Unlike the normal interval it does not shrink to a point when the two never
+    paired-sample design. Unlike the normal interval, it does not shrink to a point if the two events never
     differed.
 
     >>> paired(np.array([0]), np.array([0]), 1000, 0.95).high.round(4)
@@ -65,12 +70,13 @@ def paired(only_a: Ints, only_b: Ints, n: int, level: float) -> Interval:
 
 
 def paired_ratio(a: Ints, b: Ints, both: Ints, level: float) -> PairedRatio:
-    """Return P(a)/P(b) with its interval, from the trials in which each and both happened.
+    """Return the ratio P(a)/P(b) of two probabilities with its confidence interval, from paired trials.
 
-    With a' = a + 1/2 and b' = b + 1/2, so that nothing is divided by zero, it is a'/b', and its logarithm
-    is taken to be normal with the variance of the delta method, 1/a' + 1/b' - 2 both/(a' b'): the number
-    of trials cancels. The halves are lost among hundreds of events. An event that never happened may be
-    arbitrarily rare: the lower end is then 0 if it was a, the upper one infinite if it was b.
+    `a`, `b` and `both` are the numbers of trials in which a, b and both events happened. With a' = a + 1/2
+    and b' = b + 1/2, which avoids division by zero, the estimate is a'/b'. Its logarithm is treated as normal
+    with the variance of the delta method, 1/a' + 1/b' - 2 both/(a' b'). The number of trials cancels, and the
+    additions of 1/2 are negligible after hundreds of events. An event that was never observed may be
+    arbitrarily rare: then the lower bound is 0 if the event is a, and the upper bound is infinite if it is b.
 
     >>> ratio = paired_ratio(np.array([300, 0]), np.array([400, 400]), np.array([200, 0]), 0.95)
     >>> ratio.estimate.round(3), ratio.low.round(3), ratio.high.round(3)
@@ -86,10 +92,11 @@ def paired_ratio(a: Ints, b: Ints, both: Ints, level: float) -> PairedRatio:
 
 
 def _upper(b: Ints, c: Ints, n: int, z: float) -> Floats:
-    """Return the largest difference d with n (dhat - d)^2 <= z^2 v(d), dhat = (b - c)/n, by bisection.
+    """Return the upper bound of Tango's score interval, found by bisection.
 
-    v(d) = 2q + d(1 - d) is the variance if d is true, where q, the probability of c, maximises the
-    likelihood: 2n q^2 + ((2n - b + c)d - b - c) q - c d(1 - d) = 0.
+    It is the largest difference d with n (dhat - d)^2 <= z^2 v(d), where dhat = (b - c)/n. The variance
+    v(d) = 2q + d(1 - d) holds if d is true, and q, the probability of c, maximises the likelihood:
+    2n q^2 + ((2n - b + c)d - b - c) q - c d(1 - d) = 0.
     """
     seen = (b - c) / n
     inside, outside = seen, np.ones_like(seen)

@@ -1,4 +1,4 @@
-"""simulate: the public function."""
+"""The public function `simulate`, which runs policies many times in a simulated world."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import nullcontext
 
-from tideproof.lab.chunk_runner import Watch, run_plan
+from tideproof.lab.chunk_runner import ProgressContext, run_plan
 from tideproof.lab.simulation_plan import make_plan
 from tideproof.lab.study import Study
 from tideproof.policies.policy_registry import Chosen
@@ -25,42 +25,43 @@ def simulate(
     engine: str = "auto",
     keep: int | Iterable[int] = (),
 ) -> Study:
-    """Run policies in a world many times over and score what they select.
+    """Run policies many times in a simulated world, and count how often they select a wrong arm.
 
-    Every policy meets the same worlds, replication by replication. The numbers are the same for any
-    executor and any number of workers. Policies that need no horizon are run once to the largest
-    budget and read at each; the others are run once for each budget.
+    In each replication all policies run in the same random world. The results do not depend on the executor
+    or on the number of workers. Policies that do not need the budget in advance run once, up to the largest
+    budget, and their selection is recorded at each budget. Other policies run once for each budget.
 
     Parameters
     ----------
     world
         `tp.mdm(...)`, `tp.slippage(...)` or `tp.World(...)`.
     policies
-        Names, `tp.policy(...)` or a `Policy` itself; each label must be used once.
+        Names, `tp.policy(...)` or `Policy` objects; their labels must be unique.
     budgets
-        Checkpoints in ascending order.
+        Numbers of pulls at which the selection is recorded, in ascending order.
     replications
-        How often to run each policy.
+        Number of runs of each policy.
     seed
         0 to 2**64 - 1. The same seed gives the same study.
     executor
-        Any `concurrent.futures.Executor`: one of processes, or `client.get_executor()` of a Dask
-        client. Threads on all cores if none is given.
+        Any `concurrent.futures.Executor`, such as a process pool or `client.get_executor()` of a Dask
+        client. By default, threads on all cores.
     progress
-        Show a bar with the replications done and the time left; or what to call with the replications
-        done, each time that some are.
+        True shows a progress bar with the time left. A function is called repeatedly with the number of
+        finished replications.
     engine
-        `cpu`, `cuda` (a GPU, with the extra `gpu`) or `auto`: a GPU if there is one. Both play the
-        same worlds; docs/performance.md says how often rounding lets them choose differently.
+        `cpu`, `cuda` (a GPU, with the extra `gpu`) or `auto`: a GPU if there is one. All engines simulate
+        the same worlds; docs/performance.md says how often rounding leads to different choices.
     keep
-        Budgets, in ascending order, at which the arm selected in every replication is kept, for
-        `study.selected`: two bytes each. Worlds of one seed share their noise, so that studies can be
-        paired by it.
+        Budgets, in ascending order, at which the selected arm of every replication is kept for
+        `study.selected`; each takes two bytes. Worlds with the same seed share their noise, so that
+        replications of different studies can be paired.
 
     Returns
     -------
     Study
-        If Ctrl-C ends the run, of the replications finished until then, marked as `interrupted`.
+        The results. If Ctrl-C ends the run, they cover the replications that were finished, and the study
+        is marked as `interrupted`.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def simulate(
     array([0.244 , 0.1065])
     """
     plan = make_plan(world, policies, budgets, seed, keep)
-    watch: Watch | None = None
+    watch: ProgressContext | None = None
     if callable(progress):
         watch = nullcontext(progress)
     elif progress:

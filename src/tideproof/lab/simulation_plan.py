@@ -1,4 +1,4 @@
-"""A plan: what to simulate, apart from how often and on what."""
+"""Plans of simulations: the world, the policies and the budgets, with all arguments checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tideproof.checks import require_whole_number
 from tideproof.errors import InputError
-from tideproof.policies.policy_registry import Address, address, as_policies, found_at, policy
+from tideproof.policies.policy_registry import Address, as_policies, find_address, load_address, policy
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.text import join_names
 from tideproof.worlds import World, as_world
@@ -17,15 +17,17 @@ from tideproof.worlds import World, as_world
 
 @dataclass(frozen=True)
 class SimulationPlan:
-    """What to run, already checked. Travels to other processes as plain words.
+    """World, policies and budgets of a simulation, with all arguments checked.
+
+    A pickled plan refers to policies by address, so that other processes can load it.
 
     Attributes
     ----------
-    world : the world the policies meet.
-    policies : the policies, each label once.
-    budgets : the checkpoints, in ascending order.
-    seed : 0 to 2**64 - 1.
-    keep : the budgets at which the selection of every replication is kept.
+    world : the world in which the policies run.
+    policies : the policies; their labels are unique.
+    budgets : the budgets at which selections are recorded, in ascending order.
+    seed : the random seed, 0 to 2**64 - 1.
+    keep : the budgets at which the selected arm of every replication is kept.
     """
 
     world: World
@@ -35,46 +37,48 @@ class SimulationPlan:
     keep: tuple[int, ...] = ()
 
     def budgets_by_run(self, spec: PolicySpec) -> list[tuple[int, ...]]:
-        """Return the checkpoints of each run that a policy needs.
+        """Return the groups of budgets that a policy can serve in one run each.
 
-        A policy that needs no horizon runs once for all budgets, one that does once for each.
+        A policy that does not need the budget in advance serves all budgets in one run. Other policies need
+        one run for each budget.
         """
         return [(budget,) for budget in self.budgets] if spec.policy.needs_horizon else [self.budgets]
 
     @property
     def kept_rows(self) -> list[int]:
-        """The places, among the budgets, of those at which selections are kept."""
+        """Indices of the budgets at which the selected arm of every replication is kept."""
         return [self.budgets.index(budget) for budget in self.keep]
 
     def __reduce__(self) -> tuple[Any, ...]:
         described = tuple(
-            (address(spec.policy), spec.selection.name, dict(spec.options), spec.label)
+            (find_address(spec.policy), spec.selection.name, dict(spec.options), spec.label)
             for spec in self.policies
         )
-        return _unpickled, (self.world, described, self.budgets, self.seed, self.keep)
+        return _restore_plan, (self.world, described, self.budgets, self.seed, self.keep)
 
 
-def _unpickled(
+def _restore_plan(
     world: World,
     described: tuple[tuple[Address, str, dict[str, Any], str], ...],
     budgets: tuple[int, ...],
     seed: int,
     keep: tuple[int, ...],
-) -> SimulationPlan | _Lost:
+) -> SimulationPlan | _UnloadablePlan:
+    """Rebuild a pickled plan, or return a substitute if this process cannot find one of its policies."""
     try:
         specs = tuple(
-            policy(found_at(where), selection=selection, label=label, **options)
+            policy(load_address(where), selection=selection, label=label, **options)
             for where, selection, options, label in described
         )
     except InputError as error:
-        return _Lost(world, budgets, seed, error)
+        return _UnloadablePlan(world, budgets, seed, error)
     return SimulationPlan(world, specs, budgets, seed, keep)
 
 
-class _Lost(NamedTuple):
-    """A plan with a policy that this process cannot find.
+class _UnloadablePlan(NamedTuple):
+    """Substitute for a plan with a policy that this process cannot find.
 
-    Who asks for its policies is told so; an error while it is unpickled would break a pool of processes.
+    Reading its policies raises the error. An error during unpickling would break a pool of processes.
     """
 
     world: World
@@ -84,12 +88,12 @@ class _Lost(NamedTuple):
 
     @property
     def policies(self) -> tuple[PolicySpec, ...]:
-        """The policies, which are not to be had."""
+        """Policies of the plan; reading them raises the error with which loading failed."""
         raise self.error
 
 
 def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()) -> SimulationPlan:
-    """Return the plan, or say what is wrong with it before anything runs."""
+    """Check the arguments of a simulation and return its plan."""
     arms = as_world(world).arms
     specs = as_policies(policies)
     if not specs:
@@ -97,30 +101,34 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()
     labels = [spec.label for spec in specs]
     for label in labels:
         if labels.count(label) > 1:
-            raise InputError(f"two policies are labelled {label!r}; give one tp.policy(..., label=...)")
-    points = _checkpoints(budgets, "budgets")
+            raise InputError(
+                f"two policies have the label {label!r}: give one of them tp.policy(..., label=...)"
+            )
+    points = _check_budgets(budgets, "budgets")
     if not points:
         raise InputError("budgets must not be empty")
     for spec in specs:
         for budget in points if spec.policy.needs_horizon else points[:1]:
             spec.within(world).params(arms, budget)
-    kept = _checkpoints(keep, "keep")
+    kept = _check_budgets(keep, "keep")
     for budget in kept:
         if budget not in points:
             raise InputError(
-                f"keep must name budgets of the study, not {budget}; it has {join_names(points)}"
+                f"keep must contain only budgets of the study ({join_names(points)}), not {budget}"
             )
     return SimulationPlan(world, specs, points, require_whole_number("seed", seed, 0, 2**64 - 1), kept)
 
 
-def _checkpoints(budgets: Any, argument: str) -> tuple[int, ...]:
-    several = isinstance(budgets, Iterable) and getattr(budgets, "ndim", 1) > 0  # an array may be one number
+def _check_budgets(budgets: Any, argument: str) -> tuple[int, ...]:
+    """Return one budget or several as a tuple, after checking that they are whole and ascending."""
+    # A NumPy array without dimensions is a single number.
+    several = isinstance(budgets, Iterable) and getattr(budgets, "ndim", 1) > 0
     given = tuple(budgets) if several else (budgets,)
     what = "a budget" if argument == "budgets" else f"a budget in {argument}"
     points = tuple(require_whole_number(what, budget, 1) for budget in given)
     for before, after in pairwise(points):
         if after <= before:
             raise InputError(
-                f"{argument} must be in ascending order, each once; {after} comes after {before}"
+                f"{argument} must be in ascending order without repetition, but {after} follows {before}"
             )
     return points

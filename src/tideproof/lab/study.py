@@ -1,4 +1,4 @@
-"""Study: what a simulation found, how sure it is, and everything needed to repeat it."""
+"""The class `Study`: results of a simulation with their uncertainty, which can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from tideproof.draw.policy_curves import Measure
 
 FORMAT = 4
-_RENAMED = {"apart": "cost_gap_squares"}  # parts of the tally in format 1
+_RENAMED = {"apart": "cost_gap_squares"}  # fields of the tally that files of format 1 name differently
 
 
 class Recipe(NamedTuple):
-    """A policy in plain words: `tp.policy(name, label=label, **options)`."""
+    """Name, options and label of a policy: the arguments with which `tp.policy` rebuilds it."""
 
     name: str
     options: dict[str, Any]
@@ -41,7 +41,7 @@ class Recipe(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """A paired difference of two policies, one value for each budget."""
+    """Paired difference of two policies with standard errors and confidence bounds, one value per budget."""
 
     estimate: Floats
     stderr: Floats
@@ -51,20 +51,22 @@ class PairedDifference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """What `tp.simulate` returns. Read it by a policy's label; arrays have one value a budget.
+    """Results of a simulation, as `tp.simulate` returns them.
+
+    The methods take the label of a policy and return arrays with one value for each budget.
 
     Attributes
     ----------
-    world : the world the policies met.
+    world : the world in which the policies ran.
     recipes : the policies.
-    budgets : the checkpoints.
-    replications : how many were finished.
-    seed : the seed; with the above, all that is needed to repeat the study.
-    tally : sums over replications; everything else is computed from them.
-    interrupted : whether it was stopped before all replications were done. It is then exactly the
-        study of its first `replications`.
-    made : versions of tideproof, numpy, numba and python, the engine, and the seconds it took.
-    keep : the budgets at which the selection of every replication was kept.
+    budgets : the budgets at which selections were recorded.
+    replications : the number of finished replications.
+    seed : the random seed. With the attributes above it determines all results.
+    tally : sums over replications, from which all results are computed.
+    interrupted : whether the run ended before all replications were finished. The study then equals the
+        study of its first `replications` replications.
+    made : versions of tideproof, NumPy, numba and Python, the engine, and the run time in seconds.
+    keep : the budgets at which the selected arm of every replication was kept.
     """
 
     world: World
@@ -79,23 +81,23 @@ class Study:
 
     @property
     def policies(self) -> list[str]:
-        """The labels of the policies."""
+        """Labels of the policies in the study."""
         return [recipe.label for recipe in self.recipes]
 
     def pics(self, label: str) -> Floats:
-        """Return the share of incorrect selections. Where arms tie for the best, any of them is right."""
+        """Return the share of replications that selected a wrong arm; arms tied for the best are right."""
         return self._mean(label, "pics")
 
     def errors(self, label: str) -> Ints:
-        """Return the number of incorrect selections."""
+        """Return the number of replications that selected a wrong arm."""
         wrong: Ints = self.tally.chosen[self._index(label)][:, self.world.gaps > 0.0].sum(axis=1)
         return wrong
 
     def selected(self, label: str, budget: int) -> NDArray[np.int16]:
-        """Return the arm selected in every replication, at a budget that `simulate(..., keep=...)` kept.
+        """Return the selected arm of every replication, at a budget that `simulate(..., keep=...)` kept.
 
-        The same replication of another study with the same seed has the same noise, and the same
-        environments as far as its world has them.
+        The same replication of another study with the same seed has the same noise and, if the worlds agree
+        in them, the same environments.
         """
         if budget not in self.keep:
             there = f"kept are {join_names(self.keep)}" if self.keep else "none were kept"
@@ -104,53 +106,53 @@ class Study:
         return arms.copy()
 
     def wrong(self, label: str, budget: int) -> NDArray[np.bool_]:
-        """Return, for every replication, whether the selection was incorrect, at a budget that was kept."""
+        """Return, for every replication, whether it selected a wrong arm, at a budget that was kept."""
         incorrect: NDArray[np.bool_] = self.world.gaps[self.selected(label, budget)] > 0.0
         return incorrect
 
     def eoc(self, label: str) -> Floats:
-        """Return the expected opportunity cost: the mean of the best arm minus that of the selected."""
+        """Return the expected opportunity cost: the mean of the best arm minus that of the selected arm."""
         return self._mean(label, "eoc")
 
     def samples(self, label: str) -> Floats:
-        """Return the mean number of pulls: the budget, or less for a policy that stops by itself."""
+        """Return the mean number of pulls, which is below the budget if the policy stops by itself."""
         return self._mean(label, "samples")
 
     def stopped(self, label: str) -> Floats:
-        """Return the share of runs that stopped by themselves, with pulls to spare."""
+        """Return the share of replications that the policy stopped before the budget was spent."""
         return self._average(self.tally.stopped, label)
 
     def wrong_stops(self, label: str) -> Floats:
-        """Return the share of all runs that stopped by themselves with a wrong arm.
+        """Return the share of all replications that the policy stopped with a wrong arm.
 
-        If arms tie for the best every stop is wrong: there is no best arm to be sure of. No number for runs
-        of studies that were saved before this was counted.
+        If arms tie for the best, every stop is wrong, because no single arm is the best. The result is nan
+        for studies that were saved before wrong stops were counted.
         """
         best = self.world.gaps <= 0.0
         wrong = ~best if np.count_nonzero(best) == 1 else np.ones_like(best)
-        counted = self.tally.stops.sum(axis=-1) == self.tally.stopped  # not in studies of format 3
+        counted = self.tally.stops.sum(axis=-1) == self.tally.stopped  # not in files of format 3
         return self._average(np.where(counted, self.tally.stops[..., wrong].sum(axis=-1), np.nan), label)
 
     def unidentified(self, label: str) -> Floats:
-        """Return the share of selections among arms that no chain of environments connected."""
+        """Return the share of selections that compared arms that no chain of environments connected."""
         return self._average(self.tally.unidentified, label)
 
     def pulls(self, label: str) -> Floats:
-        """Return the mean pulls of each arm, (budgets, arms)."""
+        """Return the mean number of pulls of each arm, as an array (budgets, arms)."""
         return self._average(self.tally.pulls, label)
 
     def stderr(self, label: str, of: Measure = "pics") -> Floats:
-        """Return the standard error of `pics`, `eoc` or `samples`; nan after a single replication."""
+        """Return the standard error of `pics`, `eoc` or `samples`; nan if there is only one replication."""
         index, n = self._index(label), self.replications
         mean = self._mean(label, of)
         if of == "samples":
-            spread = self.tally.squares[index] / n - mean**2
+            mean_square = self.tally.squares[index] / n - mean**2
         else:
-            spread = (self.tally.chosen[index] * (self._costs(of) - mean[:, None]) ** 2).sum(axis=1) / n
-        return _stderr(spread, n)
+            mean_square = (self.tally.chosen[index] * (self._costs(of) - mean[:, None]) ** 2).sum(axis=1) / n
+        return _stderr(mean_square, n)
 
     def interval(self, label: str, level: float = 0.95, of: Measure = "pics") -> Interval:
-        """Return the confidence interval: exact binomial for `pics`, normal for `eoc` and `samples`."""
+        """Return confidence intervals: exact ones for `pics`, normal ones for `eoc` and `samples`."""
         if of == "pics":
             return binomial(self.errors(label), self.replications, level)
         mean, reach = self._mean(label, of), quantile(level) * self.stderr(label, of)
@@ -159,12 +161,13 @@ class Study:
     def difference(
         self, a: str, b: str, of: Literal["pics", "eoc"] = "pics", level: float = 0.95
     ) -> PairedDifference:
-        """Return `a` minus `b`, paired: both met the same worlds, which makes the interval tight.
+        """Return the paired difference of a measure, policy `a` minus policy `b`.
 
-        The interval is Tango's score interval for `pics`, the normal one for `eoc`.
+        Both policies ran in the same worlds, which makes the interval narrow. It is Tango's score interval
+        for `pics`, and the normal interval for `eoc`.
         """
         i, j, n = self._index(a), self._index(b), self.replications
-        _check(of, "pics", "eoc")
+        _check_measure(of, "pics", "eoc")
         estimate = self._mean(a, of) - self._mean(b, of)
         if of == "pics":
             both = self._both(a, b)
@@ -177,15 +180,16 @@ class Study:
         return PairedDifference(estimate, stderr, estimate - reach, estimate + reach)
 
     def ratio(self, a: str, b: str, level: float = 0.95) -> PairedRatio:
-        """Return PICS of `a` relative to `b`, paired, with half an error added to both.
+        """Return the paired ratio of the PICS of policies `a` and `b`; 1/2 is added to both error counts.
 
-        The interval is that of the delta method for its logarithm: rely on it from some hundred errors
-        on. Each end alone is a bound at (1 + level)/2: `level=0.998` gives a lower 99.9 % bound.
+        The interval comes from the delta method for the logarithm of the ratio. It is reliable from some
+        hundred errors on. Each bound by itself has the confidence level (1 + level)/2: `level=0.998` gives a
+        lower 99.9 % bound.
         """
         return paired_ratio(self.errors(a), self.errors(b), self._both(a, b), level)
 
     def table(self) -> Table:
-        """Return one row for each policy and budget, with 95 % intervals for PICS."""
+        """Return a table with one row for each policy and budget, with 95 % confidence intervals for PICS."""
         columns: dict[str, list[Any]] = {"policy": [], "budget": []}
         for label in self.policies:
             low, high = self.interval(label)
@@ -214,19 +218,19 @@ class Study:
         log: bool = True,
         level: float = 0.95,
     ) -> Figure:
-        """Draw a curve with its band for each policy, against the budget; save it if a path is given.
+        """Draw a measure against the budget, a curve with its confidence band for each policy.
 
-        The suffix of the path decides the format: png, svg, pdf. On a log scale a value of zero is
-        drawn hollow at the lower edge.
+        If a path is given, the picture is saved; the suffix of the path chooses the format png, svg or pdf.
+        On a log scale, a value of zero is drawn as a hollow marker at the lower edge.
         """
         from tideproof.draw.policy_curves import draw_study
         from tideproof.lab.budget_curves import curves
 
-        _check(of, "pics", "eoc", "samples")
+        _check_measure(of, "pics", "eoc", "samples")
         return draw_study(curves(self, of, level), of, self.replications, log, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the study to a JSON file; a crash leaves the old file or the new one."""
+        """Write the study to a JSON file; after a crash the file is either the old or the new one."""
         plain = {
             "format": "tideproof study",
             "version": FORMAT,
@@ -239,13 +243,13 @@ class Study:
             "made": dict(self.made),
             "tally": {name: sums.tolist() for name, sums in self.tally.sums().items()},
             "keep": self.keep,
-            "selected": _packed(self.tally.selected),
+            "selected": _pack(self.tally.selected),
         }
-        write_text_atomically(path, json.dumps(plain, default=_number) + "\n")
+        write_text_atomically(path, json.dumps(plain, default=_plain_number) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
-        """Read a study that `save` wrote. Its policies need not be installed."""
+        """Read a study from a file that `save` wrote. Its policies need not be installed."""
         name = repr(os.fspath(path))
         try:
             plain = json.loads(read_text(path))
@@ -262,16 +266,19 @@ class Study:
         except InputError as error:
             raise InputError(f"{name} is damaged: {error}") from None
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise InputError(f"{name} is damaged: parts of the study are missing or cannot be read") from None
+            raise InputError(f"{name} is damaged: parts of the study are missing or unreadable") from None
 
     @classmethod
     def _from_dict(cls, plain: dict[str, Any]) -> Study:
+        """Rebuild a study from the content of its JSON file, and check that it is consistent."""
         world = World.from_dict(plain["world"])
         recipes = tuple(Recipe(**recipe) for recipe in plain["policies"])
         budgets = tuple(require_whole_number("a budget", budget, 1) for budget in plain["budgets"])
         replications = require_whole_number("replications", plain["replications"], 1)
         shapes = ReplicationSums.shapes(len(recipes), len(budgets), world.arms)
-        tally: dict[str, Any] = {"stops": np.zeros(shapes["stops"], np.int64)}  # there since format 4
+        tally: dict[str, Any] = {
+            "stops": np.zeros(shapes["stops"], np.int64)
+        }  # files before format 4 have none
         for written, sums in plain["tally"].items():
             name = _RENAMED.get(written, written)
             kind = np.float64 if name == "cost_gap_squares" else np.int64
@@ -279,13 +286,13 @@ class Study:
         keep = tuple(plain.get("keep", ()))
         kept_rows = [budgets.index(budget) for budget in keep]
         try:
-            selected = _unpacked(plain.get("selected", "")).reshape(len(recipes), len(keep), replications)
+            selected = _unpack(plain.get("selected", "")).reshape(len(recipes), len(keep), replications)
             counted = [[np.bincount(arms, minlength=world.arms) for arms in each] for each in selected]
         except (ValueError, zlib.error):
-            raise InputError("its selections cannot be read") from None
+            raise InputError("the selected arms cannot be read") from None
         for mine, chosen in zip(counted, tally["chosen"], strict=True):
             if not all(map(np.array_equal, mine, chosen[kept_rows])):
-                raise InputError("its selections are not those that were counted")
+                raise InputError("the selected arms do not agree with their counts")
         return cls(
             world=world,
             recipes=recipes,
@@ -309,59 +316,65 @@ class Study:
         return render_notebook_html(repr(self).splitlines()[0], self.table())
 
     def _index(self, label: str) -> int:
+        """Return the index of a policy by its label."""
         if label not in self.policies:
             raise UnknownName.with_suggestion("policy", label, self.policies, "in this study")
         return self.policies.index(label)
 
     def _costs(self, of: Measure) -> Floats:
-        """Return what selecting each arm counts, (K,)."""
+        """Return the cost of selecting each arm, (K,): 0 or 1 for `pics`, the opportunity cost for `eoc`."""
         gaps = self.world.gaps
         return (gaps > 0.0).astype(np.float64) if of == "pics" else gaps
 
     def _mean(self, label: str, of: Measure) -> Floats:
-        _check(of, "pics", "eoc", "samples")
+        """Return the mean of a measure over replications."""
+        _check_measure(of, "pics", "eoc", "samples")
         if of == "samples":
             return self._average(self.tally.samples, label)
         return self._average(self.tally.chosen @ self._costs(of), label)
 
     def _average(self, sums: Any, label: str) -> Floats:
+        """Return the sums of a policy divided by the number of replications."""
         average: Floats = sums[self._index(label)] / self.replications
         return average
 
     def _both(self, a: str, b: str) -> Any:
-        """Return how often both were wrong."""
+        """Return in how many replications both policies selected a wrong arm."""
         return self._pair(self.tally.both, self._index(a), self._index(b), same=self.errors(a))
 
     def _pair(self, sums: Any, i: int, j: int, same: Any) -> Any:
+        """Return the row of a pair of policies; `same` if both are the same policy."""
         if i == j:
             return same
         order = list(combinations(range(len(self.recipes)), 2))
         return sums[order.index((min(i, j), max(i, j)))]
 
 
-def _check(of: str, *known: str) -> None:
+def _check_measure(of: str, *known: str) -> None:
+    """Raise `UnknownName` unless the measure is one of the known ones."""
     if of not in known:
         raise UnknownName.with_suggestion("measure", of, known)
 
 
-def _stderr(spread: Floats, n: int) -> Floats:
-    """Return the standard error of a mean of n values with that mean squared deviation."""
+def _stderr(mean_square: Floats, n: int) -> Floats:
+    """Return the standard error of the mean of n values from their mean squared deviation."""
     if n == 1:
-        return np.full_like(spread, np.nan)
-    error: Floats = np.sqrt(np.maximum(spread, 0.0) / (n - 1))
+        return np.full_like(mean_square, np.nan)
+    error: Floats = np.sqrt(np.maximum(mean_square, 0.0) / (n - 1))
     return error
 
 
-def _packed(arms: NDArray[np.int16]) -> str:
-    """Return selections as text: compressed, most of them being one arm."""
+def _pack(arms: NDArray[np.int16]) -> str:
+    """Return selected arms as base64 text, compressed because most of them are the same arm."""
     return base64.b64encode(zlib.compress(arms.astype("<i2").tobytes(), 6)).decode() if arms.size else ""
 
 
-def _unpacked(text: str) -> NDArray[np.int16]:
+def _unpack(text: str) -> NDArray[np.int16]:
+    """Return the selected arms from the text that `_pack` made."""
     plain = zlib.decompress(base64.b64decode(text)) if text else b""
     return np.frombuffer(plain, "<i2").astype(np.int16)
 
 
-def _number(value: Any) -> Any:
-    """Write an option that is a NumPy number as a plain one."""
+def _plain_number(value: Any) -> Any:
+    """Convert a NumPy number among the options to a plain number, for JSON."""
     return value.item()

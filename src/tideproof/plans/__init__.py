@@ -1,6 +1,7 @@
-"""How many pulls, for how long: the budget of a test before it begins, found by playing it.
+"""Plan a test before it begins: find by simulation how many pulls it needs and how long it takes.
 
-`question` is what is asked, `pilot` takes a part of it from a log; `even` guesses by a formula, `search`
-looks for the least budget, which `play` plays, and `stopping` plays runs that stop when they are sure.
-`plan` puts it together, `found` is the answer.
+`plan_question` holds the parameters of the test, some of which `pilot_study` estimates from a log.
+`even_split` computes a first guess by a formula. `budget_search` looks for the smallest sufficient budget by
+simulations that `plan_simulation` runs; `stopping_time` simulates tests that stop early. `planner` combines
+them, and `plan_result` is the result.
 """

@@ -1,6 +1,7 @@
-"""The least budget that keeps an error: played at a few budgets, a smooth curve through what was counted.
+"""Find the smallest budget with which a test selects a wrong arm rarely enough.
 
-The logarithm of the odds of an error is nearly a straight line in the budget; roots of it take up the rest.
+Simulations count the errors at a few budgets, and a smooth curve is fitted to the counts. The log odds of an
+error are nearly linear in the budget; a term in its square root fits the remaining curvature.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 
-Play = Callable[[int, int], int]  # (budget, runs) -> how many runs were wrong, each time in new worlds
+Play = Callable[[int, int], int]  # (budget, runs) -> number of runs with an error, in new random worlds
 
-SURE = 2.33  # standard errors of the curve that are added before it is believed
-_SCOUTS = 500  # runs of each budget that is played first
-_NEAR = (0.8, 0.92, 1.0, 1.1)  # of the budget that is looked for, played often
+SAFETY = 2.33  # standard errors that are added to the curve to get an upper bound of the error
+_FIRST_RUNS = 500  # most runs at each of the first budgets
+_NEAR = (0.8, 0.92, 1.0, 1.1)  # multiples of the current guess that are simulated in each round
 _ROUNDS = 5
 
 
-class Count(NamedTuple):
-    """How many of so many runs with one budget selected a wrong arm."""
+class ErrorCount(NamedTuple):
+    """Number of runs with one budget, and how many of them selected a wrong arm."""
 
     budget: int
     runs: int
@@ -30,13 +31,13 @@ class Count(NamedTuple):
 
 
 class ErrorCurve(NamedTuple):
-    """The odds of an error against the budget.
+    """Fitted curve of the probability of an error against the budget.
 
     Attributes
     ----------
-    unit : the budget that is 1.
-    beta : their logarithm is beta'(1, sqrt(x), x), x the budget in units.
-    covariance : of beta.
+    unit : the budget that counts as x = 1.
+    beta : coefficients; the log odds of an error are beta'(1, sqrt(x), x) at the budget x units.
+    covariance : covariance matrix of beta.
     """
 
     unit: float
@@ -44,24 +45,24 @@ class ErrorCurve(NamedTuple):
     covariance: Floats
 
     def upper(self, budgets: Floats, reach: float) -> Floats:
-        """Return the logarithm of the odds, and as many of its standard errors above it."""
+        """Return the log odds of an error at each budget, plus `reach` times their standard errors."""
         X = self.columns(budgets / self.unit)
-        spread: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
-        return np.asarray(X @ self.beta + reach * spread)
+        standard_error: Floats = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, self.covariance, X), 0.0))
+        return np.asarray(X @ self.beta + reach * standard_error)
 
     def share(self, budgets: Floats) -> Floats:
-        """Return the error that the curve has."""
+        """Return the fitted probability of an error at each budget."""
         odds: Floats = np.exp(self.columns(budgets / self.unit) @ self.beta)
         return odds / (1.0 + odds)
 
     @staticmethod
     def columns(x: Floats) -> Floats:
-        """Return one row a budget."""
+        """Return the matrix of regressors (1, sqrt(x), x), with one row for each budget."""
         return np.stack([np.ones_like(x), np.sqrt(x), x], axis=1)
 
 
-def curve(counts: list[Count]) -> ErrorCurve:
-    """Fit the curve by maximum likelihood (Newton's steps), half an error added to each count."""
+def fit_curve(counts: list[ErrorCount]) -> ErrorCurve:
+    """Fit the curve to counts by maximum likelihood (Newton's method); 1/2 is added to each error count."""
     budgets, runs, wrong = (np.array(column, float) for column in zip(*counts, strict=True))
     unit = float(budgets.mean())
     X, share = ErrorCurve.columns(budgets / unit), (wrong + 0.5) / (runs + 1.0)
@@ -75,32 +76,36 @@ def curve(counts: list[Count]) -> ErrorCurve:
     return ErrorCurve(unit, beta, np.linalg.inv(information))
 
 
-def least(counts: list[Count], error: float, floor: int, reach: float = SURE) -> int:
-    """Return the least budget whose error is surely small enough, near to those that were played."""
-    found = curve(counts)
+def find_least_budget(counts: list[ErrorCount], error: float, floor: int, reach: float = SAFETY) -> int:
+    """Return the smallest budget at which an upper bound of the error is small enough.
+
+    The bound is `reach` standard errors above the curve. The search is limited to the neighbourhood of the
+    simulated budgets, and to budgets of at least `floor`.
+    """
+    fitted = fit_curve(counts)
     played = [count.budget for count in counts]
     tried = np.unique(np.geomspace(max(floor, 0.6 * min(played)), 1.6 * max(played), 600).round())
-    kept = tried[found.upper(tried, reach) <= math.log(error / (1.0 - error))]
+    kept = tried[fitted.upper(tried, reach) <= math.log(error / (1.0 - error))]
     return int(kept[0] if kept.size else tried[-1])
 
 
-def search(play: Play, start: list[float], error: float, floor: int, runs: int) -> list[Count]:
-    """Play around the least budget until it does not move; return all that was counted.
+def search_budget(play: Play, start: list[float], error: float, floor: int, runs: int) -> list[ErrorCount]:
+    """Simulate budgets near the smallest sufficient one until the guess is stable; return all counts.
 
-    `start` are the budgets to begin with; none is below the `floor`.
+    `start` are the first budgets to simulate; budgets below `floor` are replaced by it.
     """
-    counts: list[Count] = []
+    counts: list[ErrorCount] = []
 
-    def look(budgets: list[float], often: int) -> None:
+    def simulate(budgets: list[float], runs: int) -> None:
         distinct = sorted({max(floor, math.ceil(budget)) for budget in budgets})
-        counts.extend(Count(budget, often, play(budget, often)) for budget in distinct)
+        counts.extend(ErrorCount(budget, runs, play(budget, runs)) for budget in distinct)
 
-    look(start, min(_SCOUTS, runs))
-    guess = least(counts, error, floor, reach=0.0)
+    simulate(start, min(_FIRST_RUNS, runs))
+    guess = find_least_budget(counts, error, floor, reach=0.0)
     for _ in range(_ROUNDS):
-        look([share * guess for share in _NEAR], runs)
+        simulate([share * guess for share in _NEAR], runs)
         before, near = guess, [c for c in counts if guess / 3.0 <= c.budget <= 3.0 * guess]
-        guess = least(near, error, floor)
+        guess = find_least_budget(near, error, floor)
         if 0.85 * before <= guess <= 1.12 * before:
             break
     return counts

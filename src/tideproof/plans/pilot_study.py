@@ -1,4 +1,4 @@
-"""What a pilot says: how noisy rewards are, how often they are 1, and how long environments last."""
+"""Estimate from a pilot log how noisy rewards are, how often they are 1, and how long environments are."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from tideproof.worlds import Lengths
 
 
 class Pilot(NamedTuple):
-    """What was found in a log.
+    """Numbers for the plan of a test, estimated from a pilot log.
 
     Attributes
     ----------
-    arms : how many there were.
-    sigma : standard deviation of the noise, shifts and arms taken out; None if the log cannot tell.
-    rate : the mean of rewards that are 0 or 1; None of others.
-    lengths : rewards of each environment, in order.
+    arms : the number of arms.
+    sigma : standard deviation of the noise after shifts and arm means are subtracted; None if the log is too
+        small to estimate it.
+    rate : the mean of rewards that are 0 or 1; None for other rewards.
+    lengths : the number of rewards in each environment, in order.
     """
 
     arms: int
@@ -31,20 +32,24 @@ class Pilot(NamedTuple):
     lengths: Lengths
 
     def checked_sigma(self) -> float:
-        """Return the standard deviation, or say that there is none."""
+        """Return the standard deviation of the noise, or raise `InputError` if the log is too small."""
         if self.sigma is None or self.sigma <= 0.0:
-            raise InputError("the log cannot tell sigma: it has no two rewards to compare; give sigma")
+            raise InputError(
+                "sigma cannot be estimated, because no two rewards of the log can be compared: give sigma"
+            )
         return self.sigma
 
     def checked_rate(self) -> float:
-        """Return the rate, or say that there is none."""
+        """Return the mean of 0/1 rewards, or raise `InputError` for other rewards."""
         if self.rate is None:
-            raise InputError("the rewards of the log are not 0 or 1: lift needs a rate, or give gap")
+            raise InputError(
+                "the rewards of the log are not 0 or 1: give rate with lift, or give gap instead"
+            )
         return self.rate
 
 
 def pilot_of_cells(cells: Cells) -> Pilot:
-    """Return what cells say."""
+    """Return the pilot numbers of a log that is already summarised in cells."""
     pulls = np.bincount(cells.environment, cells.n, minlength=len(cells.environments))
     lengths = [round(float(n)) for n in pulls if n >= 1.0]
     rate = float(np.sum(cells.n * cells.mean) / np.sum(cells.n)) if cells.binary else None
@@ -52,6 +57,6 @@ def pilot_of_cells(cells: Cells) -> Pilot:
 
 
 def pilot_of(log: Any, arm: str | None, environment: str | None, reward: str | None) -> Pilot:
-    """Return what a log says, read as `fit` reads it."""
+    """Return the pilot numbers of a log, which is read in the same way as by `fit`."""
     with open_log(log, arm, environment, reward) as opened:
         return pilot_of_cells(read(*opened).cells)

@@ -1,4 +1,4 @@
-"""What is asked: arms, how far the best one is ahead, how long environments last, and the error allowed."""
+"""Parameters of a planned test: arms, lead of the best arm, length of environments, allowed error."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.worlds import Lengths, NoShift, World
 from tideproof.worlds.world import EnvironmentLengths
 
-ENOUGH = 5  # pulls of each arm in an environment, below which it is not shortened
+FEWEST_PULLS = 5  # per arm and environment, to which environments are shortened at most
 
 
 @dataclass(frozen=True)
 class Question:
-    """A plan that is asked for, in units of the noise: only what matters, so that equal questions are equal.
+    """Parameters of a planned test in units of the noise.
+
+    Two questions are equal if they have the same plan, so that plans can be cached.
 
     Attributes
     ----------
-    arms : how many.
-    gap : how far the best arm is ahead of all others, over the standard deviation of their noise.
-    best_sigma : that of the best arm, over that of the others.
-    lengths : of environments, as a `World` has them.
-    error : how often a wrong arm may be selected.
-    rates : of the others and of the best arm, where rewards are conversions; None where they are means.
+    arms : the number of arms.
+    gap : lead of the best arm over all others, divided by the standard deviation of their noise.
+    best_sigma : standard deviation of the best arm, divided by that of the others.
+    lengths : lengths of environments, in the form that `World` takes.
+    error : allowed probability of selecting a wrong arm.
+    rates : rates of the others and of the best arm if rewards are conversions; None if they are means.
     """
 
     arms: int
@@ -39,7 +41,7 @@ class Question:
 
     @property
     def size(self) -> float:
-        """Pulls in an environment, on average; infinite if there is only one."""
+        """Mean number of pulls in an environment; infinite if there is only one environment."""
         if self.lengths is None:
             return math.inf
         values = self.lengths.values if isinstance(self.lengths, Lengths) else self.lengths
@@ -47,11 +49,11 @@ class Question:
         return sum(values) / len(values)
 
     def world(self, block: int) -> World:
-        """Return the least favourable world: one arm ahead of equals, which are the hardest to leave behind.
+        """Return the least favourable world for a test: one best arm ahead of others that are all equal.
 
-        Shifts that add move no choice and no selection: there are none. In a world of blocks a pull stands
-        for so many; conversions are then as good as normal, with the variances of their rates. The best arm
-        is the last: ties among estimates are not in its favour.
+        The world has no shifts, because additive shifts change neither choices nor selections. `block` is the
+        number of pulls that one simulated pull stands for; means of conversions in blocks are treated as
+        normal with the variances of their rates. The best arm is the last one, so that ties do not favour it.
         """
         others = self.arms - 1
         if self.rates is not None and block == 1:
@@ -66,24 +68,25 @@ class Question:
         )
 
     def _shortened(self, block: int) -> EnvironmentLengths:
-        """Return lengths in blocks, none so short that its shift would cost more than it does.
+        """Return the lengths of environments in blocks, but at least `FEWEST_PULLS` for each arm.
 
-        What is not shortened is as many environments merged into one, which tell the same together.
+        In shorter environments the estimation of the shift would cost more than it does in the real test. An
+        environment that is not shortened fully stands for several environments with the same information.
         """
 
-        def short(length: int) -> int:
-            return min(length, max(round(length / block), ENOUGH * self.arms))
+        def shorten(length: int) -> int:
+            return min(length, max(round(length / block), FEWEST_PULLS * self.arms))
 
         if isinstance(self.lengths, Lengths):
-            return Lengths([short(length) for length in self.lengths.values])
+            return Lengths([shorten(length) for length in self.lengths.values])
         if isinstance(self.lengths, tuple):
-            return short(self.lengths[0]), short(self.lengths[1])
+            return shorten(self.lengths[0]), shorten(self.lengths[1])
         return self.lengths
 
     def options(self, budget: float, block: int) -> dict[str, Any]:
-        """Return the options of `contrast` with which it explores among blocks as it does among pulls.
+        """Return the options of `contrast` with which it explores blocks as much as it explores single pulls.
 
-        What it explores grows with the logarithm of the pulls that are left for each arm.
+        Its exploration grows with the logarithm of the number of pulls that remain for each arm.
         """
         chosen = policy("contrast")
         exploration = chosen.policy.options()["exploration"]
@@ -93,11 +96,11 @@ class Question:
         return {"exploration": exploration * math.sqrt(math.log(2.0 + each) / math.log(2.0 + each / block))}
 
     def contrast(self, budget: float, block: int) -> PolicySpec:
-        """Return `contrast`, to be played with about so many pulls."""
+        """Return the policy `contrast` with the options for a budget in pulls and a block size."""
         return policy("contrast", label="contrast", **self.options(budget, block))
 
 
-def ask(
+def make_question(
     *,
     arms: Any,
     gap: Any = None,
@@ -107,49 +110,50 @@ def ask(
     lengths: Any = None,
     error: Any = 0.05,
 ) -> Question:
-    """Return the question, or say what is wrong with it."""
+    """Check the parameters of a plan and return them as a `Question`."""
     if arms is None:
-        raise InputError("arms is missing: how many there are, at least 2")
+        raise InputError("arms is missing: give the number of arms, at least 2")
     arms = require_whole_number("arms", arms, 2)
     error = require_finite("error", error)
     if not 0.0 < error < 0.5:
         raise InputError(f"error must be above 0 and below 0.5, such as 0.05, not {error:g}")
     if (rate is not None or lift is not None) and (gap is not None or sigma is not None):
-        raise InputError("rate and lift are for conversions, gap and sigma for means: give one pair")
+        raise InputError("rate and lift are for conversions, gap and sigma for means: give only one pair")
     if rate is None and lift is None:
         if gap is None:
             raise InputError(
-                "gap is missing: by how much the best arm is ahead; or rate and lift, of conversions"
+                "gap is missing: give the lead of the best arm or, for conversions, give rate and lift"
             )
-        gap = _positive("gap", gap, "no number of pulls tells equal arms apart")
-        sigma = _positive(
+        gap = _require_positive("gap", gap, "no number of pulls can separate equal arms")
+        sigma = _require_positive(
             "sigma", 1.0 if sigma is None else sigma, "it is the standard deviation of a reward"
         )
         return Question(arms, gap / sigma, 1.0, _lengths(lengths), error)
     if rate is None or lift is None:
-        lacking = "rate" if rate is None else "lift"
+        missing = "rate" if rate is None else "lift"
         raise InputError(
-            f"{lacking} is missing: conversions need both, such as a rate of 0.03 and a lift of 0.1"
+            f"{missing} is missing: conversions need both, such as a rate of 0.03 and a lift of 0.1"
         )
     rate = require_finite("rate", rate)
     if not 0.0 < rate < 1.0:
         raise InputError(f"rate must be above 0 and below 1, such as 0.03, not {rate:g}")
-    lift = _positive("lift", lift, "no number of pulls tells equal arms apart")
+    lift = _require_positive("lift", lift, "no number of pulls can separate equal arms")
     best = rate * (1.0 + lift)
     if best >= 1.0:
-        raise InputError(f"a rate of {rate:g} with a lift of {lift:g} is {best:g}: it must stay below 1")
-    spread = math.sqrt(rate * (1.0 - rate))
+        raise InputError(f"a rate of {rate:g} with a lift of {lift:g} gives {best:g}, which must be below 1")
+    deviation = math.sqrt(rate * (1.0 - rate))
     return Question(
         arms,
-        (best - rate) / spread,
-        math.sqrt(best * (1.0 - best)) / spread,
+        (best - rate) / deviation,
+        math.sqrt(best * (1.0 - best)) / deviation,
         _lengths(lengths),
         error,
         (rate, best),
     )
 
 
-def _positive(name: str, value: Any, why: str) -> float:
+def _require_positive(name: str, value: Any, why: str) -> float:
+    """Return `value` as a positive float, or raise `InputError` with the reason `why`."""
     number = require_finite(name, value)
     if number <= 0.0:
         raise InputError(f"{name} must be above 0, not {number:g}: {why}")
@@ -157,14 +161,14 @@ def _positive(name: str, value: Any, why: str) -> float:
 
 
 def _lengths(given: Any) -> EnvironmentLengths:
-    """Return how long environments last: all alike, or one after the other as in a log."""
+    """Return the lengths of environments: one common length, or those of a log in order."""
     if given is None:
         raise InputError(
-            "per_environment is missing: how many pulls share an environment, such as the visitors of a day"
+            "per_environment is missing: give the pulls in one environment, such as the visitors of a day"
         )
     if isinstance(given, Lengths):
         if max(given.values) < 2:
-            raise InputError("every environment has a single pull: nothing can be compared there")
+            raise InputError("every environment of the log has a single pull, so no arms can be compared")
         return given
     length = require_whole_number("per_environment", given, 2)
     return length, length

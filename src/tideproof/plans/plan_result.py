@@ -1,4 +1,4 @@
-"""The answer: a sentence, a table, a curve and its picture."""
+"""The class `Plan`: the result of planning a test, as a sentence, a table, a curve and a picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideproof.lab.share_intervals import binomial
-from tideproof.plans.budget_search import Count, curve
+from tideproof.plans.budget_search import ErrorCount, fit_curve
 from tideproof.plans.even_split import POWER
 from tideproof.plans.plan_question import Question
 from tideproof.plans.plan_simulation import Budget
@@ -26,17 +26,18 @@ CONTRAST, EVEN = "contrast", "even split"
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What `tp.plan` returns.
+    """Plan of a test, as `tp.plan` returns it: the budgets that it needs in several designs.
 
     Attributes
     ----------
-    question : what was asked, in units of the noise.
-    contrast, even : the budgets that keep the error, with what was counted.
-    sure, proven : runs that stop when sure, by either rule; the second is None of over 12 arms and of rates.
+    question : the parameters of the test, in units of the noise.
+    contrast, even : the budgets with the allowed error for the policy `contrast` and for an even split.
+    sure, proven : stopping times of tests that stop early, by the calibrated and by the proven rule; `proven`
+        is None for more than 12 arms and for conversions.
     named : pulls of an even split after which `fit` names the best arm in 80 % of tests, by a formula; means
-        compared by differences, `scale="difference"`.
-    curve : error against budget, one row for each budget that was played.
-    asked : the question in words.
+        are compared by differences, `scale="difference"`.
+    curve : the error against the budget, with one row for each simulated budget.
+    asked : the parameters of the test in words.
     """
 
     question: Question
@@ -50,56 +51,61 @@ class Plan:
 
     @property
     def budget(self) -> int:
-        """Pulls that `contrast` needs."""
+        """Number of pulls that a test with the policy `contrast` needs."""
         return self.contrast.pulls
 
     @property
     def even_split(self) -> int:
-        """Pulls that an even split needs."""
+        """Number of pulls that a test with an even split needs."""
         return self.even.pulls
 
     def environments(self, pulls: int) -> int:
-        """Return how many environments so many pulls last."""
+        """Return the number of environments that a number of pulls takes."""
         return 1 if math.isinf(self.question.size) else math.ceil(pulls / self.question.size)
 
     @property
     def sentence(self) -> str:
-        """The answer."""
+        """Sentence that summarises the plan."""
         late = self.sure.ninety
-        last = f"{late:,} in nine of ten" if late else f"more than {self.sure.cap:,} in one of ten"
-        error, lasting = (
+        last = (
+            f"and at most {late:,} in nine of ten"
+            if late
+            else f"and more than {self.sure.cap:,} in one of ten"
+        )
+        error, duration = (
             100.0 * self.question.error,
             format_count(self.environments(self.budget), "environment"),
         )
         return (
-            f"{self.asked}: {self.budget:,} pulls ({lasting}) let contrast select a wrong one in at most "
-            f"{error:g} % of runs; an even split needs {self.even_split:,}; a run that stops when "
-            f"{100.0 - error:g} % sure takes {self.sure.mean:,} on average, {last}."
+            f"{self.asked}: with {self.budget:,} pulls ({duration}), contrast selects a wrong arm in at most "
+            f"{error:g} % of runs. An even split needs {self.even_split:,} pulls. A run that stops when "
+            f"{100.0 - error:g} % sure takes {self.sure.mean:,} pulls on average {last}."
         )
 
     @property
     def power(self) -> str:
-        """What people who plan a test by its power ask for.
+        """Sentence that gives the budget with which a test has the customary power.
 
-        A gap is a difference, so the test is one of differences: where nothing tells whether the tide adds
-        or multiplies, `analyze` by itself would have the winner win on both scales, which takes more.
+        The gap of a plan is a difference, so the sentence is about tests on the scale of differences. If the
+        data do not show whether shifts add or multiply, `analyze` without options requires the winner to win
+        on both scales, which takes more pulls.
         """
         analyze = "analyze" if self.question.rates is not None else "analyze --scale difference"
-        lasting = format_count(self.environments(self.named), "environment")
+        duration = format_count(self.environments(self.named), "environment")
         return (
             f"For {analyze} to name the winner in {100.0 * POWER:g} % of tests, an even split needs about "
-            f"{format_count(self.named, 'pull')} ({lasting}), by a formula."
+            f"{format_count(self.named, 'pull')} ({duration}), by a formula."
         )
 
     @property
     def table(self) -> Table:
-        """One row for each way to do it."""
+        """Table of the plan, with one row for each design of the test."""
         budgets = {CONTRAST: self.contrast, EVEN: self.even}
         stops = {"stops when sure": self.sure}
         if self.proven is not None:
             stops["stops when proven"] = self.proven
         shares = [(b.wrong, b.runs) for b in budgets.values()] + [(s.wrong, s.runs) for s in stops.values()]
-        limits = [binomial(np.array([wrong]), runs, 0.95) for wrong, runs in shares]
+        intervals = [binomial(np.array([wrong]), runs, 0.95) for wrong, runs in shares]
         pulls = [b.pulls for b in budgets.values()] + [s.mean for s in stops.values()]
         return Table(
             {
@@ -108,27 +114,27 @@ class Plan:
                 "nine_of_ten": [b.pulls for b in budgets.values()] + [s.ninety for s in stops.values()],
                 "environments": [self.environments(n) for n in pulls],
                 "wrong": [wrong / runs for wrong, runs in shares],
-                "low": [float(limit.low[0]) for limit in limits],
-                "high": [float(limit.high[0]) for limit in limits],
+                "low": [float(interval.low[0]) for interval in intervals],
+                "high": [float(interval.high[0]) for interval in intervals],
                 "runs": [runs for _, runs in shares],
             }
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw error against budget; save it if a path is given, as png, svg or pdf by its suffix."""
+        """Draw the error against the budget; if a path is given, save the picture as png, svg or pdf."""
         from tideproof.draw.plan_curves import Line, draw_plan
 
         lines = []
         for way, found in ((CONTRAST, self.budget), (EVEN, self.even_split)):
             rows = [row for row in self.curve if row["way"] == way]
-            counts = [Count(r["budget"], r["runs"], round(r["error"] * r["runs"])) for r in rows]
+            counts = [ErrorCount(r["budget"], r["runs"], round(r["error"] * r["runs"])) for r in rows]
             smooth = np.linspace(rows[0]["budget"], rows[-1]["budget"], 100)
             points = {name: [row[name] for row in rows] for name in ("budget", "error", "low", "high")}
-            lines.append(Line(way, found, points, smooth, curve(counts).share(smooth)))
+            lines.append(Line(way, found, points, smooth, fit_curve(counts).share(smooth)))
         return draw_plan(lines, self.question.error, self.asked, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the plan as plain Python values, which can be written as JSON."""
         return {
             "sentence": self.sentence,
             "budget": self.budget,
@@ -148,8 +154,8 @@ class Plan:
         return render_notebook_html(f"{self.sentence} {self.power}", self.table)
 
 
-def curve_table(block: int, played: dict[str, list[Count]]) -> Table:
-    """Return all that was counted, by way and budget."""
+def curve_table(block: int, played: dict[str, list[ErrorCount]]) -> Table:
+    """Return a table of the simulated errors with confidence bounds, by design and budget."""
     columns: dict[str, list[Any]] = {name: [] for name in ("way", "budget", "runs", "error", "low", "high")}
     for way, counts in played.items():
         for budget in sorted({count.budget for count in counts}):

@@ -1,4 +1,4 @@
-"""Playing a question: policies in its least favourable world, and the budgets that keep the error there."""
+"""Simulate a planned test in its least favourable world, and find the budgets with the allowed error."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tideproof.checks import require_whole_number
 from tideproof.lab.share_intervals import binomial
 from tideproof.lab.simulation import simulate
 from tideproof.lab.study import Study
-from tideproof.plans.budget_search import Count, least, search
+from tideproof.plans.budget_search import ErrorCount, find_least_budget, search_budget
 from tideproof.plans.plan_question import Question
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.worlds import World
 
-_MARGIN = 1.03  # blocks are a little optimistic: more pulls by this much
-_LAST = 8  # budgets, the last ones that were played, through which the curve goes in the end
+_MARGIN = 1.03  # factor for budgets found with blocks, which are slightly too small
+_LAST = 8  # number of last simulated budgets to which the final curve is fitted
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget that keeps the error, and how often it erred when it was played.
+    """Budget with the allowed error, and the error that simulations with it had.
 
     Attributes
     ----------
     pulls : the budget.
-    runs, wrong : how many were played with it in new worlds, and how many selected a wrong arm.
-    low, high : exact 95 % limits of that share.
+    runs, wrong : number of simulated runs with this budget in new worlds, and how many selected a wrong arm.
+    low, high : exact 95 % confidence bounds of the probability of an error.
     """
 
     pulls: int
@@ -40,42 +40,46 @@ class Budget:
     high: float
 
 
-class Lab:
-    """Plays one question, each time in new worlds."""
+class PlanSimulator:
+    """Simulator of one planned test, which uses new random worlds in every call.
+
+    `block` is the number of pulls that one simulated step stands for.
+    """
 
     def __init__(self, question: Question, block: int, seed: int) -> None:
         self.question, self.block = question, block
         self._seed = require_whole_number("seed", seed, 0) * 1000
 
-    def simulated(self, world: World, spec: PolicySpec, budgets: Any, runs: int) -> Study:
-        """Return a study; Ctrl-C ends the whole plan."""
+    def simulate(self, world: World, spec: PolicySpec, budgets: Any, runs: int) -> Study:
+        """Run a simulation with a new seed and return its study; Ctrl-C ends the whole plan."""
         self._seed += 1
         study = simulate(world, spec, budgets, replications=runs, seed=self._seed)
         if study.interrupted:
             raise KeyboardInterrupt
         return study
 
-    def wrong(self, spec: PolicySpec, steps: int, runs: int) -> int:
-        """Return how many runs of so many steps select a wrong arm."""
-        study = self.simulated(self.question.world(self.block), spec, steps, runs)
+    def count_errors(self, spec: PolicySpec, steps: int, runs: int) -> int:
+        """Return how many of `runs` runs with a budget of `steps` steps select a wrong arm."""
+        study = self.simulate(self.question.world(self.block), spec, steps, runs)
         return int(study.errors(spec.label)[0])
 
-    def counts(self, spec: PolicySpec, pulls: list[float], runs: int) -> list[Count]:
-        """Look for the least budget, beginning with these; return what was counted, in steps."""
+    def search(self, spec: PolicySpec, pulls: list[float], runs: int) -> list[ErrorCount]:
+        """Search for the smallest sufficient budget, beginning with `pulls`; return the error counts."""
         start = [each / self.block for each in pulls]
-        play = partial(self.wrong, spec)
-        return search(play, start, self.question.error, self._floor, runs)
+        play = partial(self.count_errors, spec)
+        return search_budget(play, start, self.question.error, self._floor, runs)
 
     @property
     def _floor(self) -> int:
+        """Smallest budget to simulate, in steps."""
         return 2 * self.question.arms
 
-    def kept(self, spec: PolicySpec, counts: list[Count], runs: int) -> Budget:
-        """Return the budget that keeps the error, in pulls, once it has when it was played."""
-        steps = float(least(counts[-_LAST:], self.question.error, self._floor))
+    def confirm(self, spec: PolicySpec, counts: list[ErrorCount], runs: int) -> Budget:
+        """Return the budget in pulls with the allowed error, confirmed by a simulation with that budget."""
+        steps = float(find_least_budget(counts[-_LAST:], self.question.error, self._floor))
         for _ in range(8):
-            pulls = rounded_up(steps * self.block * (1.0 if self.block == 1 else _MARGIN))
-            wrong = self.wrong(spec, math.ceil(pulls / self.block), runs)
+            pulls = round_up(steps * self.block * (1.0 if self.block == 1 else _MARGIN))
+            wrong = self.count_errors(spec, math.ceil(pulls / self.block), runs)
             if wrong <= self.question.error * runs:
                 break
             steps *= 1.02
@@ -83,10 +87,10 @@ class Lab:
         return Budget(pulls, runs, wrong, float(low[0]), float(high[0]))
 
 
-def rounded_up(pulls: float) -> int:
-    """Return a whole number of three digits or more, not below.
+def round_up(pulls: float) -> int:
+    """Round a number of pulls up to a whole number with three significant digits.
 
-    >>> rounded_up(423.2), rounded_up(12_341.0)
+    >>> round_up(423.2), round_up(12_341.0)
     (424, 12400)
     """
     unit: int = 10 ** max(len(str(math.ceil(pulls))) - 3, 0)

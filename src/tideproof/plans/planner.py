@@ -1,4 +1,4 @@
-"""`plan`: how many pulls a test needs, and for how long."""
+"""The public function `plan`, which finds how many pulls a test needs before it begins."""
 
 from __future__ import annotations
 
@@ -12,78 +12,93 @@ from tideproof.checks import require_whole_number
 from tideproof.errors import MissingExtra
 from tideproof.plans.even_split import even_budget, named_budget
 from tideproof.plans.pilot_study import Pilot, pilot_of
-from tideproof.plans.plan_question import Question, ask
+from tideproof.plans.plan_question import Question, make_question
 from tideproof.plans.plan_result import CONTRAST, EVEN, Plan, curve_table
-from tideproof.plans.plan_simulation import Lab, rounded_up
-from tideproof.plans.stopping_time import MOST_PROVEN, StoppingTime, stop_when_sure, usual_runs
+from tideproof.plans.plan_simulation import PlanSimulator, round_up
+from tideproof.plans.stopping_time import MOST_PROVEN, StoppingTime, default_runs, simulate_stopping
 from tideproof.policies.policy_registry import policy
 from tideproof.progress import progress_bar
 from tideproof.text import format_count
 
-_STEPS = 1500  # that an even split may take: more pulls are played in blocks
-_PROOF_STEPS = 30  # for each arm, the same for proofs: they take five times as long, and each step is dear
-_WORK = 30e6  # steps of five arms, in all
-_FEWEST, _MOST = 2_000, 15_000  # runs of a budget
-_FEWEST_ASKED = 100
+_STEPS = 1500  # most simulated steps of an even split; larger budgets are simulated in blocks of pulls
+_PROOF_STEPS = (
+    30  # the same per arm for the proven rule, whose runs are five times as long and slower per step
+)
+_WORK = 30e6  # steps of all runs with five arms
+_FEWEST, _MOST = 2_000, 15_000  # runs of each budget
+_FEWEST_REQUESTED = 100  # runs of each budget that a caller may request
 
-_known: dict[tuple[Question, int | None, int], Plan] = {}  # of this process: only ratios to noise matter
+# Plans computed by this process. Only the ratios of gap and noise matter, so different requests may share
+# one.
+_plans: dict[tuple[Question, int | None, int], Plan] = {}
 
 
-def answer(
+def answer_question(
     question: Question, asked: str, replications: int | None = None, seed: int = 0, progress: bool = False
 ) -> Plan:
-    """Play what is asked, or remember it."""
+    """Return the plan for a question, from the cache of this process or by simulation."""
     key = question, replications, seed
-    if key not in _known:
-        watch = progress_bar("planning", 100.0, first="compiling") if progress else nullcontext(_silent)
+    if key not in _plans:
+        watch = (
+            progress_bar("planning", 100.0, first="compiling") if progress else nullcontext(_ignore_progress)
+        )
         with watch as show:
-            _known[key] = _played(question, replications, seed, show)
-    return replace(_known[key], asked=asked)
+            _plans[key] = _simulate_plan(question, replications, seed, show)
+    return replace(_plans[key], asked=asked)
 
 
-def _played(question: Question, replications: int | None, seed: int, show: Callable[..., None]) -> Plan:
+def _simulate_plan(
+    question: Question, replications: int | None, seed: int, show: Callable[..., None]
+) -> Plan:
+    """Find the budgets of all designs by simulation and return the plan."""
     guess = even_budget(question)
     if find_spec("numba") is None:
         raise MissingExtra(
-            f"an even split needs about {format_count(guess, 'pull')}, by a formula; what contrast needs is "
-            "simulated, which needs numba: pip install 'tideproof[lab]'"
+            f"an even split needs about {format_count(guess, 'pull')}, by a formula; other budgets are "
+            "found by simulation, which needs numba: pip install 'tideproof[lab]'"
         )
     block = max(1, round(guess / _STEPS))
     runs = _runs(question.arms, guess / block) if replications is None else replications
-    lab = Lab(question, block, seed)
+    simulator = PlanSimulator(question, block, seed)
     contrast = question.contrast(0.7 * guess, block)
     show(5.0)
-    ours = lab.counts(contrast, [0.35 * guess, 0.5 * guess, 0.7 * guess, guess], runs)
+    contrast_counts = simulator.search(contrast, [0.35 * guess, 0.5 * guess, 0.7 * guess, guess], runs)
     show(50.0)
-    theirs = lab.counts(policy("round-robin+ols"), [0.5 * guess, 0.8 * guess, guess], max(runs // 2, 1))
+    even_counts = simulator.search(
+        policy("round-robin+ols"), [0.5 * guess, 0.8 * guess, guess], max(runs // 2, 1)
+    )
     show(70.0)
-    ours_budget = lab.kept(contrast, ours, runs)
+    contrast_budget = simulator.confirm(contrast, contrast_counts, runs)
     show(80.0)
-    even = lab.kept(policy("round-robin+ols"), theirs, runs)
+    even = simulator.confirm(policy("round-robin+ols"), even_counts, runs)
     show(90.0)
 
     def stopping(rule: str, block: int) -> StoppingTime:
-        usual = usual_runs(rule, question.arms)
-        often = usual if replications is None else min(usual, replications)
-        return stop_when_sure(question, rule, guess, block, often, lab.simulated)
+        default = default_runs(rule, question.arms)
+        runs = default if replications is None else min(default, replications)
+        return simulate_stopping(question, rule, guess, block, runs, simulator.simulate)
 
     sure = stopping("calibrated", block)
     show(95.0)
     coarse = max(block, round(guess / (_PROOF_STEPS * question.arms)))
-    can_be = question.rates is None and question.arms <= MOST_PROVEN  # nothing is proven for conversions
-    proven = stopping("proven", coarse) if can_be else None
-    curve = curve_table(block, {CONTRAST: ours, EVEN: theirs})
-    return Plan(question, ours_budget, even, sure, proven, rounded_up(named_budget(question)), curve)
+    provable = question.rates is None and question.arms <= MOST_PROVEN  # there is no proof for conversions
+    proven = stopping("proven", coarse) if provable else None
+    curve = curve_table(block, {CONTRAST: contrast_counts, EVEN: even_counts})
+    return Plan(question, contrast_budget, even, sure, proven, round_up(named_budget(question)), curve)
 
 
 def _runs(arms: int, steps: float) -> int:
-    """Return how often to play each of five budgets, by the steps of an even split; each costs O(arms)."""
+    """Return the number of runs of each budget, so that the simulation takes a few seconds.
+
+    `steps` is the number of steps of an even split. About five budgets are simulated, and a step costs
+    O(arms).
+    """
     cost = 5.0 * 0.7 * steps * arms / 5.0
     return int(min(max(_WORK / cost, _FEWEST), _MOST)) // 1000 * 1000
 
 
-def _silent(done: float) -> None:
-    pass
+def _ignore_progress(done: float) -> None:
+    """Do nothing: the progress function of a plan without a progress bar."""
 
 
 def plan(
@@ -103,31 +118,33 @@ def plan(
     seed: int = 0,
     progress: bool = False,
 ) -> Plan:
-    """Say how many pulls a test needs, by playing it in the least favourable world: one arm ahead of equals.
+    """Find how many pulls a test needs, by simulating it in the least favourable world.
+
+    In that world one arm is the best and all others are equal.
 
     Parameters
     ----------
     arms
-        Their number.
+        Number of arms.
     gap, sigma
-        For means: how much better the best arm is, and the standard deviation of a reward; 1 unless given.
+        For means: the lead of the best arm, and the standard deviation of a reward (1 by default).
     rate, lift
-        For conversions: the usual rate, and by which share the best one is above it: 0.1 for 10 %.
+        For conversions: the usual rate, and the relative lead of the best arm, such as 0.1 for 10 %.
     per_environment
-        Pulls that share one environment, such as the visitors of a day.
+        Number of pulls in one environment, such as the visitors of a day.
     error
-        How often a wrong arm may be selected.
+        Allowed probability of selecting a wrong arm.
     log
-        A pilot, as `fit` takes it, from which arms, sigma (or rate) and the lengths of environments are
-        taken, as far as they are not given.
+        A pilot log in any form that `fit` accepts. The number of arms, sigma (or the rate) and the lengths
+        of environments are taken from it unless they are given.
     arm, environment, reward
         Columns of the log.
     replications
-        How often to play each budget; as many as a few seconds allow unless given.
+        Number of simulated runs of each budget; by default as many as a few seconds allow.
     seed
-        The same seed gives the same plan.
+        Random seed. The same seed gives the same plan.
     progress
-        Show how far it is.
+        Whether to show a progress bar.
 
     Examples
     --------
@@ -146,11 +163,15 @@ def plan(
         elif gap is not None and sigma is None:
             sigma = pilot.checked_sigma()
     if replications is not None:
-        require_whole_number("replications", replications, _FEWEST_ASKED)
+        require_whole_number("replications", replications, _FEWEST_REQUESTED)
     require_whole_number("seed", seed, 0, 2**53)
-    question = ask(arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error)
+    question = make_question(
+        arms=arms, gap=gap, sigma=sigma, rate=rate, lift=lift, lengths=lengths, error=error
+    )
     if question.rates is None:
-        ahead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:.4g})"
+        lead = f"{gap:g} (sigma {1.0 if sigma is None else sigma:.4g})"
     else:
-        ahead = f"{100.0 * (lift or 0.0):g} % (rate {rate:.4g})"
-    return answer(question, f"{question.arms} arms, one ahead by {ahead}", replications, seed, progress)
+        lead = f"{100.0 * (lift or 0.0):g} % (rate {rate:.4g})"
+    return answer_question(
+        question, f"{question.arms} arms, one ahead by {lead}", replications, seed, progress
+    )

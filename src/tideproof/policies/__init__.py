@@ -1,5 +1,5 @@
-"""Policies: which arm next, and which in the end. One file each.
+"""Policies: the rules that choose the next arm to pull and, at the end, select one arm.
 
-Ours import from their rooms; a stranger's has all that it needs in `tideproof.plugin`, and examples/plugin to
-start from.
+Each built-in policy is one file in `builtin/` and imports directly from the other packages. A policy in
+another package imports everything from `tideproof.plugin`; examples/plugin is a template for one.
 """

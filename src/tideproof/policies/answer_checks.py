@@ -1,4 +1,4 @@
-"""What `ask` and `select` may answer, checked where kernels run interpreted."""
+"""Check that the kernels `ask` and `select` of a policy return a valid arm."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from tideproof.errors import KernelError
 
 
 class CheckedKernel:
-    """The interpreted twin of `ask` or `select`, which raises unless it returns an arm.
+    """Interpreted `ask` or `select` kernel that raises `KernelError` unless it returns a valid arm.
 
-    Compiled twins are not checked: the contract of `tideproof.testing` runs the interpreted one first.
+    Compiled kernels are not checked, because the tests of `tideproof.testing` run the interpreted kernel
+    first.
     """
 
     def __init__(self, what: str, owner: str, kernel: Any, twin: Callable[..., Any]) -> None:
         self._what, self._owner, self._kernel, self._twin = what, owner, kernel, twin
 
     def __call__(self, params: Any, state: Any, data: Any, *rest: Any) -> Any:
-        """Return what the kernel returns, once that is known to be an arm."""
+        """Call the kernel and return the arm it chose, after checking that the arm exists."""
         answer = self._twin(params, state, data, *rest)
         least, arms = (-1 if self._what == "ask" else 0), data.pulls.size
         is_whole = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)

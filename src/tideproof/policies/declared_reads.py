@@ -1,4 +1,7 @@
-"""The words of `Policy.reads`: what each makes ready, and whether kernels read only what they declared."""
+"""Check that the kernels of a policy read only the statistics that `Policy.reads` declares.
+
+Statistics that a policy does not declare are not computed.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from tideproof.text import join_names
 
 WORDS = ("means", "moments", "fit", "sums", "reward", "cells", "period", "control")
 
-# What is read, and the words that make it ready: one of them is enough.
-_DATA: dict[tuple[str, ...], tuple[str, ...]] = {
+# These map each attribute of `data` and of the slot to the words that declare it. One of the words is enough.
+_DATA_WORDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("fit",): ("fit",),
     ("moments",): ("means", "moments", "sums"),
     ("moments", "told"): ("means", "moments"),
@@ -32,30 +35,33 @@ _DATA: dict[tuple[str, ...], tuple[str, ...]] = {
     ("reward",): ("reward",),
     ("squares",): ("reward",),
 }
-_SLOT: dict[tuple[str, ...], tuple[str, ...]] = {("means",): ("cells", "period", "control")}
+_SLOT_WORDS: dict[tuple[str, ...], tuple[str, ...]] = {("means",): ("cells", "period", "control")}
 
 
-def known_words(what: str, reads: Iterable[str]) -> frozenset[str]:
-    """Return the words as a set, or say which one nobody knows."""
+def check_words(owner: str, reads: Iterable[str]) -> frozenset[str]:
+    """Return the words of `reads` as a frozen set, or raise an error that names an unknown word."""
     if not isinstance(reads, (set, frozenset)):
         raise InputError(
-            f"`reads` of {what} must be a set of words, such as frozenset({{'fit'}}), not {reads!r}"
+            f"`reads` of {owner} must be a set of words, such as frozenset({{'fit'}}), not {reads!r}"
         )
     for word in reads:
         if word not in WORDS:
-            raise UnknownName.with_suggestion("statistic", word, WORDS, f"in `reads` of {what}")
+            raise UnknownName.with_suggestion("statistic", word, WORDS, f"in `reads` of {owner}")
     return frozenset(reads)
 
 
 def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str]) -> tuple[str, ...]:
-    """Return the words of which one must be declared to read this of `data` or the `slot`; none if it may.
+    """Return the words of which one must be added to `reads` before a kernel may read an attribute.
+
+    `where` is "data" or "slot", the kernel argument that has the attribute. The result is empty if the words
+    in `reads` already allow the attribute.
 
     >>> needed_words("data", ("moments", "squares"), frozenset({"means"}))
     ('moments',)
     >>> needed_words("data", ("moments", "mean"), frozenset({"means"}))
     ()
     """
-    known = _DATA if where == "data" else _SLOT
+    known = _DATA_WORDS if where == "data" else _SLOT_WORDS
     for depth in (2, 1):
         words = known.get(attributes[:depth])
         if words is not None:
@@ -63,39 +69,43 @@ def needed_words(where: str, attributes: tuple[str, ...], reads: frozenset[str])
     return ()
 
 
-def undeclared(
-    f: types.FunctionType | types.CodeType, line: int, read: str, words: tuple[str, ...], whose: str
+def undeclared_read_error(
+    f: types.FunctionType | types.CodeType, line: int, read: str, words: tuple[str, ...], owner: str
 ) -> KernelError:
-    """Build the error for a kernel that reads what nobody made ready for it."""
-    either = join_names(map(repr, words), "or")
+    """Build the error for a kernel that reads a statistic that its policy does not declare in `reads`."""
+    choices = join_names(map(repr, words), "or")
     return KernelError(
-        f"kernel {locate(f, line)} reads {read}, which stays empty unless it is declared: "
-        f"add {either} to `reads` of {whose}"
+        f"kernel {locate(f, line)} reads {read}, which is not computed unless it is declared: "
+        f"add {choices} to `reads` of {owner}"
     )
 
 
-def check_reads(whose: str, kernels: Iterable[Callable[..., Any]], reads: frozenset[str]) -> None:
-    """Raise unless the kernels, and those they call with the `data` and the `slot`, read what is declared.
+def check_reads(owner: str, kernels: Iterable[Callable[..., Any]], reads: frozenset[str]) -> None:
+    """Raise `KernelError` if a kernel, or a kernel it calls, reads a statistic that `reads` does not declare.
 
-    `whose` is the policy or the selection rule that has the kernels and declares what they read.
+    `owner` names the policy or selection rule, in words for the error message.
 
-    It follows the names `data` and `slot`, not other names for them, nor kernels that fill holes:
-    `tideproof.testing` watches what is read when a policy runs.
+    This check inspects the source code. It recognises `data` and `slot` by these names only, and it does not
+    look into kernels that fill holes. `tideproof.testing` checks the rest while a policy runs.
     """
     for f in kernels:
         for g, where, attributes, line in _all_reads(f):
             words = needed_words(where, attributes, reads)
             if words:
-                raise undeclared(g, line, ".".join((where, *attributes[:2])), words, whose)
+                raise undeclared_read_error(g, line, ".".join((where, *attributes[:2])), words, owner)
 
 
 @cache
 def _all_reads(f: Any) -> tuple[tuple[Any, str, tuple[str, ...], int], ...]:
+    """Return the cached result of `_reads` for one kernel."""
     return tuple(_reads(f, set()))
 
 
 def _reads(f: Any, seen: set[Any]) -> Iterator[tuple[Any, str, tuple[str, ...], int]]:
-    """Yield what the kernel and all it calls read: kernel, `data` or `slot`, attributes, line."""
+    """Yield every read of `data` or `slot` in a kernel and in the kernels it calls.
+
+    Each item is the kernel, "data" or "slot", the attribute path and the line number.
+    """
     seen.add(f)
     for reference in find_references(f.__code__):
         if reference.local and reference.name in ("data", "slot") and reference.attributes:

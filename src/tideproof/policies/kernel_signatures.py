@@ -1,7 +1,8 @@
-"""What each kernel of a policy receives and returns.
+"""Type signatures of the kernels and functions that make up a policy.
 
-Params and state are the policy's own NamedTuples. Kernels are called by position, so their parameters may
-have other names; `data` and `slot` are best called so, because `reads` is checked by these names.
+`params` and `state` are NamedTuples that the policy defines. Kernels are called with positional arguments,
+so their parameters may have other names. Only `data` and `slot` should keep their names, because the check
+of `reads` recognises them by name.
 """
 
 from __future__ import annotations
@@ -14,65 +15,65 @@ from tideproof.kernels.simulate.threefry import Draw
 
 
 class Ask(Protocol):
-    """Which arm next. A kernel that reads and never writes, but for `Scratch`."""
+    """Signature of the kernel that chooses the next arm. It must not write to anything but `Scratch`."""
 
     def __call__(self, params: Any, state: Any, data: Data, slot: Slot, draw: Draw, /) -> Any:
         """Return the arm to pull in the environment of `slot`, or -1 to stop."""
 
 
 class Tell(Protocol):
-    """What a policy remembers. A kernel that writes the state."""
+    """Signature of the kernel that updates the state of a policy after a pull or a reward."""
 
     def __call__(
         self, params: Any, state: Any, data: Data, slot: Slot, arm: int, n: int, draw: Draw, /
     ) -> None:
-        """Take in `n` pulls of `arm`: `data` has them already, the slot not yet."""
+        """Update `state` for `n` pulls of `arm`, which `data` already includes and `slot` does not yet."""
 
 
 class Weigh(Protocol):
-    """How much a reward counts in the weighted sums of `data.moments`. A kernel that only reads."""
+    """Signature of the kernel that weights a reward in the sums of `data.moments`. It must not write."""
 
     def __call__(self, params: Any, state: Any, data: Data, arm: int, /) -> Any:
-        """Return the weight of a reward of `arm`, before `data` has it."""
+        """Return the weight of a new reward of `arm`; called before `data` includes the reward."""
 
 
 class Active(Protocol):
-    """Which arms are still in the race. A kernel that only reads."""
+    """Signature of the kernel that says whether a policy has eliminated an arm. It must not write."""
 
     def __call__(self, params: Any, state: Any, arm: int, /) -> Any:
-        """Tell whether the arm may still be played."""
+        """Return whether the policy may still pull the arm."""
 
 
 class Select(Protocol):
-    """Which arm in the end. A kernel that only reads."""
+    """Signature of the kernel that selects one arm as the best. It must not write."""
 
     def __call__(self, params: Any, state: Any, data: Data, draw: Draw, /) -> Any:
-        """Return the arm to select now."""
+        """Return the arm that would be selected if the experiment ended now."""
 
 
 class Identified(Protocol):
-    """Whether a selection compares what can be compared. A kernel that only reads."""
+    """Signature of the kernel that says whether the data allow a selection. It must not write."""
 
     def __call__(self, data: Data, /) -> Any:
-        """Tell whether the arms can be compared."""
+        """Return whether shared environments connect all arms, so that they can be compared."""
 
 
 class Configure(Protocol):
-    """The options: keyword-only parameters with defaults. A plain function, no kernel."""
+    """Signature of the plain function whose keyword-only parameters are the options of a policy."""
 
     def __call__(self, arms: int, horizon: Any, selection: str, /, *args: Any, **options: Any) -> Any:
-        """Return the params, a NamedTuple of numbers. The horizon is None if the budget is open."""
+        """Return the params, a NamedTuple of numbers. The horizon is None if there is no budget."""
 
 
 class Minimum(Protocol):
-    """The smallest budget that makes sense. A plain function, no kernel."""
+    """Signature of the plain function that returns the smallest budget a policy accepts."""
 
     def __call__(self, arms: int, params: Any, /) -> int:
-        """Return the number of pulls."""
+        """Return the smallest allowed budget, in pulls."""
 
 
 class FromWorld(Protocol):
-    """Options that the lab fills in. A plain function, no kernel."""
+    """Signature of the plain function that derives options of a policy from a simulated world."""
 
     def __call__(self, world: Any, /) -> dict[str, Any]:
-        """Return options for that `tp.World`."""
+        """Return the options to use in simulations of this `tp.World`, by name."""

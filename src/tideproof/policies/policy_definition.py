@@ -1,4 +1,4 @@
-"""What a policy is: its kernels, the rules that select for it, and what must be known to run them."""
+"""The class `Policy`: the kernels, selection rules and properties that define a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 from tideproof.core.array_layout import list_arrays
 from tideproof.core.kernel_linker import check_kernel, kernel
 from tideproof.errors import InputError, UnknownName
-from tideproof.policies.declared_reads import known_words
+from tideproof.policies.declared_reads import check_words
 from tideproof.policies.kernel_signatures import (
     Active,
     Ask,
@@ -24,61 +24,62 @@ from tideproof.policies.kernel_signatures import (
 from tideproof.policies.reserved_holes import check_holes
 from tideproof.policies.selection_rules import Selection
 
-PREFIX = "reduce:"  # before the name of a policy that runs on rewards without shifts
+PREFIX = "reduce:"  # starts the name of a policy that runs on rewards from which the shifts are subtracted
 
 
 @kernel
 def weigh_all_alike(params, state, data, arm):
-    """Weigh all rewards alike."""
+    """Return weight 1 for every reward: the default `weigh` kernel."""
     return 1.0
 
 
 @kernel
 def keep_all_arms(params, state, arm):
-    """Let every arm be played."""
+    """Return True for every arm: the default `active` kernel, of policies that never eliminate an arm."""
     return True
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A policy: two kernels, `ask` and `tell`, rules that select, and what must be known to run them.
+    """Definition of a policy: its kernels `ask` and `tell`, its selection rules and its properties.
 
-    `ask` reads and never writes; it must not depend on anything but its arguments, so that a
-    service may rebuild it at any time. `tell` writes the state, after the statistics in `data` have
-    taken in the pull and before the slot has; the arm may be one that was not asked for. Both must
-    accept any state that zeroed memory and `tell` can reach. `tideproof.plugin` has all that its file
-    imports and says more.
+    `ask` chooses the next arm. It must not write, and it must depend only on its arguments, so that a service
+    may rebuild it at any time. `tell` updates the state. It runs after the statistics in `data` include the
+    pull and before the slot does; the arm may be one that `ask` did not choose. Both kernels must accept
+    every state that `tell` can reach from zeroed memory. `tideproof.plugin` has everything that the file of a
+    policy imports, and explains more.
 
     Attributes
     ----------
-    name : how users call it, and the name of its entry point; without "+", and not "reduce:...".
-    idea : one line for people.
-    reference : where it was published.
-    State : NamedTuple of arrays, each annotated with its shape; integers stay below 2**31.
+    name : name of the policy and of its entry point. It must not contain "+" or begin with "reduce:".
+    idea : one line that describes the policy.
+    reference : the publication that introduced it.
+    State : NamedTuple of arrays, each annotated with its shape; integers must stay below 2**31.
     configure : (arms, horizon, selection, **options) -> Params, a NamedTuple of numbers. Its
-        keyword-only arguments are the options, with their defaults.
+        keyword-only parameters are the options of the policy, with their defaults.
     ask : kernel (params, state, data, slot, draw) -> arm, or -1 to stop.
-    tell : kernel (params, state, data, slot, arm, n, draw); n pulls of one arm.
-    minimum : (arms, params) -> the smallest budget that makes sense.
-    selections : the rules it can serve, its default first.
-    reads : statistics its kernels read, of "means", "moments" (means and squares), "fit", "sums"
+    tell : kernel (params, state, data, slot, arm, n, draw) that takes in n pulls of one arm.
+    minimum : (arms, params) -> the smallest budget that the policy accepts.
+    selections : the selection rules that work with this policy; the first is the default.
+    reads : statistics that its kernels read: "means", "moments" (means and squares), "fit", "sums"
         (weighted sums), "reward" (the reward itself) and "cells" (means of each arm in the slot).
-    needs_horizon : whether it must know the budget in advance.
-    shift_aware : whether its choices are the same whatever the shifts.
-    adaptive : whether its choices depend on rewards: limits must allow for that.
-    anytime : whether it also runs without a budget, though it does better with one.
+    needs_horizon : whether the policy must know the budget in advance.
+    shift_aware : whether shifts of the environments leave its choices unchanged.
+    adaptive : whether its choices depend on rewards. Confidence intervals must allow for that.
+    anytime : whether the policy also runs without a budget, although it performs better with one.
     stops : whether `ask` may return -1 before the budget is spent.
     weigh : kernel (params, state, data, arm) -> weight of a reward in the weighted sums.
-    active : kernel (params, state, arm) -> whether the arm may still be played.
-    from_world : (world) -> options the lab fills in; elsewhere they must be given. They default to None.
-    holes : what fills the holes in its own kernels, by name.
-    merges : (state) -> whether pulls that are out may come to `tell` as one batch, whatever their arms; None
-        if never. So it is for a policy that needs to know how many are out once it has begun.
-    on_ratios : options that do better where arms are compared by ratios, unless they are given.
-    reads_with_rule : statistics its kernels read only if the selection rule in use declares them, which
-        `configure` knows by its name.
-    on_unequal : options that do better where the noise of arms differs, unless they are given.
-    tide : the kind of statistics that it reads as "fit" (`policies.tides`); leave it as it is.
+    active : kernel (params, state, arm) -> whether the policy may still pull the arm.
+    from_world : (world) -> options that simulations derive from their world. Elsewhere users must give
+        these options, whose default is None.
+    holes : kernels or numbers that fill the holes in its own kernels, by name.
+    merges : (state) -> whether `tell` may receive all pending pulls as one batch, whatever their arms; None
+        if it never may. It suits policies that, after their start, need only the number of pending pulls.
+    on_ratios : options that replace the defaults where arms are compared by ratios.
+    reads_with_rule : statistics that its kernels read only if the selection rule in use declares them.
+        `configure` receives the name of that rule.
+    on_unequal : options that replace the defaults where the noise differs between arms.
+    tide : name of the statistics that it reads as "fit" (`policies/statistics_models.py`). Keep the default.
     """
 
     name: str
@@ -109,10 +110,10 @@ class Policy:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or "+" in self.name or not self.name:
             raise InputError(f"a policy's name must be text, not empty and without '+', not {self.name!r}")
-        if self.name.startswith(PREFIX) and "inner_ask" not in self.holes:  # who is reduced fills it
+        if self.name.startswith(PREFIX) and "inner_ask" not in self.holes:  # only `reduce_policy` fills it
             raise InputError(
-                f"a policy's name must not begin with {PREFIX!r}, not {self.name!r}: tideproof puts that "
-                f"before the name of a policy that it runs on rewards without shifts"
+                f"a policy's name must not begin with {PREFIX!r}, not {self.name!r}: tideproof adds it "
+                f"to the name of a policy that it runs on rewards without shifts"
             )
         rules: Any = self.selections
         if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, Selection) for rule in rules):
@@ -129,19 +130,19 @@ class Policy:
             list_arrays(cast(Hashable, self.State), 2)
         except InputError as error:
             raise InputError(f"State of {self.title}: {error}") from None
-        known_words(self.title, self.reads)
-        known_words(self.title, self.reads_with_rule)
+        check_words(self.title, self.reads)
+        check_words(self.title, self.reads_with_rule)
         for what in ("ask", "tell", "weigh", "active"):
             check_kernel(f"{what} of {self.title}", getattr(self, what))
         check_holes(self.title, self.holes)
 
     @property
     def title(self) -> str:
-        """What errors call it."""
+        """Name of the policy as error messages show it, such as "policy 'lucb'"."""
         return f"policy {self.name!r}"
 
     def selection(self, name: str | None) -> Selection:
-        """Return the selection rule of that name, or the default one."""
+        """Return the selection rule with the given name, or the default rule if the name is None."""
         for rule in self.selections:
             if name is None or rule.name == name:
                 return rule
@@ -150,6 +151,6 @@ class Policy:
         )
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the policy and their defaults."""
+        """Return the options of the policy by name, with their default values."""
         parameters = inspect.signature(self.configure).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -1,4 +1,4 @@
-"""Finding policies: by name, where ours and a stranger's come through entry points, or as they are."""
+"""Find policies by name. Built-in policies and those of plug-ins are registered as entry points."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ from tideproof.checks import require_finite
 from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.policies.policy_definition import PREFIX, Policy
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.reduce_to_mab import reduced
+from tideproof.policies.reduce_to_mab import reduce_policy
 from tideproof.policies.statistics_models import (
-    FOLLOWED,
-    UNEVEN,
-    on_tide,
-    on_uneven,
+    NOISE_MODELS,
+    TIDE_PREFIXES,
+    noise_prefix,
     tide_prefix,
-    uneven_prefix,
+    with_noise_model,
+    with_tide,
 )
-from tideproof.policies.stopping_policy import RULES, rule_prefix, watched
+from tideproof.policies.stopping_policy import RULES, rule_prefix, with_stopping_rule
 
 GROUP = "tideproof.policies"
 
-Chosen = str | Policy | PolicySpec  # what every `policy=` accepts
+Chosen = str | Policy | PolicySpec  # the type of every `policy=` argument
 
 
 @cache
 def _entries() -> dict[str, EntryPoint]:
+    """Return the entry points of all registered policies by name."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 def policy_names() -> list[str]:
-    """Return the registered names, those of installed plug-ins included.
+    """Return the sorted names of all registered policies, including those of installed plug-ins.
 
     >>> "linlucb" in policy_names()
     True
@@ -49,41 +50,42 @@ def policy_names() -> list[str]:
     return sorted(_entries())
 
 
-# What a prefix makes of the policy whose name stands behind it, and what that must be told
-_MADE_BY: dict[str, tuple[Callable[[Policy, str], Policy], str]] = {
-    PREFIX: (lambda inner, _: reduced(inner), ""),
-    **{prefix: (on_tide, tide) for prefix, tide in FOLLOWED.items()},
-    **{prefix: (on_uneven, prefix) for prefix in UNEVEN},
-    **{prefix: (watched, prefix) for prefix in RULES.values()},
+# Maps each prefix of a policy name to the function that changes the policy, and to its second argument.
+_PREFIX_FUNCTIONS: dict[str, tuple[Callable[[Policy, str], Policy], str]] = {
+    PREFIX: (lambda inner, _: reduce_policy(inner), ""),
+    **{prefix: (with_tide, tide) for prefix, tide in TIDE_PREFIXES.items()},
+    **{prefix: (with_noise_model, prefix) for prefix in NOISE_MODELS},
+    **{prefix: (with_stopping_rule, prefix) for prefix in RULES.values()},
 }
 
 
-def _parts(name: str) -> tuple[str, str]:
-    """Return the first prefix of a name, none if it has none, and what stands behind it."""
-    prefix = max((each for each in _MADE_BY if name.startswith(each)), key=len, default="")
+def _split_prefix(name: str) -> tuple[str, str]:
+    """Split the name of a policy into its first prefix, "" if it has none, and the rest."""
+    prefix = max((each for each in _PREFIX_FUNCTIONS if name.startswith(each)), key=len, default="")
     return prefix, name.removeprefix(prefix)
 
 
 @cache
 def _load(name: str) -> Policy:
-    prefix, inner = _parts(name)
+    """Return the policy with this registered name, to which prefixes such as "reduce:" may be added."""
+    prefix, inner = _split_prefix(name)
     if prefix:
-        made_by, what = _MADE_BY[prefix]
-        return made_by(_load(inner), what)
+        change, argument = _PREFIX_FUNCTIONS[prefix]
+        return change(_load(inner), argument)
     entries = _entries()
     if name not in entries:
         raise UnknownName.with_suggestion("policy", name, policy_names())
     try:
         found = entries[name].load()
-    except Exception as error:  # whatever a stranger's file raises
+    except Exception as error:  # the file of a plug-in may raise anything
         raise InputError(
             f"policy {name!r} cannot be loaded from {entries[name].value!r}: {type(error).__name__}: {error}"
         ) from error
     if not isinstance(found, Policy):
-        raise InputError(f"entry point {name!r} of group {GROUP!r} gives {found!r}, not a Policy")
+        raise InputError(f"entry point {name!r} of group {GROUP!r} must return a Policy, not {found!r}")
     if found.name != name:
         raise InputError(
-            f"entry point {name!r} of group {GROUP!r} gives the policy {found.name!r}: give both one name"
+            f"entry point {name!r} of group {GROUP!r} returns the policy {found.name!r}: give both one name"
         )
     return found
 
@@ -91,27 +93,31 @@ def _load(name: str) -> Policy:
 def policy(
     name: str | Policy, *, label: str | None = None, selection: str | None = None, **options: Any
 ) -> PolicySpec:
-    """Choose a policy, its selection rule and its options.
+    """Return a policy together with its selection rule and its options.
 
     Parameters
     ----------
     name
-        A registered name, with a suffix for the selection rule if it is not the default one,
-        `"round-robin+ols"`, and a prefix to run it on rewards with the shifts taken out,
-        `"reduce:lucb"`; or a `Policy` itself, which need not be registered.
+        A registered name or a `Policy`, which need not be registered. A suffix chooses another selection
+        rule than the default one: `"round-robin+ols"`. The prefix `"reduce:"` runs a policy on rewards from
+        which the estimated shifts are subtracted: `"reduce:lucb"`.
     label
-        Its name wherever a study is read; made from the name and options if not given.
+        The name of the policy in a study; by default made from its name and options.
     selection
         The selection rule, instead of a suffix.
     **options
-        Options of the policy, such as `n0=3`. With `confidence=0.95` it stops when it is sure, by
-        `rule="calibrated"`, the default, or `"proven"`: `sure:linlucb` and `proven:linlucb` for short. With
-        `tide="hidden"` it gets no labels and finds the tide itself: `hidden:linlucb` for short; with
-        `tide="both"` it gets labels, and follows what the tide does between them: `both:linlucb`. With
-        `noise="by-arm"` it learns how noisy each arm is, with `interaction=True`, or `"auto"` if there may be
-        none, how much environments do to each arm alone: `by-arm:linlucb`, `interaction:linlucb`,
-        `auto:linlucb`, `by-arm:auto:linlucb`. With `robust="cells"` it leaves out cells, one arm in one
-        environment, that are far from where they belong: `robust:linlucb`.
+        Options of the policy, such as `n0=3`, and the following options that every policy with a
+        fixed-effects fit has. Each has a prefix that means the same.
+
+        * `confidence=0.95` stops the experiment when the leader is the best arm with that confidence, by
+          `rule="calibrated"` (the default) or `rule="proven"`: `sure:linlucb` and `proven:linlucb`.
+        * `tide="hidden"` ignores the environment labels and estimates the shifts from the order of the pulls:
+          `hidden:linlucb`. `tide="both"` uses the labels and also estimates how the shift changes within an
+          environment: `both:linlucb`.
+        * `noise="by-arm"` estimates a noise variance for each arm: `by-arm:linlucb`.
+        * `interaction=True` estimates how much environments affect single arms: `interaction:linlucb`;
+          `"auto"` does so if the data show it: `auto:linlucb`, or `by-arm:auto:linlucb`.
+        * `robust="cells"` excludes outlying cells, each one arm in one environment: `robust:linlucb`.
 
     Examples
     --------
@@ -126,21 +132,19 @@ def policy(
     if isinstance(name, Policy):
         found, full = name, name.name
     elif isinstance(name, PolicySpec):
-        raise InputError(f"{name.label!r} is chosen already: tp.policy(...) takes a name or a Policy, once")
+        raise InputError(f"{name.label!r} comes from tp.policy(...), which takes a name or a Policy")
     elif not isinstance(name, str):
         raise InputError(f"tp.policy(...) takes a registered name or a Policy, not {reprlib.repr(name)}")
     else:
         full, plus, suffix = name.partition("+")
         prefix = tide_prefix(options.pop("tide", "labels"))
-        uneven = uneven_prefix(
+        uneven = noise_prefix(
             options.pop("noise", "common"),
             options.pop("interaction", False),
             options.pop("robust", None),
         )
         if prefix and uneven:
-            raise InputError(
-                f"noise=, interaction= and robust= need labels: they do not go with {prefix[:-1]} tides"
-            )
+            raise InputError(f"noise=, interaction= and robust= need tide='labels', not tide={prefix[:-1]!r}")
         prefix += uneven
         full = full if prefix and full.startswith(prefix) else prefix + full
         if options.keys() & {"confidence", "rule"} and not full.startswith(tuple(RULES.values())):
@@ -155,73 +159,79 @@ def policy(
             raise UnknownName.with_suggestion("option", option, known, f"of {full}")
     options = {k: _plain(k, v) for k, v in options.items()}
     rule = found.selection(selection)
-    found.configure(3, 1_000_000, rule.name, **options)  # refuse a bad option here, not later
+    found.configure(3, 1_000_000, rule.name, **options)  # raises for a wrong value of an option
     full = full if selection is None else f"{full}+{selection}"
-    said = ", ".join(_said(k, v) for k, v in options.items())
+    listed = ", ".join(_option_text(k, v) for k, v in options.items())
     return PolicySpec(
-        found, rule, tuple(sorted(options.items())), label or (f"{full}({said})" if said else full)
+        found, rule, tuple(sorted(options.items())), label or (f"{full}({listed})" if listed else full)
     )
 
 
 def _plain(option: str, value: Any) -> Any:
-    """Return the value of an option, a number as files have it."""
+    """Convert a NumPy scalar, Decimal or Fraction to a plain number; leave other values as they are."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         return value.item()
     return require_finite(option, value) if isinstance(value, (Decimal, Fraction)) else value
 
 
-def _said(option: str, value: Any) -> str:
-    """Return an option as labels have it."""
+def _option_text(option: str, value: Any) -> str:
+    """Return "option=value" for the label of a policy."""
     try:
         return f"{option}={value}"
-    except ValueError:  # more digits than Python writes
-        raise InputError(f"{option} must be something to write down, not {describe_value(value)}") from None
+    except ValueError:  # Python refuses to convert integers with very many digits
+        raise InputError(f"{option} must be convertible to text, not {describe_value(value)}") from None
 
 
 def is_registered(name: str) -> bool:
-    """Tell whether a policy of that name is registered, or made of one that is; loads nothing.
+    """Return whether a policy name is registered, with or without prefixes, without loading the policy.
 
     >>> is_registered("reduce:lucb"), is_registered("by-arm:auto:contrast"), is_registered("auto:mine")
     (True, True, False)
     """
-    prefix, inner = _parts(name)
+    prefix, inner = _split_prefix(name)
     return is_registered(inner) if prefix else name in policy_names()
 
 
 def is_namesake(found: Policy) -> bool:
-    """Tell whether its name is registered for another policy."""
+    """Return whether the name of this policy is registered for a different policy."""
     with suppress(InputError):
         return _load(found.name) is not found
     return False
 
 
 def as_policy(given: Chosen) -> PolicySpec:
-    """Return `given`, or the policy it names."""
+    """Convert a policy name or a `Policy` to a `PolicySpec` with default options."""
     if isinstance(given, PolicySpec):
         return given
     if not isinstance(given, (str, Policy)):
-        raise InputError(f"a policy is a name, a Policy or tp.policy(...), not {reprlib.repr(given)}")
+        raise InputError(f"a policy must be a name, a Policy or tp.policy(...), not {reprlib.repr(given)}")
     return policy(given)
 
 
 def as_policies(given: Chosen | Iterable[Chosen]) -> tuple[PolicySpec, ...]:
-    """Return one policy or several, each given or named, as a tuple."""
+    """Convert one or several names, `Policy` or `PolicySpec` objects to a tuple of `PolicySpec`."""
     if isinstance(given, Iterable) and not isinstance(given, str):
         return tuple(as_policy(each) for each in given)
     return (as_policy(given),)
 
 
 class Address(NamedTuple):
-    """Where other processes find a policy: under a registered name, or as an attribute of a module."""
+    """Location of a policy for other processes: a registered name, or a module and one of its attributes.
+
+    Attributes
+    ----------
+    module : the module that has the policy; None if the policy is registered.
+    name : the registered name, or the name of the attribute.
+    """
 
     module: str | None
     name: str
 
 
-def address(found: Policy) -> Address:
-    """Return where other processes find the policy, or say how it could be found.
+def find_address(found: Policy) -> Address:
+    """Return the address from which other processes can load a policy, or raise an error if it has none.
 
-    >>> address(policy("reduce:lucb").policy)
+    >>> find_address(policy("reduce:lucb").policy)
     Address(module=None, name='reduce:lucb')
     """
     with suppress(UnknownName):
@@ -233,24 +243,24 @@ def address(found: Policy) -> Address:
             if value is found:
                 return Address(module, attribute)
     raise InputError(
-        f"policy {found.name!r} cannot travel to other processes: it is not registered, nor is it an "
-        f"attribute of a module: write `POLICY = Policy(...)` in a file that they can import, or register it "
+        f"policy {found.name!r} cannot be sent to other processes, because it is neither registered nor an "
+        f"attribute of a module. Write `POLICY = Policy(...)` in a file that they can import, or register it "
         f"under the entry-point group {GROUP!r}"
     )
 
 
-def found_at(where: Address) -> Policy:
-    """Return the policy of that address."""
+def load_address(where: Address) -> Policy:
+    """Return the policy that an address refers to, importing its module if necessary."""
     if where.module is None:
         return _load(where.name)
     reason = ""
     try:
         found = getattr(import_module(where.module), where.name, None)
-    except Exception as error:  # whatever a stranger's file raises
+    except Exception as error:  # the file of a plug-in may raise anything
         found, reason = None, f" ({type(error).__name__}: {error})"
     if not isinstance(found, Policy):
         raise InputError(
-            f"the policy {where.name} of module {where.module!r} is not to be found in this process{reason}: "
-            f"put it into a file that it can import, or register it under the entry-point group {GROUP!r}"
+            f"the policy {where.name} of module {where.module!r} cannot be found in this process{reason}: "
+            f"put it into a file that can be imported, or register it under the entry-point group {GROUP!r}"
         )
     return found

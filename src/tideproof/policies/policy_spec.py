@@ -1,4 +1,4 @@
-"""A policy with its options and selection rule, and how its kernels are wired to the statistics they read."""
+"""The class `PolicySpec`: a policy with options and a selection rule, ready to run."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tideproof.kernels.simulate.replication_loop import add_unshared, replicate
 from tideproof.policies.answer_checks import CheckedKernel
 from tideproof.policies.declared_reads import check_reads
 from tideproof.policies.policy_definition import Policy
-from tideproof.policies.reserved_holes import OUR_HOLES, refuse_use_of_holes
+from tideproof.policies.reserved_holes import RESERVED_HOLES, refuse_reserved_holes
 from tideproof.policies.selection_rules import Selection
-from tideproof.policies.statistics_models import STATISTICS, TIDES, on_tide
+from tideproof.policies.statistics_models import STATISTICS, TIDES, with_tide
 
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """A policy with its selection rule and options: what `tp.policy(...)` returns.
+    """A policy with its selection rule and options, as `tp.policy(...)` returns it.
 
-    Accepted wherever a name is; `label` is its name wherever a study is read.
+    It can be given wherever the name of a policy can. `label` is the name of the policy in a study.
     """
 
     policy: Policy
@@ -37,18 +37,21 @@ class PolicySpec:
 
     @property
     def name(self) -> str:
-        """The full name, selection rule included, by which `tp.policy` finds it again."""
+        """Name of the policy and its selection rule, which `tp.policy` accepts, such as "lucb+mean"."""
         return f"{self.policy.name}+{self.selection.name}"
 
     @property
     def reads(self) -> frozenset[str]:
-        """The statistics the policy and its selection rule read."""
+        """Names of the statistics that the policy and its selection rule read."""
         return self.policy.reads | self.selection.reads
 
     def params(self, arms: int, horizon: int | None) -> Any:
-        """Return the numbers the kernels receive, or say which budget would do."""
+        """Return the parameters for the kernels; raise an error if the budget or an option is missing.
+
+        `horizon` is the budget in pulls, or None if there is none.
+        """
         if self.policy.needs_horizon and not self.policy.anytime and horizon is None:
-            raise InputError(f"{self.label} must know its budget in advance: budget=None is not allowed")
+            raise InputError(f"{self.label} must know the budget in advance: budget=None is not allowed")
         options = dict(self.options)
         for name, default in self.policy.options().items() if self.policy.from_world else ():
             if default is None and options.get(name) is None:
@@ -57,57 +60,60 @@ class PolicySpec:
         least = self.policy.minimum(arms, params)
         if horizon is not None and horizon < least:
             raise BudgetTooSmall(
-                f"a budget of {horizon} is too small for {self.label} with {arms} arms; at least {least}"
+                f"a budget of {horizon} is too small for {self.label} with {arms} arms; give at least {least}"
             )
         return params
 
     def within(self, world: Any) -> PolicySpec:
-        """Return this policy with the options that it takes from the world unless they are given."""
+        """Return a copy whose missing options are derived from a simulated world."""
         if self.policy.from_world is None:
             return self
         options = self.policy.from_world(world) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_ratios(self) -> PolicySpec:
-        """Return this policy with the options that do better where arms are compared by ratios."""
+        """Return a copy with the default options for arms that are compared by ratios."""
         options = dict(self.policy.on_ratios) | dict(self.options)
         return replace(self, options=tuple(sorted(options.items())))
 
     def on_tide(self, tide: str) -> PolicySpec:
-        """Return this policy on other statistics, or say why it cannot be."""
-        found = on_tide(self.policy, tide)
+        """Return a copy that reads the statistics of a tide model, "hidden" or "both"."""
+        found = with_tide(self.policy, tide)
         label = TIDES[tide].prefix + self.label
         return replace(self, policy=found, selection=found.selection(self.selection.name), label=label)
 
     def program(self) -> Program:
-        """Return the interpreted program."""
+        """Return the kernels of the policy linked for interpreted execution."""
         return _interpreted(self.policy, self.selection)
 
     def plain_program(self) -> Program | None:
-        """Return the one that runs on `core.plain` numbers, if all of its kernels are known to bear that."""
+        """Return a faster interpreted program on plain Python numbers, or None for kernels of plug-ins.
+
+        Only the kernels of tideproof are known to give the same results with plain Python numbers.
+        """
         holes = (*self.policy.holes.values(), *self.selection.holes.values())
         kernels = (self.policy.ask, self.policy.tell, self.policy.weigh, self.selection.select)
-        ours = all(
+        built_in = all(
             f.__module__.partition(".")[0] == __package__.partition(".")[0]
             for f in (*kernels, *filter(is_kernel, holes))
         )
-        return _interpreted(self.policy, self.selection, plain=True) if ours else None
+        return _interpreted(self.policy, self.selection, plain=True) if built_in else None
 
     def memory(self, arms: int) -> Memory[Any]:
-        """Allocate (state, data, slot) for a run."""
+        """Allocate zeroed memory for state, data and slot of one run."""
         return allocate(self.layout(), arms)
 
     def layout(self) -> Any:
-        """Return the type of (state, data, slot)."""
+        """Return the type of the memory of a run: a NamedTuple of state, data and slot."""
         return _run_type(self.policy, self.selection)
 
     def fill(self, trace: bool = False) -> Mapping[Any, Any]:
-        """Return what fills the holes of its kernels and of the replication loop."""
+        """Return the kernels and constants that fill the holes of its kernels and of the replication loop."""
         return _fill(self.policy, self.selection, trace)
 
 
 class Program(NamedTuple):
-    """The interpreted twins of a policy's kernels, holes filled."""
+    """Interpreted kernels of one policy, with all holes filled."""
 
     ask: Callable[..., Any]
     select: Callable[..., Any]
@@ -121,10 +127,11 @@ class Program(NamedTuple):
 
 
 _INTERPRETED = (take, expect, notice, reserve, enter_pending, ask_many, replicate)
-_EXACT = (reserve, enter_pending)  # that draw nothing: no arithmetic of theirs wraps around
+_EXACT = (reserve, enter_pending)  # they draw no random numbers, so their integer arithmetic never overflows
 
 
 def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any]:
+    """Return the values of all holes by name, for a policy with a selection rule."""
     _check(policy, selection)
     reads = policy.reads | selection.reads
     return {
@@ -150,22 +157,23 @@ def _fill(policy: Policy, selection: Selection, trace: bool) -> Mapping[Any, Any
 
 @cache
 def _check(policy: Policy, selection: Selection) -> None:
-    """Raise if a kernel reads what is not declared or uses a hole of ours, or if one hole is filled twice."""
+    """Raise an error if a kernel reads undeclared statistics or uses a reserved hole."""
     of_policy = (policy.ask, policy.tell, policy.weigh, policy.active)
     of_rule = (selection.select, selection.identified)
     check_reads(policy.title, of_policy, policy.reads | policy.reads_with_rule)
     check_reads(selection.title, of_rule, selection.reads)
-    refuse_use_of_holes(OUR_HOLES, (*of_policy, *of_rule), {**policy.holes, **selection.holes})
+    refuse_reserved_holes(RESERVED_HOLES, (*of_policy, *of_rule), {**policy.holes, **selection.holes})
     for name in policy.holes.keys() & selection.holes.keys():
         if policy.holes[name] is not selection.holes[name]:
             raise KernelError(
                 f"{policy.title} and its {selection.title} fill the hole {name!r} "
-                f"in two ways: give one of them another name"
+                f"with two different values: rename one of them"
             )
 
 
 @cache
 def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> Program:
+    """Link the kernels of a policy with a selection rule for interpreted execution."""
     fill = {**_fill(policy, selection, trace=True), **(PLAIN_REPLACEMENTS if plain else {})}
     own = f"{policy.title} with {selection.title}"
     ask = CheckedKernel("ask", policy.title, policy.ask, link(policy.ask, use_interpreter, fill))
@@ -180,7 +188,10 @@ def _interpreted(policy: Policy, selection: Selection, plain: bool = False) -> P
 
 @cache
 def _run_type(policy: Policy, selection: Selection) -> Any:
-    """Return the type of (state, data, slot); statistics nobody reads take no room, nor the compiler."""
+    """Return the type of state, data and slot, without the statistics that no kernel reads.
+
+    Unused statistics would take memory and compile time.
+    """
     reads = policy.reads | selection.reads
     statistics = get_type_hints(Data, include_extras=True)
     if "fit" in reads and not reads & {"means", "moments", "sums"}:

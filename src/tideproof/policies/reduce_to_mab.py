@@ -1,15 +1,16 @@
-"""Reduce-to-MAB: any policy, on rewards from which the estimated shifts are subtracted.
+"""Reduce-to-MAB runs any policy on rewards from which the estimated shifts are subtracted.
 
-`reduce:lucb` is `lucb` on r - s_j, with the shifts s_j estimated anew after every pull, for all past
-rewards. Adjusted means are then the fixed-effects estimates, and the policy is made shift-aware without
-being changed. What it does not know is how uncertain the shifts are: its variances are too small,
-most of all in short environments.
+`reduce:lucb` is `lucb` on r - s_j. The shifts s_j are estimated again after every pull and subtracted from
+all earlier rewards. The adjusted means are then the fixed-effects estimates, so shifts no longer affect a
+policy that was made for rewards without shifts. The policy does not know how uncertain the estimated shifts
+are: its variances are too small, most of all in short environments.
 
-Until the arms are connected, Algorithm 1 plays; after that, an inner policy that would begin an
-environment with one arm twice gets its least-played other arm that is still in. Eliminations already
-made stand. A policy that looks at single rewards, such as `exp4p` with its clip, cannot be reduced.
+Algorithm 1 chooses the arms until shared environments connect all of them. Afterwards, if the inner policy
+would begin an environment with the same arm twice, the least-pulled other arm that is not eliminated is
+pulled instead. Eliminations are final. A policy that reads single rewards, such as `exp4p`, which clips
+them, cannot be reduced.
 
-It costs O(K^2) a step beside the inner policy, and O(K^3) in time and memory if the policy reads
+It costs O(K^2) per step in addition to the inner policy, and O(K^3) in time and memory if the policy reads
 sample variances (`kernels/fit/adjusted_moments.py` says why).
 
 Srisawad, Branke, Tran-Thanh (2024), section 5.2.
@@ -33,12 +34,20 @@ from tideproof.kernels.fit.environment_slot import enter
 from tideproof.kernels.fit.policy_data import Data
 from tideproof.kernels.fit.statistics_interface import connected
 from tideproof.policies.policy_definition import PREFIX, Policy, keep_all_arms, weigh_all_alike
-from tideproof.policies.reserved_holes import refuse_use_of_holes
+from tideproof.policies.reserved_holes import refuse_reserved_holes
 from tideproof.policies.selection_rules import OLS, Selection
-from tideproof.policies.statistics_models import FOLLOWED, STATISTICS
+from tideproof.policies.statistics_models import STATISTICS, TIDE_PREFIXES
 from tideproof.policies.stopping_policy import RULES
 
-OUR_HOLES = ("inner_ask", "inner_tell", "inner_select", "inner_weigh", "inner_active", "SQUARES", "WEIGHTED")
+REDUCE_HOLES = (
+    "inner_ask",
+    "inner_tell",
+    "inner_select",
+    "inner_weigh",
+    "inner_active",
+    "SQUARES",
+    "WEIGHTED",
+)
 
 inner_ask = hole("inner_ask")
 inner_tell = hole("inner_tell")
@@ -48,8 +57,8 @@ inner_active = hole("inner_active")
 
 
 @kernel
-def inside(state, data):
-    """Return the data as the inner policy sees them: without shifts, in one environment."""
+def adjusted_data(state, data):
+    """Return the data for the inner policy: the shifts are subtracted, and there is only one environment."""
     adjusted = state.reduction
     return Data(
         data.pulls, adjusted.moments, adjusted.fit, data.periods, data.told, data.reward, data.squares
@@ -58,11 +67,11 @@ def inside(state, data):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the inner policy's arm, unless it would begin the environment with one arm twice."""
+    """Return the arm that the inner policy chooses, unless an environment would begin with it twice."""
     first = slot.arm[0] if slot.size[0] == 1.0 else -1
     if not connected(data.fit):
         return start_arm(state.reduction.start, data, slot, 1, first, draw)
-    arm = inner_ask(params, state.inner, inside(state, data), state.reduction.slot, draw)
+    arm = inner_ask(params, state.inner, adjusted_data(state, data), state.reduction.slot, draw)
     if arm < 0 or arm != first:
         return arm
     other, top, ties = -1, 0.0, 0
@@ -74,59 +83,62 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Adjust what the inner policy reads, then tell it."""
+    """Update the adjusted moments for n pulls of an arm, then call `tell` of the inner policy."""
     reduction = state.reduction
     start_tell(reduction.start, data, slot, arm, n)
     if data.told[0] > 0:
-        weight = inner_weigh(params, state.inner, inside(state, data), arm)
+        weight = inner_weigh(params, state.inner, adjusted_data(state, data), arm)
         adjust(reduction, state.square, data, slot, arm, n, weight)
     flatten(reduction, data)
     if connected(data.fit):
-        inner_tell(params, state.inner, inside(state, data), reduction.slot, arm, n, draw)
+        inner_tell(params, state.inner, adjusted_data(state, data), reduction.slot, arm, n, draw)
     enter(reduction.slot, arm, n, 0.0)
 
 
 @kernel
 def select(params, state, data, draw):
-    """Return the inner policy's selection."""
-    return inner_select(params, state.inner, inside(state, data), draw)
+    """Return the arm that the inner policy selects from the adjusted data."""
+    return inner_select(params, state.inner, adjusted_data(state, data), draw)
 
 
 @cache
-def reduced(inner: Policy) -> Policy:
-    """Return the policy on rewards with the shifts taken out."""
-    _check_order(inner)
+def reduce_policy(inner: Policy) -> Policy:
+    """Return a policy that runs `inner` on rewards from which the estimated shifts are subtracted."""
+    _check_prefixes(inner)
     if "reward" in inner.reads:
-        raise InputError(f"{inner.name} cannot be reduced: it looks at single rewards, not only at moments")
+        raise InputError(f"{inner.name} cannot be reduced: it reads single rewards, not only moments")
     for name in inner.holes:
-        if name in OUR_HOLES:
+        if name in REDUCE_HOLES:
             raise KernelError(
-                f"policy {inner.name!r} cannot be reduced: it fills the hole {name!r}, which is one of "
-                f"`{PREFIX}`: give its hole another name (taken: {', '.join(OUR_HOLES)})"
+                f"policy {inner.name!r} cannot be reduced: it fills the hole {name!r}, which is reserved for "
+                f"`{PREFIX}`. Rename the hole (reserved names: {', '.join(REDUCE_HOLES)})"
             )
     for rule in inner.selections:
         inner_kernels = (inner.ask, inner.tell, inner.weigh, inner.active, rule.select)
-        refuse_use_of_holes(OUR_HOLES, inner_kernels, {**inner.holes, **rule.holes})
+        refuse_reserved_holes(REDUCE_HOLES, inner_kernels, {**inner.holes, **rule.holes})
     squares = "moments" in inner.reads
     side: Any = "K" if squares else 0
     square = Annotated[Floats, np.float64, side, side, side]
     state = compose_state_type("State", inner=inner.State, reduction=Reduction, square=square)
-    selections = tuple(_reduced(rule) for rule in inner.selections if not rule.reads & {"period", "control"})
+    selections = tuple(
+        _reduce_rule(rule) for rule in inner.selections if not rule.reads & {"period", "control"}
+    )
     weighted = "sums" in inner.reads or any("sums" in rule.reads for rule in selections)
     return replace(
         inner,
         name=PREFIX + inner.name,
-        idea=f"{inner.idea}; on rewards with the shifts taken out",
+        idea=f"{inner.idea}; on rewards from which the estimated shifts are subtracted",
         State=state,
         ask=ask,
         tell=tell,
         selections=selections,
         reads=frozenset({"fit", "cells", "reward"}),
         reads_with_rule=frozenset(),
-        weigh=weigh_all_alike,  # the inner policy's own are called from here
+        weigh=weigh_all_alike,  # `ask` and `tell` above call `weigh` and `active` of the inner policy
         active=keep_all_arms,
         merges=None,
-        shift_aware=inner.weigh is weigh_all_alike,  # propensities multiply the first shift, which stays in
+        shift_aware=inner.weigh
+        is weigh_all_alike,  # weights multiply the first shift, which is not subtracted
         holes={
             "inner_ask": inner.ask,
             "inner_tell": inner.tell,
@@ -139,11 +151,11 @@ def reduced(inner: Policy) -> Policy:
     )
 
 
-def _check_order(inner: Policy) -> None:
-    """Raise if the policy has a prefix that cannot stand behind ours."""
+def _check_prefixes(inner: Policy) -> None:
+    """Raise `InputError` if the policy has a prefix that must not follow "reduce:"."""
     if inner.name.startswith(PREFIX):
-        raise InputError(f"{PREFIX}{inner.name} takes the shifts out twice: write {inner.name}")
-    for prefix in (*FOLLOWED, *RULES.values()):
+        raise InputError(f"{PREFIX}{inner.name} subtracts the shifts twice: write {inner.name}")
+    for prefix in (*TIDE_PREFIXES, *RULES.values()):
         if inner.name.startswith(prefix):
             bare = inner.name.removeprefix(prefix)
             raise InputError(
@@ -152,12 +164,13 @@ def _check_order(inner: Policy) -> None:
     if inner.tide != "labels":
         bare = inner.name.removeprefix(STATISTICS[inner.tide].prefix)
         raise InputError(
-            f"{inner.name} cannot be reduced, for it has statistics of its own: write {inner.name} or "
+            f"{inner.name} cannot be reduced: it has its own model of the shifts. Write {inner.name} or "
             f"{PREFIX}{bare}"
         )
 
 
-def _reduced(rule: Selection) -> Selection:
+def _reduce_rule(rule: Selection) -> Selection:
+    """Return the selection rule applied to the adjusted data."""
     return replace(
         rule,
         select=select,

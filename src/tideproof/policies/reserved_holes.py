@@ -1,4 +1,7 @@
-"""Which holes are ours: a plug-in neither fills them nor leaves them to us."""
+"""Names of holes that are reserved for tideproof, and checks that plug-ins do not use them.
+
+A hole is a name in a kernel that is replaced by another kernel or by a number when the kernel is linked.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +13,38 @@ from tideproof.core.kernel_linker import Hole, Kernel, walk_references
 from tideproof.errors import KernelError
 from tideproof.text import join_names
 
-# What the loop, the statistics and a GPU leave open.
-OUR_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
-OUR_HOLES |= {"MOMENTS", "FIT", "SUMS", "PERIOD", "CONTROL", "CELLS", "LABELS", "TRACE"}
-OUR_HOLES |= {"BY_ARM", "FITS", "CALM", "noise_before", "ratio_of"}
+# The holes of the replication loop, of the statistics and of the kernels for a GPU.
+RESERVED_HOLES = {"ask", "tell", "select", "identified", "weigh", "add_to_count", "rsqrt"}
+RESERVED_HOLES |= {"MOMENTS", "FIT", "SUMS", "PERIOD", "CONTROL", "CELLS", "LABELS", "TRACE"}
+RESERVED_HOLES |= {"BY_ARM", "FITS", "CALM", "noise_before", "ratio_of"}
 
 
-def check_holes(who: str, holes: Mapping[str, Any]) -> None:
-    """Raise if somebody would fill a hole that is ours, or fill one with nothing."""
+def check_holes(owner: str, holes: Mapping[str, Any]) -> None:
+    """Raise `KernelError` if a policy or rule fills a reserved hole, or fills a hole with None."""
     for name, value in holes.items():
-        if name in OUR_HOLES:
+        if name in RESERVED_HOLES:
             raise KernelError(
-                f"{who} fills the hole {name!r}, which is one of tideproof's own: give its hole another name "
-                f"(taken: {_all(OUR_HOLES)})"
+                f"{owner} fills the hole {name!r}, which is reserved for tideproof. Rename the hole "
+                f"(reserved names: {_all_names(RESERVED_HOLES)})"
             )
         if value is None:
-            raise KernelError(f"{who} fills the hole {name!r} with None: give a kernel or a number")
+            raise KernelError(f"{owner} fills the hole {name!r} with None: give a kernel or a number")
 
 
-def refuse_use_of_holes(ours: Collection[str], kernels: Iterable[Kernel], holes: Mapping[str, Any]) -> None:
-    """Raise if a kernel that is not of this package uses a hole by the name of one of `ours`."""
+def refuse_reserved_holes(
+    reserved: Collection[str], kernels: Iterable[Kernel], holes: Mapping[str, Any]
+) -> None:
+    """Raise `KernelError` if a kernel of a plug-in uses a hole with a reserved name."""
     for f in kernels:
         for g, reference, value in walk_references(f, holes):
-            stranger = g.__module__.partition(".")[0] != __package__.partition(".")[0]
-            if stranger and isinstance(value, Hole) and value.name in ours:
+            of_plugin = g.__module__.partition(".")[0] != __package__.partition(".")[0]
+            if of_plugin and isinstance(value, Hole) and value.name in reserved:
                 raise KernelError(
-                    f"kernel {locate(g, reference.line)} uses the hole {value.name!r}, a name that tideproof "
-                    f"fills itself: give it another name (taken: {_all(ours)})"
+                    f"kernel {locate(g, reference.line)} uses the reserved hole {value.name!r}. "
+                    f"Rename the hole (reserved names: {_all_names(reserved)})"
                 )
 
 
-def _all(names: Collection[str]) -> str:
+def _all_names(names: Collection[str]) -> str:
+    """Return all names, sorted and joined for an error message."""
     return join_names(sorted(names), most=len(names))

@@ -1,4 +1,7 @@
-"""Selection rules: which arm in the end. A policy lists the ones it can serve."""
+"""Selection rules, which select one arm as the best at the end of an experiment.
+
+Each policy lists the rules that it supports.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,23 @@ from tideproof.core.kernel_linker import check_kernel, kernel
 from tideproof.kernels.choose.arm_choice import LOWEST, argmax, contend
 from tideproof.kernels.choose.elimination import front_runner
 from tideproof.kernels.fit.statistics_interface import connected, freedom, sigma2, together
-from tideproof.policies.declared_reads import known_words
+from tideproof.policies.declared_reads import check_words
 from tideproof.policies.kernel_signatures import Identified, Select
 from tideproof.policies.reserved_holes import check_holes
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A rule, its kernel and the statistics it reads.
+    """Definition of a selection rule: its kernel and the statistics that the kernel reads.
 
     Attributes
     ----------
-    name : as in `round-robin+ols`.
-    idea : one line for people.
+    name : the suffix of a policy name that chooses the rule, such as "ols" in `round-robin+ols`.
+    idea : one line that describes the rule.
     select : kernel (params, state, data, draw) -> arm.
-    identified : kernel (data) -> whether the selection compares what can be compared.
-    reads : the statistics its kernels read: the words of `Policy.reads`, "period" and "control".
-    holes : what fills the holes in its own kernels, by name.
+    identified : kernel (data) -> whether shared environments connect the arms that the rule compares.
+    reads : the statistics that its kernels read: the words of `Policy.reads`, "period" and "control".
+    holes : kernels or numbers that fill the holes in its own kernels, by name.
     """
 
     name: str
@@ -37,24 +40,26 @@ class Selection:
     holes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known_words(self.title, self.reads)
+        check_words(self.title, self.reads)
         for what in ("select", "identified"):
             check_kernel(f"{what} of {self.title}", getattr(self, what))
         check_holes(self.title, self.holes)
 
     @property
     def title(self) -> str:
-        """What errors call it."""
+        """Name of the selection rule as error messages show it, such as "selection rule 'ols'"."""
         return f"selection rule {self.name!r}"
 
 
 @kernel
 def _always(data):
+    """Return True: the rule can always compare the arms."""
     return True
 
 
 @kernel
 def _largest_mean(params, state, data, draw):
+    """Select the arm with the largest mean of raw rewards; ties are broken at random."""
     told, mean = data.moments.told, data.moments.mean
     best, top, ties = -1, 0.0, 0
     for i in range(mean.size):
@@ -64,30 +69,35 @@ def _largest_mean(params, state, data, draw):
 
 @kernel
 def _most_pulls(params, state, data, draw):
+    """Select the arm with the most pulls; ties are broken at random."""
     return argmax(data.pulls, draw)
 
 
 @kernel
 def _largest_sum(params, state, data, draw):
+    """Select the arm with the largest weighted sum of rewards; ties are broken at random."""
     return argmax(data.moments.sums, draw)
 
 
 @kernel
 def _survivor(params, state, data, draw):
+    """Select the only arm that is not eliminated, or the best of them by mean reward."""
     return front_runner(state.race, data.moments, draw)
 
 
 @kernel
 def _arms_connected(data):
+    """Return whether shared environments connect all arms."""
     return connected(data.fit)
 
 
 @kernel
 def _largest_effect(params, state, data, draw):
+    """Select the arm with the largest fixed-effects estimate."""
     fit = data.fit
     if connected(fit):
         return argmax(fit.mu, draw)
-    # the leader of the group with most pulls; the study counts the run as unidentified
+    # Only connected arms can be compared: take the best arm of the group with the most pulls.
     best, most = 0, -1
     for i in range(fit.mu.size):
         pulls = 0
@@ -101,6 +111,7 @@ def _largest_effect(params, state, data, draw):
 
 @kernel
 def _largest_period_mean(params, state, data, draw):
+    """Select the arm with the largest mean over environments, each weighted by its pulls."""
     top, bottom = data.periods.top, data.periods.bottom
     best, highest, ties = -1, 0.0, 0
     for i in range(top.size):
@@ -111,6 +122,7 @@ def _largest_period_mean(params, state, data, draw):
 
 @kernel
 def _all_met_control(data):
+    """Return whether every arm shares an environment with the first arm, which is the control."""
     for i in range(1, data.periods.share.size):  # noqa: SIM110
         if data.periods.share[i] <= 0.0:
             return False
@@ -119,8 +131,9 @@ def _all_met_control(data):
 
 @kernel
 def _largest_over_control(params, state, data, draw):
+    """Select the arm with the largest difference to the control within environments."""
     versus, share = data.periods.versus, data.periods.share
-    best, top, ties = 0, 0.0, 1  # the control
+    best, top, ties = 0, 0.0, 1  # begin with the control, whose difference to itself is 0
     for i in range(1, versus.size):
         if share[i] > 0.0:
             best, top, ties = contend(best, top, ties, i, versus[i] / share[i], draw)
@@ -128,14 +141,19 @@ def _largest_over_control(params, state, data, draw):
 
 
 def _rule(name, idea, select, *reads, identified=_always):
+    """Return a selection rule that reads the given statistics."""
     return Selection(name, idea, select, identified, frozenset(reads))
 
 
-FLOOR = 0.005  # noise variances: arms are never taken to differ by less
+FLOOR = 0.005  # smallest variance between arms that shrinkage assumes, in units of the noise variance
 
 
 @kernel
 def _largest_shrunk(params, state, data, draw):
+    """Select the arm with the largest estimate after shrinkage towards the mean of all arms.
+
+    An estimate is shrunk more, the larger its standard error is compared with the variance between arms.
+    """
     fit = data.fit
     P, mu, K, nu = fit.P, fit.mu, fit.mu.size, freedom(fit)
     if not connected(fit) or nu <= 0 or fit.rss[0] <= 0.0:
@@ -144,44 +162,47 @@ def _largest_shrunk(params, state, data, draw):
     for i in range(K):
         mean += mu[i] / K
         total += _row_mean(P, i) / K
-    apart = 0.0
+    between = 0.0
     for i in range(K):
-        apart += (mu[i] - mean) * (mu[i] - mean) - noise * (P[i, i] - 2.0 * _row_mean(P, i) + total)
-    apart = max(apart / (K - 1.0), FLOOR * noise)
+        between += (mu[i] - mean) * (mu[i] - mean) - noise * (P[i, i] - 2.0 * _row_mean(P, i) + total)
+    between = max(between / (K - 1.0), FLOOR * noise)
     weighted, weights = 0.0, 0.0
     for i in range(K):
-        variance = apart + noise * max(P[i, i] - 2.0 * _row_mean(P, i) + total, 0.0)
+        variance = between + noise * max(P[i, i] - 2.0 * _row_mean(P, i) + total, 0.0)
         weighted += mu[i] / variance
         weights += 1.0 / variance
     mean = weighted / weights
     best, top, ties = -1, 0.0, 0
     for i in range(K):
-        variance = apart + noise * max(P[i, i] - 2.0 * _row_mean(P, i) + total, 0.0)
-        best, top, ties = contend(best, top, ties, i, (mu[i] - mean) * apart / variance, draw)
+        variance = between + noise * max(P[i, i] - 2.0 * _row_mean(P, i) + total, 0.0)
+        best, top, ties = contend(best, top, ties, i, (mu[i] - mean) * between / variance, draw)
     return best
 
 
 @kernel
 def _row_mean(P, i):
+    """Return the mean of row i of a square matrix."""
     total = 0.0
     for k in range(P.shape[0]):
         total += P[i, k]
     return total / P.shape[0]
 
 
-MEAN = _rule("mean", "the largest raw mean: wrong under shifts", _largest_mean, "means")
+MEAN = _rule("mean", "the largest raw mean, which shifts distort", _largest_mean, "means")
 OLS = _rule("ols", "the largest fixed-effects estimate", _largest_effect, "fit", identified=_arms_connected)
 SHRUNK = _rule(
     "shrunk",
-    "the largest estimate, each drawn to their mean as far as it is uncertain: for noise that differs",
+    "the largest estimate after shrinkage towards the mean of all arms, for noise that differs between arms",
     _largest_shrunk,
     "fit",
     identified=_arms_connected,
 )
-MOST_PLAYED = _rule("most-played", "the most pulls: what a regret minimiser came to like", _most_pulls)
-IPS = _rule("ips", "the largest sum of rewards, each divided by its arm's chance", _largest_sum, "sums")
-SURVIVOR = _rule("survivor", "the last arm in the race, or the best mean of those", _survivor, "means")
-PERIOD = _rule("period", "the largest mean over periods, weighted by size", _largest_period_mean, "period")
+MOST_PLAYED = _rule("most-played", "the most pulls, for policies that minimise regret", _most_pulls)
+IPS = _rule("ips", "the largest sum of rewards, each divided by its arm's probability", _largest_sum, "sums")
+SURVIVOR = _rule("survivor", "the only arm not eliminated, or the largest mean of those", _survivor, "means")
+PERIOD = _rule(
+    "period", "the largest mean over environments, weighted by pulls", _largest_period_mean, "period"
+)
 CONTROL = _rule(
     "control",
     "the largest difference to the first arm within environments",

@@ -1,13 +1,14 @@
-"""What a policy's statistics know of tide and noise.
+"""Models of the shifts and of the noise, from which a policy gets the statistics that it reads.
 
-Of the tide: labels, nothing, or labels inside of which it moves. With labels, also that noise is not the same
-for all arms, or that environments do something to each arm alone.
+By default the statistics assume one shift for each environment label and one noise variance. Other models
+estimate the shifts without labels, or let them change within an environment, or allow unequal noise
+variances, interactions of arms and environments, or outlying cells.
 
-A policy reads `data.fit` through the words of `kernels.statistics`; which statistics these are is decided
-here, when its program is linked. `hidden:contrast` is `contrast` without labels, and `tp.policy("contrast",
-tide="hidden")` names it, too; `both:contrast` is told when the tide jumps, and follows it in between.
-`by-arm:contrast`, `auto:contrast` and `robust:contrast` are it with `noise="by-arm"`, `interaction="auto"`
-and `robust="cells"`.
+A policy reads `data.fit` through the functions of `kernels/fit/statistics_interface.py`. Linking its program
+decides which model computes them. Each model has a prefix and an option of `tp.policy`: `hidden:contrast` and
+`tp.policy("contrast", tide="hidden")` are the same. `both:contrast` uses labels and lets the shift change
+within an environment. `by-arm:contrast`, `auto:contrast` and `robust:contrast` mean `noise="by-arm"`,
+`interaction="auto"` and `robust="cells"`.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import SHRUNK
 from tideproof.text import join_names
 
-HIDDEN = "hidden:"  # before the name of a policy that gets no labels
-BOTH = "both:"  # ... that gets labels, and does not take the tide to stand still inside them
+HIDDEN = "hidden:"  # starts the name of a policy that ignores labels and estimates the shifts
+BOTH = "both:"  # starts the name of a policy that uses labels and lets the shift change within them
 
 
 @dataclass(frozen=True)
 class StatisticsModel:
-    """Statistics of one kind.
+    """Model of shifts and noise that computes the statistics of a policy.
 
     Attributes
     ----------
-    prefix : before the name of a policy that reads them.
+    prefix : start of the name of a policy that uses this model.
     fit : the type of `data.fit`.
-    kernels : what takes the place of the kernels for labels.
-    labels : whether an environment's label is looked at.
-    cells : whether the mean of each arm in the slot is needed.
+    kernels : replacements for the kernels of the default model.
+    labels : whether the model uses the labels of environments.
+    cells : whether the model needs the mean of each arm in the slot.
     """
 
     prefix: str
@@ -52,7 +53,7 @@ class StatisticsModel:
     cells: bool = False
 
 
-_FOLLOWED = {
+_HIDDEN_KERNELS = {
     fixed_effects.observe: hidden_tide.observe,
     fixed_effects.place: hidden_tide.place,
     fixed_effects.pull_here: hidden_tide.pull_here,
@@ -61,13 +62,14 @@ _FOLLOWED = {
 
 TIDES = {
     "labels": StatisticsModel("", FixedEffects, {}, True),
-    "hidden": StatisticsModel(HIDDEN, HiddenTide, _FOLLOWED, False),
+    "hidden": StatisticsModel(HIDDEN, HiddenTide, _HIDDEN_KERNELS, False),
     "both": StatisticsModel(
-        BOTH, HiddenTide, _FOLLOWED | {fixed_effects.observe: hidden_tide.observe_labelled}, True
+        BOTH, HiddenTide, _HIDDEN_KERNELS | {fixed_effects.observe: hidden_tide.observe_labelled}, True
     ),
 }
 
-INTERACTIONS: dict[Any, tuple[str, int, float]] = {  # prefix, how many variances, log odds of none
+# Maps the option `interaction` to a prefix, the number of variances to try, and the prior log odds of none.
+INTERACTIONS: dict[Any, tuple[str, int, float]] = {
     False: ("", 1, 0.0),
     True: ("interaction:", MAXIMUM_FITS, -1e9),
     "auto": ("auto:", MAXIMUM_FITS, 3.0),
@@ -75,7 +77,7 @@ INTERACTIONS: dict[Any, tuple[str, int, float]] = {  # prefix, how many variance
 NOISES = {"common": "", "by-arm": "by-arm:"}
 
 
-def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> StatisticsModel:
+def _noise_model(prefix: str, by_arm: bool, fits: int, calm: float) -> StatisticsModel:
     kernels = {
         fixed_effects.observe: unequal_noise.observe,
         fixed_effects.place: unequal_noise.place,
@@ -90,25 +92,26 @@ def _uneven(prefix: str, by_arm: bool, fits: int, calm: float) -> StatisticsMode
     return StatisticsModel(prefix, UnequalNoise, kernels, True, cells=True)
 
 
-def knowing(name: str, noise: Any, ratio: Any) -> StatisticsModel:
-    """Return statistics that are told all, by kernels: the noise of an arm, the interaction's variance.
+def oracle_model(name: str, noise: Any, ratio: Any) -> StatisticsModel:
+    """Return a model that knows the true noise of every arm and the true variance of the interaction.
 
-    For those who ask how much not knowing them costs: `STATISTICS[name] = knowing(name, ...)`.
+    `noise` and `ratio` are kernels that return them. The benchmarks use this model to measure what it costs
+    to estimate these numbers: `STATISTICS[name] = oracle_model(name, ...)`.
     """
-    told = {"noise_before": noise, "ratio_of": ratio}
+    known = {"noise_before": noise, "ratio_of": ratio}
     return StatisticsModel(
-        name, UnequalNoise, {**_uneven(name, False, 1, 0.0).kernels, **told}, True, cells=True
+        name, UnequalNoise, {**_noise_model(name, False, 1, 0.0).kernels, **known}, True, cells=True
     )
 
 
-UNEVEN = {
-    noise + prefix: _uneven(noise + prefix, bool(noise), fits, calm)
+NOISE_MODELS = {
+    noise + prefix: _noise_model(noise + prefix, bool(noise), fits, calm)
     for noise in NOISES.values()
     for prefix, fits, calm in INTERACTIONS.values()
     if noise + prefix
 }
 ROBUST = "robust:"
-UNEVEN[ROBUST] = StatisticsModel(
+NOISE_MODELS[ROBUST] = StatisticsModel(
     ROBUST,
     OutlierResistantFit,
     {
@@ -120,21 +123,21 @@ UNEVEN[ROBUST] = StatisticsModel(
     True,
     cells=True,
 )
-STATISTICS = TIDES | UNEVEN  # all kinds, as `Policy.tide` names them
-WEIGHED = ("contrast", "linlucb", "top-two-thompson", "round-robin")  # who can read them
+STATISTICS = TIDES | NOISE_MODELS  # all models, by their name in `Policy.tide`
+SUPPORTED_POLICIES = ("contrast", "linlucb", "top-two-thompson", "round-robin")  # of the noise models
 
-FOLLOWED = {tide.prefix: name for name, tide in TIDES.items() if tide.prefix}  # without a label's level
+TIDE_PREFIXES = {tide.prefix: name for name, tide in TIDES.items() if tide.prefix}
 
 
 def tide_prefix(tide: Any) -> str:
-    """Return what stands before the name of a policy with such statistics."""
+    """Return the prefix of policy names for the option `tide`, such as "hidden:"."""
     if not isinstance(tide, str) or tide not in TIDES:
         raise UnknownName.with_suggestion("tide", tide, TIDES)
     return TIDES[tide].prefix
 
 
-def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
-    """Return what stands before the name of a policy on uneven statistics."""
+def noise_prefix(noise: Any, interaction: Any, robust: Any) -> str:
+    """Return the prefix of policy names for the options `noise`, `interaction` and `robust`."""
     if not isinstance(noise, str) or noise not in NOISES:
         raise InputError(f"noise must be 'common' or 'by-arm', not {describe_value(noise)}")
     if not isinstance(interaction, (bool, str)) or interaction not in INTERACTIONS:
@@ -143,20 +146,20 @@ def uneven_prefix(noise: Any, interaction: Any, robust: Any) -> str:
         raise InputError(f"robust must be None or 'cells', not {describe_value(robust)}")
     prefix = NOISES[noise] + INTERACTIONS[interaction][0]
     if prefix and robust:
-        raise InputError("robust='cells' does not go with noise= or interaction=: give one of them")
+        raise InputError("robust='cells' cannot be combined with noise= or interaction=: give one of them")
     return ROBUST if robust else prefix
 
 
 @cache
-def on_uneven(inner: Policy, prefix: str) -> Policy:
-    """Return the policy on statistics that allow for unequal noise, an interaction or outliers."""
-    what = "noise=, interaction= and robust="
+def with_noise_model(inner: Policy, prefix: str) -> Policy:
+    """Return a copy of a policy that allows for unequal noise, an interaction or outlying cells."""
+    options = "noise=, interaction= and robust="
     if inner.stops:
-        raise InputError(f"{inner.name} stops by itself: with {what} no rule that stops is calibrated")
+        raise InputError(f"{inner.name} stops by itself: no stopping rule is calibrated for {options}")
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} has its statistics already: {what} need plain labels")
-    if inner.name not in WEIGHED:
-        raise InputError(f"{what} are for {join_names(WEIGHED, 'and')}, not for {inner.name}")
+        raise InputError(f"{inner.name} already has a model of the shifts: {options} need plain labels")
+    if inner.name not in SUPPORTED_POLICIES:
+        raise InputError(f"{options} are for {join_names(SUPPORTED_POLICIES, 'and')}, not for {inner.name}")
     by_arm = prefix.startswith(NOISES["by-arm"])
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     return replace(
@@ -170,16 +173,16 @@ def on_uneven(inner: Policy, prefix: str) -> Policy:
 
 
 @cache
-def on_tide(inner: Policy, tide: str) -> Policy:
-    """Return the policy on the statistics of a tide that is followed, `"hidden"` or `"both"`."""
+def with_tide(inner: Policy, tide: str) -> Policy:
+    """Return a copy of a policy that reads the statistics of the tide model "hidden" or "both"."""
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} has its tide already: tide={tide!r} cannot be given, too")
+        raise InputError(f"{inner.name} already has a model of the shifts: tide={tide!r} cannot be added")
     if inner.stops:
-        raise InputError(f"{inner.name} stops by itself: with tide={tide!r} no rule that stops is calibrated")
+        raise InputError(f"{inner.name} stops by itself: no stopping rule is calibrated for tide={tide!r}")
     rules = tuple(rule for rule in inner.selections if "fit" in rule.reads)
     if not inner.shift_aware or not rules:
         raise InputError(
-            f"{inner.name} does not know of shifts: tide={tide!r} needs a policy that does, such as "
+            f"{inner.name} does not estimate shifts: tide={tide!r} needs a policy that does, such as "
             f"'contrast' or 'reduce:{inner.name.removeprefix('reduce:')}'"
         )
     return replace(inner, name=TIDES[tide].prefix + inner.name, selections=rules, tide=tide, merges=None)

@@ -1,9 +1,10 @@
-"""Stop when sure: any policy that knows of shifts, watched by a rule that says when its leader is the best.
+"""Stopping rules that end an experiment when its leading arm is the best with a given confidence.
 
-`sure:contrast` stops when every other arm is behind the leader with a tail probability that simulation has
-found small enough for looks at every pull up to the cap (`calibrated_bounds.py`); `proven:contrast` when
-the evidence of `e_process.py` is large enough. `tp.policy("contrast", confidence=0.95, rule="proven")`
-names them, too.
+A stopping rule wraps any shift-aware policy. `sure:contrast` applies the calibrated rule: it stops when, for
+every other arm, the tail probability of being better than the leader is below a bound. Simulations found
+which bound is small enough for a test after every pull up to the budget (`calibrated_bounds.py`).
+`proven:contrast` stops when the e-process of `kernels/fit/e_process.py` is large enough.
+`tp.policy("contrast", confidence=0.95, rule="proven")` gives the same policies.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tideproof.core.kernel_linker import hole, kernel
 from tideproof.errors import InputError, UnknownName
 from tideproof.kernels.choose.leader_lead import is_leader_significant, leader_of, may_reach_bound
 from tideproof.kernels.fit.e_process import EProcess, add_to_e_process, least_evidence, store_checkpoint
-from tideproof.policies.calibrated_bounds import bound_for, normal_deviate
+from tideproof.policies.calibrated_bounds import find_bound, normal_quantile_of_bound
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import Selection
 
@@ -36,7 +37,14 @@ watched_active = hole("watched_active")
 
 
 class Params(NamedTuple):
-    """The numbers of the policy that is watched, the bound, and the deviate below which it is not reached."""
+    """Parameters of a stopping policy.
+
+    Attributes
+    ----------
+    inner : the parameters of the wrapped policy.
+    bound : negative logarithm of the tail probability at which the rule stops.
+    gate : normal quantile of that probability; below it, a cheap test shows that the bound is not reached.
+    """
 
     inner: Any
     bound: float
@@ -44,12 +52,12 @@ class Params(NamedTuple):
 
 
 class StopState(NamedTuple):
-    """Whether it has stopped.
+    """State of a stopping policy: whether it has stopped, and which arm it selected.
 
     Attributes
     ----------
-    stopped : (1,) 1 once it has.
-    arm : (1,) the arm of which it is sure.
+    stopped : (1,) 1 after it has stopped.
+    arm : (1,) the arm that was the best with the required confidence.
     row : (K,) scratch.
     """
 
@@ -60,7 +68,7 @@ class StopState(NamedTuple):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm of the policy that is watched, or -1 once it is sure."""
+    """Return the arm that the wrapped policy chooses, or -1 after the rule has stopped."""
     if state.watch.stopped[0] == 1:
         return -1
     return watched_ask(params.inner, state.inner, data, slot, draw)
@@ -68,7 +76,7 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Tell the policy, then look whether the leader is sure."""
+    """Update the wrapped policy, then stop if the calibrated rule says that the leader is the best arm."""
     watched_tell(params.inner, state.inner, data, slot, arm, n, draw)
     watch = state.watch
     if watch.stopped[0] == 0:
@@ -80,7 +88,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def tell_and_prove(params, state, data, slot, arm, n, draw):
-    """Tell the policy, then look whether it is proven that the leader is best."""
+    """Update the wrapped policy and the e-process, then stop if it proves that the leader is the best arm."""
     watched_tell(params.inner, state.inner, data, slot, arm, n, draw)
     watch, proof, fit = state.watch, state.proof, data.fit
     if data.told[0] == 0:
@@ -88,8 +96,8 @@ def tell_and_prove(params, state, data, slot, arm, n, draw):
     add_to_e_process(proof, slot, arm, n, data.reward[0], data.squares[0])
     if watch.stopped[0] == 0:
         leader = leader_of(fit)
-        hopeful = may_reach_bound(fit, leader, watch.row, params.bound)
-        if hopeful and least_evidence(proof, fit, leader) >= params.bound:
+        possible = may_reach_bound(fit, leader, watch.row, params.bound)
+        if possible and least_evidence(proof, fit, leader) >= params.bound:
             watch.stopped[0] = 1
             watch.arm[0] = leader
         store_checkpoint(proof, fit)
@@ -97,7 +105,7 @@ def tell_and_prove(params, state, data, slot, arm, n, draw):
 
 @kernel
 def select(params, state, data, draw):
-    """Return the arm of which it is sure, or the selection of the policy that is watched."""
+    """Return the arm with which the rule stopped, or else the arm that the wrapped policy selects."""
     if state.watch.stopped[0] == 1:
         return state.watch.arm[0]
     return watched_select(params.inner, state.inner, data, draw)
@@ -105,38 +113,38 @@ def select(params, state, data, draw):
 
 @kernel
 def weigh(params, state, data, arm):
-    """Weigh a reward as the policy does that is watched."""
+    """Return the weight that the wrapped policy gives to a reward."""
     return watched_weigh(params.inner, state.inner, data, arm)
 
 
 @kernel
 def active(params, state, arm):
-    """Tell whether the policy that is watched may still play the arm."""
+    """Return whether the wrapped policy may still pull the arm."""
     return watched_active(params.inner, state.inner, arm)
 
 
 @cache
-def watched(inner: Policy, prefix: str) -> Policy:
-    """Return the policy with a rule that stops it."""
+def with_stopping_rule(inner: Policy, prefix: str) -> Policy:
+    """Return a policy that wraps the given policy and stops by the rule of a prefix, "sure:" or "proven:"."""
     if inner.stops:
-        raise InputError(f"{inner.name} stops by itself: it cannot be given a confidence")
+        raise InputError(f"{inner.name} already stops by itself: no confidence= can be given")
     if inner.tide != "labels":
-        raise InputError(f"{inner.name} has no plain labels: no rule that stops is calibrated for it")
+        raise InputError(f"{inner.name} does not use plain labels: no stopping rule is calibrated for it")
     if not inner.shift_aware:
         raise InputError(
-            f"{inner.name} does not know of shifts: a confidence needs a policy that does, such as "
+            f"{inner.name} does not estimate shifts: confidence= needs a policy that does, such as "
             f"'contrast' or 'reduce:{inner.name}'"
         )
-    rules = tuple(_watched(rule) for rule in inner.selections if "fit" in rule.reads)
+    rules = tuple(_wrap_selection(rule) for rule in inner.selections if "fit" in rule.reads)
     if not rules:
-        raise InputError(f"{inner.name} has no selection rule that knows of shifts, which a confidence needs")
+        raise InputError(f"{inner.name} has no selection rule that estimates shifts, which confidence= needs")
     calibrated = prefix == SURE
-    parts = {} if calibrated else {"proof": EProcess}
+    extra = {} if calibrated else {"proof": EProcess}
     return replace(
         inner,
         name=prefix + inner.name,
-        idea=f"{inner.idea}; stops when sure",
-        State=compose_state_type("State", inner=inner.State, watch=StopState, **parts),
+        idea=f"{inner.idea}; stops when the leader is the best arm with the given confidence",
+        State=compose_state_type("State", inner=inner.State, watch=StopState, **extra),
         configure=_configure(inner, calibrated),
         ask=ask,
         tell=tell if calibrated else tell_and_prove,
@@ -159,14 +167,15 @@ def watched(inner: Policy, prefix: str) -> Policy:
     )
 
 
-def _watched(rule: Selection) -> Selection:
+def _wrap_selection(rule: Selection) -> Selection:
+    """Return a selection rule that returns the arm with which the experiment stopped, if it did."""
     return replace(
         rule, select=select, reads=rule.reads | {"fit"}, holes={"watched_select": rule.select, **rule.holes}
     )
 
 
 def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
-    """Return what makes the numbers: the confidence is one more option of the policy."""
+    """Return `configure` of a stopping policy: the options of the wrapped policy and `confidence`."""
 
     def configure(
         arms: int,
@@ -177,15 +186,15 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
         bound: float | None = None,
         **options: Any,
     ) -> Params:
-        """Set the confidence, or the bound that it stands for; the other options are those of the policy."""
-        confidence = checked_confidence(confidence)
+        """Return the parameters for a confidence level, or for a bound that is given instead."""
+        confidence = check_confidence(confidence)
         open_ended = inner.anytime or not inner.needs_horizon
         params = inner.configure(arms, None if open_ended else horizon, selection, **options)
         if bound is not None:
             bound = require_finite("bound", bound, 1.0)
         else:
-            bound = bound_for(arms, horizon, confidence) if calibrated else -math.log1p(-confidence)
-        return Params(params, bound, normal_deviate(bound))
+            bound = find_bound(arms, horizon, confidence) if calibrated else -math.log1p(-confidence)
+        return Params(params, bound, normal_quantile_of_bound(bound))
 
     own = [p for p in inspect.signature(configure).parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [p for p in inspect.signature(inner.configure).parameters.values() if p.kind is p.KEYWORD_ONLY]
@@ -194,14 +203,14 @@ def _configure(inner: Policy, calibrated: bool) -> Callable[..., Params]:
 
 
 def rule_prefix(rule: Any) -> str:
-    """Return what stands before the name of a policy with that rule."""
+    """Return the prefix of policy names for the option `rule`, such as "sure:"."""
     if not isinstance(rule, str) or rule not in RULES:
         raise UnknownName.with_suggestion("rule", rule, RULES)
     return RULES[rule]
 
 
-def checked_confidence(value: Any) -> float:
-    """Return a confidence, or say what it can be."""
+def check_confidence(value: Any) -> float:
+    """Return a confidence level as a float; raise `InputError` unless it is above 0.5 and below 1."""
     if not 0.5 < require_finite("confidence", value) < 1.0:
         raise InputError(f"confidence must be above 0.5 and below 1, such as 0.95, not {value!r}")
     return float(value)

@@ -1,6 +1,6 @@
-"""Contracts that every policy must pass, ours or a stranger's.
+"""Tests that every policy must pass, built-in or from a plug-in.
 
-In a plug-in's test suite::
+Use them in the test suite of a plug-in::
 
     import pytest
     from my_package import POLICY
@@ -10,7 +10,7 @@ In a plug-in's test suite::
     def test_contract(check):
         check()
 
-A name, or `tp.policy(...)` with options, will do as well.
+`policy_checks` also accepts the name of a policy or `tp.policy(...)` with options.
 """
 
 from tideproof.testing.policy_contract import policy_checks

@@ -1,4 +1,4 @@
-"""What a policy must promise, as checks that raise AssertionError: what was expected, what came, and when."""
+"""The tests that every policy must pass, as functions that raise an AssertionError with an explanation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEED = 11
 
 
 def policy_checks(policy: Chosen) -> list[Check]:
-    """Return the checks for a policy, named, given or with options; each is named after what it checks."""
+    """Return the tests of a policy as functions without parameters, named after what they check."""
     spec = as_policy(policy)
     checks = [
         reads_what_it_declares,
@@ -39,7 +39,7 @@ def policy_checks(policy: Chosen) -> list[Check]:
         same_seed_same_run,
         integers_are_small,
         accepts_arms_it_did_not_ask_for,
-        works_with_pulls_out,
+        works_with_pending_pulls,
         resumes_after_reload,
     ]
     if spec.policy.shift_aware:
@@ -53,14 +53,14 @@ def policy_checks(policy: Chosen) -> list[Check]:
 
 
 def world(shifts: float = 20.0) -> World:
-    """Return a small world with short and long environments."""
+    """Return a small simulated world with short and long environments."""
     return World(means=[0.0, 0.4, 0.8, 1.2], sigma=1.0, lengths=(2, 3 * ARMS), shifts=Uniform(0.0, shifts))
 
 
-def _traced(
+def _trace_run(
     spec: PolicySpec, loop: Any, shifts: float = 20.0, replication: int = 0
 ) -> tuple[Trace, Memory[Any]]:
-    """Play one replication through `loop`; return what happened and the memory it left."""
+    """Run one replication with `loop`; return its trace and the memory after it."""
     trace = empty_trace(BUDGET, ARMS)
     score, memory = run_loop(loop, spec, world(shifts), [BUDGET], SEED, replication, 1, trace)
     steps = score.counts[0, SAMPLES]
@@ -68,7 +68,7 @@ def _traced(
 
 
 def reads_what_it_declares(spec: PolicySpec) -> None:
-    """Its kernels read nothing of `data` and the slot that `reads` does not declare."""
+    """Check that the kernels of a policy read only the statistics that `reads` declares."""
     trace = empty_trace(BUDGET, ARMS)
     try:
         run_loop(watched_loop(spec), spec, world(), [BUDGET], SEED, 0, 1, trace)
@@ -77,66 +77,67 @@ def reads_what_it_declares(spec: PolicySpec) -> None:
 
 
 def compiled_equals_interpreted(spec: PolicySpec) -> None:
-    """Compiled and interpreted runs give the same arms and bitwise the same state."""
+    """Check that compiled and interpreted runs give the same arms and bit-identical states."""
     for replication in range(3):
-        # the interpreted one first: a compiled one would write wherever an arm that is none leads
-        slow, slow_memory = _traced(spec, spec.program().replicate, replication=replication)
-        fast, fast_memory = _traced(spec, compiled_loop(spec, trace=True), replication=replication)
+        # The interpreted run comes first: it reports an invalid arm, with which a compiled run writes
+        # anywhere.
+        slow, slow_memory = _trace_run(spec, spec.program().replicate, replication=replication)
+        fast, fast_memory = _trace_run(spec, compiled_loop(spec, trace=True), replication=replication)
         where = f"replication {replication}, compiled and interpreted"
-        _same_arms(fast, slow, where)
-        _same_bits(where, "rewards", fast.reward, slow.reward)
-        _same_state(where, "", fast_memory.view, slow_memory.view)
+        assert_same_arms(fast, slow, where)
+        assert_same_bits(where, "rewards", fast.reward, slow.reward)
+        assert_same_state(where, "", fast_memory.view, slow_memory.view)
 
 
 def experiment_equals_interpreted(spec: PolicySpec) -> None:
-    """An `Experiment` that is told the same rewards gives the same arms and bitwise the same state."""
-    trace, memory = _traced(spec, spec.program().replicate)
+    """Check that an `Experiment` with the same rewards gives the same arms and a bit-identical state."""
+    trace, memory = _trace_run(spec, spec.program().replicate)
     run = _experiment(spec)
     for step, (label, arm, reward) in enumerate(
         zip(trace.environment, trace.arm, trace.reward, strict=True), 1
     ):
         pull = run.ask(environment=int(label))
-        assert pull.arm == str(arm), f"step {step}: the lab plays arm {arm}, an Experiment {pull.arm}"
+        assert pull.arm == str(arm), f"step {step}: the simulation pulls arm {arm}, an Experiment {pull.arm}"
         run.tell(pull, float(reward))
-    assert run.done, f"the lab ended after {len(trace.arm)} steps, an Experiment would go on"
-    # the slot belongs to whoever drives: the lab's is a part of its memory, an experiment's is not
+    assert run.done, f"the simulation ended after {len(trace.arm)} steps, an Experiment would continue"
+    # The slot is not compared: a simulation keeps it in its memory, an experiment does not.
     for part in ("state", "data"):
         mine, theirs = getattr(run._numbers.memory.view, part), getattr(memory.view, part)
-        _same_state("Experiment and lab", part, mine, theirs)
+        assert_same_state("Experiment and simulation", part, mine, theirs)
 
 
 def ask_only_reads(spec: PolicySpec) -> None:
-    """`ask` and `select` change nothing but scratch and, asked twice, answer the same."""
+    """Check that `ask` and `select` write only to scratch, and return the same arm when called twice."""
     run = _experiment(spec)
     program = spec.program()
     random = np.random.default_rng(SEED)
     for step in range(60):
         label = step // 5
-        run._next_arm(label)  # looks ahead: what `ask` reads is up to date
+        run._next_arm(label)  # updates the state that includes pending pulls, which `ask` reads
         view = run._numbers.ahead.view
-        before = _copied(view)
+        before = _snapshot(view)
         draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(step))
         selections = [int(program.select(run._numbers.params, view.state, view.data, draw)) for _ in range(2)]
         asks = [run._next_arm(label) for _ in range(2)]
         for what, answers in {"select": selections, "ask": asks}.items():
-            assert answers[0] == answers[1], f"step {step}: {what} answers {answers[0]}, then {answers[1]}"
-        changed = [name for name, value in _copied(view).items() if value != before[name]]
-        assert not changed, f"step {step}: ask or select wrote {', '.join(changed)}, which only tell may"
+            assert answers[0] == answers[1], f"step {step}: {what} returns {answers[0]}, then {answers[1]}"
+        changed = [name for name, value in _snapshot(view).items() if value != before[name]]
+        assert not changed, f"step {step}: ask or select wrote {', '.join(changed)}; only tell may write"
         if run.done:
             break
         run.tell(run.ask(environment=label), random.standard_normal())
 
 
 def same_seed_same_run(spec: PolicySpec) -> None:
-    """The seed and the rewards determine the run."""
-    first, _ = _traced(spec, spec.program().replicate, replication=5)
-    again, _ = _traced(spec, spec.program().replicate, replication=5)
-    _same_arms(first, again, "the same seed twice")
+    """Check that two runs with the same seed and the same rewards are identical."""
+    first, _ = _trace_run(spec, spec.program().replicate, replication=5)
+    again, _ = _trace_run(spec, spec.program().replicate, replication=5)
+    assert_same_arms(first, again, "the same seed twice")
 
 
 def integers_are_small(spec: PolicySpec) -> None:
-    """Integers of a state are counts, arms and flags: a GPU keeps them in 32 bits."""
-    _, memory = _traced(spec, spec.program().replicate)
+    """Check that the integers of a state stay below 2**31, because a GPU stores them in 32 bits."""
+    _, memory = _trace_run(spec, spec.program().replicate)
     for name, values in _arrays("", memory.view):
         if values.dtype == np.int64 and values.size:
             largest = int(np.abs(values).max())
@@ -144,14 +145,14 @@ def integers_are_small(spec: PolicySpec) -> None:
 
 
 def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
-    """Any arm, one by one or in batches, may be told at any time; the next ask is a legal arm."""
+    """Check that rewards of any arm are accepted at any time, single or in batches."""
     random = np.random.default_rng(SEED)
     run = _experiment(spec)
     for step in range(60):
         n = int(random.integers(1, 4))
-        told = str(random.integers(ARMS))
+        arm = str(random.integers(ARMS))
         run.tell_summary(
-            arm=told,
+            arm=arm,
             environment=int(random.integers(6)),
             n=n,
             mean=random.standard_normal(),
@@ -161,16 +162,18 @@ def accepts_arms_it_did_not_ask_for(spec: PolicySpec) -> None:
             run._next_arm(step)
         except KernelError as error:
             raise AssertionError(
-                f"step {step}, after {n} rewards of arm {told} that nobody asked for: {error}"
+                f"step {step}, after {n} rewards of arm {arm}, which ask did not choose: {error}"
             ) from error
 
 
-def works_with_pulls_out(spec: PolicySpec) -> None:
-    """Pulls in a row with nothing told spread over the arms; rewards in any order are taken."""
+def works_with_pending_pulls(spec: PolicySpec) -> None:
+    """Check that many pending pulls are spread over the arms, and that rewards may arrive in any order."""
     run = _experiment(spec)
     pulls = run.ask(n=12 * ARMS, environment="first")
     counts = [sum(pull.arm == arm for pull in pulls) for arm in run.arms]
-    assert min(counts) >= 2, f"{12 * ARMS} pulls, nothing told, at least 2 of each arm expected: {counts}"
+    assert min(counts) >= 2, (
+        f"{12 * ARMS} pulls without rewards must include at least 2 of each arm: {counts}"
+    )
     random = np.random.default_rng(SEED)
     for i in random.permutation(len(pulls)):
         run.tell(pulls[int(i)], random.standard_normal())
@@ -180,7 +183,7 @@ def works_with_pulls_out(spec: PolicySpec) -> None:
 
 
 def resumes_after_reload(spec: PolicySpec) -> None:
-    """Saved and loaded at any moment, with pulls out, it goes on as if nothing had happened."""
+    """Check that a policy continues unchanged after saving and loading an experiment with pending pulls."""
     random = np.random.default_rng(SEED)
     run = _experiment(spec)
     with tempfile.TemporaryDirectory() as folder:
@@ -195,27 +198,30 @@ def resumes_after_reload(spec: PolicySpec) -> None:
                 run.save(path)
                 again = Experiment.load(path, policy=spec)
                 same = run.events() == again.events() and run._numbers.buffers() == again._numbers.buffers()
-                assert same, f"step {step}: saved and loaded, its state changed"
+                assert same, f"step {step}: saving and loading changed the state"
                 if not run.done:
-                    would, does = run._next_arm(step // 3), again._next_arm(step // 3)
-                    assert does == would, f"step {step}: it would play arm {would}; saved and loaded, {does}"
+                    expected, found = run._next_arm(step // 3), again._next_arm(step // 3)
+                    assert found == expected, (
+                        f"step {step}: the next arm is {expected}, but {found} after saving and loading"
+                    )
                 run = again
 
 
 def shifts_change_no_choice(spec: PolicySpec) -> None:
-    """Other shifts, same choices: the world moves all arms, the policy does not care."""
+    """Check that the choices of a shift-aware policy do not depend on the size of the shifts."""
     for replication in range(3):
-        small, _ = _traced(spec, spec.program().replicate, 1.0, replication)
-        large, _ = _traced(spec, spec.program().replicate, 500.0, replication)
-        _same_arms(small, large, f"replication {replication}, shifts up to 1 and up to 500")
+        small, _ = _trace_run(spec, spec.program().replicate, 1.0, replication)
+        large, _ = _trace_run(spec, spec.program().replicate, 500.0, replication)
+        assert_same_arms(small, large, f"replication {replication}, shifts up to 1 and up to 500")
 
 
 def _experiment(spec: PolicySpec) -> Experiment:
+    """Return a new experiment that runs the policy with the constants of this module."""
     return Experiment([str(i) for i in range(ARMS)], budget=BUDGET, policy=spec, seed=SEED)
 
 
 def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and array of all that a state keeps; scratch it does not."""
+    """Yield name and array of every part of a state except scratch, which need not be preserved."""
     if isinstance(part, Scratch):
         return
     if isinstance(part, tuple):
@@ -225,23 +231,29 @@ def _arrays(name: str, part: Any) -> Iterator[tuple[str, Any]]:
         yield name, part
 
 
-def _copied(part: Any) -> dict[str, bytes]:
+def _snapshot(part: Any) -> dict[str, bytes]:
+    """Return the bytes of every array of a state by name."""
     return {name: array.tobytes() for name, array in _arrays("", part)}
 
 
-def _same_arms(one: Trace, other: Trace, where: str) -> None:
+def assert_same_arms(one: Trace, other: Trace, where: str) -> None:
+    """Raise an AssertionError at the first step at which two traces have different arms."""
     for step, (a, b) in enumerate(zip(one.arm, other.arm, strict=False), 1):
-        assert a == b, f"{where}: at step {step} arm {a} is played here, arm {b} there"
-    assert len(one.arm) == len(other.arm), f"{where}: {len(one.arm)} steps here, {len(other.arm)} there"
+        assert a == b, f"{where}: at step {step} one run pulls arm {a}, the other arm {b}"
+    assert len(one.arm) == len(other.arm), (
+        f"{where}: one run has {len(one.arm)} steps, the other {len(other.arm)}"
+    )
 
 
-def _same_state(where: str, name: str, one: Any, other: Any) -> None:
+def assert_same_state(where: str, name: str, one: Any, other: Any) -> None:
+    """Raise an AssertionError unless two states are bit-identical."""
     for (field, mine), (_, theirs) in zip(_arrays(name, one), _arrays(name, other), strict=True):
-        _same_bits(where, field, mine, theirs)
+        assert_same_bits(where, field, mine, theirs)
 
 
-def _same_bits(where: str, name: str, one: Any, other: Any) -> None:
+def assert_same_bits(where: str, name: str, one: Any, other: Any) -> None:
+    """Raise an AssertionError that names the first element in which two arrays differ."""
     if one.tobytes() != other.tobytes():
-        place = int(np.flatnonzero(one.ravel().view(np.int64) != other.ravel().view(np.int64))[0])
-        a, b = one.flat[place], other.flat[place]
-        raise AssertionError(f"{where}: {name}[{place}] is {a!r} here and {b!r} there at the end")
+        index = int(np.flatnonzero(one.ravel().view(np.int64) != other.ravel().view(np.int64))[0])
+        a, b = one.flat[index], other.flat[index]
+        raise AssertionError(f"{where}: at the end {name}[{index}] is {a!r} in one run, {b!r} in the other")

@@ -1,4 +1,4 @@
-"""A policy's interpreted program that watches what its kernels read."""
+"""Run a policy with interpreted kernels and check that they read only declared statistics."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.fit.policy_data import Data
 from tideproof.kernels.simulate.replication_loop import replicate
 from tideproof.policies.answer_checks import CheckedKernel
-from tideproof.policies.declared_reads import needed_words, undeclared
+from tideproof.policies.declared_reads import needed_words, undeclared_read_error
 from tideproof.policies.policy_spec import PolicySpec
 
-# Where `data` and the slot are among the arguments of a policy's kernels.
-_PLACES = {
+# Positions of `data` and of the slot among the arguments of each kernel of a policy.
+_POSITIONS = {
     "ask": {2: "data", 3: "slot"},
     "tell": {2: "data", 3: "slot"},
     "weigh": {2: "data"},
@@ -27,47 +27,48 @@ _PLACES = {
 
 
 def watched_loop(spec: PolicySpec) -> Callable[..., Any]:
-    """Return the interpreted replication loop, with all watched that the policy's kernels receive."""
+    """Return an interpreted replication loop that raises `KernelError` on undeclared reads."""
     fill = dict(spec.fill(trace=True))
     watched: dict[str, Callable[..., Any]] = {}
-    for name, places in _PLACES.items():
+    for name, positions in _POSITIONS.items():
         f = link(fill[name], use_interpreter, fill)
         if name in ("select", "identified"):
-            watched[name] = _Watching(f, places, spec.selection.title, spec.selection.reads)
+            watched[name] = _CheckedReader(f, positions, spec.selection.title, spec.selection.reads)
         else:
             with_rule = spec.policy.reads_with_rule & spec.selection.reads
-            watched[name] = _Watching(f, places, spec.policy.title, spec.policy.reads | with_rule)
+            watched[name] = _CheckedReader(f, positions, spec.policy.title, spec.policy.reads | with_rule)
     for name, owner in (("ask", spec.policy.title), ("select", spec.selection.title)):
         watched[name] = CheckedKernel(name, owner, fill[name], watched[name])
     return ignore_overflow(link(replicate, use_interpreter, fill | watched))
 
 
-class _Watching:
-    """A kernel that receives `data` and slot watched."""
+class _CheckedReader:
+    """Kernel that is called with checked views in place of `data` and slot."""
 
     def __init__(
-        self, f: Callable[..., Any], places: dict[int, str], owner: str, reads: frozenset[str]
+        self, f: Callable[..., Any], positions: dict[int, str], owner: str, reads: frozenset[str]
     ) -> None:
-        self._f, self._places, self._owner, self._reads = f, places, owner, reads
+        self._f, self._positions, self._owner, self._reads = f, positions, owner, reads
 
     def __call__(self, *arguments: Any) -> Any:
-        given, pulls = list(arguments), 0
-        for place, what in self._places.items():
+        checked, pulls = list(arguments), 0
+        for position, what in self._positions.items():
             if what == "data":
-                pulls = given[place].pulls.sum()
+                pulls = checked[position].pulls.sum()
             kind = Data if what == "data" else Slot
-            given[place] = _Watched(self._owner, self._reads, kind, given[place], (what,))
+            checked[position] = _CheckedView(self._owner, self._reads, kind, checked[position], (what,))
         try:
-            return self._f(*given)
+            return self._f(*checked)
         except KernelError as error:
             raise KernelError(f"after {pulls} pulls: {error}") from None
 
 
-class _Watched:
-    """`data` or a slot, of which only what was declared can be read, by name, by place or unpacked.
+class _CheckedView:
+    """View of `data` or a slot that raises `KernelError` when an undeclared statistic is read.
 
-    A state inside it, such as `data.fit`, is watched too; an array is handed out as it is. `kind` is the
-    type that it has where all is declared: what nobody reads may not be there at all.
+    It checks reads by name, by index and by unpacking. A NamedTuple inside it, such as `data.fit`, becomes a
+    checked view, too; an array is returned unchanged. `kind` is the type that the object has if all
+    statistics are declared, because undeclared ones may be missing in the object itself.
     """
 
     def __init__(
@@ -78,8 +79,8 @@ class _Watched:
     def __getattr__(self, name: str) -> Any:
         return self._read(name, sys._getframe(1))
 
-    def __getitem__(self, place: int) -> Any:
-        return self._read(self._kind._fields[place], sys._getframe(1))
+    def __getitem__(self, index: int) -> Any:
+        return self._read(self._kind._fields[index], sys._getframe(1))
 
     def __iter__(self) -> Iterator[Any]:
         caller = sys._getframe(1)
@@ -89,13 +90,14 @@ class _Watched:
         return len(self._kind._fields)
 
     def _read(self, name: str, caller: types.FrameType) -> Any:
+        """Return an attribute, or raise `KernelError` that names the line of the kernel that reads it."""
         path = (*self._path, name)
         value = getattr(self._view, name, None)
         if isinstance(value, tuple):
-            return _Watched(
+            return _CheckedView(
                 self._owner, self._reads, get_type_hints(self._kind).get(name, type(value)), value, path
             )
         words = needed_words(path[0], path[1:], self._reads)
         if words:
-            raise undeclared(caller.f_code, caller.f_lineno, ".".join(path), words, self._owner)
+            raise undeclared_read_error(caller.f_code, caller.f_lineno, ".".join(path), words, self._owner)
         return getattr(self._view, name)

@@ -23,7 +23,7 @@ from tideproof.experiment.state.policy_state import PolicyState, Undo
 from tideproof.experiment.state.pulls_book import Book, BookUndo
 from tideproof.experiment.state.unequal_noise_state import UnequalNoiseState
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.statistics_models import UNEVEN
+from tideproof.policies.statistics_models import NOISE_MODELS
 
 T = TypeVar("T")
 Check = Callable[["State", e.Event], None]
@@ -79,7 +79,7 @@ class State(Effects):
         horizon = None if self.open_ended else made.budget
         if tide in ("hidden", "both"):
             return HiddenTideState(self.book, self.spec.on_tide(tide), arms, made.seed, sign, horizon)
-        if self.spec.policy.tide in UNEVEN:
+        if self.spec.policy.tide in NOISE_MODELS:
             return UnequalNoiseState(self.spec, arms, made.seed, sign, horizon)
         scale = made.options.get("scale", "difference")
         proves = "confidence" in made.options and "rewards" not in made.options

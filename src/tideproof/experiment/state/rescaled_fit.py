@@ -16,7 +16,7 @@ from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.statistics_models import UNEVEN
+from tideproof.policies.statistics_models import NOISE_MODELS
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.odds_pairs import OddsPairs
 from tideproof.stats.pairs.ratio_pairs import Multiplying
@@ -92,7 +92,7 @@ def checked_scale(scale: Any, rewards: Rewards, spec: PolicySpec) -> Scale:
         raise InputError(
             f"scale={scale!r} is for rewards={join_names(map(repr, needed), 'or')}, not {rewards!r}"
         )
-    if scale != "difference" and spec.policy.tide in UNEVEN:
+    if scale != "difference" and spec.policy.tide in NOISE_MODELS:
         raise InputError(f"scale={scale!r} does not go with {spec.label}, which compares arms by differences")
     if scale != "difference" and not able:
         raise InputError(

@@ -9,7 +9,7 @@ from tideproof.analysis.fit_result import Fit
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.stopping.stop_rule import StopRule
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
-from tideproof.policies.calibrated_bounds import normal_deviate
+from tideproof.policies.calibrated_bounds import normal_quantile_of_bound
 
 
 def nearness(rule: StopRule, state: State, fit: Callable[[], Fit]) -> float | None:
@@ -29,5 +29,5 @@ def nearness(rule: StopRule, state: State, fit: Callable[[], Fit]) -> float | No
     if not lead > 0.0:
         return None
     bound = rule.needed(state)
-    square = 2.0 * bound if rule.current(state.book) == "proven" else normal_deviate(bound) ** 2
+    square = 2.0 * bound if rule.current(state.book) == "proven" else normal_quantile_of_bound(bound) ** 2
     return min(0.99, lead**2 / square) if math.isfinite(lead) else None

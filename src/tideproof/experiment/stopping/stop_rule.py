@@ -29,10 +29,10 @@ from tideproof.kernels.choose.leader_lead import (
     may_reach_bound,
 )
 from tideproof.kernels.fit.e_process import least_evidence
-from tideproof.policies.calibrated_bounds import CAP, bound_for, normal_deviate
+from tideproof.policies.calibrated_bounds import DEFAULT_BUDGET, find_bound, normal_quantile_of_bound
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.policies.statistics_models import UNEVEN
-from tideproof.policies.stopping_policy import checked_confidence, rule_prefix, watched
+from tideproof.policies.statistics_models import NOISE_MODELS
+from tideproof.policies.stopping_policy import check_confidence, rule_prefix, with_stopping_rule
 from tideproof.text import format_count
 
 Rule = Literal["calibrated", "proven"]
@@ -77,9 +77,9 @@ class StopRule(NamedTuple):
             return StopCheck(None, rule)
         bound = self.needed(state)
         if not self.normal:
-            return _by_scores(numbers, normal_deviate(bound), fit)
+            return _by_scores(numbers, normal_quantile_of_bound(bound), fit)
         leader = leader_of(numbers.fit)
-        found = is_leader_significant(numbers.fit, leader, None, normal_deviate(bound), bound)
+        found = is_leader_significant(numbers.fit, leader, None, normal_quantile_of_bound(bound), bound)
         return StopCheck(numbers.active[leader] if found else None, rule)
 
     def needed(self, state: State) -> float:
@@ -154,7 +154,7 @@ class Looks:
 
 @lru_cache(1024)
 def _bound(arms: int, cap: int, confidence: float) -> float:
-    return bound_for(arms, cap, confidence)
+    return find_bound(arms, cap, confidence)
 
 
 def _used(book: Book) -> int:
@@ -212,7 +212,7 @@ def rule_of(created: e.Created) -> StopRule | None:
     if "confidence" not in options:
         return None
     normal = "rewards" not in options
-    cap = created.budget or (CAP if normal else LONG)
+    cap = created.budget or (DEFAULT_BUDGET if normal else LONG)
     return StopRule(options["confidence"], options["rule"], cap, normal and created.budget is None, normal)
 
 
@@ -220,7 +220,7 @@ def check_rule(created: e.Created) -> None:
     """Raise if a file has a rule that no experiment has."""
     options = created.options
     if "confidence" in options or "rule" in options:
-        checked_confidence(options.get("confidence"))
+        check_confidence(options.get("confidence"))
         rule_prefix(options.get("rule"))
 
 
@@ -234,15 +234,16 @@ def checked_rule(
             raise InputError(f"rule={describe_value(rule)} needs a confidence, such as confidence=0.95")
         return {}
     rule = "calibrated" if rule is None else rule
-    if spec.policy.tide in UNEVEN:
+    if spec.policy.tide in NOISE_MODELS:
         raise InputError(
             f"confidence={describe_value(confidence)} does not go with {spec.label}: rules that stop are "
             "calibrated "
             f"for equal noise, one tide for all and cells that are right; give a budget, or the policy "
             f"{spec.policy.name.removeprefix(spec.policy.tide)!r}"
         )
-    watched(spec.policy, rule_prefix(rule)).selection(spec.selection.name)  # raises if it cannot be
-    options = {"confidence": checked_confidence(confidence), "rule": cast(Rule, rule)}
+    stopping = with_stopping_rule(spec.policy, rule_prefix(rule))
+    stopping.selection(spec.selection.name)  # raises if it cannot be
+    options = {"confidence": check_confidence(confidence), "rule": cast(Rule, rule)}
     if rule == "proven" and rewards != "normal":
         raise InputError(f"nothing is proven for {rewards}; use rule='calibrated'")
     least = max(

@@ -1,4 +1,4 @@
-"""What plays the replications: the cores of this machine, those of an executor, or a GPU."""
+"""Engines that run replications: the processor cores of this machine or of an executor, or a GPU."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ENGINES = ("auto", "cpu", "cuda")
 
 
 class Engine(NamedTuple):
-    """How to play.
+    """Functions with which a simulation runs its chunks on a kind of hardware.
 
     Attributes
     ----------
-    name : cpu or cuda.
+    name : "cpu" or "cuda".
     run_chunk : (plan, first, count) -> sums over these replications.
-    chunk_size : (plan) -> how many replications to play at a time.
-    workers : () -> a pool for them, where the caller brings none.
-    prepare : (plans) -> begin to compile what they need.
+    chunk_size : (plan) -> the number of replications in a chunk.
+    workers : () -> a pool that runs the chunks, if the caller gives no executor.
+    prepare : (plans) -> begin to compile the programs that the plans need.
     """
 
     name: str
@@ -39,11 +39,13 @@ CPU = Engine("cpu", run_chunk, lambda plan: CHUNK, threads, lambda plans: None)
 
 
 def find_engine(name: str, executor: Executor | None) -> Engine:
-    """Return the engine of that name; `auto` is a GPU if there is one and no executor is given."""
+    """Return the engine with the given name; "auto" is a GPU if there is one and no executor is given."""
     if name not in ENGINES:
         raise UnknownName.with_suggestion("engine", name, ENGINES)
     if executor is not None and name == "cuda":
-        raise InputError("engine='cuda' plays on the GPU of this machine: give it no executor or scheduler")
+        raise InputError(
+            "engine='cuda' uses the GPU of this machine: give no executor and no scheduler with it"
+        )
     if name == "cpu" or executor is not None or (name == "auto" and find_spec("numba_cuda") is None):
         return CPU
     if find_spec("numba") is None:
@@ -54,7 +56,7 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
     if reason is None:
         from tideproof.lab.engines import cuda_engine as gpu
 
-        return Engine("cuda", gpu.run_chunk, gpu.chunk_size, _one_at_a_time, gpu.prepare)
+        return Engine("cuda", gpu.run_chunk, gpu.chunk_size, _single_thread, gpu.prepare)
     if name == "auto":
         return CPU
     if find_spec("numba_cuda") is None:
@@ -62,5 +64,6 @@ def find_engine(name: str, executor: Executor | None) -> Engine:
     raise InputError(f"engine='cuda' finds no GPU: {reason}")
 
 
-def _one_at_a_time() -> Executor:
+def _single_thread() -> Executor:
+    """Return a pool with one thread, because a GPU runs one chunk at a time."""
     return ThreadPoolExecutor(1, thread_name_prefix="tideproof-gpu")

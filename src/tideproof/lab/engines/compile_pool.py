@@ -1,8 +1,8 @@
-"""Compiling for a GPU on several cores, while what is ready runs.
+"""Compile programs for a GPU in parallel processes, while finished programs already run.
 
-numba compiles one program after the other, some seconds each. Programs are kept on disk, so other
-processes can compile them for this one: `python -m tideproof.lab.engines.compile_pool` reads which from its
-input.
+numba compiles one program after the other and needs some seconds for each. Compiled programs are cached on
+disk, so other processes can compile them for this one. `python -m tideproof.lab.engines.compile_pool` is such
+a process: it reads a pickled plan from its standard input and compiles its program.
 """
 
 from __future__ import annotations
@@ -20,57 +20,60 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 from tideproof.errors import InputError
-from tideproof.lab.executors import side_by_side
+from tideproof.lab.executors import worker_count
 from tideproof.lab.simulation_plan import SimulationPlan
 
 _COMMAND = (sys.executable, "-m", "tideproof.lab.engines.compile_pool")
 
-_underway: dict[Any, Event] = {}
+pending_programs: dict[Any, Event] = {}
 _interrupted = Event()
 _running: set[subprocess.Popen[bytes]] = set()
 
 
 class _Task(NamedTuple):
-    """A plan, pickled, whose program is to be compiled, and what is set when that is over."""
+    """Task of compiling the program of a pickled plan, with an event that is set when the task has ended."""
 
     plan: bytes
-    over: Event
+    finished: Event
 
 
 def compile_ahead(missing: Mapping[Any, SimulationPlan]) -> None:
-    """Begin to compile programs, in this order, by a plan that needs each.
+    """Begin to compile programs in other processes, in the given order.
 
-    What fails fails again, or not, when the program is needed.
+    `missing` maps each program to a plan that needs it. Errors are ignored: if compilation fails here, this
+    process compiles the program again when it needs it, and reports the error.
     """
-    _interrupted.clear()  # by whoever ran before
-    fresh = {program: plan for program, plan in missing.items() if not _is_underway(program)}
-    if len(fresh) < 2:  # this process does it as fast
+    _interrupted.clear()  # an earlier run may have set it
+    fresh = {program: plan for program, plan in missing.items() if not _is_pending(program)}
+    if len(fresh) < 2:  # this process compiles a single program as fast
         return
     tasks: SimpleQueue[_Task] = SimpleQueue()
     made: dict[Any, _Task] = {}
     for program, plan in fresh.items():
-        with suppress(InputError):  # a policy that no other process would find
+        with suppress(InputError):  # other processes cannot find every policy
             made[program] = _Task(pickle.dumps(plan), Event())
     for task in made.values():
         tasks.put(task)
-    for _ in range(min(len(made), side_by_side())):
+    for _ in range(min(len(made), worker_count())):
         Thread(target=_work, args=(tasks,), daemon=True).start()
-    _underway.update({program: task.over for program, task in made.items()})
+    pending_programs.update({program: task.finished for program, task in made.items()})
 
 
 def wait_for(program: Any) -> None:
-    """Wait until the program is compiled, if that is underway."""
-    if program in _underway:
-        _underway[program].wait()
+    """Wait until another process has compiled the program, if one is compiling it."""
+    if program in pending_programs:
+        pending_programs[program].wait()
         if _interrupted.is_set():
             raise KeyboardInterrupt
 
 
-def _is_underway(program: Any) -> bool:
-    return program in _underway and not _underway[program].is_set()
+def _is_pending(program: Any) -> bool:
+    """Return whether another process is compiling the program or will do so."""
+    return program in pending_programs and not pending_programs[program].is_set()
 
 
 def _work(tasks: SimpleQueue[_Task]) -> None:
+    """Run the tasks of a queue one after the other, in a thread."""
     while True:
         try:
             task = tasks.get_nowait()
@@ -80,27 +83,30 @@ def _work(tasks: SimpleQueue[_Task]) -> None:
             if not _interrupted.is_set():
                 _compile(task.plan)
         finally:
-            task.over.set()
+            task.finished.set()
 
 
 def _compile(plan: bytes) -> None:
+    """Compile the program of a pickled plan in a new process."""
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     with suppress(OSError), subprocess.Popen(_COMMAND, stdin=pipe, stdout=nowhere, stderr=nowhere) as process:
         _running.add(process)
         process.communicate(plan)
         _running.discard(process)
-        if process.returncode == -signal.SIGINT:  # Ctrl-C reaches them all
+        if process.returncode == -signal.SIGINT:  # the terminal sends Ctrl-C to all processes
             _interrupted.set()
 
 
 @atexit.register
 def _stop() -> None:
+    """Kill the compiling processes when this process ends."""
     _interrupted.set()
     for process in tuple(_running):
         process.kill()
 
 
 def _main() -> None:
+    """Compile the program of the plan on standard input, by running one replication of it."""
     from tideproof.lab.engines.cuda_engine import run_chunk
 
     warnings.simplefilter("ignore")

@@ -1,7 +1,8 @@
-"""A chunk of replications on the CPU: every policy of a plan meets the same worlds, and only sums come back.
+"""Run a chunk of replications on the CPU and return sums over them.
 
-A chunk is a pure function of the plan and its first replication. Chunks have one fixed size and are
-added in one order, so the numbers do not depend on who computes them.
+All policies of a plan run in the same random worlds. The result of a chunk depends only on the plan and on
+the index of its first replication. All chunks have the same size and are added in a fixed order, so the
+results do not depend on the executor.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ _linking = Lock()
 
 
 def compiled_loop(spec: PolicySpec, trace: bool = False) -> Callable[..., Any]:
-    """Return the compiled replication loop; compiled once for any number of arms, whatever the options."""
-    return _compiled(spec.policy, spec.selection, trace)
+    """Return the compiled replication loop of a policy, for any number of arms and any options."""
+    return _compile(spec.policy, spec.selection, trace)
 
 
 @cache
-def _compiled(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
+def _compile(policy: Policy, selection: Selection, trace: bool) -> Callable[..., Any]:
+    """Compile the replication loop of a policy with a selection rule, or load it from disk."""
     fill = PolicySpec(policy, selection).fill(trace)
     return attach_disk_cache(link(replicate, compile_for_cpu, fill), replicate, compile_for_cpu, fill)
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Play replications first, ..., first + count - 1 of the plan. Needs numba."""
+    """Run replications first, ..., first + count - 1 of a plan and return their sums. It needs numba."""
     scores = [score_policy(plan, spec, first, count) for spec in plan.policies]
     costs = [plan.world.gaps[score.selected] for score in scores]
     shape = len(scores) * (len(scores) - 1) // 2, len(plan.budgets)
@@ -57,7 +59,7 @@ def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Play replications first, ..., first + count - 1 of the plan's world with one policy, at all budgets."""
+    """Run replications first, ..., first + count - 1 with one policy and return its score at all budgets."""
     with _linking:
         loop = compiled_loop(spec)
     scores = [
@@ -68,7 +70,7 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, first: int, count: int)
 
 
 def score_on_all_cores(plan: SimulationPlan, spec: PolicySpec, first: int, count: int) -> Score:
-    """Do the same in chunks, on as many threads as there are cores."""
+    """Return the same score as `score_policy`, computed on all cores in parallel."""
     with threads() as pool:
         parts = list(
             pool.map(
@@ -92,9 +94,9 @@ def run_loop(
     trace: Trace | None = None,
     memory: Memory[Any] | None = None,
 ) -> tuple[Score, Memory[Any]]:
-    """Play replications through `loop`, a twin of the replication kernel linked for `spec`.
+    """Run replications with `loop`, the compiled or interpreted replication kernel linked for `spec`.
 
-    Returns the score, and the memory as the last replication left it. One that is given is used again.
+    Returns the score, and the memory after the last replication. If memory is given, it is used again.
     """
     K, B = world.arms, len(budgets)
     score = Score(np.zeros((B, count), np.int16), np.zeros((B, ARMS + 3 * K), np.int64))
@@ -115,7 +117,7 @@ def run_loop(
 
 
 def empty_trace(steps: int, arms: int) -> Trace:
-    """Allocate a trace of that many steps."""
+    """Allocate a trace, which records the steps of one replication."""
     return Trace(
         arm=np.zeros(steps, np.int64),
         environment=np.zeros(steps, np.int64),

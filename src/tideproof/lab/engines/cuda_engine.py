@@ -1,4 +1,4 @@
-"""A chunk of replications on a GPU: the same plan, the same worlds, the same sums as on the CPU."""
+"""Run a chunk of replications on a GPU, with the same worlds and the same sums as on the CPU."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.simulation_plan import SimulationPlan
 from tideproof.policies.policy_spec import PolicySpec
 
-THREADS = 256  # of a block
-BLOCKS = 4096  # of threads, at most: enough for every multiprocessor
-COUNTS = 131_072  # at most, in all tables of counts: few to add up
-STEPS = 2_000_000_000  # of one policy with five arms in one chunk: some tenths of a second
-SELECTIONS = 500_000_000  # in one chunk: a gigabyte of the GPU's memory
+THREADS = 256  # threads per block
+BLOCKS = 4096  # most blocks of a launch: enough for all multiprocessors
+COUNTS = 131_072  # most cells in all tables of counts, which the CPU adds up
+STEPS = 2_000_000_000  # most steps of a chunk with five arms: some tenths of a second
+SELECTIONS = 500_000_000  # most selected arms of a chunk: one gigabyte of GPU memory
 
 
 def chunk_size(plan: SimulationPlan) -> int:
-    """Return how many replications to play between two looks at the screen."""
+    """Return the number of replications in a chunk, so that a chunk is short and fits into GPU memory."""
     steps = sum(budgets[-1] for spec in plan.policies for budgets in plan.budgets_by_run(spec))
     quick = STEPS * 25 // (steps * plan.world.arms**2)
     small = SELECTIONS // (len(plan.policies) * len(plan.budgets))
@@ -45,28 +45,29 @@ def chunk_size(plan: SimulationPlan) -> int:
 
 
 def run_chunk(plan: SimulationPlan, first: int, count: int) -> ReplicationSums:
-    """Play replications first, ..., first + count - 1 of the plan on the GPU."""
+    """Run replications first, ..., first + count - 1 of a plan on the GPU and return their sums."""
     world = copy_tuple_to_gpu(plan.world.numbers())
     scores = [score_policy(plan, spec, world, first, count) for spec in plan.policies]
     pairs = list(combinations([score.selected for score in scores], 2))
     gaps = copy_to_gpu(plan.world.gaps)
     shape = len(pairs), len(plan.budgets)
     both, squares = np.zeros(shape, np.int64), np.zeros(shape)
-    for p, (mine, theirs) in enumerate(pairs):
-        both[p], squares[p] = _compare(mine, theirs, gaps)
-    kept = np.stack([_kept(plan, score.selected) for score in scores])
+    for p, (a, b) in enumerate(pairs):
+        both[p], squares[p] = _compare(a, b, gaps)
+    kept = np.stack([_copy_kept(plan, score.selected) for score in scores])
     return ReplicationSums.of_counts(np.stack([score.counts for score in scores]), both, squares, kept)
 
 
-def _kept(plan: SimulationPlan, selected: Any) -> Any:
+def _copy_kept(plan: SimulationPlan, selected: Any) -> Any:
+    """Copy the selected arms at the budgets of `keep` from the GPU."""
     kept = np.zeros((len(plan.keep), selected.shape[1]), np.int16)
-    for place, row in enumerate(plan.kept_rows):
-        kept[place] = selected[row].copy_to_host()
+    for index, row in enumerate(plan.kept_rows):
+        kept[index] = selected[row].copy_to_host()
     return kept
 
 
 def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int, count: int) -> Score:
-    """Play one policy at all budgets; the selections stay on the GPU, where `world` is."""
+    """Run one policy at all budgets and return its score; the selected arms stay on the GPU."""
     program = _program(spec, plan.world.arms)
     if not _runs_here(program, plan, spec, world):
         score = score_on_all_cores(plan, spec, first, count)
@@ -83,19 +84,21 @@ def score_policy(plan: SimulationPlan, spec: PolicySpec, world: Any, first: int,
 def _play(
     program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> Any:
-    """Play as many replications as there is room for, and return the counts."""
+    """Run one replication for each column of `selected`, and return the counts."""
     arguments = _arguments(plan, spec, world, budgets, first, selected)
     launch(program, _blocks(selected.shape[1]), THREADS, arguments)
     return arguments[-1].counts.copy_to_host().sum(axis=0)
 
 
 def _blocks(threads: int) -> int:
+    """Return the number of blocks for a number of threads."""
     return min(BLOCKS, -(-threads // THREADS))
 
 
 def _arguments(
     plan: SimulationPlan, spec: PolicySpec, world: Any, budgets: Any, first: int, selected: Any
 ) -> tuple[Any, ...]:
+    """Return the arguments of the GPU program, in GPU memory."""
     K, (B, count) = plan.world.arms, selected.shape
     columns = ARMS + 3 * K
     tables = max(1, min(_blocks(count), COUNTS // (B * columns)))
@@ -110,13 +113,13 @@ def _arguments(
 
 
 def prepare(plans: Iterable[SimulationPlan]) -> None:
-    """Begin to compile what these plans need and the disk would keep, but does not."""
+    """Begin to compile the programs that the plans need and that are not cached on disk yet."""
     found: dict[Any, SimulationPlan] = {}
     for plan in plans:
         world = copy_tuple_to_gpu(plan.world.numbers())
         for spec in plan.policies:
             program = _program(spec, plan.world.arms)
-            if program not in _able and program not in found:
+            if program not in _runnable and program not in found:
                 arguments = _arguments(plan, spec, world, *_first_run(plan, spec))
                 if is_missing(program, arguments):
                     found[program] = replace(plan, policies=(spec,))
@@ -124,48 +127,57 @@ def prepare(plans: Iterable[SimulationPlan]) -> None:
 
 
 def _first_run(plan: SimulationPlan, spec: PolicySpec) -> tuple[Any, int, Any]:
-    """Return budgets, first replication and room for one."""
+    """Return the last arguments of `_play` for a trial run of one replication."""
     budgets = plan.budgets_by_run(spec)[0]
     return budgets, 0, allocate_on_gpu((len(budgets), 1), np.int16)
 
 
 def _program(spec: PolicySpec, arms: int) -> Any:
-    return _linked(replace(spec, options=()), arms)  # the options come with each launch
+    """Return the GPU program of a policy, which does not depend on the options of the policy."""
+    return _link(replace(spec, options=()), arms)  # options are arguments of the program
 
 
 @cache
-def _linked(spec: PolicySpec, arms: int) -> Any:
+def _link(spec: PolicySpec, arms: int) -> Any:
+    """Link the GPU program of a policy."""
     return build_thread_program(play_one, spec.layout(), arms, spec.fill())
 
 
-_able: dict[Any, bool] = {}
+_runnable: dict[Any, bool] = {}
 
 
 def _runs_here(program: Any, plan: SimulationPlan, spec: PolicySpec, world: Any) -> bool:
-    """Tell whether the program runs on this GPU; if not, say so once."""
-    if program not in _able:
+    """Return whether the program runs on this GPU; if it does not, warn once."""
+    if program not in _runnable:
         wait_for(program)
         try:
             _play(program, plan, spec, world, *_first_run(plan, spec))
-            _able[program] = True
-        except Exception as error:  # numba, NVVM, the linker and the driver each have their own
-            _able[program] = False
+            _runnable[program] = True
+        except Exception as error:  # numba, NVVM, the linker and the driver raise different errors
+            _runnable[program] = False
             reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
             where = f"{spec.label} with {plan.world.arms} arms"
-            warnings.warn(f"{where} cannot run on the GPU, so it runs on the CPU: {reason}", stacklevel=2)
-    return _able[program]
+            warnings.warn(
+                f"{where} cannot run on the GPU and runs on the CPU instead: {reason}", stacklevel=2
+            )
+    return _runnable[program]
 
 
 @cache
 def _comparison() -> Any:
+    """Return the GPU program that compares the selections of two policies."""
     return compile_gpu_program(compare_selections, fill={"place": thread_and_row})
 
 
-def _compare(mine: Any, theirs: Any, gaps: Any) -> tuple[Any, Any]:
-    """Return, at each budget, how often both are wrong and the squared difference of what they cost."""
-    rows, count = mine.shape
+def _compare(first: Any, second: Any, gaps: Any) -> tuple[Any, Any]:
+    """Compare the selections of two policies at each budget.
+
+    Returns how many replications both ended with a wrong selection, and the sum of the squared differences of
+    their opportunity costs.
+    """
+    rows, count = first.shape
     blocks = min(max(1, 1024 // rows), -(-count // THREADS))
     both = allocate_on_gpu((rows, blocks * THREADS), np.int64)
     squares = allocate_on_gpu((rows, blocks * THREADS), np.float64)
-    launch(_comparison(), (blocks, rows), (THREADS, 1), (mine, theirs, gaps, both, squares))
+    launch(_comparison(), (blocks, rows), (THREADS, 1), (first, second, gaps, both, squares))
     return both.copy_to_host().sum(axis=1), squares.copy_to_host().sum(axis=1)

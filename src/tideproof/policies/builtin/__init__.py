@@ -1,1 +1,1 @@
-"""The policies that tideproof ships, one file each."""
+"""The built-in policies of tideproof, one file each."""

@@ -1,38 +1,41 @@
-"""Contrast: spend every pull where it best tells the leader from its rivals, in this environment.
+"""Contrast pulls the arm whose reward best separates the leader from its rivals in the current environment.
 
-With l the leader, d_i = muhat_l - muhat_i and e_i the standard error of that difference, from
-the variance sigma2hat (nu + 4)/nu of noise,
+The leader l is the arm with the largest estimate muhat. Let d_i = muhat_l - muhat_i, and let e_i be the
+standard error of that difference, computed from the noise variance sigma2hat (nu + 4)/nu. Then
 
     u_i = c s (e_i - delta (1 - 1/n) max(0, e_i - d_i)) - d_i,    delta = 0.2 min(1, T/(40 K)),
     s = sqrt(2 ln(2 + (T - t)/K) (T - t + 1)/T),
-    w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau e_i) < 1, else 0:
+    w_i = (1 - x_i^2)^2 for x_i = (max_k u_k - u_i) / (tau e_i) < 1, else 0.
 
-u_i says how promising a rival is, and explores less as the budget runs out, nothing at its end (t counts
-pulls that are out, too); w_i how nearly it is the most promising. n is how many rivals tie with the leader,
-d_i <= e_i: where several do although there are many pulls for each, they may well be equal, which no budget
-can tell, so they promise less and arms farther behind get their turn. s and n are found anew at every eighth
-pull, n for those after.
+u_i measures how likely rival i is to be better than the leader. Exploration decreases as the budget is
+spent, and is zero at its end; t includes pending pulls. The weight w_i measures how close rival i is to the
+most promising rival. n is the number of arms that tie with the leader, d_i <= e_i. If several arms tie
+although each has many pulls, they may be equal, and no budget could separate them. Their promise is
+therefore reduced, and arms that are farther behind get pulls. s and n are computed at every eighth pull; n
+applies to the pulls after it.
 
-Of the leader and the arms with a weight, the next pull is of the one that most reduces sum_i w_i V_i,
-V_i = e_i^2 over that variance, if it is pulled *here*: with the environment's shares n_j/m_j and
-g = 1_a - n_j/m_j,
+The candidates for the next pull are the leader and the arms with a positive weight. The policy pulls the
+candidate that most reduces sum_i w_i V_i, where V_i is e_i^2 divided by the noise variance, if it is pulled
+in the current environment. With the shares n_j/m_j of the arms in that environment and g = 1_a - n_j/m_j,
 
     reduction of V_i = (g'P(1_i - 1_l))^2 / (1 + 1/m_j + g'Pg).
 
-An environment's first pull tells nothing alone: it is looked at as if the leader had been pulled there,
-and of the leader and the arm that would then come next, the less-pulled is. It begins with n0 = 2 pulls
-of each arm by Algorithm 1 (1 if the budget has no room for 2), never with the same arm twice.
+The first pull in an environment carries no information by itself. The policy therefore pretends that the
+leader had been pulled there, finds the arm that would come next, and pulls the one of these two that has
+fewer pulls. It begins with n0 = 2 pulls of each arm by Algorithm 1 (1 if the budget is too small for 2),
+and never begins an environment with the same arm twice.
 
-Use it for the best arm under shifts: it makes far fewer mistakes than `linlucb` on the same budget
-(docs/decisions/0006 has the numbers, docs/contrast/trials.md what was tried). Without a budget it takes
-as much to be left as was used, and delta = 0.
+Use it to find the best arm under shifts: with the same budget it makes far fewer mistakes than `linlucb`.
+docs/decisions/0006 has the numbers, and docs/contrast/trials.md the alternatives that were tried. Without a
+budget it assumes that as many pulls remain as were made, and delta = 0.
 
-With `noise="by-arm"`, `interaction="auto"` or `robust="cells"` (docs/decisions/0028) P, and the 1 of that
-fraction, are of what was learned of noise and environments: a second pull of a pair tells less in the same
-environment than a first one in another, a noisy arm needs more pulls, a wrong cell tells nothing.
+With `noise="by-arm"`, `interaction="auto"` or `robust="cells"` (docs/decisions/0028), P and the 1 in the
+denominator come from the estimated model of noise and environments. A second pull of a pair of arms is then
+worth less in the same environment than a first pull in another one, a noisy arm gets more pulls, and an
+outlying cell counts for nothing.
 
-Ours; its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen et al. 2000) and c-optimal
-design of experiments (Elfving 1952).
+Contrast was developed for tideproof. Its ideas come from LUCB (Kalyanakrishnan et al. 2012), OCBA (Chen et
+al. 2000) and c-optimal design of experiments (Elfving 1952).
 """
 
 from __future__ import annotations
@@ -51,12 +54,19 @@ from tideproof.kernels.fit.statistics_interface import freedom, pull_here, pull_
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import OLS
 
-MANY = 40  # pulls an arm: with as many, arms that tie may be equal
-ABOVE = 1.0 + 1e-6  # gains that differ by rounding are equal: the arm with fewer pulls is played
+MANY = 40  # pulls per arm; arms that still tie after so many may be equal
+ABOVE = 1.0 + 1e-6  # gains within this factor count as equal, and the arm with fewer pulls is preferred
 
 
 class Params(NamedTuple):
-    """Pulls of each arm by Algorithm 1, the budget (0 if open), and the constants above."""
+    """Parameters of contrast.
+
+    Attributes
+    ----------
+    n0 : pulls of each arm by Algorithm 1.
+    horizon : the budget in pulls; 0 if there is none.
+    exploration, focus, delta : the constants c, tau and delta of the formulas.
+    """
 
     n0: int
     horizon: int
@@ -66,17 +76,17 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The rivals and how much each matters.
+    """State of contrast: the leader and the weights of its rivals.
 
     Attributes
     ----------
-    start : Algorithm 1.
-    begun : (1,) 1 once there are a leader and weights.
+    start : state of Algorithm 1.
+    begun : (1,) 1 after the leader and the weights were computed for the first time.
     leader : (1,) the leader.
     weights : (K,) w_i.
     scale : (1,) c s.
     tied : (1,) delta (1 - 1/n).
-    work : to work on.
+    work : scratch vectors.
     """
 
     start: Start
@@ -99,16 +109,17 @@ def configure(
     ties: float = 0.2,
     anytime: bool = False,
 ) -> Params:
-    """Set n0, c, tau and the 0.2 (`ties`) above; `anytime` forgets the budget.
+    """Return the parameters: n0, c (`exploration`), tau (`focus`) and the 0.2 in delta (`ties`).
 
-    A budget without room for n0 pulls of each arm begins with fewer.
+    `anytime` makes the policy ignore the budget. If the budget is too small for n0 pulls of each arm, the
+    policy begins with fewer.
     """
     if not isinstance(anytime, int) or anytime not in (0, 1):
         raise InputError(f"anytime must be True or False, not {describe_value(anytime)}")
-    fits = n0 if horizon is None else max(horizon // arms, 1)
+    affordable = n0 if horizon is None else max(horizon // arms, 1)
     known = 0 if anytime or horizon is None else horizon
     return Params(
-        min(require_whole_number("n0", n0, 1), fits),
+        min(require_whole_number("n0", n0, 1), affordable),
         known,
         require_finite("exploration", exploration, 0.0),
         require_finite("focus", focus, 1e-6),
@@ -118,18 +129,18 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm whose pull here is worth most."""
+    """Return the arm whose pull in the current environment reduces the weighted variances most."""
     if state.begun[0] == 1:
-        return _most_telling(state, data, slot)
+        return _most_informative(state, data, slot)
     if started(data, params.n0):
-        return least_pulled(data.pulls, draw)  # no degree of freedom yet
+        return least_pulled(data.pulls, draw)  # the fit has no degrees of freedom yet
     first = slot.arm[0] if slot.size[0] == 1.0 else -1
     return start_arm(state.start, data, slot, params.n0, first, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Move Algorithm 1 on, or find the leader and its rivals anew."""
+    """Update Algorithm 1 or, after the start, the leader and the weights of its rivals."""
     if state.begun[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
@@ -140,7 +151,10 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _weigh(params, state, fit, pulls, n):
-    """Find the leader, who leads until another is ahead, and how nearly each arm is its first rival."""
+    """Update the leader and the weight w_i of every arm.
+
+    The leader changes only if another arm has a larger estimate.
+    """
     P, mu, played, nu = fit.P, fit.mu, 0, freedom(fit)
     weights, promise, leader = state.weights, state.work.first, state.leader[0]
     K = mu.size
@@ -151,8 +165,8 @@ def _weigh(params, state, fit, pulls, n):
             leader, lead = i, mu[i]
     state.leader[0] = leader
     noise = fit.rss[0] * (nu + 4.0) / (nu * nu)
-    anew = played % 8 < n or state.begun[0] == 0  # s and n move slowly, and a logarithm is not free
-    if anew:
+    refresh = played % 8 < n or state.begun[0] == 0  # s and n change slowly, and a logarithm takes time
+    if refresh:
         horizon = max(params.horizon, played) if params.horizon > 0 else 2 * played
         left = horizon - played
         share = (left + 1.0) / horizon
@@ -160,12 +174,12 @@ def _weigh(params, state, fit, pulls, n):
     scale, less = state.scale[0], state.scale[0] * state.tied[0]
     own, row = diagonal(P, leader), state.work.second
     fetch(P, leader, row)
-    for i in range(K):  # no branches: this loop is half the cost of a step
+    for i in range(K):  # without branches, because this loop takes half the time of a step
         gap = lead - mu[i]
         weights[i] = math.sqrt(noise * abs(variance_to(P, leader, own, row, i)))
         promise[i] = scale * weights[i] - gap - less * max(0.0, weights[i] - gap)
-    if anew:  # for the pulls that follow
-        tying = -1.0  # the leader
+    if refresh:  # after the promises: they use the previous value of `tied`
+        tying = -1.0  # the loop below counts the leader, too
         for i in range(K):
             tying += 1.0 if lead - mu[i] <= weights[i] else 0.0
         state.tied[0] = params.delta * (1.0 - 1.0 / max(tying, 1.0))
@@ -184,26 +198,26 @@ def _weigh(params, state, fit, pulls, n):
 
 
 @kernel
-def _most_telling(state, data, slot):
-    """Return the leader or the rival whose pull here most reduces the weighted variances."""
+def _most_informative(state, data, slot):
+    """Return the candidate whose pull in the current environment most reduces the weighted variances."""
     P, pulls, weights = data.fit.P, data.pulls, state.weights
-    row, here, leader = state.work.first, state.work.second, state.leader[0]
+    row, shares, leader = state.work.first, state.work.second, state.leader[0]
     size, K = slot.size[0], pulls.size
     fetch(P, leader, row)
-    if size == 0.0:  # as if the leader had been pulled
+    if size == 0.0:  # pretend that the leader had been pulled in this new environment
         common = 2.0 + diagonal(P, leader) + pull_noise(data.fit, slot, leader)
         for i in range(K):
-            here[i] = fetched(P, leader, row, i)
+            shares[i] = fetched(P, leader, row, i)
     else:
-        common = pull_here(data.fit, slot, here)
-    offset = at(here, leader)
-    rows = square_rows(P, leader, here, weights)
+        common = pull_here(data.fit, slot, shares)
+    offset = at(shares, leader)
+    rows = square_rows(P, leader, shares, weights)
     best, top, under, fewest = leader, -1.0, 1.0, 0  # fractions top/under are compared without dividing
     for a in range(K):
         if weights[a] > 0.0 or a == leader:
             base = fetched(P, leader, row, a) - offset
-            gain = weighted_squares(rows, P, a, here, base, weights)
-            over = entry(P, a, a) - 2.0 * here[a] + common + pull_noise(data.fit, slot, a)
+            gain = weighted_squares(rows, P, a, shares, base, weights)
+            over = entry(P, a, a) - 2.0 * shares[a] + common + pull_noise(data.fit, slot, a)
             mine, theirs = gain * under, top * over
             if mine > ABOVE * theirs or (ABOVE * mine > theirs and pulls[a] < fewest):
                 best, top, under, fewest = a, gain, over, pulls[a]
@@ -214,7 +228,7 @@ def _most_telling(state, data, slot):
 
 POLICY = Policy(
     name="contrast",
-    idea="the pull that best tells the leader from its rivals, here and with what is left",
+    idea="pulls the arm whose reward best separates the leader from its rivals",
     reference="tideproof 2026",
     State=State,
     configure=configure,
@@ -228,5 +242,5 @@ POLICY = Policy(
     shift_aware=True,
     merges=lambda state: bool(state.begun[0]),
     on_unequal={"exploration": 2.6},
-    on_ratios={"exploration": 1.5},  # budgets of thousands, of which hardly any brings an event
+    on_ratios={"exploration": 1.5},  # for rare events: thousands of pulls, few of them with an event
 )

@@ -1,25 +1,26 @@
-"""EXP4.P: exponential weights that hold with high probability, against an adversary.
+"""EXP4.P draws arms by exponential weights; its regret is bounded with high probability for any rewards.
 
-With p_min = sqrt(ln K / (K T)) the next arm is drawn with the chances
+With p_min = sqrt(ln K / (K T)) it draws the next arm with the probabilities
 
     p_i = (1 - K p_min) w_i / sum_k w_k + p_min,
 
-and after a reward x in [0, 1] of the arm a every weight is multiplied,
+and after a reward x in [0, 1] of arm a it multiplies every weight:
 
     w_i *= exp((p_min / 2) ([i = a] x / p_i + sqrt(ln(K / delta) / (K T)) / p_i)).
 
-The experts are the K arms themselves: there is no context. x = (r - lo) / (hi - lo), clipped, so it
-must be known where rewards can lie: `lo` and `hi` are required in an `Experiment` (of the negated
-rewards if it minimises); `tp.simulate` takes them from the world unless they are given: the lowest
-and highest mean plus the .001 and .999 quantile of the shift, and 3 sigma more on either side.
+The experts are the K arms themselves: there is no context. x = (r - lo) / (hi - lo), clipped to [0, 1]. The
+range of rewards must therefore be known: an `Experiment` requires `lo` and `hi` (of the negated rewards if
+it minimises). `tp.simulate` derives them from the world unless they are given: from the lowest and the
+highest mean plus the 0.001 and 0.999 quantiles of the shift, extended by 3 sigma on either side.
 
-Use it to earn against an adversary. For the best arm under shifts it is a baseline: with selection
-`mean` the largest raw mean wins, with `ips` the largest sum of raw rewards, each divided by the
-chance its arm had.
+Use it to earn rewards against an adversary. For finding the best arm under shifts it is a baseline. The
+selection rule `mean` selects the largest raw mean, and `ips` the largest sum of raw rewards, each divided
+by the probability with which its arm was drawn.
 
 Beygelzimer, Langford, Li, Reyzin, Schapire (2011), Contextual bandit algorithms with supervised
-learning guarantees, AISTATS. The constants of the variant in the ECAI 2024 paper and its delta are
-not reported; delta = 0.05 is ours. A batch enters as its mean, n times, with the chances before it.
+learning guarantees, AISTATS. The ECAI 2024 paper reports neither the constants of its variant nor delta;
+tideproof uses delta = 0.05. A batch of n rewards counts as n times its mean, with the probabilities before
+the batch.
 """
 
 from __future__ import annotations
@@ -38,7 +39,14 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """The smallest chance, the root of the bonus, and the range of rewards."""
+    """Parameters of EXP4.P.
+
+    Attributes
+    ----------
+    p_min : the smallest probability of an arm.
+    root : sqrt(ln(K / delta) / (K T)), the factor of the bonus.
+    lo, hi : the range of rewards.
+    """
 
     p_min: float
     root: float
@@ -47,7 +55,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The weights.
+    """State of EXP4.P: the logarithms of the weights of all arms.
 
     Attributes
     ----------
@@ -66,7 +74,10 @@ def configure(
     lo: float | None = None,
     hi: float | None = None,
 ) -> Params:
-    """Set the probability with which the regret bound may fail, and the range of rewards."""
+    """Return the parameters; `delta` is the probability with which the regret bound may fail.
+
+    `lo` and `hi` are the range of rewards.
+    """
     delta = require_finite("delta", delta)
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta must be between 0 and 1, not {delta:g}")
@@ -74,12 +85,12 @@ def configure(
     high = math.inf if hi is None else require_finite("hi", hi)
     if low >= high:
         raise InputError(f"lo must be below hi: {low:g} >= {high:g}")
-    pulls = arms * horizon  # K T above
+    pulls = arms * horizon  # K T in the formulas
     return Params(math.sqrt(math.log(arms) / pulls), math.sqrt(math.log(arms / delta) / pulls), low, high)
 
 
 def from_world(world: Any) -> dict[str, Any]:
-    """Return the range of rewards to expect in a world."""
+    """Return the options `lo` and `hi`: the range of rewards to expect in a simulated world."""
     numbers = world.numbers()
     z = normal_quantile(0.999)
     a, b = numbers.shift_a, numbers.shift_b
@@ -99,7 +110,7 @@ def from_world(world: Any) -> dict[str, Any]:
 
 @kernel
 def total(logs):
-    """Return the largest ln w_i and the sum of all w_i divided by the largest."""
+    """Return the largest ln w_i, and the sum of all w_i divided by the largest w_i."""
     peak, scaled = logs[0], 0.0
     for i in range(logs.size):
         peak = max(peak, logs[i])
@@ -110,14 +121,14 @@ def total(logs):
 
 @kernel
 def chance(params, state, arm, peak, scaled):
-    """Return p_arm."""
+    """Return p_arm, the probability with which the next draw chooses an arm."""
     share = math.exp(state.logs[arm] - peak) / scaled
     return (1.0 - state.logs.size * params.p_min) * share + params.p_min
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw an arm."""
+    """Draw the next arm with the probabilities p_i."""
     peak, scaled = total(state.logs)
     left = uniform(draw, 0)
     for i in range(data.pulls.size - 1):
@@ -129,8 +140,8 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Multiply the weights."""
-    if data.told[0] == 0:  # a pull that is out
+    """Multiply the weights of all arms after a reward."""
+    if data.told[0] == 0:  # a pending pull has no reward
         return
     x = min(max((data.reward[0] - params.lo) / (params.hi - params.lo), 0.0), 1.0)
     peak, scaled = total(state.logs)
@@ -141,14 +152,14 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def weigh(params, state, data, arm):
-    """Return 1 / p_arm."""
+    """Return 1 / p_arm, the weight of a reward for the selection rule `ips`."""
     peak, scaled = total(state.logs)
     return 1.0 / chance(params, state, arm, peak, scaled)
 
 
 POLICY = Policy(
     name="exp4p",
-    idea="draws arms by exponential weights; made for an adversary",
+    idea="draws arms by exponential weights; made for rewards that an adversary chooses",
     reference="Beygelzimer, Langford, Li, Reyzin, Schapire 2011",
     State=State,
     configure=configure,

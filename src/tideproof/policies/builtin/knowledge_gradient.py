@@ -1,18 +1,19 @@
-"""Knowledge gradient: play the arm whose next reward raises the best posterior mean most.
+"""Knowledge gradient pulls the arm whose next reward is expected to raise the largest posterior mean most.
 
 With st_i = v_i/sqrt(v_i + s2_i), v_i = s2_i/N_i, and zeta_i = -|xbar_i - max_{j != i} xbar_j|/st_i,
 
     KG_i = st_i (zeta_i Phi(zeta_i) + phi(zeta_i))
 
-is the expected rise of the largest mean if the budget ended after one more pull of arm i. Play
-argmax KG, after n0 pulls of each arm in a fixed order. The rule is for known variances; here each
-arm's sample variance stands in for its own. Logs are compared, because the values soon underflow.
+is the expected increase of the largest mean if the budget ended after one more pull of arm i. The policy
+pulls the arm with the largest KG_i, after n0 pulls of each arm in a fixed order. The rule was derived for
+known variances; here the sample variance of each arm replaces its variance. Logarithms are compared,
+because the values soon underflow.
 
 Frazier, Powell, Dayanik (2008), A knowledge-gradient policy for sequential information collection,
-SIAM Journal on Control and Optimization 47. n0 = 6 as for the other policies of its kind.
+SIAM Journal on Control and Optimization 47. n0 = 6, as for similar policies.
 
-Use it where nothing shifts and a nearly best arm is good enough: it minds the cost of a wrong
-selection, not its probability. Under shifts take `reduce:knowledge-gradient`.
+Use it without shifts, if a nearly best arm is good enough: it minimises the expected cost of a wrong
+selection, not its probability. Under shifts use `reduce:knowledge-gradient`.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Pulls of each arm at the start."""
+    """Parameters of the knowledge gradient: n0, the pulls of each arm at the start."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """What a pull of each arm is worth, and what that was computed from: only what changed is computed again.
+    """State of the knowledge gradient: the value of pulling each arm, and the inputs of that value.
+
+    A value is computed again only if its inputs have changed.
 
     Attributes
     ----------
@@ -59,19 +62,19 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Set the pulls of each arm at the start."""
+    """Return the parameters; n0 is the number of pulls of each arm at the start."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm with the largest KG."""
+    """Return the arm with the largest knowledge gradient KG_i."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Compute the KG of the arms for which it changed."""
+    """Update the knowledge gradient of every arm whose inputs have changed."""
     if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)
@@ -88,7 +91,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="knowledge-gradient",
-    idea="the arm whose next reward raises the best mean most",
+    idea="pulls the arm whose next reward is expected to raise the largest mean most",
     reference="Frazier, Powell, Dayanik 2008",
     State=State,
     configure=configure,

@@ -1,16 +1,17 @@
-"""LinLUCB: play the leader, then its most promising challenger, both from one fit.
+"""LinLUCB pulls the leader and its most promising challenger in turn, both found by a fixed-effects fit.
 
     l = argmax muhat,  u = argmax_{i != l} muhat_i + sqrt(16 ln t / N_i) sqrt(Var muhat_i),
 
-with the estimated noise variance and the paper's gauge s_1 = 0. The order of a pair changes where
-otherwise an environment would begin with the same arm twice, which tells nothing.
+with the estimated noise variance and the normalisation s_1 = 0 of the paper. If an environment would begin
+with the same arm twice, which carries no information, the order of the pair changes.
 
 Srisawad, Branke, Tran-Thanh (2024), Identifying the best arm in the presence of global environment
-shifts, ECAI, Algorithm 2. The covariance printed there is not that of the least-squares estimator;
-it is kept as an option (docs/decisions/0003). So is that of its Reduce-to-MAB variant, which takes the
-estimated shifts for known: Var muhat_i = sigma^2 / N_i, with RSS/(N - K) for sigma^2. `reduce:linlucb`
-has the same bound but, where an environment would begin with one arm twice, plays the least-played arm
-and not the other of the pair.
+shifts, ECAI, Algorithm 2. The covariance printed there is not that of the least-squares estimator; it is
+available as the option `covariance="printed"` (docs/decisions/0003). `covariance="reduced"` is the
+covariance of the Reduce-to-MAB variant of the paper, which treats the estimated shifts as known:
+Var muhat_i = sigma^2 / N_i, with RSS/(N - K) for sigma^2. `reduce:linlucb` has the same bound. But if an
+environment would begin with the same arm twice, it pulls the least-pulled arm instead of the other arm of
+the pair.
 """
 
 from __future__ import annotations
@@ -34,7 +35,14 @@ _PRINTED, _REDUCED = 1, 2
 
 
 class Params(NamedTuple):
-    """Pulls of each arm by Algorithm 1, the constant 16 above, the place of the covariance in the list."""
+    """Parameters of LinLUCB.
+
+    Attributes
+    ----------
+    n0 : pulls of each arm by Algorithm 1.
+    exploration : the constant 16 in the formula.
+    covariance : index of the covariance in `COVARIANCES`.
+    """
 
     n0: int
     exploration: float
@@ -42,12 +50,12 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The pair to play next.
+    """State of LinLUCB: the leader and the challenger to pull next.
 
     Attributes
     ----------
-    start : Algorithm 1.
-    planned : (1,) 1 once there is a pair.
+    start : state of Algorithm 1.
+    planned : (1,) 1 after the first pair was chosen.
     leader, challenger : (1,) the pair.
     half : (1,) 1 between the two pulls of a round.
     turned : (1,) 1 if this round began with the challenger.
@@ -74,7 +82,7 @@ def configure(
     exploration: float = 16.0,
     covariance: str = "ols",
 ) -> Params:
-    """Set pulls of each arm at the start, the exploration constant, and which covariance."""
+    """Return the parameters: pulls of each arm at the start, the exploration constant and the covariance."""
     if not isinstance(covariance, str) or covariance not in COVARIANCES:
         raise InputError(
             f"covariance must be 'ols', 'printed' or 'reduced', not {describe_value(covariance)}"
@@ -88,18 +96,18 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm: of the initialisation, or of the pair."""
+    """Return the next arm, by Algorithm 1 at the start and from the pair afterwards."""
     if state.planned[0] == 0:
         if not started(data, params.n0):
             return start_arm(state.start, data, slot, params.n0, -1, draw)
-        return least_pulled(data.pulls, draw)  # no degree of freedom yet
-    first = state.turned[0] if state.half[0] == 1 else _turns(state, slot)
+        return least_pulled(data.pulls, draw)  # the fit has no degrees of freedom yet
+    first = state.turned[0] if state.half[0] == 1 else _begins_with_challenger(state, slot)
     return state.challenger[0] if first != state.half[0] else state.leader[0]
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Go on to the pair's second arm, or plan the next pair. Pulls are counted, not calls."""
+    """Advance to the second arm of the pair, or choose the next pair; a batch of n counts as n pulls."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if not started(data, params.n0) or freedom(data.fit) <= 0:
@@ -110,21 +118,22 @@ def tell(params, state, data, slot, arm, n, draw):
         state.half[0] = (before + n) % 2
         if state.half[0] == 1:
             if before == 0:
-                state.turned[0] = _turns(state, slot)
+                state.turned[0] = _begins_with_challenger(state, slot)
             return
         state.changed[0] = 1 if slot.size[0] == 0.0 else 0
     _plan(params, state, data, draw)
 
 
 @kernel
-def _turns(state, slot):
-    """Return 1 if leader first would begin the environment with the same arm twice."""
+def _begins_with_challenger(state, slot):
+    """Return 1 if pulling the leader first would begin an environment with the same arm twice, else 0."""
     repeats = state.changed[0] == 1 and slot.size[0] > 0.0 and slot.arm[0] == state.leader[0]
     return 1 if repeats else 0
 
 
 @kernel
 def _plan(params, state, data, draw):
+    """Choose the leader and the challenger from the current fit."""
     fit, pulls = data.fit, data.pulls
     K = pulls.size
     leader = argmax(fit.mu, draw)
@@ -148,7 +157,7 @@ def _plan(params, state, data, draw):
 
 POLICY = Policy(
     name="linlucb",
-    idea="leader and challenger in turn, by confidence bounds of the fixed-effects fit",
+    idea="pulls leader and challenger in turn, by confidence bounds of the fixed-effects fit",
     reference="Srisawad, Branke, Tran-Thanh 2024",
     State=State,
     configure=configure,

@@ -1,17 +1,17 @@
-"""LUCB: play the leader, then its most promising challenger, by the UCB1-normal bound.
+"""LUCB pulls the leader and its most promising challenger in turn, by the UCB1-normal bound.
 
     l = argmax xbar,  u = argmax_{i != l} xbar_i + sqrt(16 s2_i ln t / N_i),
 
-both from the same data, l first; then again, until the budget is spent. t is the number of rewards
-told when the round begins. The largest mean is selected.
+both from the same data, l first. Rounds of two pulls follow until the budget is spent. t is the number of
+rewards received when the round begins. The arm with the largest mean is selected.
 
-Use it for the best arm under a fixed budget where nothing shifts. Under shifts its means compare
-good days with bad ones: `linlucb` is this policy with the shifts estimated away.
+Use it to find the best arm with a fixed budget and without shifts. Under shifts its means compare good days
+with bad days; `linlucb` is this policy with estimated shifts.
 
 Kalyanakrishnan, Tewari, Auer, Stone (2012), PAC subset selection in stochastic multi-armed bandits,
-ICML, with the bound of Auer, Cesa-Bianchi, Fischer (2002) as in the ECAI 2024 paper. How that paper
-begins is not reported: here with n0 = 6 pulls of each arm in fixed order, as the other adaptive
-policies do.
+ICML, with the bound of Auer, Cesa-Bianchi, Fischer (2002) as in the ECAI 2024 paper. That paper does not
+report how LUCB begins. Here it begins with n0 = 6 pulls of each arm in a fixed order, as the other
+adaptive policies do.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Pulls of each arm at the start."""
+    """Parameters of LUCB: n0, the pulls of each arm at the start."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """The pair to play next.
+    """State of LUCB: the leader and the challenger to pull next.
 
     Attributes
     ----------
-    planned : (1,) 1 once there is a pair.
+    planned : (1,) 1 after the first pair was chosen.
     leader, challenger : (1,) the pair.
-    half : (1,) 1 if one of the pair is played.
+    half : (1,) 1 if the leader of the pair was pulled and the challenger was not.
     bounds : (K,) scratch.
     """
 
@@ -54,23 +54,23 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Set the pulls of each arm at the start."""
+    """Return the parameters; n0 is the number of pulls of each arm at the start."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm: in turn, or of the pair."""
+    """Return the next arm, in a fixed order at the start and from the pair afterwards."""
     if state.planned[0] == 1:
         return state.challenger[0] if state.half[0] == 1 else state.leader[0]
     if all_pulled(data.pulls, params.n0):
-        return least_pulled(data.pulls, draw)  # rewards are still out
+        return least_pulled(data.pulls, draw)  # some rewards are still pending
     return in_turn(data.pulls)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Go on to the pair's second arm, or plan the next pair."""
+    """Advance to the second arm of the pair, or choose the next pair; a batch of n counts as n pulls."""
     if state.planned[0] == 1:
         state.half[0] = (state.half[0] + n) % 2
     elif all_pulled(data.pulls, params.n0) and all_told(data.moments, 2.0):
@@ -81,6 +81,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _plan(state, data, draw):
+    """Choose the leader and the challenger by mean and upper bound."""
     t = 0.0
     for i in range(data.pulls.size):
         t += data.moments.told[i]
@@ -94,7 +95,7 @@ def _plan(state, data, draw):
 
 POLICY = Policy(
     name="lucb",
-    idea="leader and challenger in turn, by confidence bounds of raw means",
+    idea="pulls leader and challenger in turn, by confidence bounds of raw means",
     reference="Kalyanakrishnan, Tewari, Auer, Stone 2012",
     State=State,
     configure=configure,

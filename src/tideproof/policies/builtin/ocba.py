@@ -1,17 +1,17 @@
-"""OCBA, optimal computing budget allocation: pull each arm in proportion to how hard it is to tell apart.
+"""OCBA (optimal computing budget allocation) pulls arms more often the harder they are to separate.
 
 With b = argmax xbar, d_i = xbar_b - xbar_i and s2_i the sample variances, the shares
 
     w_i = s2_i/d_i^2  (i != b),    w_b = sqrt(s2_b sum_{i != b} w_i^2/s2_i)
 
-maximise, for a large budget, an approximation of the probability of a correct selection. Each step
-takes them as the shares of all pulls, one more included, and plays the arm that lacks most, after n0
-pulls of each arm in a fixed order. Where means coincide, d_i^2 is taken as 1e-12 s2_i.
+maximise an approximation of the probability of a correct selection if the budget is large. After n0 pulls
+of each arm in a fixed order, each step divides all pulls, including the next one, by these shares and pulls
+the arm that is furthest below its share. If two means are equal, d_i^2 is replaced by 1e-12 s2_i.
 
 Chen, Lin, Yücesan, Chick (2000), Simulation budget allocation for further enhancing the efficiency of
-ordinal optimization, Discrete Event Dynamic Systems 10. n0 = 6 as for the other policies of its kind.
+ordinal optimization, Discrete Event Dynamic Systems 10. n0 = 6, as for similar policies.
 
-Use it where nothing shifts and the budget is large. Under shifts take `reduce:ocba`.
+Use it without shifts and with a large budget. Under shifts use `reduce:ocba`.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ _TIED = 1e-12
 
 
 class Params(NamedTuple):
-    """Pulls of each arm at the start."""
+    """Parameters of OCBA: n0, the pulls of each arm at the start."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """What each arm lacks: its share of all pulls, one more included, minus its own pulls."""
+    """State of OCBA: for each arm, its share of all pulls, including the next one, minus its own pulls."""
 
     pull_values: PullValues
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Set the pulls of each arm at the start."""
+    """Return the parameters; n0 is the number of pulls of each arm at the start."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm that lacks most."""
+    """Return the arm that is furthest below its share of the pulls."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Compute what each arm lacks."""
+    """Update how many pulls each arm is below its share."""
     if can_judge(state.pull_values, data, params.n0):
-        lacking(data.moments, data.pulls, 1.0, state.pull_values.values)
+        fill_deficits(data.moments, data.pulls, 1.0, state.pull_values.values)
 
 
 @kernel
-def lacking(moments, pulls, more, values):
-    """Fill in what each arm lacks of its share if `more` pulls are added."""
+def fill_deficits(moments, pulls, more, values):
+    """Write into `values` how many pulls each arm is below its share if `more` pulls are added."""
     best, _ = two_best(moments.mean)
     total, shares, squared = more, 0.0, 0.0  # pulls, sum of w, sum of w^2/s2
     for i in range(pulls.size):
@@ -75,13 +75,13 @@ def lacking(moments, pulls, more, values):
     values[best] = math.sqrt(moments.squares[best] / (moments.told[best] - 1.0) * squared)
     shares += values[best]
     for i in range(pulls.size):
-        share = values[i] / shares if shares > 0.0 else 0.0  # no noise at all: even out the pulls
+        share = values[i] / shares if shares > 0.0 else 0.0  # without noise, balance the pulls
         values[i] = total * share - pulls[i]
 
 
 POLICY = Policy(
     name="ocba",
-    idea="pulls in proportion to how hard an arm is to tell from the best",
+    idea="pulls an arm more often the harder it is to separate from the best",
     reference="Chen, Lin, Yücesan, Chick 2000",
     State=State,
     configure=configure,

@@ -1,20 +1,20 @@
-"""P1: play better arms more often, by their rank alone; safe against an adversary.
+"""P1 draws arms with probabilities that depend only on their ranks, which is safe against an adversary.
 
-The arms are ranked by decreasing G_i, the sum of the arm's rewards, each divided by the chance its
-arm had when it was played. The next arm is drawn with the chances
+The arms are ranked by decreasing G_i, the sum of the rewards of arm i, each divided by the probability with
+which the arm was drawn. The next arm is drawn with the probabilities
 
     p_i = 1 / (rank_i H_K),  H_K = 1 + 1/2 + ... + 1/K.
 
-There is nothing to tune and every arm goes on being played, so that G_i / t estimates the arm's
-mean over all steps without bias, whatever an adversary does. Use it where you trust nothing. With
-selection `ips` (the original) the largest G_i wins, with `mean` the largest raw mean. Neither knows
-that a shift moves all arms together, and the noise of G grows with the level of the rewards: adding
-a constant to all of them changes its choices.
+There is nothing to tune. Every arm is pulled again and again, so G_i / t is an unbiased estimate of the mean
+of arm i over all steps, whatever an adversary does. Use it if you can assume nothing about the rewards. The
+selection rule `ips` (the original one) selects the largest G_i, and `mean` the largest raw mean. Neither
+takes into account that a shift affects all arms equally, and the noise of G grows with the size of the
+rewards: adding a constant to all rewards changes the choices.
 
 Abbasi-Yadkori, Bartlett, Gabillon, Malek, Valko (2018), Best of both worlds: stochastic and
-adversarial best-arm identification, COLT. Arms with equal G share the chances of their ranks, which
-is what ranking them at random comes to. A reward told late is divided by the chance its arm has at
-that moment.
+adversarial best-arm identification, COLT. Arms with equal G share the probabilities of their ranks, which is
+the same as ranking them at random. A late reward is divided by the probability that its arm has when the
+reward arrives.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ from tideproof.policies.selection_rules import IPS, MEAN
 
 
 class Params(NamedTuple):
-    """The harmonic number H_K."""
+    """Parameters of P1: the harmonic number H_K of the formula."""
 
     harmonic: float
 
 
 class State(NamedTuple):
-    """None: the sums say it all."""
+    """State of P1, which is empty: the weighted sums of rewards are enough."""
 
 
 def configure(arms: int, horizon: int | None, selection: str) -> Params:
-    """Set nothing but H_K: there are no options."""
+    """Return the parameters; P1 has no options."""
     return Params(sum(1.0 / k for k in range(1, arms + 1)))
 
 
 @kernel
 def chance(params, data, arm):
-    """Return p_arm."""
+    """Return p_arm, the probability with which the next draw chooses an arm."""
     G = data.moments.sums
-    above, level = 0, 0
+    above, equal = 0, 0
     for k in range(G.size):
         if G[k] > G[arm]:
             above += 1
         elif G[k] == G[arm]:
-            level += 1
+            equal += 1
     total = 0.0
-    for rank in range(above + 1, above + level + 1):
+    for rank in range(above + 1, above + equal + 1):
         total += 1.0 / rank
-    return total / (level * params.harmonic)
+    return total / (equal * params.harmonic)
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Draw an arm."""
+    """Draw the next arm with the probabilities p_i."""
     left = uniform(draw, 0)
     for i in range(data.pulls.size - 1):
         left -= chance(params, data, i)
@@ -71,18 +71,18 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Remember nothing."""
+    """Do nothing: P1 keeps no state."""
 
 
 @kernel
 def weigh(params, state, data, arm):
-    """Return 1 / p_arm."""
+    """Return 1 / p_arm, the weight of a reward in the sums G."""
     return 1.0 / chance(params, data, arm)
 
 
 POLICY = Policy(
     name="p1",
-    idea="draws arms by the rank of their inverse-propensity sums; no parameter",
+    idea="draws arms by the ranks of their inverse-propensity sums; no parameters",
     reference="Abbasi-Yadkori, Bartlett, Gabillon, Malek, Valko 2018",
     State=State,
     configure=configure,

@@ -1,20 +1,21 @@
-"""PSS(u): phases of equal length, each of which keeps about one arm in u.
+"""PSS(u), probabilistic sequential shrinking, keeps about one arm in u after each of several phases.
 
-There are M = ceil(ln K / ln u) phases of floor(T / M) steps. Phase m plays the arms still in and
-keeps the
+There are M = ceil(ln K / ln u) phases of floor(T / M) steps. Phase m pulls the arms that are not eliminated
+and keeps the
 
     ceil(K / u^m)
 
-best by the rewards of *this phase only*. The last arm is selected, and gets the few pulls that are
-left over. A large u drops arms early and fast; u >= K is one phase of round robin.
+best arms by the rewards of *this phase only*. The last arm is selected and gets the pulls that are left. A
+large u eliminates arms early; with u >= K there is one phase of round robin.
 
-Use it where a limited part of the rewards may have been tampered with: chance, not a fixed order,
-decides who is hit. Shifts that hit every environment are more than it was made for.
+Use it if someone may have manipulated a limited part of the rewards: the arms are pulled in a random order,
+so an adversary cannot know which arm a manipulation affects. The policy was not made for shifts that affect
+every environment.
 
 Zhong, Cheung, Tan (2021), Probabilistic sequential shrinking: a best arm identification algorithm
-for stochastic bandits with corruptions, ICML. Arms are drawn there independently; here, as in the
-ECAI 2024 paper, in randomised round robin, with the means of the pulls made. The budget must allow
-for one pull of each arm in the first phase: T >= K M.
+for stochastic bandits with corruptions, ICML. There, arms are drawn independently. Here they are pulled in
+randomised round robin, as in the ECAI 2024 paper, and the means are those of the pulls made. The budget must
+allow one pull of each arm in the first phase: T >= K M.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """The factor u, the number of phases, the steps of each."""
+    """Parameters of PSS(u): the factor u, the number of phases, and the steps of each phase."""
 
     u: float
     phases: int
@@ -48,12 +49,12 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """The arms still in.
+    """State of PSS(u): the eliminated arms and the number of completed phases.
 
     Attributes
     ----------
-    race : the arms.
-    phase : (1,) phases completed.
+    race : which arms are eliminated.
+    phase : (1,) number of completed phases.
     """
 
     race: Race
@@ -61,7 +62,7 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int, selection: str, *, u: float = 2.0) -> Params:
-    """Set the factor by which each phase thins the arms."""
+    """Return the parameters; each phase divides the number of arms by u."""
     u = require_finite("u", u)
     if u <= 1.0:
         raise InputError(f"u must be above 1, not {u:g}")
@@ -71,7 +72,7 @@ def configure(arms: int, horizon: int, selection: str, *, u: float = 2.0) -> Par
 
 @kernel
 def size(params, arms, m):
-    """Return ceil(K / u^m), the arms kept after phase m."""
+    """Return ceil(K / u^m), the number of arms that phase m keeps."""
     kept = float(arms)
     for _ in range(m):
         kept /= params.u
@@ -80,13 +81,13 @@ def size(params, arms, m):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm of those still in."""
+    """Return the next of the arms that are not eliminated."""
     return race_arm(state.race, data, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Thin out the arms when the rewards of the phase are in."""
+    """Eliminate arms when all rewards of the phase have been received."""
     race, weights = state.race, data.moments.weights
     steps = 0.0
     for i in range(weights.size):
@@ -99,7 +100,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="pss",
-    idea="keeps one arm in u, phase by phase; made for tampered rewards",
+    idea="keeps one arm in u, phase by phase; made for manipulated rewards",
     reference="Zhong, Cheung, Tan 2021",
     State=State,
     configure=configure,

@@ -1,16 +1,16 @@
-"""Round robin: every arm in turn.
+"""Round robin pulls every arm in turn.
 
-In a fixed order, a_t = 1 + ((t - 1) mod K), whatever the environment does; only with selection `ols`
-by Algorithm 1 and then randomised round robin, so that the arms become comparable (in a fixed order,
-ten arms in environments of length 2 never do).
+The order is fixed, a_t = 1 + ((t - 1) mod K), and does not depend on the environment. Only with the
+selection rule `ols` it begins with Algorithm 1 and continues with randomised round robin, so that shared
+environments connect all arms. In a fixed order, ten arms in environments of length 2 are never connected.
 
-Use it as the baseline, or where the allocation must not depend on rewards: intervals are then exact.
-The selections are what can be done with such data: `mean` compares raw means, `ols` estimates the
-shifts away, `period` and `control` are the rules of experiment platforms. The period-weighted mean
-(GrowthBook) is sum_j m_j xbar_ij / sum_j m_j over the environments j that saw the arm; epoch against
+Use it as a baseline, or if the allocation must not depend on rewards: confidence intervals are then exact.
+The selection rules are the usual ways to analyse such data. `mean` compares raw means and `ols` estimates
+the shifts; `period` and `control` are the rules of experiment platforms. The period-weighted mean
+(GrowthBook) is sum_j m_j xbar_ij / sum_j m_j over the environments j that contain arm i. Epoch against
 control (Optimizely) is the difference to the first arm within environments, weighted by
-n_ij n_cj / (n_ij + n_cj). Both are as good as `ols` when environments are long and balanced, and
-lose to it when an arm misses some.
+n_ij n_cj / (n_ij + n_cj). Both are as good as `ols` if environments are long and balanced, and worse if
+an arm is missing in some environments.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from tideproof.policies.selection_rules import CONTROL, MEAN, OLS, PERIOD
 
 
 class Params(NamedTuple):
-    """Pulls of each arm by Algorithm 1; 0 for the fixed order."""
+    """Parameters of round robin: n0, the pulls of each arm by Algorithm 1; 0 for the fixed order."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """Where Algorithm 1 stands."""
+    """State of round robin: the state of Algorithm 1."""
 
     start: Start
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2) -> Params:
-    """Set the pulls of each arm by Algorithm 1 (only with selection `ols`)."""
+    """Return the parameters; n0 pulls of each arm by Algorithm 1 apply only to the selection rule `ols`."""
     n0 = require_whole_number("n0", n0, 1)
     return Params(n0 if selection == "ols" else 0)
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the first of the least pulled arms, or a random one of them after Algorithm 1."""
+    """Return the first of the least-pulled arms or, with `ols`, the choice of Algorithm 1 or a random one."""
     if params.n0 > 0:
         if not started(data, params.n0):
             return start_arm(state.start, data, slot, params.n0, -1, draw)
@@ -56,14 +56,14 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Move Algorithm 1 on."""
+    """Update the state of Algorithm 1, if it is used."""
     if params.n0 > 0:
         start_tell(state.start, data, slot, arm, n)
 
 
 POLICY = Policy(
     name="round-robin",
-    idea="every arm in turn",
+    idea="pulls every arm in turn",
     reference="baseline",
     State=State,
     configure=configure,
@@ -72,7 +72,7 @@ POLICY = Policy(
     minimum=lambda arms, params: arms * max(params.n0, 1),
     selections=(MEAN, OLS, PERIOD, CONTROL),
     reads=frozenset(),
-    reads_with_rule=frozenset({"fit"}),  # Algorithm 1, with `ols`
+    reads_with_rule=frozenset({"fit"}),  # Algorithm 1 reads the fit; it runs only with `ols`
     needs_horizon=False,
     shift_aware=True,
     adaptive=False,

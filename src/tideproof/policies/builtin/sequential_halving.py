@@ -1,18 +1,18 @@
-"""Sequential Halving: each round drops the worse half of the arms.
+"""Sequential halving eliminates the worse half of the arms after each round.
 
-There are R = ceil(log2 K) rounds of equal cost. In a round with the arms S each of them gets
+There are R = ceil(log2 K) rounds of equal cost. In a round with the set S of arms, each of them gets
 
     floor(T / (|S| R))
 
-pulls in randomised round robin, and the best ceil(|S| / 2) by the rewards of *this round only* stay.
-The last arm is selected, and gets the few pulls that are left over.
+pulls in randomised round robin. The best ceil(|S| / 2) by the rewards of *this round only* remain. The last
+arm is selected and gets the pulls that are left.
 
-Use it for the best of many arms under a fixed budget, when nothing shifts: its guarantee is within
-log log K of the best possible. Under shifts, dropping half of the arms after one short round is
-riskier than dropping one at a time.
+Use it to find the best of many arms with a fixed budget and without shifts: its guarantee is within a factor
+log log K of the best possible. Under shifts it is riskier to eliminate half of the arms after one short
+round than to eliminate one at a time.
 
-Karnin, Koren, Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML; the order
-within a round is ours. The budget must allow for one pull in the first round: T >= K R.
+Karnin, Koren, Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML. The order within a
+round is an addition of tideproof. The budget must allow one pull of each arm in the first round: T >= K R.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """Budget and number of rounds."""
+    """Parameters of sequential halving: the budget and the number of rounds."""
 
     horizon: int
     rounds: int
 
 
 class State(NamedTuple):
-    """The arms still in."""
+    """State of sequential halving: the eliminated arms."""
 
     race: Race
 
 
 def configure(arms: int, horizon: int, selection: str) -> Params:
-    """Set nothing but the number of rounds: there are no options."""
+    """Return the parameters; sequential halving has no options."""
     return Params(horizon, (arms - 1).bit_length())
 
 
 @kernel
 def quota(params, arms):
-    """Return the pulls of each arm in a round with that many arms."""
+    """Return how many pulls each arm gets in a round with the given number of arms."""
     return params.horizon // (arms * params.rounds)
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm of those still in."""
+    """Return the next of the arms that are not eliminated."""
     return race_arm(state.race, data, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Drop the worse half when the rewards of the round are in."""
+    """Eliminate the worse half of the arms when all rewards of the round have been received."""
     arms = still_in(state.race)
     if arms > 1 and fewest_told(state.race, data.moments.weights) >= quota(params, arms):
         end_phase(state.race, data, (arms + 1) // 2, draw)
@@ -65,7 +65,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="sequential-halving",
-    idea="drops the worse half of the arms, round by round",
+    idea="eliminates the worse half of the arms, round by round",
     reference="Karnin, Koren, Somekh 2013",
     State=State,
     configure=configure,

@@ -1,21 +1,22 @@
-"""SER3: play all arms still in, round after round, and drop those that cannot be the best any more.
+"""SER3 pulls all remaining arms in rounds, and eliminates arms that can no longer be the best.
 
-After round tau, with kmax the arm with the largest mean, every arm k != kmax drops out for which
+After round tau, with kmax the arm with the largest mean, it eliminates every arm k != kmax for which
 
     muhat_kmax - muhat_k + epsilon >= sqrt((2 / tau) ln(4 K tau^2 / delta)).
 
-It stops by itself when one arm is left, which is selected: the right side falls below epsilon in
-the end. There is no budget to give; if there is one, it is a cap, at which the best mean of the arms
-still in is selected. A smaller delta asks for more confidence and more samples.
+It stops by itself when one arm is left, which is selected. This always happens, because the right side falls
+below epsilon. It needs no budget. If a budget is given, it limits the number of pulls, and the remaining arm
+with the largest mean is selected at its end. A smaller delta gives more confidence and takes more pulls.
 
-Use it where the number of pulls is free, the gap between the best arms is roughly known and arms may
-change: each round is shuffled, so that a change hits all of them alike. Of the policies that ignore
-the shifts it suffers least from them.
+Use it if the number of pulls is not limited, the gap between the best arms is roughly known, and arms may
+change over time: each round has a random order, so a change affects all arms alike. Among the policies that
+ignore shifts, shifts harm it least.
 
 Allesiardo, Féraud, Maillard (2017), The non-stationary stochastic multi-armed bandit problem,
-International Journal of Data Science and Analytics 3. The test is for rewards of unit range and is
-applied to rewards as they are; epsilon is read as the known gap of the two best arms, which alone
-agrees with what the ECAI 2024 paper reports. delta may be as small as 1e-40, so its logarithm is given.
+International Journal of Data Science and Analytics 3. The test was derived for rewards in a range of length
+1; here it is applied to the rewards as they are. epsilon is interpreted as the known gap of the two best
+arms, the only interpretation that agrees with the results of the ECAI 2024 paper. delta may be as small as
+1e-40, so the option is its logarithm.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """The known gap, and ln(1/delta)."""
+    """Parameters of SER3: epsilon, the known gap of the two best arms, and ln(1/delta)."""
 
     epsilon: float
     log_inverse_delta: float
 
 
 class State(NamedTuple):
-    """The arms still in.
+    """State of SER3: the eliminated arms and the number of tested rounds.
 
     Attributes
     ----------
-    race : the arms.
-    rounds : (1,) tau, the rounds tested.
+    race : which arms are eliminated.
+    rounds : (1,) tau, the number of tested rounds.
     """
 
     race: Race
@@ -59,7 +60,7 @@ def configure(
     epsilon: float = 0.5,
     log_inverse_delta: float = 25.0,
 ) -> Params:
-    """Set the known gap of the two best arms, and ln(1/delta)."""
+    """Return the parameters: epsilon, the known gap of the two best arms, and ln(1/delta)."""
     return Params(
         require_finite("epsilon", epsilon, 0.0),
         require_finite("log_inverse_delta", log_inverse_delta, 0.0),
@@ -68,13 +69,13 @@ def configure(
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm of those still in, or -1 if one is left."""
+    """Return the next of the arms that are not eliminated, or -1 if only one is left."""
     return race_arm(state.race, data, draw) if still_in(state.race) > 1 else -1
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Drop arms when the rewards of the round are in; a batch may bring several rounds at once."""
+    """Eliminate arms when all rewards of a round have been received; a batch may complete several rounds."""
     race, mean = state.race, data.moments.mean
     tau = fewest_told(race, data.moments.told)
     while tau > state.rounds[0] and still_in(race) > 1:
@@ -90,7 +91,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="ser3",
-    idea="drops arms that cannot be the best any more, and stops by itself",
+    idea="eliminates arms that can no longer be the best, and stops by itself",
     reference="Allesiardo, Féraud, Maillard 2017",
     State=State,
     configure=configure,

@@ -1,18 +1,17 @@
-"""Successive Rejects: K - 1 phases, each of which drops the arm with the lowest mean.
+"""Successive rejects eliminates the arm with the lowest mean after each of K - 1 phases.
 
-In phase k every arm still in is brought to
+In phase k every remaining arm is pulled until it has
 
     n_k = ceil((T - K) / (logbar K (K + 1 - k))),  logbar K = 1/2 + 1/2 + 1/3 + ... + 1/K
 
-pulls in randomised round robin; then the one with the lowest mean of all its rewards drops out. The
-last arm is selected, and gets the few pulls that are left over.
+pulls, in randomised round robin. Then the arm with the lowest mean of all its rewards is eliminated. The
+last arm is selected and gets the pulls that are left.
 
-Use it for the best arm under a fixed budget, when nothing shifts: it has no parameter and is within
-a factor log K of the best possible. Under shifts it does slightly worse than round robin.
+Use it to find the best arm with a fixed budget and without shifts: it has no parameters and is within a
+factor log K of the best possible. Under shifts it is slightly worse than round robin.
 
-Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT; the order
-within a phase is that of the ECAI 2024 paper. The budget must allow for one pull in the first
-phase: T > K.
+Audibert, Bubeck, Munos (2010), Best arm identification in multi-armed bandits, COLT. The order within a
+phase is that of the ECAI 2024 paper. The budget must allow one pull of each arm in the first phase: T > K.
 """
 
 from __future__ import annotations
@@ -34,37 +33,37 @@ from tideproof.policies.selection_rules import SURVIVOR
 
 
 class Params(NamedTuple):
-    """(T - K) / logbar K."""
+    """Parameters of successive rejects: (T - K) / logbar K of the formula."""
 
     share: float
 
 
 class State(NamedTuple):
-    """The arms still in."""
+    """State of successive rejects: the eliminated arms."""
 
     race: Race
 
 
 def configure(arms: int, horizon: int, selection: str) -> Params:
-    """Set nothing but (T - K) / logbar K: there are no options."""
+    """Return the parameters; successive rejects has no options."""
     return Params((horizon - arms) / (0.5 + sum(1.0 / i for i in range(2, arms + 1))))
 
 
 @kernel
 def target(params, arms):
-    """Return n_k, the pulls each of the `arms` = K + 1 - k arms still in has after phase k."""
+    """Return n_k, the pulls of each arm after phase k, in which `arms` = K + 1 - k arms remain."""
     return ceiling(params.share / arms)
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm of those still in."""
+    """Return the next of the arms that are not eliminated."""
     return race_arm(state.race, data, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Drop the worst arm when the rewards of the phase are in."""
+    """Eliminate the worst arm when all rewards of the phase have been received."""
     race, moments = state.race, data.moments
     arms = still_in(race)
     while arms > 1 and fewest_told(race, moments.told) >= target(params, arms):
@@ -74,7 +73,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="successive-rejects",
-    idea="drops the arm with the lowest mean, phase by phase",
+    idea="eliminates the arm with the lowest mean, phase by phase",
     reference="Audibert, Bubeck, Munos 2010",
     State=State,
     configure=configure,

@@ -1,16 +1,17 @@
-"""Top-two Thompson sampling: the best arm of one posterior draw, or of another that disagrees.
+"""Top-two Thompson sampling pulls the best arm of a posterior draw, or of a second draw that differs.
 
-Draw the arms from their posterior N(muhat, sigma2hat P), of which only contrasts matter, and let I be
-the best. With probability beta play I; otherwise draw again until the best is some J != I and play J.
-After 8 draws that agree J is the arm with the smallest (muhat_I - muhat_i)^2/V_Ii, the hardest to tell
-from I. Thompson sampling alone would play the leader ever more often; the second draw keeps testing
-it. The fixed-effects fit takes the shifts out, so the choices do not depend on them.
+The policy draws the means of all arms from their posterior N(muhat, sigma2hat P), of which only differences
+matter. I is the best arm of the draw. With probability beta it pulls I. Otherwise it draws again until
+another arm J is the best, and pulls J. If 8 draws all have I as the best arm, J is the arm with the smallest
+(muhat_I - muhat_i)^2/V_Ii, which is the hardest to separate from I. Thompson sampling without the second
+draw would pull the leader more and more often; the second draw continues to test the leader. The fixed-
+effects fit estimates the shifts, so they do not affect the choices.
 
-Russo (2016), Simple Bayesian algorithms for best-arm identification, COLT; here on the posterior of
-the fit under a flat prior. It begins with Algorithm 1, n0 pulls of each arm.
+Russo (2016), Simple Bayesian algorithms for best-arm identification, COLT; here with the posterior of the
+fit under a flat prior. It begins with n0 pulls of each arm by Algorithm 1.
 
-Use it under shifts when rewards come late or in batches: its choices are random, so that many pulls
-asked for at once spread over the arms in contention.
+Use it under shifts if rewards arrive late or in batches: its choices are random, so many pulls that are
+requested at once are spread over the promising arms.
 """
 
 from __future__ import annotations
@@ -31,25 +32,33 @@ from tideproof.kernels.simulate.threefry import uniform
 from tideproof.policies.policy_definition import Policy
 from tideproof.policies.selection_rules import OLS
 
-REDRAWS = 8
+REDRAWS = 8  # posterior draws before the second arm is chosen without a draw
 
 
 class Params(NamedTuple):
-    """Pulls of each arm by Algorithm 1, the probability of the first draw's best arm."""
+    """Parameters of top-two Thompson sampling.
+
+    Attributes
+    ----------
+    n0 : pulls of each arm by Algorithm 1.
+    beta : the probability of pulling the best arm of the first draw.
+    """
 
     n0: int
     beta: float
 
 
 class State(NamedTuple):
-    """The arm to play next; drawn when the last reward came, so that `ask` only reads.
+    """State of top-two Thompson sampling: the arm to pull next and the posterior it was drawn from.
+
+    `tell` draws the arm, because `ask` must not write.
 
     Attributes
     ----------
-    start : Algorithm 1.
-    planned : (1,) 1 once there is a posterior.
-    choice : (1,) the arm.
-    posterior : of the present fit.
+    start : state of Algorithm 1.
+    planned : (1,) 1 after there is a posterior.
+    choice : (1,) the arm to pull next.
+    posterior : the posterior given the current fit.
     margins : (K,) scratch.
     """
 
@@ -61,25 +70,25 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 2, beta: float = 0.5) -> Params:
-    """Set pulls of each arm at the start, and the probability of the first draw's best arm."""
+    """Return the parameters: pulls of each arm at the start, and the probability of the first draw's arm."""
     if require_finite("beta", beta, 0.0) > 1.0:
-        raise InputError(f"beta must be a probability, not {beta!r}")
+        raise InputError(f"beta must be a probability from 0 to 1, not {beta!r}")
     return Params(require_whole_number("n0", n0, 2), float(beta))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the next arm: of the initialisation, or the one drawn."""
+    """Return the next arm, by Algorithm 1 at the start and the drawn arm afterwards."""
     if state.planned[0] == 1:
         return state.choice[0]
     if not started(data, params.n0):
         return start_arm(state.start, data, slot, params.n0, -1, draw)
-    return least_pulled(data.pulls, draw)  # no degree of freedom yet
+    return least_pulled(data.pulls, draw)  # the fit has no degrees of freedom yet
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Draw the next arm."""
+    """Update Algorithm 1, and draw the next arm if there is a posterior."""
     if state.planned[0] == 0:
         start_tell(state.start, data, slot, arm, n)
         if started(data, params.n0) and freedom(data.fit) > 0:
@@ -90,18 +99,21 @@ def tell(params, state, data, slot, arm, n, draw):
 
 @kernel
 def _choose(params, state, data, draw):
+    """Return the arm to pull next, drawn from the posterior."""
     fit, posterior, margins = data.fit, state.posterior, state.margins
     K = margins.size
     variance = sigma2(fit)
     sigma = math.sqrt(variance)
     find_contenders(posterior, fit, variance)
-    out = -fit.told[0]
+    pending = -fit.told[0]
     for i in range(K):
-        out += data.pulls[i]
-    lane = K + (REDRAWS + 1) * K * out  # fresh numbers with every pull out; those below K are argmax's
+        pending += data.pulls[i]
+    lane = (
+        K + (REDRAWS + 1) * K * pending
+    )  # other random numbers per pending pull; `argmax` uses lanes below K
     draws = 1 + REDRAWS if posterior.size[0] > 1.0 else 1
     first = -1
-    for j in range(draws):  # one place that draws: with two a GPU takes 1.8 times as long
+    for j in range(draws):  # a second call of `best_of_draw` would take a GPU 1.8 times as long
         best = best_of_draw(posterior, fit, sigma, draw, lane + j * K + 1)
         if j == 0:
             first = best
@@ -120,7 +132,7 @@ def _choose(params, state, data, draw):
 
 POLICY = Policy(
     name="top-two-thompson",
-    idea="the best arm of a posterior draw, or of another draw that disagrees",
+    idea="pulls the best arm of a posterior draw, or of a second draw that differs",
     reference="Russo 2016",
     State=State,
     configure=configure,

@@ -1,18 +1,18 @@
-"""UCB1-normal: play the arm with the highest upper confidence bound.
+"""UCB1-normal pulls the arm with the highest upper confidence bound of its mean.
 
-At step n, an arm with fewer than ceil(8 ln n) pulls is played, the least pulled first; otherwise
+At step n, if an arm has fewer than ceil(8 ln n) pulls, the least-pulled arm is pulled. Otherwise it is
 
-argmax_i xbar_i + sqrt(16 s2_i ln(n - 1) / N_i),
+    argmax_i xbar_i + sqrt(16 s2_i ln(n - 1) / N_i),
 
-with the arm's own sample variance s2_i. In the end the most played arm is selected.
+with the sample variance s2_i of the arm. At the end the most-pulled arm is selected.
 
-Use it to earn while you learn, without shifts. It is here because it is what many would reach for:
-it minimises regret, is blind to shifts, and the forced pulls alone take the first 220 steps of 5
-arms and the first 500 of 10. Until then it is round robin and "most played" is a coin toss.
+Use it to earn rewards while learning, without shifts. It is included because it is a common choice. It
+minimises regret and ignores shifts, and the forced pulls alone take the first 220 steps with 5 arms and the
+first 500 with 10. Until then it is round robin, and the most-pulled arm is random.
 
 Auer, Cesa-Bianchi, Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine
-Learning 47. At least two pulls of each arm are forced, which the variance needs. Pulls that are out
-count in n and N_i, so that they lower the bound.
+Learning 47. At least two pulls of each arm are forced, which the variance requires. Pending pulls count in
+n and N_i, so they lower the bound.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tideproof.policies.selection_rules import MOST_PLAYED
 
 
 class Params(NamedTuple):
-    """None."""
+    """Parameters of UCB1-normal, which has none."""
 
 
 class State(NamedTuple):
-    """None: the moments say it all."""
+    """State of UCB1-normal, which is empty: the moments of the rewards are enough."""
 
 
 def configure(arms: int, horizon: int | None, selection: str) -> Params:
-    """Set nothing: there are no options."""
+    """Return the parameters; UCB1-normal has no options."""
     return Params()
 
 
 @kernel
 def upper_bound(data, i, log_t):
-    """Return xbar_i + sqrt(16 s2_i ln t / N_i); needs two told rewards."""
+    """Return the bound xbar_i + sqrt(16 s2_i ln t / N_i) of an arm with at least two rewards."""
     moments = data.moments
     variance = moments.squares[i] / (moments.told[i] - 1.0)
     return moments.mean[i] + math.sqrt(16.0 * variance * log_t / data.pulls[i])
@@ -50,7 +50,7 @@ def upper_bound(data, i, log_t):
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the least pulled arm while that is forced, then the highest bound."""
+    """Return the least-pulled arm while pulls are forced, and afterwards the arm with the highest bound."""
     pulls = data.pulls
     steps = 0
     for i in range(pulls.size):
@@ -68,12 +68,12 @@ def ask(params, state, data, slot, draw):
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Remember nothing."""
+    """Do nothing: UCB1-normal keeps no state."""
 
 
 POLICY = Policy(
     name="ucb1-normal",
-    idea="the highest upper confidence bound, with forced pulls",
+    idea="pulls the arm with the highest upper confidence bound, after forced pulls",
     reference="Auer, Cesa-Bianchi, Fischer 2002",
     State=State,
     configure=configure,

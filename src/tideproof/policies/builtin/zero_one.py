@@ -1,19 +1,20 @@
-"""The 0-1_1 procedure: play the arm whose next reward is most likely to change the selection.
+"""The 0-1_1 procedure pulls the arm whose next reward is most likely to change the selection.
 
 With (k) the best mean, (k-1) the second best and lambda_i = N_i (N_i + 1)/s2_i,
 
     d_i = (xbar_(k) - xbar_i) sqrt(lambda_i),  d_(k) = (xbar_(k) - xbar_(k-1)) sqrt(lambda_(k)),
     EVI_i = Phi_{N_i - 1}(-d_i),
 
-Phi_nu the distribution function of Student's t: the probability, under a noninformative prior, that
-one more reward of arm i makes another arm the best. Play argmax EVI, after n0 pulls of each arm in a
-fixed order. Logs are compared, because the probabilities soon underflow.
+where Phi_nu is the distribution function of Student's t. EVI_i is the probability, under a noninformative
+prior, that one more reward of arm i makes another arm the best. The policy pulls the arm with the largest
+EVI_i, after n0 pulls of each arm in a fixed order. Logarithms are compared, because the probabilities soon
+underflow.
 
 Chick, Branke, Schmidt (2010), Sequential sampling to myopically maximize the expected value of
 information, INFORMS Journal on Computing 22. n0 = 6 as in the paper on LinLUCB.
 
-Use it where nothing shifts and arms differ in noise. Under shifts it sees them as noise and as
-merit; `reduce:zero-one` takes them out first.
+Use it without shifts, if the noise differs between arms. It mistakes shifts for noise and for differences
+of arms; under shifts use `reduce:zero-one`.
 """
 
 from __future__ import annotations
@@ -37,13 +38,15 @@ from tideproof.policies.selection_rules import MEAN
 
 
 class Params(NamedTuple):
-    """Pulls of each arm at the start."""
+    """Parameters of the 0-1_1 procedure: n0, the pulls of each arm at the start."""
 
     n0: int
 
 
 class State(NamedTuple):
-    """What a pull of each arm is worth, and what that was computed from: only what changed is computed again.
+    """State of the 0-1_1 procedure: the value of pulling each arm, and the inputs of that value.
+
+    A value is computed again only if its inputs have changed.
 
     Attributes
     ----------
@@ -58,19 +61,19 @@ class State(NamedTuple):
 
 
 def configure(arms: int, horizon: int | None, selection: str, *, n0: int = 6) -> Params:
-    """Set the pulls of each arm at the start."""
+    """Return the parameters; n0 is the number of pulls of each arm at the start."""
     return Params(require_whole_number("n0", n0, 2))
 
 
 @kernel
 def ask(params, state, data, slot, draw):
-    """Return the arm with the largest EVI."""
+    """Return the arm with the largest EVI_i."""
     return most_valuable(state.pull_values, data, params.n0, draw)
 
 
 @kernel
 def tell(params, state, data, slot, arm, n, draw):
-    """Compute the EVI of the arms for which it changed."""
+    """Update EVI_i of every arm whose inputs have changed."""
     if not can_judge(state.pull_values, data, params.n0):
         return
     best, second = two_best(data.moments.mean)
@@ -85,7 +88,7 @@ def tell(params, state, data, slot, arm, n, draw):
 
 POLICY = Policy(
     name="zero-one",
-    idea="the arm whose next reward is most likely to change the selection",
+    idea="pulls the arm whose next reward is most likely to change the selection",
     reference="Chick, Branke, Schmidt 2010",
     State=State,
     configure=configure,

@@ -15,7 +15,7 @@ from tideproof.errors import InputError, UnknownName
 from tideproof.files import check_picture_path, replace_atomically, write_text_atomically
 from tideproof.lab.engines import find_engine
 from tideproof.lab.executors import processes
-from tideproof.lab.keyboard_interrupts import awaited, ctrl_c_waits
+from tideproof.lab.keyboard_interrupts import delay_ctrl_c, wait_for_result
 from tideproof.research.paper.claim_verdicts import ClaimVerdict, judge
 from tideproof.research.paper.claims import CLAIMS
 from tideproof.research.paper.claims_ledger import claim_table, markdown
@@ -71,12 +71,12 @@ def reproduce(
     wanted = [panel for name, panel in panels().items() if name in needs]
     with processes() as others:
         names = [name for name in SIDE_STUDIES if name in needs]
-        with ctrl_c_waits() as look:
+        with delay_ctrl_c() as look:
             studied = others.submit(_side_studies, names, seed, replications)
             look()
         results = _run_panels(wanted, replications, seed, folder, executor, engine, show)
-        with ctrl_c_waits() as look:
-            studies: dict[str, Any] = awaited(studied, look)
+        with delay_ctrl_c() as look:
+            studies: dict[str, Any] = wait_for_result(studied, look)
             results |= studies
             drawn = [
                 others.submit(_write_figure, figure.name, rounded(figure.table(results)), folder)
@@ -84,7 +84,7 @@ def reproduce(
             ]
             judged = [judge(claim, results) for claim in CLAIMS if results.keys() >= set(claim.needs)]
             for picture in drawn:
-                awaited(picture, look)
+                wait_for_result(picture, look)
     facts = _facts([results[panel.name] for panel in wanted], replications, seed)
     _write_claims(folder / "claims.csv", judged)
     write_text_atomically(folder / "ledger.md", markdown(judged, facts))
