@@ -45,12 +45,12 @@ def test_budgets():
 
 
 def test_options_say_what_they_want():
-    assert number_options._whole("1e3") == 1000
-    assert number_options._number("2.5e-1") == 0.25
+    assert number_options.parse_whole("1e3") == 1000
+    assert number_options.parse_number("2.5e-1") == 0.25
     with pytest.raises(BadParameter, match=r"whole number such as 1000 or 1e5, not '1\.5'"):
-        number_options._whole("1.5")
+        number_options.parse_whole("1.5")
     with pytest.raises(BadParameter, match="it must be a number, not 'much'"):
-        number_options._number("much")
+        number_options.parse_number("much")
     shown = CliRunner().invoke(app, ["simulate", "--replications", "many"], env={"COLUMNS": "200"})
     assert shown.exit_code == 2
     assert "it must be a whole number such as 1000 or 1e5, not 'many'" in shown.stderr

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 
 import pytest
 from typer.testing import CliRunner
@@ -139,11 +140,10 @@ def test_a_check(url, tmp_path):
     assert done.stdout.endswith("no faults found\n")
     copy = f"sqlite:///{tmp_path}/b.db"
     run("backup", url, tmp_path / "b.db")
-    opened = tp.Experiment.open(copy, "prices")
-    connection = opened._shared.log.database.connection
+    connection = sqlite3.connect(tmp_path / "b.db", isolation_level=None)
     connection.execute("DROP TRIGGER events_stay")
     connection.execute("UPDATE events SET record = replace(record, 'day 0', 'day 1') WHERE seq = 2")
-    opened.close()
+    connection.close()
     done = run("fsck", copy)
     assert done.exit_code == 1
     assert "'events_stay' is missing" in done.stdout

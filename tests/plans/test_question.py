@@ -58,7 +58,7 @@ def test_rates_are_conversions_pull_by_pull_and_normal_in_blocks():
         ({"arms": None}, "arms is missing"),
         ({"lengths": 1}, "per_environment must be a whole number of at least 2, not 1"),
         ({"lengths": None}, "per_environment is missing"),
-        ({"lengths": tp.Lengths([1, 1])}, "every environment has a single pull"),
+        ({"lengths": tp.Lengths([1, 1])}, "a single pull"),
         ({"rate": 0.1}, "give only one pair"),
         ({"gap": None, "rate": 0.1}, "lift is missing"),
         ({"gap": None, "lift": 0.1}, "rate is missing"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from run_memory import view, view_with_pending
 from tideproof.policies.builtin import contrast
 
 pytest.importorskip("numba")
@@ -158,7 +159,5 @@ def test_pulls_that_are_out_count_as_played():
     run.shares(environment=2)
     left = 480 - 240  # a multiple of eight pulls, of which 200 are out
     s = math.sqrt(2 * math.log(2 + left / 3) * (left + 1) / 480)
-    assert run._numbers.ahead.view.state.scale[0] == pytest.approx(3 * s)
-    assert run._numbers.memory.view.state.scale[0] == pytest.approx(
-        3 * math.sqrt(2 * math.log(2 + 440 / 3) * 441 / 480)
-    )
+    assert view_with_pending(run).state.scale[0] == pytest.approx(3 * s)
+    assert view(run).state.scale[0] == pytest.approx(3 * math.sqrt(2 * math.log(2 + 440 / 3) * 441 / 480))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from run_memory import view
 
 
 def dense(arms, pulls, covariance):
@@ -93,10 +94,7 @@ def test_the_mean_estimate_in_the_stationary_case_is_the_sample_mean():
     run = tp.Experiment(["a", "b", "c"], budget=60, policy="linlucb", tide="labels")
     rewards = {"a": [], "b": [], "c": []}
     for _ in range(60):
-        if (
-            len(rewards["a"]) + len(rewards["b"]) + len(rewards["c"]) >= 18
-            and run._numbers.memory.view.state.half[0] == 0
-        ):
+        if len(rewards["a"]) + len(rewards["b"]) + len(rewards["c"]) >= 18 and view(run).state.half[0] == 0:
             counts = {arm: len(r) for arm, r in rewards.items()}
             n = sum(counts.values())
             means = {arm: np.mean(r) for arm, r in rewards.items()}
@@ -107,7 +105,7 @@ def test_the_mean_estimate_in_the_stationary_case_is_the_sample_mean():
                 for arm in means
                 if arm != leader
             }
-            state = run._numbers.memory.view.state
+            state = view(run).state
             assert run.arms[state.leader[0]] == leader
             assert run.arms[state.challenger[0]] == max(bounds, key=bounds.get)
         pull = run.ask()

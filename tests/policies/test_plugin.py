@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import inspect
 import io
 import os
 import pdb
@@ -934,7 +935,7 @@ def test_a_kernel_may_contain_a_breakpoint(monkeypatch):
     seen = []
 
     def note():
-        frame = sys._getframe(1)
+        frame = inspect.currentframe().f_back
         seen.append((frame.f_code.co_name, frame.f_lineno, frame.f_locals["arm"]))
 
     monkeypatch.setattr(sys, "breakpointhook", note)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tideproof as tp
+from run_memory import view
 from tideproof.policies.policy_registry import is_registered
 
 ARMS = ["a", "b", "c", "d"]
@@ -35,7 +36,7 @@ def weigh(run, arm):
     """Return the weight P1 gives this reward, by the ranks of its sums as they stand."""
     if "p1" not in run.policy.label:
         return 1.0
-    G = run._numbers.memory.view.state.reduction.moments.sums
+    G = view(run).state.reduction.moments.sums
     ranks = 1 + np.argsort(np.argsort(-G, kind="stable"))
     chance = np.mean(1.0 / ranks[G[arm] == G])
     return 1.0 / (chance / np.sum(1.0 / np.arange(1, len(ARMS) + 1)))
@@ -43,7 +44,7 @@ def weigh(run, arm):
 
 def adjusted(run, history):
     """Subtract from every reward the shift of its environment, in the gauge s_1 = 0."""
-    mu = run._numbers.memory.view.data.fit.mu
+    mu = view(run).data.fit.mu
     arm = np.array([h[0] for h in history])
     environment = np.array([h[1] for h in history])
     reward = np.array([h[2] for h in history])
@@ -59,11 +60,11 @@ def test_adjusted_moments_equal_the_adjusted_history(policy, back, seed, first):
     checked, marks = 0, {}
     for run, history in drive(policy, 120, seed=seed, back=back):
         assert history[0][0] == first
-        view = run._numbers.memory.view
-        moments = view.state.reduction.moments
+        memory = view(run)
+        moments = memory.state.reduction.moments
         # told before a phase ended, a reward belongs to the phase that ended
         start = marks.setdefault(int(moments.epoch[0]), len(history) if moments.epoch[0] else 0)
-        if view.data.fit.joins[0] < len(ARMS) - 1 or len(run.fit().groups) > 1:
+        if memory.data.fit.joins[0] < len(ARMS) - 1 or len(run.fit().groups) > 1:
             continue
         arm, reward = adjusted(run, history)
         weights = np.array([h[3] for h in history])
@@ -85,7 +86,7 @@ def test_adjusted_moments_equal_the_adjusted_history(policy, back, seed, first):
 
 def test_the_pooled_variance_is_the_papers_too_small_one():
     *_, (run, history) = drive("reduce:linlucb", 80, seed=4, back=False)
-    flat = run._numbers.memory.view.state.reduction.fit
+    flat = view(run).state.reduction.fit
     arm, reward = adjusted(run, history)
     within = sum(np.sum((reward[arm == i] - reward[arm == i].mean()) ** 2) for i in range(4))
     freedom = flat.told[0] - flat.environments[0] - flat.joins[0]
@@ -98,12 +99,12 @@ def test_the_pooled_variance_is_the_papers_too_small_one():
 def test_an_environment_never_begins_with_one_arm_twice(policy):
     previous = None
     for run, history in drive(policy, 150, seed=5, back=False):
-        if len(history) < 2 or run._numbers.memory.view.data.fit.joins[0] < len(ARMS) - 1:
+        if len(history) < 2 or view(run).data.fit.joins[0] < len(ARMS) - 1:
             previous = None
             continue
         arm, label, *_ = history[-1]
         before = [h for h in history[:-1] if h[1] == label]
-        state = run._numbers.memory.view.state.inner
+        state = view(run).state.inner
         alone = hasattr(state, "race") and np.sum(state.race.dropped == 0) <= 1
         if previous and len(before) == 1 and not alone:
             assert arm != before[0][0]

@@ -9,6 +9,7 @@ from scipy import stats
 
 import tideproof as tp
 from experiments import number
+from run_memory import select, view
 from tideproof.kernels.simulate.replication_loop import SAMPLES
 from tideproof.kernels.simulate.threefry import ASK, SELECT, Draw, uniform
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
@@ -381,7 +382,7 @@ def test_an_elimination_waits_for_its_rewards_and_cycles_until_then(name):
     pulls = run.ask(n=200)
     for start in range(0, 200, K):
         assert {p.arm for p in pulls[start : start + K]} == {"0", "1", "2", "3"}
-    dropped = run._numbers.memory.view.state.race.dropped
+    dropped = view(run).state.race.dropped
     for pull in pulls:
         run.tell(pull, 5.0 * int(pull.arm) + 0.1 * (number(pull) % 7))
     assert dropped.sum() > 0
@@ -399,7 +400,7 @@ def test_a_late_reward_of_a_dropped_arm_is_no_part_of_the_next_phase():
     for pull in pulls:
         if pull is not late:
             run.tell(pull, {"a": 0.0, "b": 1.0, "c": 2.0, "d": 3.0}[pull.arm])
-    race, moments = run._numbers.memory.view.state.race, run._numbers.memory.view.data.moments
+    race, moments = view(run).state.race, view(run).data.moments
     assert race.dropped.tolist() == [1, 1, 0, 0]
     run.tell(late, 1e6)
     while not run.done:
@@ -434,7 +435,7 @@ def test_ser3_takes_batches_of_rounds(times, dropped):
     run = tp.Experiment(["a", "b", "c"], policy="ser3")
     for arm, n in {"a": 40, "b": 1000, "c": 50}.items():
         run.tell_summary(arm=arm, environment=1, n=n, mean=0.0, variance=1.0)
-    state, mean = run._numbers.memory.view.state, run._numbers.memory.view.data.moments.mean
+    state, mean = view(run).state, view(run).data.moments.mean
     assert state.rounds[0] == 40
     threshold = {tau: math.sqrt(2 / tau * (math.log(4 * 3 * tau**2) + 25)) for tau in (40, 50)}
     lead = times * threshold[50] - 0.5  # epsilon
@@ -491,9 +492,8 @@ def test_period_and_control_as_written_again():
                 gap = [cells[i, j][1] / cells[i, j][0] - cells[0, j][1] / cells[0, j][0] for j in both]
                 versus[i] = np.average(gap, weights=n_i * n_c / (n_i + n_c))
         for rule, expected in {"period": np.argmax(period), "control": np.argmax(versus)}.items():
-            view = runs[rule]._numbers.memory.view
             draw = Draw(np.uint64(SEED), np.uint64(0), SELECT, np.uint64(0))
-            assert runs[rule]._numbers.program.select((), view.state, view.data, draw) == expected
+            assert select(runs[rule], draw) == expected
             wins.add((rule, int(expected)))
     assert len(wins) >= 5, "this run hardly put the rules to the test"
 

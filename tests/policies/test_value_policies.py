@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import tideproof as tp
+from run_memory import floats, view
 from tideproof.core.array_layout import allocate
 from tideproof.core.kernel_linker import ignore_overflow
 from tideproof.kernels.choose.posterior_draws import Posterior, find_contenders
@@ -18,7 +19,7 @@ from tideproof.policies.builtin import knowledge_gradient, ocba, top_two_thompso
 FALSE_ALARM = 1e-6
 
 best_of_draw = ignore_overflow(_best_of_draw)
-choose = ignore_overflow(top_two_thompson._choose)
+choose = ignore_overflow(top_two_thompson.choose_arm)
 
 MEAN = [0.10, 0.25, 0.40, 0.50, 0.60]
 VARIANCE = [0.8, 1.2, 1.0, 0.9, 1.1]
@@ -172,7 +173,7 @@ def test_without_noise(name):
         for t in range(60):
             pull = run.ask(environment=t // 9)
             run.tell(pull, means[run.arms.index(pull.arm)])
-        assert np.isfinite(run._numbers.memory.floats).all()
+        assert np.isfinite(floats(run)).all()
         assert means[run.arms.index(run.recommend().arm)] == max(means)
 
 
@@ -198,7 +199,7 @@ def fitted(arms=5, steps=60, gap=0.05, seed=1):
     for t in range(steps):
         pull = run.ask(environment=t // 4)
         run.tell(pull, gap * int(pull.arm) + 10 * math.sin(t // 4) + random.standard_normal())
-    return run._numbers.memory.view.data.fit
+    return view(run).data.fit
 
 
 def contrasts(fit, arms):

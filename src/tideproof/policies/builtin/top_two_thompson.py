@@ -94,11 +94,11 @@ def tell(params, state, data, slot, arm, n, draw):
         if started(data, params.n0) and freedom(data.fit) > 0:
             state.planned[0] = 1
     if state.planned[0] == 1:
-        state.choice[0] = _choose(params, state, data, draw)
+        state.choice[0] = choose_arm(params, state, data, draw)
 
 
 @kernel
-def _choose(params, state, data, draw):
+def choose_arm(params, state, data, draw):
     """Return the arm to pull next, drawn from the posterior."""
     fit, posterior, margins = data.fit, state.posterior, state.margins
     K = margins.size
