@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tideproof.stats.best.student_inference import normal_tail
-from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.cells import Cells, bernoulli_moments
 from tideproof.stats.pairs.event_distribution import conditional_odds
 from tideproof.stats.pairs.odds_pairs import estimate_odds
 from tideproof.stats.solve.least_squares import solve
@@ -46,7 +46,7 @@ def draw(
     environment, arm = np.nonzero(np.ones((J, 2)))
     n = np.array(sizes, np.float64)[arm]
     mean = random.binomial(n.astype(np.int64), chance[environment, arm]) / n
-    squares, cubes, fourths = bernoulli(n, mean)
+    squares, cubes, fourths = bernoulli_moments(n, mean)
     return Cells([0, 1], list(range(J)), arm, environment, n, mean, squares, cubes=cubes, fourths=fourths)
 
 

@@ -47,7 +47,7 @@ def told(kind, arm, y, tide, arms):
 
 
 def coverage(arms: int, count: int, seed: int, tides: list[str] | None) -> None:
-    tide_law.WORTH_THE_COMPILER = 0
+    tide_law.FEWEST_COMPILED = 0
     pairs = np.array(list(combinations(range(arms), 2)))
     truth = 0.5 * (pairs[:, 0] - pairs[:, 1])
     print("| tide | rewards | intervals cover | band covers | error | error with known tide |")

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.outlying_cell_search import keep
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.interaction_reml import reml
 
@@ -45,5 +45,5 @@ for J, K in ((50_000, 2), (10_000, 10), (1_000, 100)):
     print(
         f"{J:,} environments, {K} arms: least squares {seconds(lambda c=clean: solve(c)):.3f} s, "
         f"interaction {seconds(lambda c=clean, s=s: reml(c, s)):.3f} s, "
-        f"robust {seconds(lambda c=spoilt: keep(c)):.3f} s, {np.count_nonzero(~keep(spoilt).cells)} cells left out"
+        f"robust {seconds(lambda c=spoilt: find_outlying_cells(c)):.3f} s, {np.count_nonzero(~find_outlying_cells(spoilt).cells)} cells left out"
     )

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from tideproof.stats.best.anytime_bounds import EVENTS, AnyTime
+from tideproof.stats.best.anytime_bounds import MIXTURE_EVENTS, AnytimeBounds
 
 RATE, SWELL, VISITORS, DAYS = 0.03, 0.2, 20_000, 28
 
@@ -34,7 +34,7 @@ def walks(lift: float, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def bars(information: np.ndarray) -> np.ndarray:
     """Return the smallest deviates that name a winner with anytime-valid intervals, at 95 %."""
-    always, unknown = AnyTime(2.0 / EVENTS, joint=False), np.full((2, 2), math.inf)
+    always, unknown = AnytimeBounds(2.0 / MIXTURE_EVENTS, joint=False), np.full((2, 2), math.inf)
     known = np.geomspace(information.min(), information.max(), 200)
     bar = [always.with_best(np.diag([0.5, 0.5]) / x, unknown, 0.025)[0, 1] for x in known]
     return np.interp(information, known, bar)

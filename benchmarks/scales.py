@@ -21,7 +21,7 @@ from multiplicative_logs import conversions, money_log, multiplying_log, sparse_
 from tideproof.stats.scales.odds_likelihood import solve_odds
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
 from tideproof.stats.scales.scale_choice import choose_scale
-from tideproof.stats.scales.scale_test import wrong_scale
+from tideproof.stats.scales.scale_test import run_scale_test
 
 SEED = 19
 RIVALS = {"difference": "ratio", "ratio": "difference", "odds": "difference"}
@@ -42,7 +42,7 @@ def report(logs: int = 200) -> Iterator[str]:
             row: dict[str, Any] = {"right": truth}
             drawn = [draw(np.random.default_rng([SEED, log]), truth, tests, size) for log in range(logs)]
             for scale in scales:
-                wrong = sum(wrong_scale(cells, scale, RIVALS[scale]).p < 0.05 for cells in drawn)
+                wrong = sum(run_scale_test(cells, scale, RIVALS[scale]).p < 0.05 for cells in drawn)
                 row[scale] = wrong / logs
             chosen = [choose_scale(cells).name for cells in drawn]
             row["chosen"] = ", ".join(

@@ -7,7 +7,7 @@ from math import comb, prod
 
 import numpy as np
 
-from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.cells import Cells, bernoulli_moments
 
 
 def conversions(counts, chance, random):
@@ -21,7 +21,7 @@ def from_events(counts, events):
     n = counts[environment, arm].astype(float)
     mean = events[environment, arm] / n
     labels = list(range(counts.shape[1])), list(range(counts.shape[0]))
-    squares, cubes, fourths = bernoulli(n, mean)
+    squares, cubes, fourths = bernoulli_moments(n, mean)
     return Cells(*labels, arm, environment, n, mean, squares, cubes=cubes, fourths=fourths)
 
 

@@ -67,7 +67,7 @@ print(Path("log.csv").read_text()[:132])
 # limits must allow for it.
 # 1,680 rewards of 3 arms in 28 environments.
 # The data cannot tell whether differences or ratios are the same at every level of
-# the environments; differences are shown. Limits allow for ratios, too.
+# the environments; differences are shown. Confidence intervals allow for ratios, too.
 # The raw mean would have picked free, the period-weighted mean 2.90.
 # ```
 #

@@ -10,9 +10,9 @@ from tideproof.analysis import Fit
 from tideproof.analysis.arm_contrast import contrast, known
 from tideproof.analysis.connected_groups import against_best, candidates, chances
 from tideproof.analysis.scales.log_lifts import lifted
-from tideproof.stats.best.comparisons_with_best import Field, compare_with_best
-from tideproof.stats.best.student_inference import chance_of_best
-from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.best.comparisons_with_best import ArmGroup, compare_with_best
+from tideproof.stats.best.student_inference import probabilities_of_best
+from tideproof.stats.pairs.wald_pairs import WaldPairs
 from tideproof.stats.variance.variance_models import Estimate
 
 
@@ -52,7 +52,7 @@ class On:
 def student(variance, freedom, level=0.9, adaptive=False):
     """Return the contrast of B and A, which are -1.5 apart."""
     own = np.array([0.7 * variance, 0.3 * variance])
-    pairs = Wald(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
+    pairs = WaldPairs(np.array([0.5, 2.0]), np.diag(own), np.full((2, 2), freedom))
     on = On(pairs, "difference", freedom, variance)
     return contrast(("B", "A"), on, on.found.pairs, (0, 1), level=level, adaptive=adaptive)
 
@@ -133,7 +133,7 @@ def estimate():
     groups = [np.array([0, 2, 4]), np.array([1, 3]), np.array([5])]
     mu = random.normal(size=6)
     group = np.array([0, 1, 0, 1, 0, 2])
-    return Estimate(mu, C, freedom, None, None, None, Wald(mu, C, freedom), group), groups
+    return Estimate(mu, C, freedom, None, None, None, WaldPairs(mu, C, freedom), group), groups
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -145,11 +145,11 @@ def test_each_group_is_compared_by_itself(sign):
     for group in groups[:2]:
         C, nu = found.covariance[np.ix_(group, group)], found.freedom[np.ix_(group, group)]
         fewest = np.array([min(np.delete(row, i)) for i, row in enumerate(nu)])
-        want, worst = chance_of_best(sign * found.mu[group], 1.0, C, fewest.min())
+        want, worst = probabilities_of_best(sign * found.mu[group], 1.0, C, fewest.min())
         assert chance[group].tolist() == want.tolist()
         errors.append(worst)
         mu = sign * found.mu[group]
-        own = compare_with_best(Field(Wald(mu, C, nu), np.arange(group.size), mu, C, fewest, 0.9))
+        own = compare_with_best(ArmGroup(WaldPairs(mu, C, nu), np.arange(group.size), mu, C, fewest, 0.9))
         assert rows.estimate[group].tolist() == (sign * own.estimate).tolist()
         assert rows.candidate[group].tolist() == own.candidate.tolist()
         low, high = (own.low, own.high) if sign > 0 else (-own.high, -own.low)

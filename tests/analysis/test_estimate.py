@@ -16,7 +16,7 @@ from scipy.special import bdtr, bdtrc, stdtr
 import oracles
 from tideproof.analysis import ADAPTIVE, Fit, fit
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.stats.best.student_inference import chance_of_best
+from tideproof.stats.best.student_inference import probabilities_of_best
 from tideproof.stats.cells import Cells
 
 TIGHT = 1e-10  # relative to sigma, which is 1: rounding in well conditioned designs
@@ -170,7 +170,7 @@ def test_chance_of_best_against_plain_monte_carlo(arms, freedom):
     random = np.random.default_rng([arms, freedom])
     A = random.normal(size=(arms, 2 * arms))
     P, mu, sigma, draws = np.linalg.inv(A @ A.T), 0.3 * random.normal(size=arms), 1.4, 200_000
-    chance, error = chance_of_best(mu, sigma, P, freedom)
+    chance, error = probabilities_of_best(mu, sigma, P, freedom)
     scale = np.sqrt(freedom / random.chisquare(freedom, size=(draws, 1)))
     winner = (mu + sigma * scale * (random.normal(size=(draws, arms)) @ np.linalg.cholesky(P).T)).argmax(
         axis=1
@@ -199,7 +199,7 @@ def test_p_best_is_the_posterior_of_the_contrasts():
 
 
 def test_chance_of_best_without_noise_is_shared_by_the_tied():
-    chance, error = chance_of_best(np.array([1.0, 2.0, 2.0]), 0.0, np.eye(3), 5)
+    chance, error = probabilities_of_best(np.array([1.0, 2.0, 2.0]), 0.0, np.eye(3), 5)
     assert (chance.tolist(), error) == ([0.0, 0.5, 0.5], 0.0)
 
 
@@ -208,7 +208,9 @@ def test_chance_of_best_does_not_depend_on_the_generalised_inverse():
     A = random.normal(size=(5, 8))
     P, mu, level = A @ A.T, random.normal(size=5), random.normal(size=5)
     other = P + level[:, None] + level + 40.0
-    assert chance_of_best(mu, 1.0, other, 9)[0] == pytest.approx(chance_of_best(mu, 1.0, P, 9)[0], abs=1e-9)
+    assert probabilities_of_best(mu, 1.0, other, 9)[0] == pytest.approx(
+        probabilities_of_best(mu, 1.0, P, 9)[0], abs=1e-9
+    )
 
 
 def test_many_arms_stay_cheap():

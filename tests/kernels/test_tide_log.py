@@ -7,7 +7,7 @@ import statsmodels.api as sm
 from oracles import dense
 from tideproof.kernels.fit.tide_likelihood import SAME, USUAL, TimedRows, follow_log
 from tideproof.stats.tide import tide_law
-from tideproof.stats.tide.tide_law import Law, empty_kept, follow, program_for
+from tideproof.stats.tide.tide_law import TideLaw, empty_path_record, filter_program, fit_law
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -38,7 +38,7 @@ def test_without_jumps_it_is_generalised_least_squares(drift):
     random = np.random.default_rng(1)
     arm, y = random.integers(4, size=80), 9.0 + 5.0 * random.normal(size=80)
     move = np.where(random.random(80) < 0.3, SAME, USUAL)  # some share a moment
-    found = follow(follow_log, rows(arm, y, move), 4, Law(drift, 0.0, 8.0), 3)
+    found = fit_law(follow_log, rows(arm, y, move), 4, TideLaw(drift, 0.0, 8.0), 3)
     contrasts, covariance, noise = gls(
         arm, y, np.where(move == SAME, 0.0, drift) * (np.arange(80) > 0), np.ones(80)
     )
@@ -61,13 +61,13 @@ def test_rows_of_several_rewards_are_those_rewards_at_one_moment():
     )
     move = np.concatenate([[USUAL] + [SAME] * (n - 1) for n in count])
     single = rows(np.repeat(arm, count), np.concatenate(each), move)
-    law = Law(0.05, 0.0, 8.0)
-    one, many = (follow(follow_log, some, 3, law, 2) for some in (grouped, single))
+    law = TideLaw(0.05, 0.0, 8.0)
+    one, many = (fit_law(follow_log, some, 3, law, 2) for some in (grouped, single))
     np.testing.assert_allclose(one.level - one.level[0], many.level - many.level[0], **CLOSE)
     np.testing.assert_allclose(one.noise, many.noise, **CLOSE)
-    other = Law(0.4, 0.0, 8.0)  # densities differ by what is the same for all laws
+    other = TideLaw(0.4, 0.0, 8.0)  # densities differ by what is the same for all laws
     gap = [
-        follow(follow_log, some, 3, other, 2).evidence - found.evidence
+        fit_law(follow_log, some, 3, other, 2).evidence - found.evidence
         for some, found in ((grouped, one), (single, many))
     ]
     assert gap[0] == pytest.approx(gap[1], rel=1e-9)
@@ -78,7 +78,7 @@ def test_certain_jumps_without_end_are_fixed_effects():
     environment = np.repeat(np.arange(12), 5)
     arm, y = random.integers(3, size=60), random.normal(size=60) + 100.0 * environment
     move = np.where(np.diff(environment, prepend=-1) > 0, USUAL, SAME)
-    found = follow(follow_log, rows(arm, y, move), 3, Law(0.0, 1.0, 1e9), 1)
+    found = fit_law(follow_log, rows(arm, y, move), 3, TideLaw(0.0, 1.0, 1e9), 1)
     beta = dense(arm, environment, y, 3, 12).beta[:3]
     np.testing.assert_allclose(found.level - found.level[0], beta - beta[0], atol=1e-5)
 
@@ -97,19 +97,21 @@ def test_evidence_is_the_density_of_the_rewards():
         rss = (y - X @ beta) @ W @ (y - X @ beta)
         return -0.5 * (np.linalg.slogdet(V)[1] + np.linalg.slogdet(X.T @ W @ X)[1] + 38 * np.log(rss))
 
-    found = [follow(follow_log, rows(arm, y), 2, Law(drift, 0.0, 8.0), 1).evidence for drift in (0.01, 0.25)]
+    found = [
+        fit_law(follow_log, rows(arm, y), 2, TideLaw(drift, 0.0, 8.0), 1).evidence for drift in (0.01, 0.25)
+    ]
     assert found[1] - found[0] == pytest.approx(log_density(0.25) - log_density(0.01), abs=1e-8)
 
 
 def test_compiled_and_interpreted_are_the_same_to_the_bit(monkeypatch):
-    monkeypatch.setattr(tide_law, "WORTH_THE_COMPILER", 0)
+    monkeypatch.setattr(tide_law, "FEWEST_COMPILED", 0)
     random = np.random.default_rng(5)
     arm, y = random.integers(3, size=60), random.normal(size=60) + 8.0 * (np.arange(60) // 20)
-    kept = [empty_kept(60, 4) for _ in range(2)]
-    compiled = program_for(1)
+    kept = [empty_path_record(60, 4) for _ in range(2)]
+    compiled = filter_program(1)
     assert compiled is not follow_log
     found = [
-        follow(program, rows(arm, y), 3, Law(0.01, 0.05, 66.0), 4, keep)
+        fit_law(program, rows(arm, y), 3, TideLaw(0.01, 0.05, 66.0), 4, keep)
         for program, keep in zip((compiled, follow_log), kept, strict=True)
     ]
     assert found[0].evidence == found[1].evidence

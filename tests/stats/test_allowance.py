@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from tideproof.stats.best.adaptive_allowance import allowance, p_value, reach
+from tideproof.stats.best.adaptive_allowance import allowance, critical_deviate, p_value
 
 
 def test_the_allowance_grows_with_the_arms_and_is_what_was_measured_at_some():
@@ -17,10 +17,10 @@ def test_the_allowance_grows_with_the_arms_and_is_what_was_measured_at_some():
 def test_limits_by_hand(level, arms):
     usual = stats.norm.isf(0.5 - 0.5 * level)
     least = stats.norm.ppf(level ** (1 / (arms - 1)))  # of so many independent numbers
-    assert reach(level, arms, adaptive=False) == pytest.approx(usual)
-    assert reach(level, arms, adaptive=True) == pytest.approx(usual + allowance(arms))
-    assert reach(level, arms, adaptive=False, picked=True) == pytest.approx(max(usual, least))
-    assert reach(level, arms, adaptive=True, picked=True) == pytest.approx(max(usual + 0.2, least))
+    assert critical_deviate(level, arms, adaptive=False) == pytest.approx(usual)
+    assert critical_deviate(level, arms, adaptive=True) == pytest.approx(usual + allowance(arms))
+    assert critical_deviate(level, arms, adaptive=False, picked=True) == pytest.approx(max(usual, least))
+    assert critical_deviate(level, arms, adaptive=True, picked=True) == pytest.approx(max(usual + 0.2, least))
 
 
 @pytest.mark.parametrize("adaptive", [True, False])
@@ -28,7 +28,7 @@ def test_limits_by_hand(level, arms):
 @pytest.mark.parametrize("arms", [2, 4, 15])
 def test_a_limit_is_at_no_difference_where_p_says_so(adaptive, picked, arms):
     for level in (0.5, 0.9, 0.999):
-        deviate = reach(level, arms, adaptive=adaptive, picked=picked)
+        deviate = critical_deviate(level, arms, adaptive=adaptive, picked=picked)
         for sign in (-1.0, 1.0):
             p = p_value(sign * deviate, arms, adaptive=adaptive, picked=picked)
             assert p == pytest.approx(1.0 - level, rel=1e-9)

@@ -13,9 +13,9 @@ from tideproof.analysis.scales import on_scale
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
 from tideproof.research.trust.random_logs import draw
-from tideproof.stats.pairs.odds_pairs import OddsPairs
+from tideproof.stats.pairs.odds_pairs import OddsPairScale
 from tideproof.stats.scales import scale_union
-from tideproof.stats.scales.scale_union import AnyScale
+from tideproof.stats.scales.scale_union import ScaleUnion
 from tideproof.stats.solve.least_squares import solve
 
 SCALES = ("difference", "ratio", "odds")
@@ -62,7 +62,7 @@ def test_the_true_gap_says_what_arms_would_have_had_where_they_were_not(scale):
 def test_limits_reach_what_the_traffic_met_whatever_the_scale(shown, true):
     chance, _ = world(true)
     cells, found = exact(chance, RELAY)
-    pairs = AnyScale(shown, found[shown], [found[scale] for scale in SCALES if scale != shown])
+    pairs = ScaleUnion(shown, found[shown], [found[scale] for scale in SCALES if scale != shown])
     truth = traffic_gap(shown, chance[:, 2], chance[:, 0], cells.sizes / cells.sizes.sum())
     assert pairs.gap(2, 0) == found[shown].pairs.gap(2, 0)
     assert pairs.lower(2, 0, 5.0) - 1e-3 * abs(truth) < truth < pairs.upper(2, 0, 5.0) + 1e-3 * abs(truth)
@@ -78,7 +78,7 @@ def test_where_scales_agree_limits_are_those_of_one():
     counts = np.tile([400, 400], (8, 1))
     cells = conversions(counts, np.outer(np.linspace(0.05, 0.2, 8), [1.0, 1.2]), random)
     found = {scale: on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
-    pairs = AnyScale("ratio", found["ratio"], [found["difference"]])
+    pairs = ScaleUnion("ratio", found["ratio"], [found["difference"]])
     own = found["ratio"].pairs
     assert [pairs.upper(1, 0, 1.96), pairs.lower(1, 0, 1.96), pairs.deviate(1, 0)] == [
         own.upper(1, 0, 1.96),
@@ -94,7 +94,7 @@ def test_of_very_many_cells_limits_of_further_scales_are_by_standard_errors(monk
     found = {scale: on_scale(scale, cells, solve(cells), "auto").found for scale in SCALES}
 
     def limits():
-        pairs = AnyScale("difference", found["difference"], [found["ratio"], found["odds"]])
+        pairs = ScaleUnion("difference", found["difference"], [found["ratio"], found["odds"]])
         return [pairs.lower(2, 0, 1.96), pairs.upper(2, 0, 1.96)]
 
     exactly = limits()
@@ -126,7 +126,7 @@ def test_an_environment_without_rewards_or_of_one_kind_says_nothing_on_odds():
     found = on_scale("odds", cells, solve(cells), "auto").found
     assert np.all(np.isfinite(found.readout.mean))
     assert np.isnan(found.readout.shift).tolist() == [False, True, False, False]
-    x, y = OddsPairs(cells).met(0, 1, -40.0)
+    x, y = OddsPairScale(cells).met(0, 1, -40.0)
     assert (x[3], y[3]) == (1.0, 1.0)
     assert traffic_gap("ratio", x, y, cells.sizes) < 0.0
 

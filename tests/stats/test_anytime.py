@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom, multivariate_normal, nct, norm, t
 
 from simulations import ALARM
-from tideproof.stats.best.anytime_bounds import EVENTS, AnyTime, usual_variance
+from tideproof.stats.best.anytime_bounds import MIXTURE_EVENTS, AnytimeBounds, mixture_variance
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.skewed_tails import student_from_normal
 
@@ -36,14 +36,14 @@ def against_density(square, r, freedom):
 @pytest.mark.parametrize("r", [0.8, 9.0])
 def test_bound_of_a_pair_is_where_the_averaged_density_is_one_over_alpha(freedom, r):
     C, nu = pair(1.0 / r, freedom)
-    bar = AnyTime(1.0, joint=False).alone(C, nu, 0.05)[0, 1]
+    bar = AnytimeBounds(1.0, joint=False).alone(C, nu, 0.05)[0, 1]
     square = student_from_normal(bar, freedom) ** 2
     assert against_density(square, r, freedom) == pytest.approx(20.0, rel=1e-5)
 
 
 def test_few_degrees_of_freedom_bound_nothing():
     C, nu = pair(1.0, 1.0)
-    found = AnyTime(1.0, joint=False)
+    found = AnytimeBounds(1.0, joint=False)
     assert found.alone(C, nu, 0.05)[0, 1] == math.inf
     assert found.p_value(C, nu, 0, 1, 30.0) == pytest.approx(math.sqrt(0.5))  # however far, (1 + r)^(-nu/2)
 
@@ -51,7 +51,7 @@ def test_few_degrees_of_freedom_bound_nothing():
 def test_bounds_are_lowest_at_nine_times_the_usual():
     def bar(r):
         C, nu = pair(1.0 / r, math.inf)
-        return AnyTime(1.0, joint=False).alone(C, nu, 0.05)[0, 1]
+        return AnytimeBounds(1.0, joint=False).alone(C, nu, 0.05)[0, 1]
 
     assert bar(9.0) == pytest.approx(3.035, abs=0.001)
     assert bar(9.0) < min(bar(8.0), bar(10.0)) + 1e-3
@@ -61,7 +61,7 @@ def test_bounds_are_lowest_at_nine_times_the_usual():
 def test_one_side_pays_for_one_side():
     """Averaged over gaps above 0 alone, the ratio is at least what was asked for, and not much more."""
     C, nu = np.eye(3), np.full((3, 3), math.inf)
-    found = AnyTime(12.0, joint=False)
+    found = AnytimeBounds(12.0, joint=False)
     z = found.with_best(C, nu, 0.05)[0, 1]
     r = 12.0 / 2.0
     ratio = quad(
@@ -74,7 +74,7 @@ def test_one_side_pays_for_one_side():
 @pytest.mark.parametrize("freedom", [9.0, math.inf])
 def test_of_two_arms_all_gaps_at_once_are_one_gap(freedom):
     C, nu = pair(0.3, freedom)
-    apart, joint = (AnyTime(2.0, joint=joint).alone(C, nu, 0.1) for joint in (False, True))
+    apart, joint = (AnytimeBounds(2.0, joint=joint).alone(C, nu, 0.1) for joint in (False, True))
     np.testing.assert_allclose(apart, joint)
 
 
@@ -83,7 +83,7 @@ def test_bound_of_all_gaps_at_once_is_the_edge_of_a_dense_ellipsoid():
     A = random.standard_normal((4, 4))
     C = A @ A.T
     usual, alpha = 3.0, 0.05
-    bars = AnyTime(usual, joint=True).alone(C, np.full((4, 4), math.inf), alpha)
+    bars = AnytimeBounds(usual, joint=True).alone(C, np.full((4, 4), math.inf), alpha)
     D = np.eye(4)[[0, 2, 3]] - np.eye(4)[1]
     V, T = D @ C @ D.T, 0.5 * usual * D @ D.T
     for c, (i, k) in (([1.0, -1.0, 0.0], (0, 2)), ([0.0, 0.0, 1.0], (3, 1))):
@@ -101,7 +101,7 @@ def test_bound_of_all_gaps_at_once_is_the_edge_of_a_dense_ellipsoid():
 @pytest.mark.parametrize("joint", [False, True])
 def test_p_value_is_the_level_at_which_a_deviate_is_the_bound(joint):
     C, nu = np.diag([0.1, 0.2, 0.4]), np.full((3, 3), 300.0)
-    found = AnyTime(1.0, joint)
+    found = AnytimeBounds(1.0, joint)
     for p in (0.2, 1e-3, 1e-9):
         assert found.p_value(C, nu, 0, 2, -found.alone(C, nu, p)[0, 2]) == pytest.approx(p)
     assert found.p_value(C, nu, 0, 2, 0.3) == 1.0
@@ -114,10 +114,12 @@ def test_usual_gaps():
     conversions = Cells(["A", "B"], ["x"], **one, mean=rates, squares=one["n"] * rates * (1.0 - rates))
     amounts = Cells(["A", "B"], ["x"], **one, mean=rates, squares=one["n"])
     assert (
-        usual_variance("ratio", conversions, 9.0) == usual_variance("odds", conversions, 9.0) == 2.0 / EVENTS
+        mixture_variance("ratio", conversions, 9.0)
+        == mixture_variance("odds", conversions, 9.0)
+        == 2.0 / MIXTURE_EVENTS
     )
-    assert usual_variance("difference", conversions, 9.0) == pytest.approx(2.0 * 0.08**2 / EVENTS)
-    assert usual_variance("difference", amounts, 3.0) == 18.0 / EVENTS
+    assert mixture_variance("difference", conversions, 9.0) == pytest.approx(2.0 * 0.08**2 / MIXTURE_EVENTS)
+    assert mixture_variance("difference", amounts, 3.0) == 18.0 / MIXTURE_EVENTS
 
 
 def test_a_random_walk_of_unknown_scale_is_not_caught():
@@ -129,7 +131,7 @@ def test_a_random_walk_of_unknown_scale_is_not_caught():
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = (np.cumsum(x**2, axis=1) - n * mean**2) / (n - 1.0)
         walk = np.abs(mean) / np.sqrt(spread / n)
-    found = AnyTime(1.0 / 25.0, joint=False)
+    found = AnytimeBounds(1.0 / 25.0, joint=False)
     bars = np.full(steps, math.inf)
     for k in range(1, steps):
         C, nu = pair(1.0 / n[k], n[k] - 1.0)

@@ -9,8 +9,8 @@ import pytest
 
 import oracles
 from tideproof.stats import cells as module
-from tideproof.stats.cells import Cells, members, sums
-from tideproof.stats.solve.laplacian import components, inverse, links
+from tideproof.stats.cells import Cells, group_members, sum_by_index
+from tideproof.stats.solve.laplacian import connected_components, invert_laplacian, link_weights
 
 # pulls of three arms (and a fourth, unseen) in four environments, one of them empty, one with a single arm
 COUNTS = np.array([[2.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 4.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
@@ -32,7 +32,9 @@ def test_rewards_of_0_and_1():
     assert cells_of(*bits).binary
     assert cells_of([0, 0], [1, 1]).binary
     one = cells_of(bits[1])
-    np.testing.assert_allclose(module.bernoulli(one.n, one.mean), (one.squares, one.cubes, one.fourths))
+    np.testing.assert_allclose(
+        module.bernoulli_moments(one.n, one.mean), (one.squares, one.cubes, one.fourths)
+    )
 
 
 @pytest.mark.parametrize("other", [[0, 2], [0.5, 0.5], [0.1, 0.9], [-1.0, 1.0], [0, 1, 0.5] + 997 * [1]])
@@ -101,9 +103,9 @@ def test_blocks_hold_every_cell_once(monkeypatch, rows):
 
 
 def test_sums_and_members():
-    assert sums(np.array([2, 0, 2]), np.array([1.0, 5.0, 3.0]), 4).tolist() == [5.0, 0.0, 4.0, 0.0]
-    assert list(members(np.zeros(0, int))) == []
-    assert [(p, at.tolist()) for p, at in members(np.array([1, 4, 1, 0]))] == [
+    assert sum_by_index(np.array([2, 0, 2]), np.array([1.0, 5.0, 3.0]), 4).tolist() == [5.0, 0.0, 4.0, 0.0]
+    assert list(group_members(np.zeros(0, int))) == []
+    assert [(p, at.tolist()) for p, at in group_members(np.array([1, 4, 1, 0]))] == [
         (0, [3]),
         (1, [0, 2]),
         (4, [1]),
@@ -113,13 +115,13 @@ def test_sums_and_members():
 def test_links_are_what_direct_comparisons_tell():
     """Sum over environments of w_i w_k/W_j, written out."""
     c = Cells.design(COUNTS)
-    found = links(c)
+    found = link_weights(c)
     assert found == pytest.approx(
         np.array(
             [[4 / 5 + 1 / 5, 6 / 5, 4 / 5, 0], [6 / 5, 9 / 5 + 5, 0, 0], [4 / 5, 0, 16 / 5, 0], [0, 0, 0, 0]]
         )
     )
-    by_weight = links(c.weighted(WEIGHTS))
+    by_weight = link_weights(c.weighted(WEIGHTS))
     assert by_weight[0, 1] == by_weight[1, 0] == pytest.approx(0.5 * 2.0 / 2.5)
     assert by_weight[0, 2] == pytest.approx(0.25 * 3.0 / 3.25)
     assert by_weight[0, 0] == pytest.approx(0.25 / 2.5 + 0.0625 / 3.25)
@@ -132,7 +134,7 @@ def test_links_are_symmetric_to_the_last_bit_whatever_the_blocks(monkeypatch, ki
     np.add.at(counts, (environment, arm), 1.0)
     for size in (module._BLOCK, 9 * 7):
         monkeypatch.setattr(module, "_BLOCK", size)
-        found = links(Cells.design(counts))
+        found = link_weights(Cells.design(counts))
         assert np.array_equal(found, found.T)
         kept = counts[counts.sum(axis=1) > 0]
         assert found == pytest.approx((kept.T / kept.sum(axis=1)) @ kept, rel=1e-12)
@@ -142,9 +144,9 @@ def test_components_count_by_their_first_arm():
     linked = np.zeros((7, 7), bool)
     for i, k in ((1, 6), (6, 3), (2, 5)):
         linked[i, k] = linked[k, i] = True
-    assert components(linked).tolist() == [0, 1, 2, 1, 3, 2, 1]
+    assert connected_components(linked).tolist() == [0, 1, 2, 1, 3, 2, 1]
     chain = np.eye(50, k=1, dtype=bool) | np.eye(50, k=-1, dtype=bool)
-    assert not components(chain[::-1, ::-1]).any()
+    assert not connected_components(chain[::-1, ::-1]).any()
 
 
 def test_the_inverse_leaves_out_the_arm_with_most_links():
@@ -152,7 +154,7 @@ def test_the_inverse_leaves_out_the_arm_with_most_links():
     between = np.zeros((7, 7))
     for i, k, w in ((0, 2, 4.0), (1, 3, 0.5), (4, 5, 1.0), (5, 6, 2.0), (4, 6, 1.0)):
         between[i, k] = between[k, i] = w
-    P = inverse(between, np.array([0, 1, 0, 1, 2, 2, 2]))
+    P = invert_laplacian(between, np.array([0, 1, 0, 1, 2, 2, 2]))
     assert np.flatnonzero(~P.any(axis=1)).tolist() == [0, 1, 5]
     assert P[2, 2] == pytest.approx(0.25)
     assert P[3, 3] == pytest.approx(2.0)

@@ -9,17 +9,17 @@ from scipy.stats import multivariate_t
 
 from tideproof.analysis import Fit
 from tideproof.errors import NotComparable
-from tideproof.stats.best.comparisons_with_best import Field, Turned, compare_with_best, may_be_best
-from tideproof.stats.best.student_inference import chance_below, critical_values
-from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.best.comparisons_with_best import ArmGroup, ReversedPairs, compare_with_best, may_be_best
+from tideproof.stats.best.student_inference import dunnett_constants, dunnett_probabilities
+from tideproof.stats.pairs.wald_pairs import WaldPairs
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
 
-def field(mu, C, freedom, level, kind=Wald):
+def field(mu, C, freedom, level, kind=WaldPairs):
     """Return arms compared by estimate and standard error, with the same degrees of freedom for all."""
     pairs = kind(mu, C, np.full(C.shape, float(freedom)))
-    return Field(pairs, np.arange(mu.size), mu, C, np.full(mu.size, float(freedom)), level)
+    return ArmGroup(pairs, np.arange(mu.size), mu, C, np.full(mu.size, float(freedom)), level)
 
 
 def compared(mu, C, freedom, level):
@@ -34,7 +34,7 @@ def covariance(arms, seed):
 @pytest.mark.parametrize(("arms", "freedom"), [(3, 4), (4, 15)])
 def test_constants_against_the_multivariate_t_of_scipy(arms, freedom):
     C = covariance(arms, arms)
-    d = critical_values(C, np.full(arms, float(freedom)), 0.9)
+    d = dunnett_constants(C, np.full(arms, float(freedom)), 0.9)
     for i in range(arms):
         others = [k for k in range(arms) if k != i]
         B = np.eye(arms)[others] - np.eye(arms)[i]
@@ -47,8 +47,10 @@ def test_constants_against_the_multivariate_t_of_scipy(arms, freedom):
 
 
 def test_constants_of_two_arms_are_student_t_and_of_many_bonferroni():
-    assert critical_values(covariance(2, 1), np.full(2, 7.5), 0.95) == pytest.approx([stdtrit(7.5, 0.95)] * 2)
-    many = critical_values(np.eye(501), np.full(501, 100.0), 0.95)
+    assert dunnett_constants(covariance(2, 1), np.full(2, 7.5), 0.95) == pytest.approx(
+        [stdtrit(7.5, 0.95)] * 2
+    )
+    many = dunnett_constants(np.eye(501), np.full(501, 100.0), 0.95)
     assert many == pytest.approx(np.full(501, stdtrit(100.0, 1 - 0.05 / 500)))
 
 
@@ -57,7 +59,7 @@ def test_constants_by_plain_monte_carlo():
     random = np.random.default_rng(4)
     x = random.normal(size=(draws, 8)) @ np.linalg.cholesky(C).T
     x *= np.sqrt(freedom / random.chisquare(freedom, size=(draws, 1)))
-    d = critical_values(C, np.full(8, float(freedom)), 0.95)
+    d = dunnett_constants(C, np.full(8, float(freedom)), 0.95)
     for i in range(8):
         se = np.sqrt(C[i, i] + np.diag(C) - 2 * C[i])
         se[i] = np.inf
@@ -69,7 +71,7 @@ def test_by_hand():
     """Hsu's rule with d = 2 on three arms."""
     mu, C = np.array([5.0, 4.0, 0.0]), 0.5 * np.eye(3)  # every se is 1
     found = compared(mu, C, 1e9, 0.95)
-    d = critical_values(C, np.full(3, 1e9), 0.95)
+    d = dunnett_constants(C, np.full(3, 1e9), 0.95)
     assert found.estimate.tolist() == [1.0, -1.0, -5.0]
     assert found.high == pytest.approx([1.0 + d[0], -1.0 + d[1], 0.0])
     assert found.candidate.tolist() == [True, True, False]
@@ -83,7 +85,7 @@ def test_by_hand():
 def test_zero_is_never_outside_its_interval_by_the_wrong_side():
     """At levels below one half the constants are negative: limits stay on their sides of 0."""
     found = compared([0.1, 0.0, -3.0], 0.5 * np.eye(3), 1e9, 0.05)
-    assert critical_values(0.5 * np.eye(3), np.full(3, 1e9), 0.05).max() < -0.3
+    assert dunnett_constants(0.5 * np.eye(3), np.full(3, 1e9), 0.05).max() < -0.3
     assert found.candidate.tolist() == [True, False, False]
     assert found.low[:2].tolist() == [0.0, 0.0]
     assert found.low[2] < -1.0
@@ -110,7 +112,7 @@ def test_against_all_rivals_one_by_one(seed, level):
     arms, freedom = int(random.integers(3, 9)), float(random.choice([6, 40, 1000]))
     C = covariance(arms, seed)
     mu = 2.0 * np.sqrt(arms) * random.normal(size=arms)
-    d = critical_values(C, np.full(arms, freedom), level)
+    d = dunnett_constants(C, np.full(arms, freedom), level)
     se = np.sqrt(np.diag(C)[:, None] + np.diag(C) - 2 * C)
     every = range(arms)
     upper = [min(mu[i] - mu[k] + d[i] * se[i, k] for k in every if k != i) for i in every]
@@ -138,21 +140,21 @@ def test_the_chance_below_a_constant_is_its_level():
     C, which = covariance(6, 2), np.array([1, 4])
     freedom = np.array([5.0, 9.0, 20.0, 5.0, 300.0, 7.0])
     for level in (0.6, 0.95):
-        d = critical_values(C, freedom, level, which)
+        d = dunnett_constants(C, freedom, level, which)
         assert np.flatnonzero(~np.isnan(d)).tolist() == [1, 4]
-        assert chance_below(C, freedom, d, which)[which] == pytest.approx([level] * 2, abs=1e-8)
-    many = chance_below(np.eye(501), np.full(501, 9.0), np.full(501, 6.0), np.array([7]))
+        assert dunnett_probabilities(C, freedom, d, which)[which] == pytest.approx([level] * 2, abs=1e-8)
+    many = dunnett_probabilities(np.eye(501), np.full(501, 9.0), np.full(501, 6.0), np.array([7]))
     assert many[7] == pytest.approx(1 - 500 * stdtr(9.0, -6.0))
 
 
-class Few(Wald):
+class Few(WaldPairs):
     """Arm 0 and arm 1 have too few events together for one to exclude the other."""
 
     def enough(self, i, k):
         return {i, k} != {0, 1}
 
 
-class Silent(Wald):
+class Silent(WaldPairs):
     """Nothing is known of arm 0 against arm 2."""
 
     def deviate(self, i, k, gap=0.0):
@@ -163,17 +165,17 @@ def test_an_arm_is_excluded_only_by_one_that_has_enough_events_and_a_test():
     mu, C, freedom = np.array([0.0, 9.0, 9.5, 1.0]), 0.5 * np.eye(4), np.full((4, 4), 30.0)
 
     def candidates(kind, arms):
-        return may_be_best(Field(kind(mu, C, freedom), np.array(arms), mu[arms], C, freedom[0], 0.95))
+        return may_be_best(ArmGroup(kind(mu, C, freedom), np.array(arms), mu[arms], C, freedom[0], 0.95))
 
-    assert candidates(Wald, [0, 1, 2, 3]).tolist() == [False, True, True, False]
+    assert candidates(WaldPairs, [0, 1, 2, 3]).tolist() == [False, True, True, False]
     assert candidates(Few, [0, 1, 2, 3]).tolist() == [False, True, True, False]  # by arm 2
-    two = Field(Few(mu, C, freedom), np.array([0, 1]), mu[:2], C[:2, :2], freedom[0, :2], 0.95)
+    two = ArmGroup(Few(mu, C, freedom), np.array([0, 1]), mu[:2], C[:2, :2], freedom[0, :2], 0.95)
     assert may_be_best(two).tolist() == [True, True]
-    apart = Field(Silent(mu, C, freedom), np.array([0, 2]), mu[[0, 2]], C[:2, :2], freedom[0, :2], 0.95)
+    apart = ArmGroup(Silent(mu, C, freedom), np.array([0, 2]), mu[[0, 2]], C[:2, :2], freedom[0, :2], 0.95)
     assert may_be_best(apart).tolist() == [True, True]
 
 
-class Slow(Wald):
+class Slow(WaldPairs):
     """Pairs that take their time."""
 
     @property
@@ -196,14 +198,14 @@ def test_of_many_arms_only_those_near_the_bar_get_a_close_look():
 
 def test_turned_pairs_are_those_of_the_negative():
     mu, C, freedom = np.array([1.0, 3.0, 2.0]), covariance(3, 5), np.full((3, 3), 8.0)
-    turned, mirrored = Turned(Wald(mu, C, freedom)), Wald(-mu, C, freedom)
+    turned, mirrored = ReversedPairs(WaldPairs(mu, C, freedom)), WaldPairs(-mu, C, freedom)
     for i, k in ((0, 1), (2, 0)):
         assert turned.gap(i, k) == mirrored.gap(i, k)
         assert turned.deviate(i, k, 0.3) == pytest.approx(mirrored.deviate(i, k, 0.3))
         assert turned.upper(i, k, 1.6) == pytest.approx(mirrored.upper(i, k, 1.6))
         assert turned.lower(i, k, 1.6) == pytest.approx(mirrored.lower(i, k, 1.6))
-    assert Turned(Few(mu, C, freedom)).enough(1, 2)
-    assert not Turned(Few(mu, C, freedom)).enough(1, 0)
+    assert ReversedPairs(Few(mu, C, freedom)).enough(1, 2)
+    assert not ReversedPairs(Few(mu, C, freedom)).enough(1, 0)
 
 
 def test_without_noise():
@@ -245,9 +247,9 @@ def test_error_rates_under_common_noise(monkeypatch):
 
     def once(C, freedom, level, which):
         key = np.round(C / C[0, 0], 6).tobytes()
-        return known.setdefault(key, critical_values(C, freedom, level) if key not in known else None)
+        return known.setdefault(key, dunnett_constants(C, freedom, level) if key not in known else None)
 
-    monkeypatch.setattr("tideproof.stats.best.comparisons_with_best.critical_values", once)
+    monkeypatch.setattr("tideproof.stats.best.comparisons_with_best.dunnett_constants", once)
     check_error_rates("common", [1, 1, 1, 1], 1500)
     assert len(known) == 2
 

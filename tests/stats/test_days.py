@@ -8,7 +8,7 @@ from scipy.stats import f as f_law
 from scipy.stats import norm
 
 import oracles
-from tideproof.stats.best.daily_leaders import leads, omega_limits, these_days
+from tideproof.stats.best.daily_leaders import environment_averages, leader_probabilities, omega_interval
 from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve
@@ -34,7 +34,7 @@ def test_limits_of_omega_are_those_of_the_f_test_in_a_balanced_table():
     found = reml(cells, s)
     residual = cells.centred(cells.mean - s.mu[cells.arm])
     F = np.sum(5 * residual**2) / 14 / (cells.squares.sum() / 96)
-    for end, tail in zip(omega_limits(cells, s, found, 0.95), (0.975, 0.025), strict=True):
+    for end, tail in zip(omega_interval(cells, s, found, 0.95), (0.975, 0.025), strict=True):
         wanted = max(0.0, (F / f_law.ppf(tail, 14, 96) - 1.0) / 5 * found.sigma2[0])
         assert end == pytest.approx(np.sqrt(wanted), rel=1e-6)
 
@@ -46,7 +46,7 @@ def test_limits_of_omega_hold_where_cells_are_uneven():
         for seed in range(100):
             cells, _ = balanced(omega=omega, seed=seed, uneven=True)
             s = solve(cells)
-            low, high = omega_limits(cells, s, reml(cells, s), 0.95)
+            low, high = omega_interval(cells, s, reml(cells, s), 0.95)
             missed += not low <= omega <= high
         assert missed < 17
 
@@ -72,7 +72,7 @@ def test_these_days_are_those_of_hendersons_equations():
     cells, _ = balanced(seed=2, uneven=True)
     found = reml(cells, solve(cells))
     assert found.omega2[0] > 0.0
-    ours = these_days(found)
+    ours = environment_averages(found)
     mu, C = dense_error(cells, found.omega2[0], found.sigma2[0], cells.sizes / cells.sizes.sum())
     assert ours.mu - ours.mu[0] == pytest.approx(mu - mu[0], abs=1e-9)
     assert pair_variances(ours.covariance) == pytest.approx(pair_variances(C), abs=1e-9)
@@ -82,7 +82,7 @@ def test_these_days_are_those_of_hendersons_equations():
 def test_these_days_of_a_balanced_table_have_the_noise_and_nothing_else():
     """2 sigma^2/(n J), with the degrees of freedom of sigma^2, 96."""
     cells, _ = balanced(seed=3)
-    ours, found = these_days(reml(cells, solve(cells))), reml(cells, solve(cells))
+    ours, found = environment_averages(reml(cells, solve(cells))), reml(cells, solve(cells))
     assert pair_variances(ours.covariance)[0, 1] == pytest.approx(2.0 * found.sigma2[0] / 40.0)
     assert ours.freedom[0, 1] == pytest.approx(96.0, rel=1e-2)  # a derivative of finite steps
 
@@ -91,7 +91,7 @@ def test_who_leads_is_what_the_posterior_of_two_arms_says():
     """Many rewards, so that mu and u are known: each day's leader is seen, and a day to come is a normal tail."""
     cells, own = balanced(J=200, K=2, n=400, seed=4)
     found = reml(cells, solve(cells))
-    who = leads(found, found.solution.mu, found.covariance, 1.0, 0.95)
+    who = leader_probabilities(found, found.solution.mu, found.covariance, 1.0, 0.95)
     truth = np.count_nonzero(own[:, 1] > own[:, 0])
     assert who.days.sum() == pytest.approx(200.0)
     assert abs(who.days[1] - truth) < 4.0
@@ -100,7 +100,7 @@ def test_who_leads_is_what_the_posterior_of_two_arms_says():
     gap = found.solution.mu[1] - found.solution.mu[0]
     chance = norm.cdf(gap / np.sqrt(2.0 * found.omega2[0] + pair_variances(found.covariance)[0, 1]))
     assert who.to_come[1] == pytest.approx(chance, abs=0.05)  # four standard errors of 2,000 draws
-    turned = leads(found, found.solution.mu, found.covariance, -1.0, 0.95)
+    turned = leader_probabilities(found, found.solution.mu, found.covariance, -1.0, 0.95)
     assert turned.days[0] == pytest.approx(who.days[1], abs=3.0)
 
 
@@ -115,5 +115,5 @@ def test_thin_days_are_drawn_to_the_average():
     )
     found = reml(cells, solve(cells))
     raw = np.count_nonzero(mean[1::2] > mean[::2])
-    who = leads(found, found.solution.mu, found.covariance, 1.0, 0.95)
+    who = leader_probabilities(found, found.solution.mu, found.covariance, 1.0, 0.95)
     assert raw < 0.8 * J < who.days[1]

@@ -11,7 +11,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.report.analysis_report import analyse
 from tideproof.research.trust.log_settings import chosen
 from tideproof.research.trust.outcome_counts import play
-from tideproof.stats.pairs.event_counts import HANDFUL, Events, events_of
+from tideproof.stats.pairs.event_counts import FEWEST_EVENTS, Events, count_events
 
 
 def spends(*arms):
@@ -25,12 +25,12 @@ def spends(*arms):
 
 
 def test_equal_amounts_count_and_a_huge_one_counts_alone():
-    events = events_of(cells_from_arrays(*spends((100, [3.0] * 12), (300, [3.0] * 8))))
+    events = count_events(cells_from_arrays(*spends((100, [3.0] * 12), (300, [3.0] * 8))))
     assert events.kinds is None
     assert events.worth(0, 1) == pytest.approx((20.0, 5.0))
     assert events.worth(1, 0) == pytest.approx((20.0, 5.0))
     assert (events.rarer(0, 1), events.rarer(1, 0)) == (0, 0)
-    whale = events_of(cells_from_arrays(*spends((100, [3.0] * 12), (300, [1e5] + [3.0] * 8))))
+    whale = count_events(cells_from_arrays(*spends((100, [3.0] * 12), (300, [1e5] + [3.0] * 8))))
     assert whale.worth(0, 1)[0] == pytest.approx(1.0, abs=0.01)
     assert not whale.enough(0, 1)
 
@@ -47,35 +47,35 @@ def test_equal_amounts_count_and_a_huge_one_counts_alone():
 )
 def test_ten_together_and_two_of_the_rarer_arm(first, second, enough):
     log = spends(*((visitors, [2.5] * buyers) for visitors, buyers in (first, second)))
-    assert events_of(cells_from_arrays(*log)).enough(0, 1) is enough
+    assert count_events(cells_from_arrays(*log)).enough(0, 1) is enough
 
 
 def test_other_rewards_are_not_counted():
     random = np.random.default_rng(1)
     arm, day, reward = spends((3, []), (3, []))
     for other in (random.normal(size=6), random.lognormal(size=6), np.array([0.0, 5.0, 6.0, 4.0, 5.0, 7.0])):
-        events = events_of(cells_from_arrays(arm, day, reward + other))
+        events = count_events(cells_from_arrays(arm, day, reward + other))
         assert events == Events()
         assert events.enough(0, 1)
         assert events.worth(0, 1) == (np.inf, np.inf)
 
 
 def test_only_what_met_another_arm_counts():
-    events = events_of(from_events(np.array([[50, 50], [40, 0]]), np.array([[4, 3], [39, 0]])))
+    events = count_events(from_events(np.array([[50, 50], [40, 0]]), np.array([[4, 3], [39, 0]])))
     assert events.kinds is not None
     assert events.kinds.tolist() == [[4.0, 46.0], [3.0, 47.0]]
     assert not events.enough(0, 1)
-    arm, _, reward = spends((100, [2.0] * 30), (100, [2.0] * (HANDFUL + 1)))
+    arm, _, reward = spends((100, [2.0] * 30), (100, [2.0] * (FEWEST_EVENTS + 1)))
     apart = np.where(arm == "A", np.arange(200) % 2, 0)  # B never on the second day
-    events = events_of(cells_from_arrays(arm, apart, reward))
+    events = count_events(cells_from_arrays(arm, apart, reward))
     assert events.worth(0, 1) == pytest.approx((26.0, 26.0 * 50.0 / 150.0))
 
 
 def test_a_verdict_says_how_few_buyers_there_are():
     fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (60, [30.0, 40.0])))
     assert fit.decision.doubt == "too few events"
-    both, rarer = events_of(fit.cells).worth(0, 1)
-    assert both >= HANDFUL
+    both, rarer = count_events(fit.cells).worth(0, 1)
+    assert both >= FEWEST_EVENTS
     assert fit.verdict == (
         f"too few events to name a best arm: B has too little traffic: if B and A were equally good, it would have "
         f"{rarer:.2g} of {both:.2g} equal rewards, and 2 are needed; assign more pulls to it"
@@ -84,7 +84,7 @@ def test_a_verdict_says_how_few_buyers_there_are():
 
 def test_a_verdict_says_that_a_few_large_ones_decide():
     fit = Fit.from_arrays(*spends((2000, [9.0, 11.0] * 30), (2000, [9.0, 9000.0])))
-    both, _ = events_of(fit.cells).worth(0, 1)
+    both, _ = count_events(fit.cells).worth(0, 1)
     assert fit.verdict == (
         f"too few events to name a best arm: the rewards of B and A are worth as much as {both:.2g} equal rewards, and 10 are "
         f"needed, because few are above 0 or a few large ones dominate; collect more rewards, or try cap=0.999 "

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tideproof.analysis import Fit
-from tideproof.stats.pairs.exact_pairs import FEW
+from tideproof.stats.pairs.exact_pairs import MOST_EXACT_EVENTS
 
 
 def zero_one(*pairs, environments=1):
@@ -45,7 +45,10 @@ def test_a_winner_is_named_where_the_exact_p_says_so():
 
 
 def test_where_exactness_is_claimed():
-    few, many = zero_one((5, 20), (3, 22)), zero_one((5, 20), (3, 22), environments=FEW // 8 + 1)
+    few, many = (
+        zero_one((5, 20), (3, 22)),
+        zero_one((5, 20), (3, 22), environments=MOST_EXACT_EVENTS // 8 + 1),
+    )
     assert Fit.from_arrays(*few, scale="odds").contrast("A", "B").exact
     assert not Fit.from_arrays(*many, scale="odds").contrast("A", "B").exact
     assert not Fit.from_arrays(*few, scale="ratio").contrast("A", "B").exact
@@ -56,7 +59,7 @@ def test_where_exactness_is_claimed():
 
 def test_the_threshold_hardly_shows():
     """At the threshold the score test and the distribution say nearly the same."""
-    each = zero_one((7, 24), (3, 24), environments=FEW // 10)
+    each = zero_one((7, 24), (3, 24), environments=MOST_EXACT_EVENTS // 10)
     exact = Fit.from_arrays(*each, scale="odds").contrast("A", "B")
     more = Fit.from_arrays(
         *(x + y for x, y in zip(each, zero_one((1, 2), (1, 2)), strict=True)), scale="odds"

@@ -10,7 +10,7 @@ from oracles import dummies
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.stats.diagnostics.segment_heterogeneity import heterogeneity
-from tideproof.stats.variance.welch_f import welch
+from tideproof.stats.variance.welch_f import welch_f
 
 
 def draw(random, rows, arms=3, days=4, sd=1.0, effects=None):
@@ -47,7 +47,7 @@ def test_it_is_weighted_least_squares():
     mean = sum(2.0 * np.sum(Q[r, r] ** 2) / nu for r, nu in zip(rows, f, strict=True))
     spread = sum(2.0 * np.trace(Q[r, r]) ** 2 / nu for r, nu in zip(rows, f, strict=True))
     found = heterogeneity([as_cells(*log) for log in logs])
-    assert (found.F, found.df2) == pytest.approx(welch(y @ Q @ y, 4, mean, spread), rel=1e-8)
+    assert (found.F, found.df2) == pytest.approx(welch_f(y @ Q @ y, 4, mean, spread), rel=1e-8)
     assert (found.df1, found.segments) == (4, 3)
 
 
@@ -60,7 +60,7 @@ def test_one_difference_a_group_is_welchs_test():
     Q, f = 1.0 - w / w.sum(), np.array([g.size - 1.0 for g in groups])
     T = np.sum(w * (mean - np.sum(w * mean) / w.sum()) ** 2)
     both = float(np.sum(2.0 * Q**2 / f))
-    F, df2 = welch(T, 3, both, both)
+    F, df2 = welch_f(T, 3, both, both)
     assert pytest.approx(wanted.statistic, rel=1e-9) == F
     assert df2 == pytest.approx(wanted.df[1], rel=1e-9)
 

@@ -6,8 +6,8 @@ from scipy import stats
 
 from hidden_tide_logs import rounds
 from tideproof.stats.tide import tide_law
-from tideproof.stats.tide.tide_curve import TideCurve, changes
-from tideproof.stats.tide.unlabelled_tide import follow_tide, moves
+from tideproof.stats.tide.tide_curve import TideCurve, find_jumps
+from tideproof.stats.tide.unlabelled_tide import follow_tide, move_codes
 
 ARMS = 4
 WORLDS = ["none", "general", "cannot sample all", ("walk", 0.1), ("wave", 150)]
@@ -15,7 +15,7 @@ WORLDS = ["none", "general", "cannot sample all", ("walk", 0.1), ("wave", 150)]
 
 @pytest.fixture(autouse=True)
 def _compiled(monkeypatch):
-    monkeypatch.setattr(tide_law, "WORTH_THE_COMPILER", 0)
+    monkeypatch.setattr(tide_law, "FEWEST_COMPILED", 0)
 
 
 def followed(arm, y, time=None, arms=ARMS):
@@ -28,7 +28,7 @@ def followed(arm, y, time=None, arms=ARMS):
 def played():
     """Return, of each world, 100 logs of 100 rewards."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tide_law, "WORTH_THE_COMPILER", 0)
+        patch.setattr(tide_law, "FEWEST_COMPILED", 0)
         found = {}
         for kind in WORLDS:
             random = np.random.default_rng(8)
@@ -86,7 +86,7 @@ def test_neighbouring_moments_of_one_jump_are_one_change():
     chance, jump, none = np.zeros(40), np.zeros(40), np.zeros(40)
     chance[[1, 2, 3, 4]], jump[[1, 2, 3, 4]] = [0.01, 0.3, 0.45, 0.2], [2.0, 2.0, 4.0, 2.0]
     chance[[27, 29]], jump[[27, 29]] = [0.9, 0.3], [-5.0, 1.0]
-    found = changes(TideCurve(none, none, none, none, chance, jump, np.arange(40)))
+    found = find_jumps(TideCurve(none, none, none, none, chance, jump, np.arange(40)))
     assert [each.place for each in found] == [3, 27]
     assert found[0].chance == pytest.approx(0.96)
     assert found[0].jump == pytest.approx((0.02 + 0.6 + 1.8 + 0.4) / 0.96)
@@ -98,7 +98,7 @@ def test_a_pause_may_hide_a_jump():
     arm, y, _ = rounds("none", ARMS, 40, random)
     time = np.arange(40.0)
     time[20:] += 365 * 86400.0
-    assert moves(time)[20] == 2
+    assert move_codes(time)[20] == 2
     later = y + 2.0 * (np.arange(40) >= 20)
     chances = [followed(arm, later, when).curve.chance[20] for when in (np.arange(40.0), time)]
     assert chances[1] > chances[0]

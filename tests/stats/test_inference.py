@@ -10,14 +10,14 @@ from scipy import stats
 
 from tideproof.stats.best import student_inference
 from tideproof.stats.best.student_inference import (
-    chance_of_best,
     chi2_tail,
-    critical_values,
+    dunnett_constants,
     f_tail,
-    limits,
     normal_tail,
     pair_variances,
+    probabilities_of_best,
     root_between,
+    student_intervals,
     t_quantile,
 )
 
@@ -28,7 +28,7 @@ def test_quantiles_of_student_t(level, freedom):
     assert stats.t.cdf(t, freedom) - stats.t.cdf(-t, freedom) == pytest.approx(level, rel=1e-12)
     assert t > 0.0
     assert math.isnan(t_quantile(level, 0.0))
-    found = limits(np.array([1.0, 2.0]), np.array([4.0, 9.0]), np.array([freedom, 0.0]), level)
+    found = student_intervals(np.array([1.0, 2.0]), np.array([4.0, 9.0]), np.array([freedom, 0.0]), level)
     assert found["se"].tolist() == [2.0, 3.0]
     assert found["low"] == pytest.approx([1.0 - 2.0 * t, math.nan], nan_ok=True)
     assert found["high"] == pytest.approx([1.0 + 2.0 * t, math.nan], nan_ok=True)
@@ -55,7 +55,7 @@ def test_variances_of_pairs():
 def test_the_chance_of_three_equal_arms_is_an_angle(freedom):
     """P(x_0 - x_1 > 0, x_0 - x_2 > 0) = 1/4 + asin(rho)/(2 pi), whatever the degrees of freedom."""
     C = np.diag([1.0, 4.0, 0.25])
-    chance, error = chance_of_best(np.zeros(3), 1.7, C, freedom)
+    chance, error = probabilities_of_best(np.zeros(3), 1.7, C, freedom)
     for i in range(3):
         k, m = (j for j in range(3) if j != i)
         rho = C[i, i] / math.sqrt((C[i, i] + C[k, k]) * (C[i, i] + C[m, m]))
@@ -66,7 +66,7 @@ def test_the_chance_of_three_equal_arms_is_an_angle(freedom):
 def test_the_chance_of_two_arms_is_student_t_and_scales():
     mu, C = np.array([0.4, -0.3]), np.array([[2.0, 0.5], [0.5, 1.0]])
     for sigma in (0.5, 3.0):
-        chance, error = chance_of_best(mu, sigma, C, 4.0)
+        chance, error = probabilities_of_best(mu, sigma, C, 4.0)
         assert chance[0] == pytest.approx(stats.t.cdf(0.7 / (sigma * math.sqrt(2.0)), 4.0), abs=1e-12)
         assert chance.sum() == pytest.approx(1.0, abs=1e-12)
         assert error < 1e-12
@@ -76,7 +76,7 @@ def test_the_chance_of_two_arms_is_student_t_and_scales():
 @pytest.mark.parametrize("level", [0.3, 0.5, 0.9, 0.99])
 def test_critical_values_of_two_arms_are_quantiles(level, freedom):
     C = np.array([[2.0, 0.5], [0.5, 1.0]])
-    assert critical_values(C, np.full(2, freedom), level) == pytest.approx(
+    assert dunnett_constants(C, np.full(2, freedom), level) == pytest.approx(
         [stats.t.ppf(level, freedom)] * 2, abs=2e-3
     )
 
@@ -85,7 +85,7 @@ def test_critical_values_of_two_arms_are_quantiles(level, freedom):
 def test_critical_values_are_dunnetts(arms):
     """Equal covariances: one integral over the control's noise and the size of the noise, by quadrature."""
     freedom, level = 8.0, 0.9
-    d = critical_values(np.eye(arms), np.full(arms, freedom), level)
+    d = dunnett_constants(np.eye(arms), np.full(arms, freedom), level)
     z, w = np.polynomial.hermite_e.hermegauss(60)
     w = w / w.sum()
     u = (np.arange(400) + 0.5) / 400
@@ -98,9 +98,9 @@ def test_critical_values_are_dunnetts(arms):
 def test_critical_values_have_each_its_own_freedom():
     C = np.diag([1.0, 2.0, 0.5])
     freedom = np.array([3.0, 10.0, 40.0])
-    d = critical_values(C, freedom, 0.95)
+    d = dunnett_constants(C, freedom, 0.95)
     for i in range(3):
-        assert d[i] == critical_values(C, np.full(3, freedom[i]), 0.95)[i]
+        assert d[i] == dunnett_constants(C, np.full(3, freedom[i]), 0.95)[i]
 
 
 def test_a_root_between_two_ends():
@@ -139,13 +139,13 @@ def test_the_radius_of_a_student_t_vector():
 def test_how_many_directions_a_critical_value_takes(monkeypatch, arms, points):
     """What it costs; few arms have few directions to go."""
     taken, directions = [], student_inference.directions
-    student_inference._middle_directions.cache_clear()
+    student_inference._centred_directions.cache_clear()
     monkeypatch.setattr(
         student_inference,
         "directions",
         lambda points, shift: taken.append(points) or directions(points, shift),
     )
-    critical_values(np.eye(arms), np.full(arms, 9.0), 0.9)
+    dunnett_constants(np.eye(arms), np.full(arms, 9.0), 0.9)
     assert taken == [points]
 
 
@@ -157,7 +157,7 @@ def test_no_direction_is_lost_at_the_ends_of_the_lattice():
 
 def test_the_share_of_directions_that_never_reach():
     r, cdf = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 0.9])
-    below = student_inference._below(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf)
+    below = student_inference._largest_ratio_cdf(np.array([0.0, -3.0, 2.0, 1.0]), r, cdf)
     assert below(1.0) == pytest.approx((2 + 0.25 + 0.5) / 4)
 
 
@@ -171,7 +171,7 @@ def test_how_many_directions_a_chance_takes(monkeypatch, arms, points):
 
     monkeypatch.setattr(student_inference, "directions", directions)
     with pytest.raises(Enough) as raised:
-        chance_of_best(np.zeros(arms), 1.0, np.eye(arms), 9.0)
+        probabilities_of_best(np.zeros(arms), 1.0, np.eye(arms), 9.0)
     assert raised.value.args == (points, arms - 1)
 
 
@@ -179,11 +179,11 @@ def test_of_many_arms_those_without_a_chance_are_left_out(monkeypatch):
     """Forty arms, most of them far behind: the chances of all together, to the error of the integration."""
     mu = np.concatenate([[5.0, 4.6, 4.0, 3.0], np.linspace(-9.0, -4.0, 36)])
     C = 0.5 * np.eye(40) + 0.2
-    every, error = chance_of_best(mu, 1.0, C, 30.0)
+    every, error = probabilities_of_best(mu, 1.0, C, 30.0)
     monkeypatch.setattr(student_inference, "_MANY", 10)
-    near, less = chance_of_best(mu, 1.0, C, 30.0)
+    near, less = probabilities_of_best(mu, 1.0, C, 30.0)
     assert np.flatnonzero(near).tolist() == [0, 1, 2, 3]
     assert near == pytest.approx(every, abs=4.0 * (error + less) + 1e-4)
     assert near.sum() == pytest.approx(1.0)
-    same, _ = chance_of_best(np.zeros(12), 1.0, np.eye(12), 30.0)  # none can be left out
+    same, _ = probabilities_of_best(np.zeros(12), 1.0, np.eye(12), 30.0)  # none can be left out
     assert same == pytest.approx(np.full(12, 1.0 / 12.0), abs=0.01)

@@ -14,7 +14,13 @@ from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
 from tideproof.research.trust.log_settings import Setting
 from tideproof.research.trust.random_logs import draw
-from tideproof.stats.scales.log_rewards import alike, gain_over_ratios, may_help, normality, tide_adds
+from tideproof.stats.scales.log_rewards import (
+    additive_tide_p,
+    equal_variances_p,
+    logs_may_help,
+    normality_p,
+    ratio_gain,
+)
 
 SEED = 19
 
@@ -41,7 +47,7 @@ def test_the_gain_over_ratios_is_a_difference_of_likelihoods():
     phi = np.mean((reward - mean) ** 2 / mean)
     logged = sm.OLS(np.log(reward), X).fit()
     want = logged.llf - np.log(reward).sum() - stats.norm.logpdf(reward, mean, np.sqrt(phi * mean)).sum()
-    assert gain_over_ratios(cells, cells.logs) == pytest.approx(want, rel=1e-7)
+    assert ratio_gain(cells, cells.logs) == pytest.approx(want, rel=1e-7)
 
 
 def test_two_arms_in_one_environment_are_lognormal_means():
@@ -75,7 +81,7 @@ def test_environments_are_taken_out_of_logarithms_by_least_squares():
 def test_auto_takes_logarithms_where_noise_and_tide_multiply_and_says_so():
     fit = Fit.from_arrays(*lognormal(sigma=0.8, swell=1.5))
     assert (fit.scale, fit.lifts) == ("log", True)
-    assert "times as likely by them (Jacobian counted)" in fit.choice.sentence
+    assert "times as likely (with the Jacobian)" in fit.choice.sentence
     assert fit.contrast(2, 0).low < 0.4 < fit.contrast(2, 0).high
     by_means = Fit.from_arrays(*lognormal(sigma=0.8, swell=1.5), scale="ratio").contrast(2, 0)
     assert fit.contrast(2, 0).se < 0.9 * by_means.se
@@ -89,18 +95,18 @@ def test_never_where_a_reward_is_0_or_noise_is_symmetric():
     random = np.random.default_rng(SEED)
     steady = 100.0 + random.normal(size=reward.size) + 3.0 * environment
     cells = cells_from_arrays(arm, environment, steady, logs=None)
-    assert not may_help(cells)
+    assert not logs_may_help(cells)
     assert cells.logs is None
     skewed = cells_from_arrays(arm, environment, reward)
-    assert may_help(skewed)
-    assert not may_help(replace(skewed, n=1e6 * skewed.n))
+    assert logs_may_help(skewed)
+    assert not logs_may_help(replace(skewed, n=1e6 * skewed.n))
 
 
 def test_a_tide_that_adds_is_seen():
     """20 logs each: p < 0.05 in at most 4 where the tide multiplies (chance 2.6e-3 of more), else in 15 or more."""
     for adds, few, many in ((False, 0, 4), (True, 15, 20)):
         logs = (cells_from_arrays(*lognormal(adds=adds, seed=seed), logs=True).logs for seed in range(20))
-        assert few <= sum(tide_adds(each) < 0.05 for each in logs) <= many
+        assert few <= sum(additive_tide_p(each) < 0.05 for each in logs) <= many
 
 
 def test_unlike_and_not_normal_logarithms_say_nothing_of_means():
@@ -111,8 +117,8 @@ def test_unlike_and_not_normal_logarithms_say_nothing_of_means():
     fit = Fit.from_arrays(arm, environment, level * (0.01 + noise))
     assert fit.scale != "log"
     logs = cells_from_arrays(arm, environment, level * (0.01 + noise), logs=True).logs
-    assert alike(logs, logs.arm, 2) < 1e-3
-    assert normality(logs) < 1e-3
+    assert equal_variances_p(logs, logs.arm, 2) < 1e-3
+    assert normality_p(logs) < 1e-3
 
 
 def test_tests_of_logarithms_keep_their_size():
@@ -120,7 +126,10 @@ def test_tests_of_logarithms_keep_their_size():
     normal, same = 0, 0
     for seed in range(400):
         logs = cells_from_arrays(*lognormal(each=12, J=5, seed=seed), logs=True).logs
-        normal, same = normal + (normality(logs) < 0.05), same + (alike(logs, logs.arm, 3) < 0.05)
+        normal, same = (
+            normal + (normality_p(logs) < 0.05),
+            same + (equal_variances_p(logs, logs.arm, 3) < 0.05),
+        )
     assert 5 <= normal <= 40
     assert 9 <= same <= 34
 

@@ -6,7 +6,7 @@ import pytest
 from tideproof.analysis import Fit
 from tideproof.analysis.connected_groups import against_best, candidates
 from tideproof.stats.best import comparisons_with_best
-from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.cells import Cells, bernoulli_moments
 from tideproof.stats.pairs import pair_tests
 
 ARMS, DAYS = 30, 6
@@ -23,7 +23,7 @@ def log(kind, seed=3, holes=0.2):
     names = [f"a{i}" for i in range(ARMS)], list(range(DAYS))
     if kind == "clicks":
         rate = random.binomial(n.astype(int), np.minimum(mean, 1.0)) / n
-        squares, cubes, fourths = bernoulli(n, rate)
+        squares, cubes, fourths = bernoulli_moments(n, rate)
         return Cells(*names, arm, environment, n, rate, squares, cubes=cubes, fourths=fourths)
     if kind == "amounts":
         rows = [
@@ -52,7 +52,7 @@ def test_deviates_and_limits_are_those_of_single_pairs(kind, scale, monkeypatch)
     assert not pairs.quick
     alone = pairs.deviates(i, k), pairs.uppers(i, k, z)
     monkeypatch.setattr(pair_tests, "_MANY", 5)
-    monkeypatch.setattr(pair_tests, "AT_ONCE", 50 * ARMS)  # several blocks
+    monkeypatch.setattr(pair_tests, "BLOCK_NUMBERS", 50 * ARMS)  # several blocks
     vars(pairs).pop("_grid")  # found before
     assert pairs.quick
     together = pairs.deviates(i, k), pairs.uppers(i, k, z)

@@ -12,7 +12,7 @@ from scipy.special import bdtr, bdtrc, stdtrit
 import oracles
 from tideproof.analysis import Fit, fit
 from tideproof.errors import InputError
-from tideproof.stats.solve.adjusted_means import adjusted, read_out, shifts
+from tideproof.stats.solve.adjusted_means import adjusted_means, environment_shifts, means_and_shifts
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import MODELS
 
@@ -200,8 +200,8 @@ def test_the_general_readout_is_the_common_one_when_noise_is():
         arm, environment = oracles.design(kind, 5, 12, random)
         c = Fit.from_arrays(arm, environment, oracles.rewards(arm, environment, random)).cells
         s = solve(c)
-        found = read_out(s, s.P, c, 1.0 / c.n)
-        want = [*adjusted(s, c), *shifts(s, c)]
+        found = means_and_shifts(s, s.P, c, 1.0 / c.n)
+        want = [*adjusted_means(s, c), *environment_shifts(s, c)]
         for ours, theirs in zip(found[:4], want, strict=True):
             assert ours == pytest.approx(theirs, abs=1e-9)
 
@@ -265,16 +265,16 @@ def test_clustered_covers_where_shifts_differ_between_arms_and_common_does_not()
 def test_what_a_model_cannot_do():
     with pytest.raises(InputError, match=r"variance must be one of 'auto', 'common', .* not 'equal'"):
         Fit.from_arrays(*log(), variance="equal")
-    with pytest.raises(InputError, match="needs a degree of freedom; there is none"):
+    with pytest.raises(InputError, match="at least 1 residual degree of freedom"):
         Fit.from_arrays(list("AB"), [1, 1], [0.0, 1.0], variance="robust")
     few = (list("AABB") * 2, [1] * 4 + [2] * 4, np.arange(8.0) ** 2)
     with pytest.raises(InputError, match=r"at least 5 degrees of freedom .*; A has 2; use variance='robust'"):
         Fit.from_arrays(*few, variance="by-arm")
     still = (list("AB") * 20, [1] * 20 + [2] * 20, [0.0, 1.0] * 10 + [0.0, 2.0] * 10)
-    with pytest.raises(InputError, match="would trust A without limit"):
+    with pytest.raises(InputError, match="would give A an infinite weight"):
         Fit.from_arrays(*still, variance="by-arm")
     single = (list("AABBC"), [1] * 5, [0.0, 1.0, 2.0, 3.0, 4.0])
-    with pytest.raises(InputError, match="cannot know how much C varies in 1"):
+    with pytest.raises(InputError, match="variance of C in 1"):
         Fit.from_arrays(*single, variance="robust")
     with pytest.raises(InputError, match="at least two environments"):
         Fit.from_arrays(list("AABB"), [1] * 4, [0.0, 1.0, 2.0, 3.0], variance="clustered")
@@ -347,7 +347,9 @@ def test_groups_that_never_met_have_each_its_own_freedom(variance):
 
 def test_clustered_needs_two_environments_that_compare():
     arm, environment = list("AABBAB"), [1, 1, 1, 1, 2, 3]
-    with pytest.raises(InputError, match="two environments with two arms or more; A and B have one; use"):
+    with pytest.raises(
+        InputError, match="two environments with two arms or more; arms A and B have one; use"
+    ):
         Fit.from_arrays(arm, environment, [0.0, 1.0, 2.0, 4.0, 5.0, 6.0], variance="clustered")
 
 

@@ -9,7 +9,7 @@ from scipy.stats import fisher_exact, hypergeom, nchypergeom_fisher
 from multiplicative_logs import conversions, from_events, given_total, rows
 from tideproof.errors import InputError
 from tideproof.stats.pairs.event_distribution import exact_odds
-from tideproof.stats.scales.odds_likelihood import events, moments, solve_odds
+from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
 
 CLOSE = 1e-8  # what iterations of others leave
 
@@ -23,7 +23,7 @@ def log(arms=3, environments=10, size=9, seed=0, chance=(0.1, 0.7)):
 
 
 def totals(cells):
-    return cells.by_environment(events(cells)[0])
+    return cells.by_environment(count_ones_and_zeros(cells)[0])
 
 
 @pytest.mark.parametrize("theta", [np.zeros(3), np.array([0.0, 1.5, -2.0]), np.array([-9.0, 0.0, 8.0])])
@@ -33,7 +33,7 @@ def test_moments_are_those_of_all_outcomes(theta):
     T = np.floor(1 + random.random(12) * (counts.sum(axis=1) - 1.0))
     weight = random.random(12)
     cells = from_events(counts, counts)
-    expected, between = moments(cells, T, theta, weight)
+    expected, between = conditional_moments(cells, T, theta, weight)
     want = [given_total(n, t, theta) for n, t in zip(counts, T, strict=True)]
     assert expected.reshape(12, 3) == pytest.approx(np.array([mean for mean, _ in want]), abs=1e-11)
     covariance = sum(w * C for w, (_, C) in zip(weight, want, strict=True))
@@ -53,7 +53,7 @@ def test_moments_are_those_of_all_outcomes(theta):
 @pytest.mark.parametrize("theta", [0.0, 0.4, -2.5])
 def test_moments_with_many_events_are_the_noncentral_hypergeometric(n, T, theta):
     cells = from_events(np.array([n], float), np.array([n], float))
-    expected, between = moments(cells, np.array([float(T)]), np.array([theta, 0.0]))
+    expected, between = conditional_moments(cells, np.array([float(T)]), np.array([theta, 0.0]))
     law = nchypergeom_fisher(sum(n), n[0], T, np.exp(theta))
     assert expected[0] == pytest.approx(law.mean(), rel=1e-9)
     assert between[0, 1] == pytest.approx(law.var(), rel=1e-6)  # scipy's own error
@@ -90,9 +90,9 @@ def test_the_score_at_no_difference_is_mantel_haenszel(seed):
     random = np.random.default_rng(seed)
     counts = random.integers(2, 400, (8, 2)).astype(float)
     cells = conversions(counts, random.uniform(0.02, 0.6, (8, 1)) * [1.0, 1.3], random)
-    S, F = (x.reshape(8, 2) for x in events(cells))
+    S, F = (x.reshape(8, 2) for x in count_ones_and_zeros(cells))
     T = totals(cells)
-    expected, between = moments(cells, T, np.zeros(2))
+    expected, between = conditional_moments(cells, T, np.zeros(2))
     score = (S.ravel() - expected)[cells.arm == 0].sum()
     tables = [np.array([s, f]).T for s, f in zip(S, F, strict=True)]
     theirs = StratifiedTable(tables).test_null_odds(correction=False)
@@ -109,7 +109,9 @@ def test_matched_pairs_are_mcnemar():
 def test_expected_events_of_an_arm_are_those_seen():
     cells = log(4, 30, seed=5)
     found = solve_odds(cells)
-    assert cells.by_arm(cells.n * found.fitted) == pytest.approx(cells.by_arm(events(cells)[0]), rel=1e-10)
+    assert cells.by_arm(cells.n * found.fitted) == pytest.approx(
+        cells.by_arm(count_ones_and_zeros(cells)[0]), rel=1e-10
+    )
     assert cells.by_environment(cells.n * found.fitted) == pytest.approx(totals(cells), rel=1e-10)
 
 
@@ -151,7 +153,7 @@ def test_one_table_is_fishers_test():
 
 def test_many_tables_are_convolved():
     cells = log(2, 25, 30, seed=2)
-    S, _ = (x for x in events(cells))
+    S, _ = (x for x in count_ones_and_zeros(cells))
     null, chance, seen = 0.7, np.ones(1), 0
     for j in range(cells.J):
         here = {int(cells.arm[c]): c for c in np.flatnonzero(cells.environment == j)}

@@ -17,11 +17,11 @@ from tideproof.analysis import Fit
 from tideproof.analysis.scales.mean_intervals import wilson
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, bernoulli
-from tideproof.stats.pairs.difference_pairs import additive_pairs, apart, possible_rates
-from tideproof.stats.pairs.event_counts import HANDFUL
+from tideproof.stats.cells import Cells, bernoulli_moments
+from tideproof.stats.pairs.difference_pairs import additive_pairs, clip_rates, move_apart
+from tideproof.stats.pairs.event_counts import FEWEST_EVENTS
 from tideproof.stats.pairs.odds_pairs import estimate_odds
-from tideproof.stats.pairs.ratio_pairs import multiplying_pairs
+from tideproof.stats.pairs.ratio_pairs import ratio_pairs
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import estimate
 
@@ -33,7 +33,7 @@ def binary(n, ones):
     environment, arm = np.nonzero(n)
     n, ones = n[environment, arm].astype(float), ones[environment, arm].astype(float)
     arms, environments = list(range(arm.max() + 1)), list(range(environment.max() + 1))
-    squares, cubes, fourths = bernoulli(n, ones / n)
+    squares, cubes, fourths = bernoulli_moments(n, ones / n)
     return Cells(arms, environments, arm, environment, n, ones / n, squares, cubes=cubes, fourths=fourths)
 
 
@@ -41,11 +41,7 @@ def pairs_on(scale, cells):
     solution = solve(cells)
     if scale == "difference":
         return additive_pairs(cells, solution)
-    return (
-        multiplying_pairs(cells, solution.freedom)
-        if scale == "ratio"
-        else estimate_odds(cells, solution).pairs
-    )
+    return ratio_pairs(cells, solution.freedom) if scale == "ratio" else estimate_odds(cells, solution).pairs
 
 
 def uncorrected(pairs, i, k, gap=0.0):
@@ -121,7 +117,7 @@ def test_the_statistic_adds_up_what_cells_have_above_what_they_should(scale):
         if scale == "difference":  # rates that were cut off are for the variance alone
             c = cells
             expected = c.mean - c.centred(
-                c.mean - apart(pairs.scale.solution.mu, i, k, 0.1 * gap, c.counts)[c.arm]
+                c.mean - move_apart(pairs.scale.solution.mu, i, k, 0.1 * gap, c.counts)[c.arm]
             )
         found = np.sum(null.direction * cells.n * (cells.mean - expected))
         assert found == pytest.approx(null.statistic, abs=1e-10)
@@ -173,7 +169,7 @@ def test_the_size_of_a_two_sided_test_by_enumeration(scale, n, rate):
 
 def test_too_few_events_are_counted_of_either_kind_where_arms_met():
     n = np.array([[50, 50, 0], [40, 0, 40], [0, 0, 30]])
-    ones = np.array([[HANDFUL - 4, 3, 0], [38, 0, 40], [0, 0, 29]])
+    ones = np.array([[FEWEST_EVENTS - 4, 3, 0], [38, 0, 40], [0, 0, 29]])
     for scale in ("difference", "ratio"):
         pairs = pairs_on(scale, binary(n, ones))
         assert pairs.enough(0, 1)  # HANDFUL - 4 + 38 + 3 ones
@@ -287,7 +283,7 @@ def test_the_standard_error_of_many_events_is_that_of_the_delta_method(scale):
 def test_rates_are_possible_and_add_up_to_the_events():
     cells = drawn(9, arms=3, environments=5, rate=0.1)
     odd = cells.mean + np.random.default_rng(2).normal(scale=0.2, size=cells.n.size)
-    rate = possible_rates(cells, odd)
+    rate = clip_rates(cells, odd)
     assert rate.min() >= 0.0
     assert rate.max() <= 1.0
     events = cells.by_environment(cells.n * cells.mean)
@@ -296,11 +292,11 @@ def test_rates_are_possible_and_add_up_to_the_events():
 
 def test_moving_two_arms_apart_leaves_their_weighted_mean_and_the_others():
     theta, weight = np.array([1.0, 5.0, 2.0]), np.array([3.0, 1.0, 0.0])
-    moved = apart(theta, 0, 1, -2.0, weight)
+    moved = move_apart(theta, 0, 1, -2.0, weight)
     assert moved[0] - moved[1] == pytest.approx(-2.0)
     assert weight @ moved == pytest.approx(weight @ theta)
     assert moved[2] == 2.0
-    assert apart(theta, 0, 1, 0.0, np.zeros(3))[0] == pytest.approx(3.0)
+    assert move_apart(theta, 0, 1, 0.0, np.zeros(3))[0] == pytest.approx(3.0)
     assert theta.tolist() == [1.0, 5.0, 2.0]
 
 

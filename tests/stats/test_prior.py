@@ -11,8 +11,8 @@ from scipy import stats
 import tideproof as tp
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError
-from tideproof.stats.best.p_best import SAID, chance_if_exchangeable, checked_prior, p_best
-from tideproof.stats.best.student_inference import chance_of_best
+from tideproof.stats.best.p_best import PRIOR_NAMES, checked_prior, exchangeable_probabilities, p_best
+from tideproof.stats.best.student_inference import probabilities_of_best
 
 
 @pytest.mark.parametrize(("gap", "se", "freedom"), [(0.0, 1.0, 5.0), (1.0, 0.6, 3.0), (-2.0, 0.7, 40.0)])
@@ -26,7 +26,7 @@ def test_two_arms_are_a_double_integral(gap, se, freedom):
     weight = np.outer(w, w) * stats.norm.pdf(gap, 0.0, sd) * noise
     shrunk = 2.0 * tau**2 / (2.0 * tau**2 + se**2)
     right = stats.norm.cdf(np.sqrt(shrunk) * gap / (sigma * se))
-    chance, error = chance_if_exchangeable(np.array([gap, 0.0]), np.diag([0.5, 0.5]) * se**2, freedom)
+    chance, error = exchangeable_probabilities(np.array([gap, 0.0]), np.diag([0.5, 0.5]) * se**2, freedom)
     assert chance[0] == pytest.approx((right * weight).sum() / weight.sum(), abs=1e-3)
     assert error < 1e-3
 
@@ -49,20 +49,22 @@ def test_several_arms_against_draws_from_the_model(arms, freedom):
     weight = sigma ** -(arms - 1.0) * np.exp(-0.5 * distance / sigma**2)
     winner = (theta @ contrasts.T).argmax(axis=1)
     plain = np.bincount(winner, weight, arms) / weight.sum()
-    chance, error = chance_if_exchangeable(mu, C, freedom)
+    chance, error = exchangeable_probabilities(mu, C, freedom)
     effective = weight.sum() ** 2 / (weight**2).sum()
     # five standard errors for each arm: a false alarm rate below 1e-5
     assert np.all(np.abs(chance - plain) < 5.0 * np.sqrt(plain * (1.0 - plain) / effective + error**2) + 1e-3)
     assert chance.sum() == pytest.approx(1.0, abs=1e-9)
-    assert np.abs(chance - chance_of_best(mu, 1.0, C, freedom)[0]).max() > 0.02  # it is another question
+    assert (
+        np.abs(chance - probabilities_of_best(mu, 1.0, C, freedom)[0]).max() > 0.02
+    )  # it is another question
 
 
 def test_units_and_a_common_level_do_not_matter():
     random = np.random.default_rng(3)
     mu, C = random.normal(size=6), np.diag(random.uniform(0.1, 0.5, 6))
-    want = chance_if_exchangeable(mu, C, 20.0)[0]
-    assert chance_if_exchangeable(1e3 * mu + 5e4, 1e6 * C + 7.0, 20.0)[0] == pytest.approx(want, abs=1e-6)
-    turned = chance_if_exchangeable(mu[::-1], C[::-1, ::-1], 20.0)[0][::-1]
+    want = exchangeable_probabilities(mu, C, 20.0)[0]
+    assert exchangeable_probabilities(1e3 * mu + 5e4, 1e6 * C + 7.0, 20.0)[0] == pytest.approx(want, abs=1e-6)
+    turned = exchangeable_probabilities(mu[::-1], C[::-1, ::-1], 20.0)[0][::-1]
     assert turned == pytest.approx(want, abs=0.02)  # another lattice
 
 
@@ -81,13 +83,13 @@ def test_arms_that_lie_far_apart_make_the_prior_flat():
 
 def test_hundreds_of_arms_say_how_well_it_is_integrated():
     random = np.random.default_rng(4)
-    chance, error = chance_if_exchangeable(random.normal(size=300), np.eye(300), 1e4)
+    chance, error = exchangeable_probabilities(random.normal(size=300), np.eye(300), 1e4)
     assert chance.sum() == pytest.approx(1.0)
     assert error < 0.05
 
 
 def test_without_noise_the_tied_share():
-    chance, error = chance_if_exchangeable(np.array([1.0, 2.0, 2.0]), np.zeros((3, 3)), 5.0)
+    chance, error = exchangeable_probabilities(np.array([1.0, 2.0, 2.0]), np.zeros((3, 3)), 5.0)
     assert (chance.tolist(), error) == ([0.0, 0.5, 0.5], 0.0)
 
 
@@ -103,10 +105,10 @@ def test_a_fit_says_its_prior_on_every_scale(scale):
     random = np.random.default_rng(5)
     arm, day = np.tile(list("ABCD"), 500), np.repeat(np.arange(20), 100)
     reward = (random.random(2000) < 0.2 + 0.03 * (arm == "D")).astype(float)
-    found = {prior: Fit.from_arrays(arm, day, reward, scale=scale, prior=prior) for prior in SAID}
+    found = {prior: Fit.from_arrays(arm, day, reward, scale=scale, prior=prior) for prior in PRIOR_NAMES}
     for prior, fit in found.items():
         assert sum(fit.p_best.values()) == pytest.approx(1.0)
-        assert SAID[prior] in fit.verdict
+        assert PRIOR_NAMES[prior] in fit.verdict
         assert fit.to_dict()["prior"] == prior
     assert found["exchangeable"].p_best["D"] < found["flat"].p_best["D"]
 

@@ -16,7 +16,7 @@ from multiplicative_logs import from_sums
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.event_distribution import exact_ratio
-from tideproof.stats.scales.ratio_likelihood import sharing, solve_ratio
+from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
 from tideproof.stats.variance.sandwich import meat
 
 CLOSE = 1e-8  # what iterations of others leave
@@ -77,7 +77,7 @@ def test_covariance_of_cell_sums_is_a_sandwich():
     total = cells.n * cells.mean + 1.0
     cells = _with(cells, total)
     ours, q = solve_ratio(cells), np.random.default_rng(0).uniform(1.0, 9.0, cells.n.size)
-    part, kept = sharing(cells, ours)
+    part, kept = cells_with_events(cells, ours)
     C = ours.P @ meat(part, q[kept]) @ ours.P
     step, moved = 1e-4, []
     for one in np.eye(cells.n.size):  # the delta method by differences
@@ -189,5 +189,5 @@ def test_negative_rewards_are_refused():
 
 
 def test_rates_are_refused_an_exact_limit():
-    with pytest.raises(InputError, match="whole numbers"):
+    with pytest.raises(InputError, match="whole number"):
         exact_ratio(from_sums(np.array([[2, 2]]), np.array([[1.0, 0.7]])), 0, 1)

@@ -9,10 +9,10 @@ import oracles
 from oracles import contrast
 from tideproof.analysis import Fit
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.adjusted_means import read_out, traffic
+from tideproof.stats.solve.adjusted_means import group_traffic, means_and_shifts
 from tideproof.stats.solve.least_squares import residuals, solve
 from tideproof.stats.solve.naive_means import period_mean, raw_mean
-from tideproof.stats.variance.sandwich import hc3, meat, scores
+from tideproof.stats.variance.sandwich import environment_scores, hc3, meat
 
 CLOSE = 1e-9  # of variances of order 1
 
@@ -64,7 +64,7 @@ def test_any_weights_and_any_noise(kind, seed):
     assert s.P @ (g.T * (w**2 * variance)) @ g @ s.P == pytest.approx(covariance, abs=CLOSE)
     assert s.P @ meat(cells, w**2 * variance) @ s.P == pytest.approx(covariance, abs=CLOSE)
 
-    found = read_out(s, covariance, cells, variance)
+    found = means_and_shifts(s, covariance, cells, variance)
     for i in range(c.K):
         a = dense.adjusted(i)
         assert found.mean[i] == pytest.approx(a @ dense.beta, abs=CLOSE)
@@ -100,7 +100,7 @@ def test_hc3_and_scores_written_out():
         here = c.environment == j
         u[c.arm[here]] = (c.n * residual)[here]
         total += np.outer(u, u)
-    assert scores(s, c) == pytest.approx(total, abs=CLOSE)
+    assert environment_scores(s, c) == pytest.approx(total, abs=CLOSE)
 
 
 def test_a_cell_that_nothing_checks_has_no_hc3():
@@ -123,7 +123,7 @@ APART = Cells(
 
 def test_traffic_is_counted_group_by_group():
     s = solve(APART)
-    got = traffic(s, APART)
+    got = group_traffic(s, APART)
     assert s.component.tolist() == [0, 0, 1, 2]
     assert got.share == pytest.approx([3 / 8, 5 / 8, 1.0, np.nan], nan_ok=True)
     assert got.total == pytest.approx([8.0, 5.0, np.nan], nan_ok=True)
@@ -133,7 +133,7 @@ def test_traffic_is_counted_group_by_group():
 
 def test_what_was_not_seen_has_no_number():
     s = solve(APART)
-    found = read_out(s, s.P, APART, 1.0 / APART.n)
+    found = means_and_shifts(s, s.P, APART, 1.0 / APART.n)
     for values in (found.mean, found.mean_variance):
         assert np.isnan(values).tolist() == [False, False, False, True]
     for values in (found.shift, found.shift_variance):
@@ -148,7 +148,7 @@ def test_an_arm_unseen_may_be_the_first():
     ))  # fmt: skip
     s, t = solve(c), solve(APART)
     assert s.joins == t.joins == 1
-    found, want = read_out(s, s.P, c, 1.0 / c.n), read_out(t, t.P, APART, 1.0 / APART.n)
+    found, want = means_and_shifts(s, s.P, c, 1.0 / c.n), means_and_shifts(t, t.P, APART, 1.0 / APART.n)
     assert np.isnan(found.mean[0])
     assert found.mean[1:] == pytest.approx(want.mean, nan_ok=True)
     assert found.mean_variance[1:] == pytest.approx(want.mean_variance, nan_ok=True)
@@ -175,14 +175,14 @@ def test_weighted_groups_are_read_out_each_by_itself():
         np.append(first.squares, second.squares),
     ).weighted(w)
     s = solve(both)
-    found = read_out(s, 1.3 * s.P, both, v)
+    found = means_and_shifts(s, 1.3 * s.P, both, v)
     for c, cells, arms, environments in (
         (first, slice(0, first.n.size), slice(0, first.K), slice(0, first.J)),
         (second, slice(first.n.size, None), slice(first.K, None), slice(first.J, None)),
     ):
         alone = c.weighted(w[cells])
         t = solve(alone)
-        want = read_out(t, 1.3 * t.P, alone, v[cells])
+        want = means_and_shifts(t, 1.3 * t.P, alone, v[cells])
         assert found.mean[arms] == pytest.approx(want.mean, abs=CLOSE)
         assert found.mean_variance[arms] == pytest.approx(want.mean_variance, abs=CLOSE)
         assert found.shift[environments] == pytest.approx(want.shift, abs=CLOSE)

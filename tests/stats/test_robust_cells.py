@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.outlying_cell_search import keep, robust_means
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells, robust_means
 from tideproof.stats.solve.least_squares import solve
 
 
@@ -65,7 +65,7 @@ def test_a_cell_wrong_inside_is_found_though_its_own_spread_is_huge():
 def test_an_environment_whose_labels_were_mixed_up_goes_as_a_whole():
     n, mean, squares = log(seed=2, empty=0.0, least=30, most=40)
     mean[5] += np.array([-8.0, 9.0, 14.0, -3.0])
-    found = keep(cells_of(n, mean, squares))
+    found = find_outlying_cells(cells_of(n, mean, squares))
     assert np.flatnonzero(found.environments).tolist() == [5]
     assert not found.cells[cells_of(n, mean, squares).environment == 5].any()
     assert not found.torn
@@ -74,7 +74,7 @@ def test_an_environment_whose_labels_were_mixed_up_goes_as_a_whole():
 def test_of_two_arms_nobody_knows_which_is_wrong_and_the_day_goes():
     n, mean, squares = log(J=10, K=2, seed=3, empty=0.0)
     mean[4, 1] += 20.0
-    found = keep(cells_of(n, mean, squares))
+    found = find_outlying_cells(cells_of(n, mean, squares))
     assert np.flatnonzero(found.environments).tolist() == [4]
     assert np.count_nonzero(~found.cells) == 2
 
@@ -82,12 +82,12 @@ def test_of_two_arms_nobody_knows_which_is_wrong_and_the_day_goes():
 def test_a_shift_of_a_whole_environment_is_no_error():
     n, mean, squares = log(seed=4)
     mean[2] += 1e5
-    assert keep(cells_of(n, mean, squares)).cells.all()
+    assert find_outlying_cells(cells_of(n, mean, squares)).cells.all()
 
 
 def test_where_every_day_is_different_nothing_is_off():
     n, mean, squares = log(seed=5, omega=10.0, empty=0.0)
-    found = keep(cells_of(n, mean, squares))
+    found = find_outlying_cells(cells_of(n, mean, squares))
     assert found.cells.all()
     assert not found.torn
     assert np.max(np.abs(found.z)) < 5.0
@@ -103,14 +103,14 @@ def test_nothing_is_left_out_where_nothing_checks_anything_or_too_much_is_off():
         np.array([0.0, 99.0]),
         np.full(2, 4.0),
     )
-    found = keep(one)
+    found = find_outlying_cells(one)
     assert found.cells.all()
     assert np.isnan(found.z).all()
     n, mean, squares = (x[:2, :2] for x in log(seed=6, empty=0.0))
     mean = np.array(
         [[0.0, 0.0], [0.0, 50.0]]
     )  # two days that contradict each other: one is wrong, but which?
-    found = keep(cells_of(n, mean, squares))
+    found = find_outlying_cells(cells_of(n, mean, squares))
     assert found.cells.all()
 
 

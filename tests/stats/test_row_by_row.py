@@ -7,7 +7,7 @@ Seeds are fixed. In 1,000 other logs of each kind that shows a tide, under each 
 import numpy as np
 import pytest
 
-from tideproof.stats.tide.tide_visibility import _level, too_coarse
+from tideproof.stats.tide.tide_visibility import level_arms, too_coarse
 
 ROWS = 2000
 TIDES = {
@@ -85,7 +85,7 @@ def test_arms_are_put_level_whatever_the_tide_does(arms):
     """Medians of about 2 ROWS / arms steps: they err by 1.25 sqrt(2 arms / (2 ROWS)), and four times that is seldom."""
     rng = np.random.default_rng(arms)
     arm, mean = rng.integers(arms, size=ROWS), rng.normal(0.0, 20.0, arms)
-    level = _level(arm, mean[arm] + rng.normal(size=ROWS) + np.linspace(0.0, 300.0, ROWS))
+    level = level_arms(arm, mean[arm] + rng.normal(size=ROWS) + np.linspace(0.0, 300.0, ROWS))
     left = level - np.linspace(0.0, 300.0, ROWS)
     assert np.ptp([left[arm == k].mean() for k in range(arms)]) < 8 * 1.25 * np.sqrt(arms / ROWS) + 0.3
 

@@ -13,9 +13,9 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales import scale_test as module
 from tideproof.stats.scales.log_rewards import logarithm_gain
-from tideproof.stats.scales.odds_likelihood import events, solve_odds
+from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros, solve_odds
 from tideproof.stats.scales.scale_choice import choose_scale
-from tideproof.stats.scales.scale_test import OTHERWISE, wrong_scale
+from tideproof.stats.scales.scale_test import LEVEL_DEPENDENCE, run_scale_test
 
 FALSE_ALARM = 1e-6  # of every statistical test here, were its seed not fixed
 
@@ -45,7 +45,7 @@ def test_difference_of_two_arms_is_a_regression_on_the_level():
     # The sign is that of growing differences: of the slope where the second arm is above the first.
     want = found.params[1] * np.sign(found.predict([1.0, mean.mean()])[0])
     want /= np.sqrt(found.normalized_cov_params[1, 1] * variance * 2.0 / 8.0)
-    assert wrong_scale(cells, "difference", "ratio").z == pytest.approx(want, rel=1e-6)
+    assert run_scale_test(cells, "difference", "ratio").z == pytest.approx(want, rel=1e-6)
 
 
 @pytest.mark.parametrize("other", ["difference", "odds"])
@@ -54,13 +54,13 @@ def test_ratio_of_two_arms_is_the_score_test_of_a_binomial(monkeypatch, other):
 
     counts, level, cells = two_arms()
     at_levels(monkeypatch, level)
-    S = events(cells)[0].reshape(-1, 2)
+    S = count_ones_and_zeros(cells)[0].reshape(-1, 2)
     model = sm.GLM(
         S, np.ones((12, 1)), family=sm.families.Binomial(), offset=np.log(counts[:, 0] / counts[:, 1])
     )
     theirs = model.fit(tol=1e-12)
-    statistic = theirs.score_test(exog_extra=OTHERWISE["ratio", other](level)[:, None])[0]
-    found = wrong_scale(cells, "ratio", other)
+    statistic = theirs.score_test(exog_extra=LEVEL_DEPENDENCE["ratio", other](level)[:, None])[0]
+    found = run_scale_test(cells, "ratio", other)
     assert found.z**2 == pytest.approx(float(np.squeeze(statistic)), rel=1e-6)
 
 
@@ -68,13 +68,13 @@ def test_ratio_of_two_arms_is_the_score_test_of_a_binomial(monkeypatch, other):
 def test_odds_of_two_arms_are_the_score_test_of_the_hypergeometric(monkeypatch, other):
     counts, level, cells = two_arms(1)
     at_levels(monkeypatch, level)
-    S = events(cells)[0].reshape(-1, 2)
-    h, gap = OTHERWISE["odds", other](level), solve_odds(cells).gap(1, 0)
+    S = count_ones_and_zeros(cells)[0].reshape(-1, 2)
+    h, gap = LEVEL_DEPENDENCE["odds", other](level), solve_odds(cells).gap(1, 0)
     moments = [given_total(n, s.sum(), np.array([0.0, gap])) for n, s in zip(counts, S, strict=True)]
     residual = S[:, 1] - [mean[1] for mean, _ in moments]
     variance = np.array([C[1, 1] for _, C in moments])
     left = np.sum(h**2 * variance) - np.sum(h * variance) ** 2 / np.sum(variance)
-    assert wrong_scale(cells, "odds", other).z ** 2 == pytest.approx(
+    assert run_scale_test(cells, "odds", other).z ** 2 == pytest.approx(
         np.sum(h * residual) ** 2 / left, rel=1e-6
     )
 
@@ -84,7 +84,7 @@ SIZE_LOGS = 300
 
 def rejected(draw, scale, other, logs=SIZE_LOGS):
     return sum(
-        wrong_scale(draw(np.random.default_rng([7, log])), scale, other).p < 0.05 for log in range(logs)
+        run_scale_test(draw(np.random.default_rng([7, log])), scale, other).p < 0.05 for log in range(logs)
     )
 
 
@@ -162,7 +162,7 @@ def test_scales_that_are_not_told_apart_are_named_beside_the_one_shown():
     events = np.array([[10, 12], [21, 22], [30, 37]])
     choice = choose_scale(from_events(np.full((3, 2), 400), events))
     assert choice.possible == ("ratio", "difference")
-    assert choice.sentence.endswith("; ratios are shown. Limits allow for differences, too.")
+    assert choice.sentence.endswith("ratios are shown. Confidence intervals allow for differences, too.")
 
 
 def test_scales_of_very_many_arms_are_not_tested():
@@ -185,9 +185,9 @@ def test_the_order_of_arms_does_not_matter():
     other = Cells(
         cells.arms, cells.environments, 2 - cells.arm, cells.environment, cells.n, cells.mean, cells.squares
     )
-    for scale, rival in OTHERWISE:
-        assert wrong_scale(other, scale, rival).z == pytest.approx(
-            wrong_scale(cells, scale, rival).z, rel=1e-6
+    for scale, rival in LEVEL_DEPENDENCE:
+        assert run_scale_test(other, scale, rival).z == pytest.approx(
+            run_scale_test(cells, scale, rival).z, rel=1e-6
         )
 
 
@@ -242,7 +242,7 @@ def test_without_repeats_it_is_tukeys_test_as_a_regression_has_it(scale):
     found = sm.OLS(y, design).fit()
     level, mu = found.params[: cells.J], np.append(0.0, found.params[cells.J :])
     theirs = sm.OLS(y, np.column_stack([design, mu[cells.arm] * level[cells.environment]])).fit()
-    mine = wrong_scale(cells, scale, "ratio" if scale == "difference" else "difference")
+    mine = run_scale_test(cells, scale, "ratio" if scale == "difference" else "difference")
     assert mine.z == pytest.approx(theirs.tvalues[-1] * (1.0 if scale == "difference" else -1.0), rel=1e-6)
     assert mine.p == pytest.approx(theirs.pvalues[-1], rel=1e-6)
 
@@ -262,13 +262,19 @@ def test_without_repeats_scales_are_chosen_and_named():
     assert found.sentence.endswith("differences (p = 0.00029) grow with it.")
     assert choose_scale(once(2, 0.1, multiplies=False)).name == "difference"
     weak = choose_scale(once(2, 0.0, multiplies=True))
-    assert weak.sentence.endswith("differences are shown. Limits allow for ratios, too.")
+    assert weak.sentence.endswith("differences are shown. Confidence intervals allow for ratios, too.")
 
 
 def test_without_repeats_too_little_or_zeros_tell_nothing():
     two = cells_from_arrays([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 2.0, 2.0, 4.5])
     exact = cells_from_arrays([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [1.0, 2.0, 2.0, 3.0, 4.0, 5.0])
     zero = cells_from_arrays([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [0.0, 2.0, 2.0, 3.5, 4.0, 5.0])
-    assert wrong_scale(two, "difference", "ratio") == wrong_scale(zero, "ratio", "difference") == (0.0, 1.0)
-    assert wrong_scale(exact, "difference", "ratio").p == 1.0
-    assert wrong_scale(zero, "difference", "ratio").p < 1e-6  # they shrink by exactly as much as levels rise
+    assert (
+        run_scale_test(two, "difference", "ratio")
+        == run_scale_test(zero, "ratio", "difference")
+        == (0.0, 1.0)
+    )
+    assert run_scale_test(exact, "difference", "ratio").p == 1.0
+    assert (
+        run_scale_test(zero, "difference", "ratio").p < 1e-6
+    )  # they shrink by exactly as much as levels rise

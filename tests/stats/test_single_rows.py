@@ -9,7 +9,7 @@ import pytest
 
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.stats.diagnostics.influential_rows import leaning_on, without
+from tideproof.stats.diagnostics.influential_rows import influential_rows, remove_row
 from tideproof.stats.solve.least_squares import solve
 
 
@@ -38,12 +38,12 @@ def test_the_first_is_the_row_that_brute_force_finds(seed):
     left = np.array(
         [difference(np.delete(arm, r), np.delete(day, r), np.delete(reward, r), 2, 0) for r in range(70)]
     )
-    found = leaning_on(c, c.arms.index(2), c.arms.index(0), 3)
+    found = influential_rows(c, c.arms.index(2), c.arms.index(0), 3)
     r = int(np.nanargmin(left))
     cell = found[0].cell
     at = c.arms[c.arm[cell]], c.environments[c.environment[cell]], found[0].reward(c)
     assert at == (arm[r], day[r], reward[r])
-    fewer = without(c, cell, reward[r])
+    fewer = remove_row(c, cell, reward[r])
     s = solve(fewer)
     i, k = (fewer.arms.index(a) for a in (2, 0))
     assert s.mu[i] - s.mu[k] == pytest.approx(left[r], rel=1e-8)
@@ -53,7 +53,7 @@ def test_only_rows_that_hold_the_difference_up_are_named():
     """Of three rows of arm 1 two are above what is expected, and the lowest of arm 0 is below it."""
     arm, reward = np.array([0, 0, 0, 1, 1, 1]), np.array([0.0, 1.0, 2.0, 4.0, 5.0, 9.0])
     c = with_ends(arm, np.zeros(6, int), reward)
-    assert [row.reward(c) for row in leaning_on(c, 1, 0, 9)] == [9.0, 0.0]
+    assert [row.reward(c) for row in influential_rows(c, 1, 0, 9)] == [9.0, 0.0]
 
 
 def test_cells_without_a_row_are_those_of_the_other_rows():
@@ -67,7 +67,7 @@ def test_cells_without_a_row_are_those_of_the_other_rows():
     cell = int(
         np.flatnonzero((c.arm == c.arms.index(arm[11])) & (c.environment == c.environments.index(day[11])))[0]
     )
-    found = without(c, cell, reward[11])
+    found = remove_row(c, cell, reward[11])
     assert c.n[cell] > 1.0
     assert found.logs is not None
     assert fewer.logs is not None
@@ -87,23 +87,23 @@ def test_cells_without_a_row_are_those_of_the_other_rows():
 
 def test_a_cell_of_one_row_goes_with_it():
     c = with_ends(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0]))
-    assert without(c, 2, 3.0).n.size == 2
+    assert remove_row(c, 2, 3.0).n.size == 2
 
 
 def test_a_row_that_alone_connects_the_arms_is_passed_over():
     """Arm 1 was seen on day 1 once, with arm 0: without it nothing is compared, so it is not left out."""
     arm, day = np.array([0, 0, 1, 1, 1]), np.array([1, 1, 1, 2, 2])
     c = with_ends(arm, day, np.array([0.0, 1.0, 900.0, 3.0, 4.0]))
-    assert all(c.arm[row.cell] == 0 for row in leaning_on(c, 1, 0, 4))
+    assert all(c.arm[row.cell] == 0 for row in influential_rows(c, 1, 0, 4))
 
 
 def test_aggregated_rows_have_no_single_ones():
-    with pytest.raises(InputError, match="single rows need the lowest and highest reward"):
-        leaning_on(replace(cells_from_arrays([0, 1], [0, 0], [1.0, 2.0]), low=None), 0, 1, 1)
+    with pytest.raises(InputError, match="needs the lowest and highest reward"):
+        influential_rows(replace(cells_from_arrays([0, 1], [0, 0], [1.0, 2.0]), low=None), 0, 1, 1)
 
 
 def test_what_is_left_of_zeros_is_zero():
     """Three zeros and 7.1: 7.1/4 - (7.1 - 7.1/4)/3 is 0, but not in floating point."""
     for reward in np.random.default_rng(0).uniform(1.0, 90.0, 50):
         c = with_ends(np.array([0, 0, 0, 0, 1]), np.zeros(5, int), np.array([0.0, 0.0, 0.0, reward, 1.0]))
-        assert without(c, 0, reward).mean[0] == without(c, 0, reward).squares[0] == 0.0
+        assert remove_row(c, 0, reward).mean[0] == remove_row(c, 0, reward).squares[0] == 0.0

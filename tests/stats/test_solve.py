@@ -16,7 +16,7 @@ from tideproof.stats import cells as module
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
 from tideproof.stats.solve import laplacian
-from tideproof.stats.solve.adjusted_means import adjusted, shifts
+from tideproof.stats.solve.adjusted_means import adjusted_means, environment_shifts
 from tideproof.stats.solve.least_squares import residuals, solve
 from tideproof.stats.variance.sandwich import meat
 
@@ -95,12 +95,12 @@ def test_readouts_are_combinations_of_the_dense_solution(kind):
     c = cells(arm, environment, reward, arms, environments)
     s = solve(c)
 
-    found = zip(*adjusted(s, c), strict=True)
+    found = zip(*adjusted_means(s, c), strict=True)
     for a, (estimate, variance) in enumerate(found):
         want = reference.combination(oracles.adjusted_mean(arm, environment, arms, environments, a))
         assert (estimate, variance) == pytest.approx(want, abs=ATOL)
 
-    found = zip(*shifts(s, c), strict=True)
+    found = zip(*environment_shifts(s, c), strict=True)
     for e, (estimate, variance) in enumerate(found):
         want = reference.combination(oracles.relative_shift(arm, environment, arms, environments, e))
         assert (estimate, variance) == pytest.approx(want, abs=ATOL)
@@ -125,8 +125,8 @@ def test_groups_are_read_out_apart():
         part = cells(arm[half] - first, environment[half] - first, reward[half], 2, 2)
         alone = solve(part)
         for readout, of_part in (
-            (adjusted(s, whole), adjusted(alone, part)),
-            (shifts(s, whole), shifts(alone, part)),
+            (adjusted_means(s, whole), adjusted_means(alone, part)),
+            (environment_shifts(s, whole), environment_shifts(alone, part)),
         ):
             for got, want in zip(readout, of_part, strict=True):
                 assert got[first : first + 2] == pytest.approx(want, abs=1e-12)
@@ -143,10 +143,10 @@ def test_arm_and_environment_without_data():
     assert (s.told, s.environments, s.joins, s.freedom) == (5, 3, 1, 1)
     assert contrast(s, 2, 0) == pytest.approx((1.5, 1.0))
     assert not s.P[[1, 3]].any()
-    mean, variance = adjusted(s, c)
+    mean, variance = adjusted_means(s, c)
     assert mean == pytest.approx([2.0, np.nan, 3.5, 7.0], nan_ok=True)
     assert variance == pytest.approx([0.5, np.nan, 0.5, 1.0], nan_ok=True)
-    shift, variance = shifts(s, c)
+    shift, variance = environment_shifts(s, c)
     assert shift == pytest.approx([-1.25, 1.25, np.nan, 0.0], nan_ok=True)
     assert variance == pytest.approx([0.25, 0.25, np.nan, 0.0], nan_ok=True)
 
@@ -187,11 +187,11 @@ def test_blocks_of_environments_change_nothing(monkeypatch):
     arm, environment, reward = drawn("one-arm environments", 5, 40)
     c = cells(arm, environment, reward, 5, 40)
     at_once = solve(c)
-    want = [at_once.mu, *shifts(at_once, c), *residuals(at_once, c)]
+    want = [at_once.mu, *environment_shifts(at_once, c), *residuals(at_once, c)]
     monkeypatch.setattr(module, "_BLOCK", 35)  # seven environments at a time
     assert [block.shape for _, _, (block,) in c.blocks(c.n)] == [(7, 5)] * 5 + [(5, 5)]
     s = solve(c)
-    for got, value in zip([s.mu, *shifts(s, c), *residuals(s, c)], want, strict=True):
+    for got, value in zip([s.mu, *environment_shifts(s, c), *residuals(s, c)], want, strict=True):
         assert got == pytest.approx(value, abs=1e-12)
 
 

@@ -12,7 +12,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance import cell_variances
-from tideproof.stats.variance.cell_variances import measure
+from tideproof.stats.variance.cell_variances import measure_variances
 
 
 def log(counts, sd, seed, draw="normal"):
@@ -31,7 +31,7 @@ def measured(cells, base=None):
     s = solve(cells)
     fitted = cells.mean - cells.centred(cells.mean - s.mu[cells.arm])
     base = np.ones(cells.n.size) if base is None else base
-    return measure(cells, fitted, base, s.freedom), s.rss / s.freedom
+    return measure_variances(cells, fitted, base, s.freedom), s.rss / s.freedom
 
 
 def equal():
@@ -112,14 +112,14 @@ def test_the_variance_between_is_that_of_paule_and_mandel(seed):
         return np.sum(d**2 / (t + error)) - d.size
 
     want = optimize.brentq(excess, 0.0, 100.0) if excess(0.0) > 0.0 else 0.0
-    assert cell_variances._variance_between(d, error) == pytest.approx(want, rel=1e-6, abs=1e-12)
-    assert cell_variances._variance_between(d[:1], error[:1]) == 0.0
+    assert cell_variances.variance_between(d, error) == pytest.approx(want, rel=1e-6, abs=1e-12)
+    assert cell_variances.variance_between(d[:1], error[:1]) == 0.0
 
 
 def test_a_factor_is_drawn_to_1_by_its_own_noise():
     """Two labels, eight and thirty degrees of freedom, noise 2: trust = t/(t + 2/freedom)."""
     of, squares, left = np.array([0, 1, 1]), np.array([40.0, 5.0, 4.0]), np.array([8.0, 10.0, 20.0])
-    found = cell_variances._factors(of, squares, left, 3, 2.0)
+    found = cell_variances.shrink_variances(of, squares, left, 3, 2.0)
     own, error = np.array([5.0, 0.3]), np.array([2 / 8, 2 / 30])
     t = optimize.brentq(lambda t: np.sum((own - 1) ** 2 / (t + error)) - 2, 0, 100)
     assert found.trust == pytest.approx([*t / (t + error), 0.0])
@@ -154,4 +154,4 @@ def test_rewards_that_never_vary_say_nothing_of_noise():
         found, _ = measured(odd)
         assert np.isnan(found.variance).all()
         assert found.freedom_of(odd, np.ones(6)) == 0.0
-    assert np.isnan(measure(equal(), equal().mean, np.ones(6), 0).variance).all()
+    assert np.isnan(measure_variances(equal(), equal().mean, np.ones(6), 0).variance).all()

@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from tideproof.analysis import Fit
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError, NotComparable
-from tideproof.stats.solve.adjusted_means import adjusted, shifts
+from tideproof.stats.solve.adjusted_means import adjusted_means, environment_shifts
 from tideproof.stats.solve.least_squares import residuals, solve
 
 
@@ -63,12 +63,12 @@ def test_adjusted_means_and_shifts_are_predictions():
     c = cells_of(arm, cow, period, reward)
     X = design(c, arm, cow, period)
     ols = sm.OLS(reward, X).fit()
-    mean, variance = adjusted(solve(c), c)
+    mean, variance = adjusted_means(solve(c), c)
     for i in range(c.K):
         row = np.concatenate([np.eye(c.K)[i], X[:, c.K :].mean(axis=0)])  # in every row's place
         assert mean[i] == pytest.approx(row @ ols.params, rel=1e-8)
         assert variance[i] == pytest.approx(row @ ols.normalized_cov_params @ row, rel=1e-8)
-    shift, variance = shifts(solve(c), c)
+    shift, variance = environment_shifts(solve(c), c)
     for j, (of_cow, of_period) in enumerate(c.environments):
         place = np.flatnonzero((cow == of_cow) & (period == of_period))[0]
         row = np.concatenate([np.zeros(c.K), X[place, c.K :] - X[:, c.K :].mean(axis=0)])
@@ -107,7 +107,7 @@ def test_arms_that_two_factors_do_not_connect_are_named():
 @pytest.mark.parametrize("variance", ["robust", "clustered", "by-arm", "by-environment"])
 def test_other_models_of_the_noise_are_refused(variance):
     arm, cow, period, reward = draw(7, rows=600, arms=2, cows=3, periods=3)
-    with pytest.raises(InputError, match="needs environments of one factor, not the sum of two"):
+    with pytest.raises(InputError, match="needs environments of one factor, not sums of two factors"):
         Fit(cells_of(arm, cow, period, reward), variance=variance)
     with pytest.raises(InputError, match="leaving environments out needs"):
         Fit(cells_of(arm, cow, period, reward)).influence()

@@ -12,11 +12,11 @@ import tideproof as tp
 from tideproof.analysis import Fit
 from tideproof.data import cells_from_arrays
 from tideproof.errors import InputError
-from tideproof.stats.cells import Units
+from tideproof.stats.cells import UnitRewards
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance import clustered_units as module
-from tideproof.stats.variance.clustered_units import by_unit
-from tideproof.stats.variance.variance_models import evidence
+from tideproof.stats.variance.clustered_units import clustered_covariance
+from tideproof.stats.variance.variance_models import comparison_counts
 
 
 def with_units(arm, day, unit, reward):
@@ -27,7 +27,7 @@ def with_units(arm, day, unit, reward):
     at = {
         (c.arms[i], c.environments[j]): k for k, (i, j) in enumerate(zip(c.arm, c.environment, strict=True))
     }
-    u = Units(
+    u = UnitRewards(
         np.array([key[0] for key in parts]),
         np.array([at[key[1:]] for key in parts]),
         np.array([float(len(values)) for values in parts.values()]),
@@ -58,7 +58,7 @@ def test_against_statsmodels(seed, block, monkeypatch):
     c = with_units(arm, day, unit, reward)
     X = np.hstack([np.array([[a == label for label in c.arms] for a in arm], float), np.eye(8)[day][:, 1:]])
     ols = sm.OLS(reward, X).fit(cov_type="cluster", cov_kwds={"groups": unit})
-    found = by_unit(c, solve(c))
+    found = clustered_covariance(c, solve(c))
     for i in range(1, 3):
         row = np.zeros(X.shape[1])
         row[i], row[0] = 1.0, -1.0
@@ -72,12 +72,12 @@ def test_units_that_are_the_environments_are_the_clustered_model():
     random = np.random.default_rng(0)
     arm = random.integers(3, size=arm.size)
     c = with_units(arm, day, day, reward)
-    found, fit = by_unit(c, solve(c)), Fit(c, variance="clustered")
+    found, fit = clustered_covariance(c, solve(c)), Fit(c, variance="clustered")
     wanted = fit.contrast(1, 0)
     i, k = c.arms.index(1), c.arms.index(0)
     C = found.covariance
     assert np.sqrt(C[i, i] + C[k, k] - 2 * C[i, k]) == pytest.approx(wanted.se, rel=1e-10)
-    assert found.freedom[i] == wanted.freedom == evidence(c, solve(c)).environments[0] - 1
+    assert found.freedom[i] == wanted.freedom == comparison_counts(c, solve(c)).environments[0] - 1
 
 
 def test_groups_and_days_with_one_arm_count_apart():
@@ -90,7 +90,7 @@ def test_groups_and_days_with_one_arm_count_apart():
         np.concatenate([unit, unit + 7, unit[:50] + 500]),
         np.concatenate([reward, 3.0 * reward, reward[:50]]),
     )
-    found, wanted = by_unit(more, solve(more)), by_unit(alone, solve(alone))
+    found, wanted = clustered_covariance(more, solve(more)), clustered_covariance(alone, solve(alone))
     i, k = more.arms.index(0), more.arms.index(1)
     want = wanted.covariance[0, 0] + wanted.covariance[1, 1] - 2 * wanted.covariance[0, 1]
     C = found.covariance
@@ -112,7 +112,7 @@ def test_coverage_where_units_come_back():
         )
         c = with_units(unit % 2, day, unit, reward)
         s = solve(c)
-        found = by_unit(c, s)
+        found = clustered_covariance(c, s)
         C = found.covariance
         gap = abs(s.mu[0] - s.mu[1])
         covered += gap <= 2.001 * np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])  # t with 59 degrees of freedom
@@ -125,11 +125,11 @@ def test_coverage_where_units_come_back():
 def test_bad_units():
     arm, day, unit, reward = draw(0)
     c = cells_from_arrays(arm, day, reward)
-    with pytest.raises(InputError, match="variance='by-unit' needs to know the units"):
-        by_unit(c, solve(c))
+    with pytest.raises(InputError, match="variance='by-unit' needs a column of units"):
+        clustered_covariance(c, solve(c))
     one = with_units(arm, day, 0 * unit, reward)
     with pytest.raises(InputError, match=r"needs at least two units; .* and . have 1"):
-        by_unit(one, solve(one))
+        clustered_covariance(one, solve(one))
 
 
 def test_a_fit_by_units_is_that_of_statsmodels():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.pairs.wald_pairs import WaldPairs
 
 MU = np.array([1.0, 3.5, 2.0])
 C = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.0], [0.1, 0.0, 3.0]])
@@ -16,7 +16,7 @@ FREEDOM = np.array([[np.inf, 4.0, 9.5], [4.0, np.inf, 30.0], [9.5, 30.0, np.inf]
 
 
 def test_tests_and_limits_are_student_t():
-    pairs = Wald(MU, C, FREEDOM)
+    pairs = WaldPairs(MU, C, FREEDOM)
     for i, k in ((0, 1), (1, 0), (2, 1), (0, 2)):
         gap, nu = MU[i] - MU[k], FREEDOM[i, k]
         c = np.eye(3)[i] - np.eye(3)[k]
@@ -34,13 +34,13 @@ def test_tests_and_limits_are_student_t():
 
 
 def test_without_freedom_nothing_is_known_but_the_estimate():
-    pairs = Wald(MU, C, np.zeros((3, 3)))
+    pairs = WaldPairs(MU, C, np.zeros((3, 3)))
     assert pairs.gap(1, 0) == 2.5
     assert np.isnan([pairs.deviate(1, 0), pairs.upper(1, 0, 2.0), pairs.lower(1, 0, 2.0)]).all()
 
 
 def test_without_noise_everything_is():
-    pairs = Wald(MU, np.zeros((3, 3)), FREEDOM)
+    pairs = WaldPairs(MU, np.zeros((3, 3)), FREEDOM)
     assert (pairs.deviate(1, 0), pairs.deviate(0, 1)) == (math.inf, -math.inf)
     assert pairs.deviate(1, 0, 2.5) == 0.0
     assert (pairs.lower(1, 0, 2.0), pairs.upper(1, 0, 2.0)) == (2.5, 2.5)

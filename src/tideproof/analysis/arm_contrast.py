@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tideproof.analysis.scales import OnScale
-from tideproof.stats.best.adaptive_allowance import p_value, reach
+from tideproof.stats.best.adaptive_allowance import critical_deviate, p_value
 from tideproof.stats.best.comparisons_with_best import Pairs
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.table import to_json_values
 
 
@@ -47,7 +47,7 @@ class Contrast:
     p: float | None
     freedom: float
     adaptive: bool
-    scale: Compared = "difference"
+    scale: ScaleName = "difference"
     exact: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def contrast(
     C = on.found.covariance
     if ever is None:
         arms, z_0 = len(C), pairs.deviate(i, k)
-        z = reach(level, arms, adaptive=adaptive, picked=picked)
+        z = critical_deviate(level, arms, adaptive=adaptive, picked=picked)
         p = p_value(z_0, arms, adaptive=adaptive, picked=picked)
     else:
         z, p = ever

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.best.anytime_bounds import AnyTime
+from tideproof.stats.best.anytime_bounds import AnytimeBounds
 from tideproof.stats.best.comparisons_with_best import (
+    ArmGroup,
     Comparisons,
-    Field,
-    Turned,
+    ReversedPairs,
     compare_with_best,
     may_be_best,
 )
@@ -49,7 +49,7 @@ def against_best(
     sign: float,
     level: float,
     may: NDArray[np.bool_] | None = None,
-    always: AnyTime | None = None,
+    always: AnytimeBounds | None = None,
 ) -> Comparisons:
     """Compare each arm with the best of the other arms of its group.
 
@@ -68,7 +68,7 @@ def against_best(
 
 
 def candidates(
-    found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnyTime | None = None
+    found: Estimate, groups: Sequence[Ints], sign: float, level: float, always: AnytimeBounds | None = None
 ) -> NDArray[np.bool_]:
     """Return for each arm whether the data allow it to be the best of its group."""
     may = np.ones(found.mu.size, bool)
@@ -82,7 +82,7 @@ def ever_apart(
     found: Estimate,
     groups: Sequence[Ints],
     pair: tuple[int, int],
-    always: AnyTime | None,
+    always: AnytimeBounds | None,
     level: float,
     alone: float | None,
 ) -> tuple[float, float] | None:
@@ -101,11 +101,11 @@ def ever_apart(
     return float(bars[i, k]), always.p_value(*both, i, k, found.pairs.deviate(*pair))
 
 
-def _field(found: Estimate, group: Ints, sign: float, level: float, always: AnyTime | None) -> Field:
+def _field(found: Estimate, group: Ints, sign: float, level: float, always: AnytimeBounds | None) -> ArmGroup:
     """Return the arms of a group as input of the comparisons with the best arm."""
-    pairs = found.pairs if sign > 0.0 else Turned(found.pairs)
+    pairs = found.pairs if sign > 0.0 else ReversedPairs(found.pairs)
     C = found.covariance[np.ix_(group, group)]
-    field = Field(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
+    field = ArmGroup(pairs, group, sign * found.mu[group], C, _freedom(found, group), level)
     if always is None or not field.known:
         return field
     bars = always.with_best(C, found.freedom[np.ix_(group, group)], 1.0 - field.one_sided)

@@ -32,15 +32,15 @@ from tideproof.core.array_layout import Floats
 from tideproof.data import cells_from_arrays
 from tideproof.draw.svg_picture import Picture, saved
 from tideproof.errors import InputError, NotComparable, UnknownName
-from tideproof.stats.best.anytime_bounds import AnyTime, usual_variance
+from tideproof.stats.best.anytime_bounds import AnytimeBounds, mixture_variance
 from tideproof.stats.best.p_best import Prior, checked_prior
-from tideproof.stats.best.student_inference import limits
-from tideproof.stats.cells import Cells, members
+from tideproof.stats.best.student_inference import student_intervals
+from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio, sample_ratio
-from tideproof.stats.scales.scale_choice import Choice, Compared
-from tideproof.stats.scales.scale_union import AnyScale
-from tideproof.stats.solve.environment_influence import influence
+from tideproof.stats.scales.scale_choice import ScaleDecision, ScaleName
+from tideproof.stats.scales.scale_union import ScaleUnion
+from tideproof.stats.solve.environment_influence import influence_table
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.solve.naive_means import period_mean, raw_mean
 from tideproof.stats.variance.cell_variances import is_exact
@@ -103,7 +103,7 @@ class Fit:
         adaptive: bool = False,
         level: float = 0.95,
         variance: Variance = "auto",
-        scale: ScaleChoice | Choice = "auto",
+        scale: ScaleChoice | ScaleDecision = "auto",
         prior: Prior = "exchangeable",
         anytime: bool = False,
         tide: TideEstimate | None = None,
@@ -132,13 +132,13 @@ class Fit:
             self.variance, self.choice = "common", tide.choice
             self.freedom, self._sigma = tide.freedom, tide.sigma
             self._on = tide.on
-        self.scale: Compared = self.choice.name
+        self.scale: ScaleName = self.choice.name
         self._estimate, self.lifts = self._on.found, self._on.lifts
         mixed = self._estimate.mixed
         if mixed is not None and anytime:
             raise InputError(f"anytime=True is not supported with variance={variance!r}; use variance='auto'")
         self.sigma = known(self._sigma if mixed is None or mixed.none else mixed.typical()[1])
-        self._groups = [group for _, group in members(self._estimate.component)]
+        self._groups = [group for _, group in group_members(self._estimate.component)]
         self.groups = [[cells.arms[i] for i in group] for group in self._groups]
         alone = int(np.count_nonzero(cells.arms_seen == 1))
         self._contrasts: dict[tuple[int, int, float | None, bool], Contrast] = {}
@@ -303,7 +303,7 @@ class Fit:
         return np.asarray(np.any(found, axis=0))
 
     @cached_property
-    def _others(self) -> dict[Compared, Estimate]:
+    def _others(self) -> dict[ScaleName, Estimate]:
         """The estimates on other scales that fit the data."""
         rest = [scale for scale in self.choice.possible if scale != self.scale]
         if not rest:
@@ -317,7 +317,7 @@ class Fit:
         if not self._others:
             return self._estimate
         others = list(self._others.values())
-        return self._estimate._replace(pairs=AnyScale(self.scale, self._estimate, others))
+        return self._estimate._replace(pairs=ScaleUnion(self.scale, self._estimate, others))
 
     @cached_property
     def decision(self) -> Decision:
@@ -367,7 +367,9 @@ class Fit:
                 "n": c.sizes.astype(np.int64),
                 "arms": c.arms_seen,
                 "shift": read.shift,
-                **limits(read.shift, read.shift_variance, self._estimate.shift_freedom, self.level),
+                **student_intervals(
+                    read.shift, read.shift_variance, self._estimate.shift_freedom, self.level
+                ),
             }
         )
 
@@ -404,11 +406,11 @@ class Fit:
             )
         return self._contrasts[asked]
 
-    def _ever(self, scale: Compared) -> AnyTime | None:
+    def _ever(self, scale: ScaleName) -> AnytimeBounds | None:
         """Return the settings of intervals that hold at all looks on a scale, or None for a single look."""
         if not self.anytime:
             return None
-        return AnyTime(usual_variance(scale, self.cells, self._sigma), self.adaptive)
+        return AnytimeBounds(mixture_variance(scale, self.cells, self._sigma), self.adaptive)
 
     def gaps(self, a: Any, b: Any) -> Table:
         """Compare two arms in each environment with both of them: difference of their means there, or lift.
@@ -423,7 +425,7 @@ class Fit:
             raise InputError(f"gaps need two different arms, not {a!r} twice")
         found = self._on.gaps(i, k)
         where = [self.cells.environments[j] for j in found.environment]
-        known = limits(found.estimate, found.variance, found.freedom, self.level)
+        known = student_intervals(found.estimate, found.variance, found.freedom, self.level)
         shown = {name: self._on.shown(x) for name, x in ({"estimate": found.estimate} | known).items()}
         return Table({"environment": where, **shown, "se": known["se"]})
 
@@ -472,7 +474,7 @@ class Fit:
     def _influence(self) -> Table:
         """Table of `influence`, computed once."""
         mu, without = self._on.left_out()
-        return influence(self.cells, mu, without, self._sign, lifts=self.lifts)
+        return influence_table(self.cells, mu, without, self._sign, lifts=self.lifts)
 
     def sample_ratio(self, expected: Mapping[Any, float] | None = None) -> SampleRatio:
         """Test whether the arms received their `expected` shares of the traffic, equal shares by default."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from tideproof.analysis.arm_contrast import known
 from tideproof.analysis.connected_groups import candidates
-from tideproof.stats.best.daily_leaders import leads, omega_limits, these_days
-from tideproof.stats.pairs.wald_pairs import Wald
+from tideproof.stats.best.daily_leaders import environment_averages, leader_probabilities, omega_interval
+from tideproof.stats.pairs.wald_pairs import WaldPairs
 from tideproof.stats.solve.least_squares import solve
-from tideproof.stats.variance.interaction_reml import Mixed
+from tideproof.stats.variance.interaction_reml import MixedModelFit
 from tideproof.stats.variance.variance_models import Estimate
 from tideproof.table import Table, to_json_values
 
@@ -69,7 +69,7 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
     mixed, c = found.mixed, fit.cells
     assert mixed is not None
     omega, sigma = mixed.typical() if mixed.told else (math.nan, math.nan)
-    low, high = omega_limits(c, solve(c), mixed, fit.level)
+    low, high = omega_interval(c, solve(c), mixed, fit.level)
     count = int(np.count_nonzero(c.arms_seen))
     whole = len(groups) == 1 and mixed.told and not np.isnan(found.covariance).any()
     columns: dict[str, Any] = {"arm": c.arms}
@@ -77,7 +77,7 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
     chance: dict[str, Any] = {"environment": [], "arm": [], "chance": []}
     one = None
     if whole:
-        who = leads(mixed, found.mu, found.covariance, sign, fit.level)
+        who = leader_probabilities(mixed, found.mu, found.covariance, sign, fit.level)
         columns |= {"days": who.days, "days_low": who.low, "days_high": who.high, "to_come": who.to_come}
         chance["environment"] = [name for name in c.environments for _ in c.arms]
         chance |= {"arm": c.arms * c.J, "chance": who.chance.ravel()}
@@ -98,12 +98,14 @@ def interacting(fit: Fit, found: Estimate, groups: list[Any], sign: float) -> In
     )
 
 
-def _these(fit: Fit, mixed: Mixed, found: Estimate, groups: list[Any], sign: float) -> tuple[Any, ...]:
+def _these(
+    fit: Fit, mixed: MixedModelFit, found: Estimate, groups: list[Any], sign: float
+) -> tuple[Any, ...]:
     """Return the candidates for the best arm in the observed environments, the best first."""
     if mixed.none:
         return fit.decision.candidates
-    these = these_days(mixed)
-    pairs = Wald(these.mu, these.covariance, these.freedom)
+    these = environment_averages(mixed)
+    pairs = WaldPairs(these.mu, these.covariance, these.freedom)
     narrow = found._replace(mu=these.mu, covariance=these.covariance, freedom=these.freedom, pairs=pairs)
     may = candidates(narrow, groups, sign, fit.level)
     order = np.argsort(-sign * these.mu, kind="stable").tolist()

@@ -10,9 +10,9 @@ import numpy as np
 from tideproof.analysis.scale_selection import ScaleChoice
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.outlying_cell_search import CUT, TrustedCells, keep
-from tideproof.stats.scales.log_rewards import logs_of
-from tideproof.stats.scales.scale_choice import Choice
+from tideproof.stats.diagnostics.outlying_cell_search import CUT, TrustedCells, find_outlying_cells
+from tideproof.stats.scales.log_rewards import require_logs
+from tideproof.stats.scales.scale_choice import ScaleDecision
 from tideproof.table import Table, to_json_values
 
 Robust = Literal["cells"]
@@ -58,7 +58,7 @@ def checked_robust(robust: Any) -> Robust | None:
 
 
 def left_out(
-    cells: Cells, robust: Robust | None, scale: ScaleChoice | Choice, hidden: bool
+    cells: Cells, robust: Robust | None, scale: ScaleChoice | ScaleDecision, hidden: bool
 ) -> ExcludedCells | None:
     """Find outlying cells, or return None if that was not requested.
 
@@ -69,7 +69,7 @@ def left_out(
     if hidden or cells.slope is not None:
         what = "a hidden tide" if hidden else "covariates"
         raise InputError(f"robust='cells' cannot be combined with {what}; leave out robust")
-    found = keep(logs_of(cells) if scale == "log" else cells)
+    found = find_outlying_cells(require_logs(cells) if scale == "log" else cells)
     out = np.flatnonzero(~found.cells)
     whole = tuple(cells.environments[j] for j in np.flatnonzero(found.environments).tolist())
     left = cells.select(np.flatnonzero(found.cells)) if out.size else cells

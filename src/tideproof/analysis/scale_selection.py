@@ -8,8 +8,8 @@ import numpy as np
 
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.log_rewards import logs_of, with_logs
-from tideproof.stats.scales.scale_choice import Choice, choose_scale
+from tideproof.stats.scales.log_rewards import choose_logs, require_logs
+from tideproof.stats.scales.scale_choice import ScaleDecision, choose_scale
 from tideproof.stats.variance.variance_models import Variance
 
 ScaleChoice = Literal["auto", "difference", "ratio", "odds", "log"]
@@ -24,27 +24,27 @@ def variance_for(cells: Cells, variance: Variance) -> Variance:
     return "auto" if cells.factors is None and cells.slope is None else "common"
 
 
-def scale_for(cells: Cells, scale: ScaleChoice | Choice, variance: Variance) -> Choice:
+def scale_for(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Variance) -> ScaleDecision:
     """Return the requested scale, or the scale that fits the data; a `Choice` is returned unchanged."""
-    if isinstance(scale, Choice):
+    if isinstance(scale, ScaleDecision):
         return scale
     if scale not in get_args(ScaleChoice):
         allowed = ", ".join(map(repr, get_args(ScaleChoice)))
         raise InputError(f"scale must be one of {allowed}, not {scale!r}")
     if scale == "auto" and np.ptp(cells.mean) == 0.0 and not cells.squares.any():
-        return Choice("difference", {}, False, "All rewards are equal.")
+        return ScaleDecision("difference", {}, False, "All rewards are equal.")
     if scale == "auto" and variance == "auto":
-        return with_logs(cells, choose_scale(cells))
+        return choose_logs(cells, choose_scale(cells))
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
-        return Choice("difference", {}, False, reason)
+        return ScaleDecision("difference", {}, False, reason)
     if scale != "difference" and variance != "auto":
         raise InputError(
             f"variance={variance!r} requires scale='difference'; with scale={scale!r} use variance='auto'"
         )
     if scale == "log":
-        logs_of(cells)
-    return Choice(scale, {}, False, f"scale={scale!r} was requested.")
+        require_logs(cells)
+    return ScaleDecision(scale, {}, False, f"scale={scale!r} was requested.")
 
 
 def logs_wanted(scale: ScaleChoice, variance: Variance) -> bool | None:

@@ -19,7 +19,7 @@ from tideproof.data.cell_reader import CellReading, read
 from tideproof.errors import InputError, NotComparable
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.segment_heterogeneity import Heterogeneity, heterogeneity
-from tideproof.stats.scales.scale_choice import Choice, Compared
+from tideproof.stats.scales.scale_choice import ScaleDecision, ScaleName
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table, render_notebook_html, to_json_values
 from tideproof.text import format_count, join_names
@@ -229,7 +229,7 @@ def judge_segments(
     return Segments(by, fits, pooled, apart, level, None if anytime else _tested(used))
 
 
-def _shared(part: Cells, scale: ScaleChoice, variance: Variance, shared: Compared) -> Choice:
+def _shared(part: Cells, scale: ScaleChoice, variance: Variance, shared: ScaleName) -> ScaleDecision:
     """Return the scale of a segment: the pooled scale, unless the rewards of the segment contradict it."""
     own = scale_for(part, scale, variance_for(part, variance))
     if shared == own.name or shared not in own.possible:

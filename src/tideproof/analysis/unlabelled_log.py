@@ -14,9 +14,9 @@ from tideproof.analysis.time_bins import TimeBins, into_bins
 from tideproof.core.array_layout import Floats
 from tideproof.data.time_ordered_rows import Timed
 from tideproof.errors import InputError
-from tideproof.stats.best.student_inference import limits
+from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_choice import Choice
+from tideproof.stats.scales.scale_choice import ScaleDecision
 from tideproof.stats.tide.tide_law import MOST_INTERPRETED
 from tideproof.stats.tide.tide_visibility import too_coarse
 from tideproof.stats.tide.unlabelled_tide import TideFit, follow_tide, moment_labels
@@ -47,7 +47,7 @@ class TideEstimate:
         self.freedom, self.sigma = followed.freedom, followed.sigma
         self.first, self.last = moment_labels(followed.curve.time[[0, -1]], rows.clock)
         self.on, self.cells = FollowedDifference(followed), replace(followed.cells, dropped=rows.dropped)
-        self.choice = Choice(
+        self.choice = ScaleDecision(
             "difference", {}, False, "Arms are compared by differences, as a hidden tide adds to all arms."
         )
 
@@ -80,7 +80,7 @@ class TideEstimate:
                 "time": moment_labels(self._followed.curve.time[points.start], self._clock),
                 "n": points.n.astype(np.int64),
                 "shift": points.shift,
-                **limits(points.shift, points.variance, nu, level),
+                **student_intervals(points.shift, points.variance, nu, level),
             }
         )
 

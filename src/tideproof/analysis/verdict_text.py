@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tideproof.analysis.number_formats import of_gaps
-from tideproof.stats.best.p_best import SAID
-from tideproof.stats.pairs.event_counts import HANDFUL, RARER, events_of
+from tideproof.stats.best.p_best import PRIOR_NAMES
+from tideproof.stats.pairs.event_counts import FEWEST_EVENTS, FEWEST_RARER_EVENTS, count_events
 from tideproof.text import (
     PERCENT,
     format_count,
@@ -39,7 +39,9 @@ def verdict(fit: Fit) -> str:
         return f"too few events to name a best arm: {_few(fit)}"
     sure, chance = f"{100 * fit.level:g} %{ever(fit.anytime)}", fit.p_best[decision.best]
     p_best = (
-        "" if chance is None else f"; best with probability {format_probability(chance)} ({SAID[fit.prior]})"
+        ""
+        if chance is None
+        else f"; best with probability {format_probability(chance)} ({PRIOR_NAMES[fit.prior]})"
     )
     if decision.doubt is None:
         return f"{best} is best ({sure}): {lead(fit)}{p_best}"
@@ -84,25 +86,25 @@ def _lift(fit: Fit, gap: float, low: float | None, high: float | None) -> str:
 
 def _few(fit: Fit) -> str:
     """Return a sentence on how many events the best arm and a candidate have, and how many are needed."""
-    events, arms = events_of(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
+    events, arms = count_events(fit.cells), [quote_if_needed(arm) for arm in fit.cells.arms]
     best, *others = (fit.cells.arms.index(arm) for arm in fit.decision.candidates)
     if events.kinds is None:
         other = min((k for k in others if not events.enough(best, k)), key=lambda k: events.worth(best, k))
         both, rarer, rare = *events.worth(best, other), arms[events.rarer(best, other)]
-        if both < HANDFUL:
+        if both < FEWEST_EVENTS:
             return (
                 f"the rewards of {arms[best]} and {arms[other]} are worth as much as {both:.2g} equal "
-                f"rewards, and {HANDFUL} are needed, because few are above 0 or a few large ones dominate; "
+                f"rewards, and {FEWEST_EVENTS} are needed, because few are above 0 or a few large ones dominate; "
                 f"collect more rewards, or try cap=0.999 (--cap 99.9%)"
             )
         return (
             f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, it would "
-            f"have {rarer:.2g} of {both:.2g} equal rewards, and {RARER} are needed; assign more pulls to it"
+            f"have {rarer:.2g} of {both:.2g} equal rewards, and {FEWEST_RARER_EVENTS} are needed; assign more pulls to it"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
     ones = (f"{int(own[i, kind]):,} of {int(own[i].sum()):,} rewards of {arms[i]}" for i in (best, other))
-    return f"{' and '.join(ones)} are {1 - kind}; at least {HANDFUL} in total are needed"
+    return f"{' and '.join(ones)} are {1 - kind}; at least {FEWEST_EVENTS} in total are needed"
 
 
 def ever(anytime: bool) -> str:

@@ -9,7 +9,7 @@ from tideproof.analysis.arm_contrast import Contrast, known
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import f_tail
-from tideproof.stats.pairs.fieller_interval import ratio_limits
+from tideproof.stats.pairs.fieller_interval import fieller_interval
 from tideproof.table import Table
 
 
@@ -121,5 +121,5 @@ def _lift(
         level = 1.0 - f_tail((0.5 * (found.high - found.low) / found.se) ** 2, 1.0, found.freedom)
     elif anytime:
         return lift, None, None
-    low, high = ratio_limits(arm["mean"], control["mean"], xx, xy, yy, found.freedom, level)
+    low, high = fieller_interval(arm["mean"], control["mean"], xx, xy, yy, found.freedom, level)
     return lift, known(low - 1.0), known(high - 1.0)

@@ -14,7 +14,7 @@ from tideproof.data.column_spec import Request
 from tideproof.data.column_values import check_lengths, numbers
 from tideproof.data.row_checks import check_finite, check_missing, check_rows, is_missing
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.cells import Cells, bernoulli_moments
 
 
 def from_summaries(columns: Sequence[Iterable[Any]], request: Request, *, ordered: bool) -> Cells:
@@ -86,7 +86,7 @@ def _of_ones(values: list[Floats], request: Request) -> tuple[Floats, Floats]:
             f"(sample_variance, --sample-variance) instead; for counts of single events, both are events / n."
         )
     mean = ones / n
-    return mean, bernoulli(n, mean)[0]
+    return mean, bernoulli_moments(n, mean)[0]
 
 
 def _check_counts(counts: Floats, name: str) -> None:

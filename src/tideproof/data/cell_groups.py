@@ -12,7 +12,7 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.data.central_moments import Tails, moved
 from tideproof.data.column_spec import Request
 from tideproof.data.row_checks import check_arms
-from tideproof.stats.cells import Cells, bernoulli, sums
+from tideproof.stats.cells import Cells, bernoulli_moments, sum_by_index
 
 
 class RewardRange(NamedTuple):
@@ -71,7 +71,7 @@ def assemble(groups: Groups, request: Request) -> Cells:
         ends = groups.ends and outermost(cell, groups.ends, pair.size)
     found = Cells(arms, environments, pair % len(arms), pair // len(arms), n, mean, squares, groups.dropped)
     if tails is None and found.binary:
-        tails = Tails(*bernoulli(n, mean)[1:])
+        tails = Tails(*bernoulli_moments(n, mean)[1:])
     if ends is not None:
         found = replace(found, low=ends.low, high=ends.high)
     return found if tails is None else replace(found, cubes=tails.cubes, fourths=tails.fourths)
@@ -109,15 +109,15 @@ def merged(
     >>> merged(np.array([0, 0]), *map(np.array, zip(one, two)), 1)[:3]
     (array([3.]), array([5.]), array([24.5]))
     """
-    total = sums(cell, n, cells)
-    centre = sums(cell, n * mean, cells) / total
+    total = sum_by_index(cell, n, cells)
+    centre = sum_by_index(cell, n * mean, cells) / total
     centre += (
-        sums(cell, n * (mean - centre[cell]), cells) / total
+        sum_by_index(cell, n * (mean - centre[cell]), cells) / total
     )  # corrects the rounding error of a long sum
     off = mean - centre[cell]
     if tails is not None:
-        tails = Tails(*(sums(cell, values, cells) for values in moved(n, squares, tails, off)))
-    return Merged(total, centre, sums(cell, squares + n * off**2, cells), tails)
+        tails = Tails(*(sum_by_index(cell, values, cells) for values in moved(n, squares, tails, off)))
+    return Merged(total, centre, sum_by_index(cell, squares + n * off**2, cells), tails)
 
 
 def indexed(labels: Sequence[Any], ordered: bool) -> tuple[list[Any], Ints]:

@@ -22,9 +22,9 @@ from tideproof.data.dataset import Dataset, Progress
 from tideproof.data.joint_moments import Joint, collapsed, joint
 from tideproof.data.log_reward_rows import wanted
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, Units
-from tideproof.stats.solve.covariate_adjustment import without_covariates
-from tideproof.stats.solve.ratio_metric import quotient
+from tideproof.stats.cells import Cells, UnitRewards
+from tideproof.stats.solve.covariate_adjustment import adjust_for_covariates
+from tideproof.stats.solve.ratio_metric import ratio_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ def _cells(fine: Joint, shape: Shape, apart: bool = False) -> Cells:
         found, cell = fine, np.arange(fine.cells.n.size)
     made = found.cells
     if shape.per:
-        made = quotient(made, found.mean[1], found.products[:2, :2], shape.per)
+        made = ratio_cells(made, found.mean[1], found.products[:2, :2], shape.per)
     if shape.covariates:
         _check_alone(shape)
-        made = without_covariates(_factored(made, shape), found.mean[1:], found.products, shape.covariates)
+        made = adjust_for_covariates(_factored(made, shape), found.mean[1:], found.products, shape.covariates)
     if shape.unit:
         made = replace(made, units=_units(fine, found, made, cell, shape))
     return _labelled(_factored(made, shape), shape, apart)
@@ -227,7 +227,7 @@ def _check_alone(shape: Shape) -> None:
         )
 
 
-def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> Units:
+def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> UnitRewards:
     """Return the rewards of each unit in each cell, transformed in the same way as the cell."""
     c = fine.cells
     _, of = indexed([label[-1] for label in c.environments], ordered=True)
@@ -241,7 +241,7 @@ def _units(fine: Joint, found: Joint, made: Cells, cell: Ints, shape: Shape) -> 
             + (fine.mean[0] - found.mean[0][cell])
             - made.slope.by @ (fine.mean[1:] - found.mean[1:, cell])
         )
-    return Units(of[c.environment], cell, c.n, mean)
+    return UnitRewards(of[c.environment], cell, c.n, mean)
 
 
 def _factored(c: Cells, shape: Shape) -> Cells:

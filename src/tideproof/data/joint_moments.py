@@ -18,7 +18,7 @@ from tideproof.data.central_moments import Tails
 from tideproof.data.column_spec import Request
 from tideproof.data.dataset import Dataset, Progress
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 
 
 class Joint(NamedTuple):
@@ -98,7 +98,10 @@ def collapsed(j: Joint, kept: int) -> tuple[Joint, Ints]:
     off = j.mean - means[:, cell]
     V = len(means)
     products = np.array(
-        [[sums(cell, j.products[i, k] + c.n * off[i] * off[k], size) for k in range(V)] for i in range(V)]
+        [
+            [sum_by_index(cell, j.products[i, k] + c.n * off[i] * off[k], size) for k in range(V)]
+            for i in range(V)
+        ]
     )
     ends = None if c.low is None or c.high is None else outermost(cell, RewardRange(c.low, c.high), size)
     made = Cells(c.arms, environments, pair % c.K, pair // c.K, n, mean, squares, c.dropped)

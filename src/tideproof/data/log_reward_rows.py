@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.log_rewards import may_help
+from tideproof.stats.scales.log_rewards import logs_may_help
 
 
 def wanted(cells: Cells, logs: bool | None) -> bool:
@@ -13,4 +13,4 @@ def wanted(cells: Cells, logs: bool | None) -> bool:
     """
     if logs is False or cells.low is None or not cells.low.size or not cells.low.min() > 0.0:
         return False
-    return logs is True or may_help(cells)
+    return logs is True or logs_may_help(cells)

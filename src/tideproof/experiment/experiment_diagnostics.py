@@ -11,7 +11,7 @@ from tideproof.errors import InputError, NotComparable
 from tideproof.experiment.usage_warnings import Facts
 from tideproof.stats.diagnostics.additivity_test import Additivity
 from tideproof.stats.diagnostics.sample_ratio import SampleRatio
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.table import to_json_values
 from tideproof.text import format_count, format_rounded
@@ -51,7 +51,7 @@ class Diagnostics:
     additivity: Additivity | None
     spread: Spread | None
     remarks: tuple[str, ...]
-    scale: Compared = "difference"
+    scale: ScaleName = "difference"
     tide: str | None = None
 
     def __repr__(self) -> str:

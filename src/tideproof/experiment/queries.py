@@ -29,7 +29,7 @@ from tideproof.experiment.unit_assignments import checked_unit, hashed
 from tideproof.experiment.usage_warnings import Facts, facts
 from tideproof.files import check_writable, require_path, write_text_atomically
 from tideproof.stats.best.p_best import Prior, checked_prior
-from tideproof.stats.cells import Cells, members
+from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.variance.variance_models import Variance
 from tideproof.table import Table
 
@@ -219,7 +219,7 @@ class Reading(Handle):
         numbers, book = self._state.numbers, self._state.book
         told, component = numbers.known()
         names = [book.arms[arm] for arm in numbers.active]
-        groups = tuple(tuple(names[i] for i in group) for _, group in members(component))
+        groups = tuple(tuple(names[i] for i in group) for _, group in group_members(component))
         arm = None
         if book.sure is not None:
             arm = book.arms[book.sure.arm]

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from tideproof.checks import Direction
-from tideproof.stats.best.p_best import SAID, Prior
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.best.p_best import PRIOR_NAMES, Prior
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.table import render_notebook_html
 from tideproof.text import PERCENT, PLAIN, NumberFormat, format_probability, join_groups
 
@@ -67,7 +67,7 @@ class Recommendation:
     remarks: tuple[str, ...] = ()
     chance: Callable[[], float | None] = field(default=lambda: None, repr=False, compare=False)
     direction: Direction = "maximize"
-    scale: Compared = "difference"
+    scale: ScaleName = "difference"
     prior: Prior = "exchangeable"
     confidence: float | None = None
     rule: str | None = None
@@ -131,7 +131,7 @@ class Recommendation:
             sharper = "; the rule is sharper" if self.sure and self.low <= 0.0 else ""
             text += f" (95 % interval{' at all looks' if self.anytime else ''} {between}{sharper})"
         if self.p_best is not None:
-            text += f", best with probability {format_probability(self.p_best)} ({SAID[self.prior]})"
+            text += f", best with probability {format_probability(self.p_best)} ({PRIOR_NAMES[self.prior]})"
         return text
 
     def _unbelieved(self) -> list[str]:

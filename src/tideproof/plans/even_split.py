@@ -12,8 +12,8 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.plans.plan_question import Question
-from tideproof.stats.best.student_inference import critical_values
-from tideproof.stats.pairs.event_counts import HANDFUL
+from tideproof.stats.best.student_inference import dunnett_constants
+from tideproof.stats.pairs.event_counts import FEWEST_EVENTS
 from tideproof.stats.pairs.skewed_tails import normal_from_student
 
 _STEP, _END = 0.05, 9.0  # step and end of the numerical integration, in standard deviations
@@ -51,7 +51,7 @@ def unnamed_probability(question: Question, pulls: int) -> float:
     if degrees_of_freedom < 1:
         return 1.0
     level = 1.0 - (question.error if K > 2 else 0.5 * question.error)
-    bar = float(critical_values(np.eye(K), np.full(K, float(degrees_of_freedom)), level, np.array([0]))[0])
+    bar = float(dunnett_constants(np.eye(K), np.full(K, float(degrees_of_freedom)), level, np.array([0]))[0])
     if question.rates is not None:
         missed = _probability_of_no_lead(
             question,
@@ -85,7 +85,7 @@ def _probability_of_enough_events(question: Question, pulls: int) -> float:
     n = pulls / question.arms
     deviation = math.sqrt(n * (low * (1.0 - low) + high * (1.0 - high)))
     fewest = n * min(low + high, 2.0 - low - high)
-    return float(ndtr((fewest - HANDFUL + 0.5) / deviation)) ** (question.arms - 1)
+    return float(ndtr((fewest - FEWEST_EVENTS + 0.5) / deviation)) ** (question.arms - 1)
 
 
 def _probability_of_no_lead(question: Question, pulls: int, bars: Floats) -> float:

@@ -20,11 +20,11 @@ from tideproof.report.control_report import Against
 from tideproof.report.interaction_report import interactions, left_out
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity
-from tideproof.stats.diagnostics.outlying_cell_search import keep
-from tideproof.stats.scales.log_rewards import alike, normality
-from tideproof.stats.scales.scale_choice import of_misfits
-from tideproof.stats.scales.scale_test import Scale, wrong_scale
-from tideproof.stats.solve.environment_influence import can_leave_out
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
+from tideproof.stats.scales.log_rewards import equal_variances_p, normality_p
+from tideproof.stats.scales.scale_choice import explain_misfits
+from tideproof.stats.scales.scale_test import Scale, run_scale_test
+from tideproof.stats.solve.environment_influence import can_leave_one_out
 from tideproof.table import Table
 from tideproof.text import format_count, format_rounded, join_names, quote_if_needed
 
@@ -160,7 +160,7 @@ def _scale_note(fit: Fit, misfit: Additivity | None) -> list[str]:
     """Return the note on which scale arms are compared and why, unless that is a warning."""
     if _wrong_scales(fit):
         return []
-    return [fit.choice.sentence if misfit is None else of_misfits(fit.choice)]
+    return [fit.choice.sentence if misfit is None else explain_misfits(fit.choice)]
 
 
 def _wrong_scales(fit: Fit) -> bool:
@@ -252,7 +252,7 @@ def _scale(fit: Fit) -> list[str]:
         return []
     unlike = _unlike_logs(fit)
     scale: Scale = "ratio" if fit.scale == "log" else fit.scale
-    test = wrong_scale(fit.cells, scale, "ratio" if scale == "difference" else "difference")
+    test = run_scale_test(fit.cells, scale, "ratio" if scale == "difference" else "difference")
     if test.p >= ALARM:
         return unlike
     what = {"difference": "Differences", "ratio": "Ratios", "odds": "Odds ratios"}[scale]
@@ -266,9 +266,9 @@ def _scale(fit: Fit) -> list[str]:
 def _unlike_logs(fit: Fit) -> list[str]:
     """Return a warning if ratios of means cannot be estimated from logarithms."""
     logs = fit.cells.logs
-    if fit.scale != "log" or logs is None or normality(logs) >= ALARM:
+    if fit.scale != "log" or logs is None or normality_p(logs) >= ALARM:
         return []
-    if (p := alike(logs, logs.arm, logs.K)) >= ALARM:
+    if (p := equal_variances_p(logs, logs.arm, logs.K)) >= ALARM:
         return []
     return [
         f"The logarithms of rewards are not normal, and their variance differs between arms ({p_value(p)}), "
@@ -330,7 +330,7 @@ def _allowing(fit: Fit) -> str:
     if fit.variance not in ("clustered", "by-unit"):
         how = "compares differences and allows" if fit.lifts else "allows"
         said += f"; variance='interaction' (--variance interaction) {how} for this and shows which arm leads"
-    if fit.left_out is None and np.any(~keep(c).cells):
+    if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
         said += "; if that cell is an error, robust='cells' (--robust cells) excludes it"
     return said
 
@@ -355,7 +355,7 @@ def _spread(fit: Fit) -> list[str]:
 
 def _influence(fit: Fit) -> list[str]:
     """Return a warning if another arm would be the best without a single environment."""
-    if fit.decision.standing != "winner" or not can_leave_out(
+    if fit.decision.standing != "winner" or not can_leave_one_out(
         fit.cells
     ):  # without a winner there is nothing to lose
         return []

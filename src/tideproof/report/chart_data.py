@@ -19,7 +19,7 @@ from tideproof.draw.shift_chart import ChangeInfo, ShiftInfo
 from tideproof.draw.svg_axes import Axis
 from tideproof.draw.svg_elements import Limits, short
 from tideproof.report.analysis_report import Analysis
-from tideproof.stats.solve.laplacian import links
+from tideproof.stats.solve.laplacian import link_weights
 
 MOST = 30  # largest number of arms in a chart
 POINTS = 240  # largest number of environments in a chart, or of groups of neighbours
@@ -165,7 +165,7 @@ def meetings_info(analysis: Analysis) -> MeetingsInfo | None:
     if len(rows) > MOST or analysis.fit.tide is not None:
         return None
     order = [c.arms.index(row["arm"]) for row in rows]
-    known = links(c)[np.ix_(order, order)]
+    known = link_weights(c)[np.ix_(order, order)]
     pairs = list(combinations(range(len(order)), 2))
     evidence = {(i, k): float(known[i, k]) for i, k in pairs if known[i, k] > 0.0}
     if len(evidence) == len(pairs):

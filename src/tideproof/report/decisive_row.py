@@ -12,7 +12,7 @@ from tideproof.analysis.number_formats import of_gaps
 from tideproof.analysis.scales import OnScale, on_scale
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.influential_rows import ExtremeRow, leaning_on, without
+from tideproof.stats.diagnostics.influential_rows import ExtremeRow, influential_rows, remove_row
 from tideproof.stats.solve.least_squares import solve
 from tideproof.text import format_rounded
 
@@ -97,7 +97,7 @@ def _most(fit: Fit, now: float) -> SingleRow | None:
     best, second = (c.arms.index(arm) for arm in (decision.best, decision.runner_up))
     pair = (best, second) if fit.direction == "maximize" else (second, best)
     try:
-        rows = leaning_on(_seen(fit), *pair, _TRIED)
+        rows = influential_rows(_seen(fit), *pair, _TRIED)
     except InputError:  # not possible for aggregated rows and two factors
         return None
     sign = 1.0 if fit.direction == "maximize" else -1.0
@@ -126,7 +126,7 @@ def _seen(fit: Fit) -> Cells:
 
 def _refitted(fit: Fit, row: ExtremeRow) -> OnScale | None:
     """Return the fit on the scale of comparison without a row; None if too few rewards remain."""
-    left = without(fit.cells, row.cell, row.reward(fit.cells))
+    left = remove_row(fit.cells, row.cell, row.reward(fit.cells))
     variance = "common" if fit.cells.units is not None else fit.variance  # gives the same estimates
     try:
         return on_scale(fit.scale, left, solve(left), variance, fit.adaptive)

@@ -10,7 +10,7 @@ from tideproof.analysis.number_formats import of_changes, of_gaps, of_means
 from tideproof.report.analysis_report import Analysis
 from tideproof.report.html_tables import Heading, Headings, as_columns, html_table
 from tideproof.report.terminal_tables import Column
-from tideproof.stats.solve.environment_influence import can_leave_out
+from tideproof.stats.solve.environment_influence import can_leave_one_out
 from tideproof.table import Table
 from tideproof.text import PERCENT, PLAIN
 
@@ -67,7 +67,7 @@ def detailed(analysis: Analysis) -> list[tuple[str, str, list[Column]]]:
             }
             title = f"In how many of {fit.interaction.environments:,} environments each arm leads"
             tables.append((title, _days(fit.interaction), days))
-        if fit.tide is None and can_leave_out(fit.cells):
+        if fit.tide is None and can_leave_one_out(fit.cells):
             left_out: Headings = {
                 "environment": Heading("environment"),
                 "best": Heading("best without it"),

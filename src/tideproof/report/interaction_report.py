@@ -7,7 +7,7 @@ from tideproof.analysis.interaction_summary import ONE, Interacting
 from tideproof.analysis.number_formats import of_gaps
 from tideproof.analysis.outlier_exclusion import ExcludedCells
 from tideproof.draw.traffic_shares import draw_shares
-from tideproof.stats.diagnostics.outlying_cell_search import CUT, MOST
+from tideproof.stats.diagnostics.outlying_cell_search import CUT, LARGEST_OUTLYING_SHARE
 from tideproof.text import format_count, format_probability, join_names
 
 _NAMED = 4  # largest number of arms or cells in a sentence
@@ -85,7 +85,7 @@ def left_out(found: ExcludedCells | None) -> list[str]:
     looked = format_count(found.looked, "cell")
     if found.torn:
         return [
-            f"More than {100 * MOST:.0f} % of {looked} are more than {CUT:g} standard errors from the model: "
+            f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard errors from the model: "
             f"the wrong ones cannot be identified, so none was excluded."
         ]
     if not len(found.table):

@@ -14,7 +14,7 @@ from tideproof.draw.traffic_shares import draw_shares
 from tideproof.report.analysis_report import Analysis, analyse
 from tideproof.report.html_report import Card, cards
 from tideproof.report.lead_history import lead_axis, lead_info, shares_info
-from tideproof.stats.best.adaptive_allowance import reach
+from tideproof.stats.best.adaptive_allowance import critical_deviate
 
 if TYPE_CHECKING:
     from tideproof.experiment.state.hidden_tide_fit import TideFit
@@ -33,7 +33,7 @@ def run_picture(fit: Fit, said: str) -> Picture:
 
 def tide_picture(fit: TideFit, raw: dict[Any, float], said: str) -> Picture:
     """Return the chart of a live experiment with a hidden tide: current estimates and raw means of arms."""
-    z = reach(fit.level, len(fit.names), adaptive=False, picked=False)
+    z = critical_deviate(fit.level, len(fit.names), adaptive=False, picked=False)
     unsure = not fit.freedom or fit.exact
     arms = []
     for place, arm in enumerate(fit.names):

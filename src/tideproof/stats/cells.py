@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 
-_ROUNDING = 1e-11  # of a reward of size 1, on average over its cell
-_BLOCK = 2**20  # numbers in a dense block of environments x arms: 8 MB
+_ROUNDING = 1e-11  # Largest rounding error of a reward of size 1, on average over its cell.
+_BLOCK = 2**20  # Numbers in a dense block of environments x arms: 8 MB.
 
 
-class Units(NamedTuple):
+class UnitRewards(NamedTuple):
     """Rewards grouped by unit (for example, a user) and cell: parallel arrays, one entry for each pair.
 
     Attributes
@@ -31,15 +31,15 @@ class Units(NamedTuple):
     n: Floats
     mean: Floats
 
-    def of(self, cells: Ints) -> Units:
+    def of(self, cells: Ints) -> UnitRewards:
         """Return the entries that belong to the given cells, with the cells renumbered in the given order."""
         number = np.full(max(int(self.cell.max(initial=-1)), int(cells.max(initial=-1))) + 1, -1)
         number[cells] = np.arange(cells.size)
         at = number[self.cell]
-        return Units(self.unit[at >= 0], at[at >= 0], self.n[at >= 0], self.mean[at >= 0])
+        return UnitRewards(self.unit[at >= 0], at[at >= 0], self.n[at >= 0], self.mean[at >= 0])
 
 
-class Slope(NamedTuple):
+class CovariateSlope(NamedTuple):
     """Regression slope of rewards on covariates, after the covariates were removed from the cells.
 
     Attributes
@@ -95,8 +95,8 @@ class Cells:
     low: Floats | None = None
     high: Floats | None = None
     factors: tuple[Ints, Ints] | None = None
-    units: Units | None = None
-    slope: Slope | None = None
+    units: UnitRewards | None = None
+    slope: CovariateSlope | None = None
     logs: Cells | None = None
 
     @classmethod
@@ -140,7 +140,7 @@ class Cells:
     def check_one_way(self, what: str) -> None:
         """Raise `InputError`, naming the method `what`, if environments are sums of two factors."""
         if self.factors is not None:
-            raise InputError(f"{what} needs environments of one factor, not the sum of two")
+            raise InputError(f"{what} needs environments of one factor, not sums of two factors")
 
     @property
     def K(self) -> int:  # noqa: N802
@@ -169,7 +169,7 @@ class Cells:
         ones = n * mean
         if not n.size or np.any((mean < 0.0) | (mean > 1.0)):
             return False
-        wanted = (np.round(ones), *bernoulli(n, mean))
+        wanted = (np.round(ones), *bernoulli_moments(n, mean))
         found = (ones, self.squares, self.cubes, self.fourths)
         pairs = [(x, y) for x, y in zip(found, wanted, strict=True) if x is not None]
         return all(bool(np.all(np.abs(x - y) <= _ROUNDING * n)) for x, y in pairs)
@@ -213,11 +213,11 @@ class Cells:
 
     def by_arm(self, values: Floats) -> Floats:
         """Return the sums of a cell-wise value over the cells of each arm: (K,)."""
-        return sums(self.arm, values, self.K)
+        return sum_by_index(self.arm, values, self.K)
 
     def by_environment(self, values: Floats) -> Floats:
         """Return the sums of a cell-wise value over the cells of each environment: (J,)."""
-        return sums(self.environment, values, self.J)
+        return sum_by_index(self.environment, values, self.J)
 
     def centred(self, values: Floats) -> Floats:
         """Return cell-wise values minus the weighted mean of their environment: (C,)."""
@@ -241,7 +241,7 @@ class Cells:
             yield slice(start, stop), cells, dense
 
 
-def bernoulli(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
+def bernoulli_moments(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
     """Return sums of squared, cubed and fourth-power deviations of n rewards of 0 or 1 with this mean.
 
     For n p ones and n (1 - p) zeros they are n p q, n p q (q - p) and n p q (1 - 3 p q), with q = 1 - p.
@@ -254,12 +254,12 @@ def bernoulli(n: Floats, mean: Floats) -> tuple[Floats, Floats, Floats]:
     return squares, squares * (q - mean), squares * (1.0 - 3.0 * mean * q)
 
 
-def sums(index: Ints, values: Floats, length: int) -> Floats:
+def sum_by_index(index: Ints, values: Floats, length: int) -> Floats:
     """Return the sum of the values at each index from 0 to `length` - 1: (length,)."""
     return np.asarray(np.bincount(index, values, length), np.float64)
 
 
-def members(label: Ints) -> Iterator[tuple[int, Ints]]:
+def group_members(label: Ints) -> Iterator[tuple[int, Ints]]:
     """Yield each distinct label in ascending order, with the positions at which it occurs.
 
     >>> [(label, where.tolist()) for label, where in members(np.array([3, 0, 3]))]

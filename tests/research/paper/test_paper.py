@@ -48,7 +48,7 @@ from tideproof.research.paper.panel_runs import missing_panels, run_panels
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN, contrast_panel_name, panels, ser3_panel_name
 from tideproof.research.paper.side_studies import SIDE_STUDIES
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import laplacian
+from tideproof.stats.solve.laplacian import laplacian_matrix
 
 pytest.importorskip("numba")
 
@@ -543,7 +543,7 @@ def test_the_halves_meet_the_assumptions_of_theorem_1_and_break_its_conclusion()
     assert ((counts > 0).sum(axis=1) >= 2).all()  # no environment with one arm
     size = counts.sum(axis=1)
     shares = counts / size[:, None] - counts[0] / size[0]
-    covariance = 1 / size[0] + shares @ np.linalg.pinv(laplacian(Cells.design(counts))) @ shares.T
+    covariance = 1 / size[0] + shares @ np.linalg.pinv(laplacian_matrix(Cells.design(counts))) @ shares.T
     others = covariance[1:, 1:][~np.eye(J - 1, dtype=bool)]
     assert 0.1 < others.min() < others.max() < 0.5  # bounded away from 0 and from above
     assert exact_variances(counts, (0, 2))["Var(difference)"] > 0.39

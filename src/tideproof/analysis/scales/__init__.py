@@ -13,13 +13,13 @@ from tideproof.analysis.scales.odds_scale import OddsScale
 from tideproof.analysis.scales.ratio_scale import RatioScale
 from tideproof.analysis.scales.scale_protocol import OnScale
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.variance_models import Variance
 
 __all__ = ["OnScale", "on_scale"]
 
-_SCALES: dict[Compared, Callable[[Cells, Solution, Variance], OnScale]] = {
+_SCALES: dict[ScaleName, Callable[[Cells, Solution, Variance], OnScale]] = {
     "ratio": RatioScale,
     "odds": OddsScale,
     "log": LogScale,
@@ -27,7 +27,7 @@ _SCALES: dict[Compared, Callable[[Cells, Solution, Variance], OnScale]] = {
 
 
 def on_scale(
-    name: Compared, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
+    name: ScaleName, cells: Cells, solution: Solution, variance: Variance, adaptive: bool = False
 ) -> OnScale:
     """Estimate arms and environments on a scale; `solution` is the least-squares solution of the cells."""
     if name == "difference":

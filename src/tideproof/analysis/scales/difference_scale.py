@@ -11,8 +11,8 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity, additivity, weighted_additivity
 from tideproof.stats.diagnostics.lack_of_fit import lack_of_fit
 from tideproof.stats.pairs.pair_tests import PairTests
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, gaps
-from tideproof.stats.solve.environment_influence import without_each
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
+from tideproof.stats.solve.environment_influence import leave_one_out_effects
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 from tideproof.stats.variance.variance_models import Variance, estimate, model_of
@@ -42,7 +42,7 @@ class DifferenceScale:
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the difference of the means of arms `i` and `k` in each environment with both."""
         noise = self._model.cell_noise(self._cells, self._solution, self.found)
-        return gaps(self._cells, noise, i, k)
+        return environment_gaps(self._cells, noise, i, k)
 
     def additivity(self, worst: int) -> Additivity:
         """Test whether shifts are the same for all arms, as the variance model requires."""
@@ -63,5 +63,5 @@ class DifferenceScale:
         A model with interactions uses its own weights.
         """
         if (mixed := self.found.mixed) is not None:
-            return LeaveOneOut(mixed.solution.mu, without_each(mixed.cells, mixed.solution))
-        return LeaveOneOut(self._solution.mu, without_each(self._cells, self._solution))
+            return LeaveOneOut(mixed.solution.mu, leave_one_out_effects(mixed.cells, mixed.solution))
+        return LeaveOneOut(self._solution.mu, leave_one_out_effects(self._cells, self._solution))

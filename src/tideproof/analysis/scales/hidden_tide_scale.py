@@ -7,7 +7,7 @@ from typing import Literal, NoReturn
 from tideproof.analysis.scales.mean_intervals import plain_limits
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, gaps
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
 from tideproof.stats.tide.unlabelled_tide import TideFit
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 
@@ -32,7 +32,7 @@ class FollowedDifference:
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the difference of arms `i` and `k` in each time segment, with the tide removed."""
-        return gaps(self._followed.still, self._followed.noise(), i, k)
+        return environment_gaps(self._followed.still, self._followed.noise(), i, k)
 
     def additivity(self, worst: int) -> NoReturn:
         """Raise an error: a test of additivity needs environments."""

@@ -15,9 +15,9 @@ from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity, additivity
-from tideproof.stats.scales.log_rewards import estimate_log, log_means, logs_of
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, gaps
-from tideproof.stats.solve.environment_influence import without_each
+from tideproof.stats.scales.log_rewards import estimate_log, log_means, require_logs
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, environment_gaps
+from tideproof.stats.solve.environment_influence import leave_one_out_effects
 from tideproof.stats.solve.least_squares import Solution, solve
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 from tideproof.stats.variance.variance_models import MODELS, Variance, estimate
@@ -32,7 +32,7 @@ class LogScale:
     exact = False
 
     def __init__(self, cells: Cells, solution: Solution, variance: Variance) -> None:
-        self._logs = logs_of(cells)
+        self._logs = require_logs(cells)
         self._solution = solve(self._logs)
         self.found = estimate_log(cells, self._solution)
         self._half = log_means(self._logs, self._solution).half
@@ -51,7 +51,9 @@ class LogScale:
         Ratios of geometric means are corrected to ratios of means, as those of the arms are.
         """
         of_logs = estimate(self._logs, self._solution, "auto")
-        found = gaps(self._logs, MODELS["auto"].cell_noise(self._logs, self._solution, of_logs), i, k)
+        found = environment_gaps(
+            self._logs, MODELS["auto"].cell_noise(self._logs, self._solution, of_logs), i, k
+        )
         return found._replace(estimate=found.estimate + self._half[i] - self._half[k])
 
     def additivity(self, worst: int) -> Additivity:
@@ -70,4 +72,4 @@ class LogScale:
 
     def left_out(self) -> LeaveOneOut:
         """Return the arm means with all environments, and with each one left out, in logarithms."""
-        return LeaveOneOut(self.found.mu, without_each(self._logs, self._solution) + self._half)
+        return LeaveOneOut(self.found.mu, leave_one_out_effects(self._logs, self._solution) + self._half)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tideproof.core.array_layout import Floats
-from tideproof.stats.best.student_inference import limits
+from tideproof.stats.best.student_inference import student_intervals
 from tideproof.stats.variance.variance_models import Estimate
 
 
 def plain_limits(found: Estimate, level: float) -> dict[str, Floats]:
     """Return standard errors and Student-t confidence intervals of adjusted means."""
-    return limits(found.readout.mean, found.readout.mean_variance, found.mean_freedom, level)
+    return student_intervals(found.readout.mean, found.readout.mean_variance, found.mean_freedom, level)
 
 
 def factor_limits(found: Estimate, level: float) -> dict[str, Floats]:

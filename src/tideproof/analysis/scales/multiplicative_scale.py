@@ -9,9 +9,9 @@ from tideproof.analysis.scales.scale_protocol import LeaveOneOut
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.additivity_test import Additivity
-from tideproof.stats.diagnostics.lack_of_fit import lack_of_fit, log_gaps, without_each_environment
+from tideproof.stats.diagnostics.lack_of_fit import lack_of_fit, leave_one_out_theta, log_environment_gaps
 from tideproof.stats.pairs.pair_tests import PairTests
-from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, meetings
+from tideproof.stats.solve.environment_contrasts import EnvironmentGaps, paired_cells
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.equal_variance_test import Spread, unequal_variances
 from tideproof.stats.variance.variance_models import Estimate
@@ -33,8 +33,10 @@ class MultiplicativeScale:
 
     def gaps(self, i: int, k: int) -> EnvironmentGaps:
         """Return the logarithm of the ratio of arms `i` and `k` in each environment with both."""
-        both = meetings(self._cells, i, k)
-        return log_gaps(self._cells, self._tests, self.of_odds, *both, float(self._solution.freedom))
+        both = paired_cells(self._cells, i, k)
+        return log_environment_gaps(
+            self._cells, self._tests, self.of_odds, *both, float(self._solution.freedom)
+        )
 
     def additivity(self, worst: int) -> Additivity:
         """Test whether shifts are the same for all arms, from the residuals of the cells."""
@@ -47,4 +49,4 @@ class MultiplicativeScale:
     def left_out(self) -> LeaveOneOut:
         """Return the arm values with all environments and, to first order, without each one."""
         scale: Any = self._tests.scale
-        return LeaveOneOut(self.found.mu, without_each_environment(self._cells, scale))
+        return LeaveOneOut(self.found.mu, leave_one_out_theta(self._cells, scale))

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.diagnostics.additivity_test import Additivity
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps
 from tideproof.stats.variance.equal_variance_test import Spread
 from tideproof.stats.variance.variance_models import Estimate
@@ -31,7 +31,7 @@ class OnScale(Protocol):
     """
 
     @property
-    def name(self) -> Compared:
+    def name(self) -> ScaleName:
         """Name of the scale."""
 
     @property

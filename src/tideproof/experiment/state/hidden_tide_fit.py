@@ -18,10 +18,10 @@ from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.kernels.fit.hidden_tide import SUMMARY_WEIGHT
 from tideproof.kernels.fit.tide_paths import DRIFT, EACH
-from tideproof.stats.best.adaptive_allowance import p_value, reach
+from tideproof.stats.best.adaptive_allowance import critical_deviate, p_value
 from tideproof.stats.best.p_best import Prior, p_best
-from tideproof.stats.pairs.wald_pairs import Wald
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import format_count, format_rounded
 
@@ -58,7 +58,7 @@ class TideFit:
     adaptive: bool
     level: float = 0.95
     prior: Prior = "exchangeable"
-    scale: Compared = field(default="difference", init=False)
+    scale: ScaleName = field(default="difference", init=False)
 
     @property
     def exact(self) -> bool:
@@ -89,8 +89,10 @@ class TideFit:
         i, k, arms = self._place(a), self._place(b), len(self.names)
         if not self.counts[i] or not self.counts[k]:
             raise InputError(f"{a!r} and {b!r} cannot be compared: both need a told reward")
-        pairs = Wald(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
-        z = reach(self.level if level is None else level, arms, adaptive=self.adaptive, picked=picked)
+        pairs = WaldPairs(self.now, self.covariance, np.full((arms, arms), float(self.freedom)))
+        z = critical_deviate(
+            self.level if level is None else level, arms, adaptive=self.adaptive, picked=picked
+        )
         C = self.covariance
         unsure = not self.freedom or self.exact
         deviate = math.nan if unsure else pairs.deviate(i, k)

@@ -24,7 +24,7 @@ from tideproof.experiment.state.pulls_book import Book
 from tideproof.kernels.fit.environment_slot import Slot
 from tideproof.kernels.simulate.threefry import ASK, TELL
 from tideproof.policies.policy_spec import PolicySpec
-from tideproof.stats.solve.least_squares import component_of
+from tideproof.stats.solve.least_squares import group_components
 from tideproof.stats.tide.tide_visibility import too_coarse
 
 NEAR = 16  # rewards between two copies, at least
@@ -235,7 +235,7 @@ class HiddenTideState(PolicyState):
     def known(self) -> tuple[int, Ints]:
         """Return how many rewards were told of the arms that are played, and each arm's connected group."""
         fit = self.memory.view.data.fit
-        return int(fit.told[0]), component_of(fit.group)
+        return int(fit.told[0]), group_components(fit.group)
 
     def coarse(self) -> bool:
         """Tell whether told rewards are such that the filter takes them for jumps of the tide."""

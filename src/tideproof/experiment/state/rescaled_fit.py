@@ -18,8 +18,8 @@ from tideproof.kernels.fit.fixed_effects import freedom
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.odds_pairs import OddsPairs
-from tideproof.stats.pairs.ratio_pairs import Multiplying
+from tideproof.stats.pairs.odds_pairs import OddsPairScale
+from tideproof.stats.pairs.ratio_pairs import RatioPairScale
 from tideproof.stats.scales.scale_test import Scale
 from tideproof.text import join_names
 
@@ -59,11 +59,11 @@ def scaled(scale: Scale, n: Floats, mean: Floats, squares: Floats) -> RescaledFi
     if not cells.counts.all():
         return None
     try:
-        found = OddsPairs(cells) if scale == "odds" else Multiplying(cells)
+        found = OddsPairScale(cells) if scale == "odds" else RatioPairScale(cells)
     except InputError:  # no event, or of odds nothing else
         return None
     P, variance = found.P, found.fitted  # of a reward, as the likelihood has it
-    if isinstance(found, OddsPairs):
+    if isinstance(found, OddsPairScale):
         P = np.asarray(np.linalg.inv(found.information), np.float64)
         variance = found.fitted * (1.0 - found.fitted)
     spread = float(np.sum(cells.squares + cells.n * np.square(cells.mean - found.fitted)))

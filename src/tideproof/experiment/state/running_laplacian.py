@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.solve.laplacian import components, inverse
-from tideproof.stats.solve.least_squares import Solution, labels
+from tideproof.stats.solve.laplacian import connected_components, invert_laplacian
+from tideproof.stats.solve.least_squares import Solution, group_labels
 
 Values = tuple[Floats, Floats, Floats]  # n, mean and squares
 
@@ -116,8 +116,8 @@ class RunningLaplacian:
     def solution(self) -> Solution:
         """Solve what was taken in."""
         totals, laplacian, (linked, between) = self._step.totals, self.quadratic.L, self._links()
-        component = components(linked)
-        P = inverse(between, component)
+        component = connected_components(linked)
+        P = invert_laplacian(between, component)
         mu = np.zeros(len(P))
         for _ in range(2):  # once to solve, once more to refine
             mu += P @ (totals.right - laplacian @ mu)
@@ -126,7 +126,7 @@ class RunningLaplacian:
             mu=mu,
             rss=max(0.0, totals.squares - float(totals.right @ mu)),
             component=component,
-            group=labels(component),
+            group=group_labels(component),
             told=round(totals.told),
             environments=totals.environments,
             joins=len(P) - int(component.max()) - 1,

@@ -14,7 +14,7 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.experiment.state.pulls_book import Book
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 
 
 class SingleRewards:
@@ -44,7 +44,7 @@ class SingleRewards:
         if not np.array_equal(np.bincount(cell, minlength=cells.n.size), cells.n):
             return cells
         deviation = reward - cells.mean[cell]
-        cubes, fourths = (sums(cell, deviation**power, cells.n.size) for power in (3, 4))
+        cubes, fourths = (sum_by_index(cell, deviation**power, cells.n.size) for power in (3, 4))
         return replace(cells, cubes=cubes, fourths=fourths)
 
 

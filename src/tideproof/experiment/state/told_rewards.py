@@ -30,7 +30,7 @@ from tideproof.kernels.fit.reward_moments import record
 from tideproof.kernels.simulate.threefry import SELECT, TELL, Draw
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.stats.scales.scale_test import Scale
-from tideproof.stats.solve.least_squares import Solution, component_of
+from tideproof.stats.solve.least_squares import Solution, group_components
 
 _ZERO = np.uint64(0)
 REFACTOR = 4096  # told batches between two fresh solves; a million updates drift by 2e-8 without
@@ -236,9 +236,9 @@ class ToldRewards:
         """Return how many rewards were told of the arms that are played, and each arm's connected group."""
         if not self._fits:
             found = self.solved()
-            return found.told, component_of(found.group)
+            return found.told, group_components(found.group)
         fit = self.memory.view.data.fit
-        return int(fit.told[0]), component_of(fit.group)
+        return int(fit.told[0]), group_components(fit.group)
 
     def _draw(self, purpose: np.uint64, step: int) -> Draw:
         return Draw(self._seed, _ZERO, purpose, np.uint64(step))

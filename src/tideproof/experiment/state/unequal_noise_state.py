@@ -16,7 +16,7 @@ from tideproof.core.array_layout import Ints
 from tideproof.experiment.pull import Label
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.kernels.simulate.threefry import TELL
-from tideproof.stats.solve.least_squares import component_of
+from tideproof.stats.solve.least_squares import group_components
 
 
 class UnequalNoiseState(PolicyState):
@@ -79,4 +79,4 @@ class UnequalNoiseState(PolicyState):
     def known(self) -> tuple[int, Ints]:
         """Return how many rewards were told of the arms that are played, and each arm's connected group."""
         fit = self.memory.view.data.fit
-        return int(fit.told[0]), component_of(fit.group)
+        return int(fit.told[0]), group_components(fit.group)

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from tideproof.core.array_layout import Floats
 from tideproof.research.paper.dummy_regression import covariance, dummies, estimate
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import components, links
+from tideproof.stats.solve.laplacian import connected_components, link_weights
 from tideproof.table import Table
 
 DESIGNS = 10
@@ -200,7 +200,7 @@ def _connections() -> list[tuple[str, str, float]]:
 
 
 def _count_groups(counts: Floats) -> int:
-    return int(components(links(Cells.design(counts)) > 0.0).max()) + 1
+    return int(connected_components(link_weights(Cells.design(counts)) > 0.0).max()) + 1
 
 
 def _ridge_bias(counts: Floats) -> float:

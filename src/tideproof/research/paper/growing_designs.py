@@ -12,7 +12,7 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.lab.replay import replay
 from tideproof.research.paper.panels import LINLUCB, ROUND_ROBIN
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import components, laplacian, links
+from tideproof.stats.solve.laplacian import connected_components, laplacian_matrix, link_weights
 from tideproof.table import Table
 from tideproof.worlds import mdm, slippage
 
@@ -128,7 +128,7 @@ def more_designs() -> dict[str, Design]:
 
 def is_connected(counts: Floats) -> bool:
     """Return whether a design connects all arms, so that they can be compared."""
-    return bool(components(links(Cells.design(counts)) > 0.0).max() == 0)
+    return bool(connected_components(link_weights(Cells.design(counts)) > 0.0).max() == 0)
 
 
 def count_pulls(environment: Ints, arm: Ints, arms: int) -> Floats:
@@ -141,7 +141,7 @@ def count_pulls(environment: Ints, arm: Ints, arms: int) -> Floats:
 def exact_variances(counts: Floats, pair: tuple[int, int]) -> dict[str, float]:
     """Return the variances and covariances of a design by formula; `pair` is the compared pair of arms."""
     K = counts.shape[1]
-    P = np.linalg.pinv(laplacian(Cells.design(counts)), hermitian=True)
+    P = np.linalg.pinv(laplacian_matrix(Cells.design(counts)), hermitian=True)
     size = counts.sum(axis=1)
     shares = Cells.design(counts).dense_shares()
     arms, shifts = np.eye(K) - shares[0], shares[1:] - shares[0]

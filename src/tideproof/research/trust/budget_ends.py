@@ -27,7 +27,7 @@ from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.selection_rules import Selection
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
 from tideproof.research.trust.wrong_stops import StopWorld, random_stop_worlds
-from tideproof.stats.best.adaptive_allowance import reach
+from tideproof.stats.best.adaptive_allowance import critical_deviate
 from tideproof.stats.pairs.skewed_tails import normals_from_student, student_from_normal
 from tideproof.table import Table
 from tideproof.text import format_count
@@ -200,7 +200,7 @@ def _coverage_rows(
     for pair, z in zip(PAIRS, (picked, from_best[second], from_best[unlucky]), strict=True):
         far, usual = (
             _critical_value(spec, truth.size, pair == PAIRS[0]),
-            reach(CONFIDENCE_LEVEL, truth.size, adaptive=False),
+            critical_deviate(CONFIDENCE_LEVEL, truth.size, adaptive=False),
         )
         yield EndCoverage(
             place.name,
@@ -216,7 +216,7 @@ def _coverage_rows(
 
 
 def _critical_value(spec: PolicySpec, arms: int, picked: bool = False) -> float:
-    return reach(CONFIDENCE_LEVEL, arms, adaptive=spec.policy.adaptive, picked=picked)
+    return critical_deviate(CONFIDENCE_LEVEL, arms, adaptive=spec.policy.adaptive, picked=picked)
 
 
 def _relative_width(far: float, usual: float, degrees_of_freedom: Floats) -> float:

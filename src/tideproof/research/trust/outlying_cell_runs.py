@@ -24,7 +24,7 @@ from tideproof.policies.policy_registry import as_policy
 from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.outlying_cell_search import keep
+from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
 from tideproof.stats.solve.least_squares import solve
 from tideproof.table import Table
 from tideproof.worlds import Outliers, World, mdm, slippage
@@ -122,7 +122,7 @@ def _play(seed: int, task: tuple[OutlyingCellSetting, int, int]) -> Ints:
         errors = []
         for simulated_world in (world, outlying_world):
             log = _draw_log(simulated_world, cell.policy, seed, run)
-            kept = keep(log).cells
+            kept = find_outlying_cells(log).cells
             left = log if kept.all() else log.select(np.flatnonzero(kept))
             errors += [_selected_arm(used) not in world.best for used in (log, left)]
             if simulated_world is world:

@@ -17,7 +17,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import UnknownName
 from tideproof.research.trust.log_settings import Setting
-from tideproof.stats.cells import Cells, bernoulli
+from tideproof.stats.cells import Cells, bernoulli_moments
 
 Random = np.random.Generator
 Moments = tuple[Floats, ...]  # for each cell: mean, sums of powers 2, 3 and 4 of deviations, lowest reward
@@ -204,7 +204,7 @@ def _draw_cell_rewards(setting: Setting, rng: Random, arm: Ints, n: Ints, m: Flo
     """Draw `n` rewards with mean `m` for each cell and return their moments."""
     if setting.rewards == "conversions":
         events = rng.binomial(n, m).astype(np.float64)
-        moments = events / n, *bernoulli(n.astype(np.float64), events / n), np.floor(events / n)
+        moments = events / n, *bernoulli_moments(n.astype(np.float64), events / n), np.floor(events / n)
         return _RewardMoments(moments, None, events)
     rewards = _draw_rewards(setting, rng, np.repeat(arm, n), np.repeat(m, n))
     first = np.concatenate([[0], np.cumsum(n)[:-1]])

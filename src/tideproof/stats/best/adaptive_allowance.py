@@ -19,8 +19,8 @@ import math
 
 from tideproof.stats.best.student_inference import normal_quantile, normal_tail
 
-# By arms, in standard errors; in between, and beyond, linear in the logarithm of their number.
-_MEASURED = ((2, 0.2), (3, 0.4), (5, 0.57), (10, 0.66), (30, 1.0))
+# (number of arms, standard errors)
+_MEASURED_ALLOWANCES = ((2, 0.2), (3, 0.4), (5, 0.57), (10, 0.66), (30, 1.0))
 
 
 def allowance(arms: int) -> float:
@@ -31,12 +31,15 @@ def allowance(arms: int) -> float:
     >>> [round(allowance(arms), 2) for arms in (2, 3, 4, 5, 10, 30, 90)]
     [0.2, 0.4, 0.5, 0.57, 0.66, 1.0, 1.34]
     """
-    later = next((place for place, (n, _) in enumerate(_MEASURED) if n >= arms), len(_MEASURED) - 1)
-    (n, low), (m, high) = _MEASURED[max(later - 1, 0)], _MEASURED[max(later, 1)]
+    later = next(
+        (place for place, (n, _) in enumerate(_MEASURED_ALLOWANCES) if n >= arms),
+        len(_MEASURED_ALLOWANCES) - 1,
+    )
+    (n, low), (m, high) = _MEASURED_ALLOWANCES[max(later - 1, 0)], _MEASURED_ALLOWANCES[max(later, 1)]
     return low + (high - low) * math.log(arms / n) / math.log(m / n)
 
 
-def reach(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
+def critical_deviate(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
     """Return the half-width of a confidence interval in standard errors, as a normal deviate.
 
     `adaptive` means that a policy chose pulls by rewards. `picked` means that the two arms are the selected
@@ -52,9 +55,9 @@ def reach(level: float, arms: int, *, adaptive: bool, picked: bool = False) -> f
 
 
 def p_value(deviate: float, arms: int, *, adaptive: bool, picked: bool = False) -> float:
-    """Return the two-sided p-value of a difference whose z-score is `deviate`, consistent with `reach`.
+    """Return the two-sided p-value of a difference with z-score `deviate`, after adaptive allocation.
 
-    It is 1 minus the confidence level at which an interval bound is exactly 0.
+    It is 1 minus the confidence level at which a bound of the interval from `critical_deviate` is exactly 0.
 
     >>> round(p_value(reach(0.9, 5, adaptive=True, picked=True), 5, adaptive=True, picked=True), 9)
     0.1

@@ -34,13 +34,13 @@ from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import normal_tail, pair_variances
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.skewed_tails import student_from_normal
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.scales.scale_choice import ScaleName
 
-EVENTS = 50  # of each arm; what people stop at is some hundreds to some thousands
-_SMALLEST = -690.0  # logarithm of a p-value
+MIXTURE_EVENTS = 50  # Events of each arm; tests usually stop at hundreds to thousands of events.
+_SMALLEST = -690.0  # Logarithm of the smallest p-value.
 
 
-class AnyTime(NamedTuple):
+class AnytimeBounds(NamedTuple):
     """Anytime-valid confidence bounds for gaps between arms, from a normal mixture martingale.
 
     Attributes
@@ -91,7 +91,7 @@ class AnyTime(NamedTuple):
         r, weight = (x if x.ndim == 1 else x[i, k] for x in self._paths(C))
         nu = np.array(freedom[i, k])
         t = abs(student_from_normal(deviate, float(nu)))
-        low, high = _SMALLEST, 0.0  # of its logarithm
+        low, high = _SMALLEST, 0.0  # Bisection on the logarithm of alpha.
         if not np.sqrt(_bound(r, weight, nu, high)) < t:
             return 1.0
         for _ in range(60):
@@ -111,10 +111,10 @@ class AnyTime(NamedTuple):
             with np.errstate(divide="ignore", invalid="ignore"):
                 r = (self.usual / pair_variances(C))[..., None]
             return r, np.ones_like(r)
-        against = np.eye(len(C))[1:] - np.eye(len(C))[0]  # each arm against the first
+        against = np.eye(len(C))[1:] - np.eye(len(C))[0]  # Contrasts of each arm with the first.
         try:
             L = np.linalg.cholesky(against @ C @ against.T)
-        except np.linalg.LinAlgError:  # no noise to be seen, as before the first event: nothing is bounded
+        except np.linalg.LinAlgError:  # The variance is 0, as before the first event: no bounds.
             return np.zeros(len(C) - 1), np.ones((len(C), len(C), len(C) - 1))
         T = 0.5 * self.usual * against @ against.T
         half = np.linalg.solve(L, T)
@@ -125,17 +125,17 @@ class AnyTime(NamedTuple):
             return r, apart / apart.sum(axis=-1, keepdims=True)
 
 
-def usual_variance(scale: Compared, cells: Cells, sigma: float) -> float:
+def mixture_variance(scale: ScaleName, cells: Cells, sigma: float) -> float:
     """Return the variance of the mixture: that of a gap estimated from EVENTS events of each arm.
 
     Without events it is that of a gap from EVENTS rewards of each arm.
     """
     if scale != "difference":
-        return 2.0 / EVENTS
+        return 2.0 / MIXTURE_EVENTS
     if not cells.binary:
-        return 2.0 * sigma**2 / EVENTS
+        return 2.0 * sigma**2 / MIXTURE_EVENTS
     rate = float(np.average(cells.mean, weights=cells.n))
-    return 2.0 * rate**2 / EVENTS
+    return 2.0 * rate**2 / MIXTURE_EVENTS
 
 
 def _bound(r: Floats, weight: Floats, freedom: Floats, log_alpha: float) -> Floats:

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.student_inference import (
-    chance_below,
-    critical_values,
+    dunnett_constants,
+    dunnett_probabilities,
     normal_quantile,
     pair_variances,
 )
 from tideproof.stats.pairs.skewed_tails import normal_from_student, student_from_normal
 
-_MANY = 500  # arms, beyond which not all get a close look
-_FAR = 1.5  # deviates below the bar, from which standard errors are trusted
-_RIVALS = 3  # of each arm that are looked at closely: those that tell most against it
+_MANY = 500  # With more arms, not all pairs are tested in detail.
+_FAR = 1.5  # Distance from the critical value at which standard errors suffice.
+_RIVALS = 3  # Number of strongest rivals tested in detail for each arm.
 
 
 class Pairs(Protocol):
@@ -57,7 +57,7 @@ class Pairs(Protocol):
         return np.array([self.upper(*pair) for pair in each])
 
 
-class Turned(Pairs):
+class ReversedPairs(Pairs):
     """Pairs with the two arms of each exchanged, for rewards where a low value is good."""
 
     def __init__(self, pairs: Pairs) -> None:
@@ -94,7 +94,7 @@ class Turned(Pairs):
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class ArmGroup:
     """Connected arms to be compared with the best of them; the highest value is the best.
 
     Attributes
@@ -157,7 +157,7 @@ class Field:
         """
         if self.always is not None:
             return self.always
-        d = critical_values(self.covariance, self.freedom, self.one_sided, which)
+        d = dunnett_constants(self.covariance, self.freedom, self.one_sided, which)
         found = np.full(self.size, np.nan)
         found[which] = [normal_from_student(d[i], self.freedom[i]) for i in which.tolist()]
         return np.broadcast_to(found[:, None], (self.size, self.size))
@@ -179,7 +179,7 @@ class Comparisons(NamedTuple):
     candidate: NDArray[np.bool_]
 
 
-def may_be_best(field: Field) -> NDArray[np.bool_]:
+def may_be_best(field: ArmGroup) -> NDArray[np.bool_]:
     """Return a mask of the arms that cannot be excluded as the best: (k,).
 
     The best arm is among them with probability `field.level` at least. Arm i is excluded if the z-score of
@@ -202,19 +202,19 @@ def may_be_best(field: Field) -> NDArray[np.bool_]:
     if looked:
         rival, own = np.array(looked).T
         deviates = field.pairs.deviates(field.arms[rival], field.arms[own])
-        with np.errstate(invalid="ignore"):  # a NaN says nothing
+        with np.errstate(invalid="ignore"):  # NaN: no evidence
             np.fmax.at(against, own, deviates)
-    against[field.mu == field.mu.max()] = -np.inf  # who leads always may
+    against[field.mu == field.mu.max()] = -np.inf  # The leader is always a candidate.
     candidate = against <= most
     unsure = np.flatnonzero((against > single) & candidate)
     if unsure.size:
         t = np.array([student_from_normal(z, nu) for z, nu in zip(against, field.freedom, strict=True)])
-        chance = chance_below(field.covariance, field.freedom, t, unsure)
+        chance = dunnett_probabilities(field.covariance, field.freedom, t, unsure)
         candidate[unsure] = chance[unsure] <= field.one_sided
     return candidate
 
 
-def _never_excluded(field: Field, bars: Floats) -> NDArray[np.bool_]:
+def _never_excluded(field: ArmGroup, bars: Floats) -> NDArray[np.bool_]:
     """Return a mask of the arms that no other arm exceeds by more than the critical z-score of the pair."""
     arms, leader = field.arms.tolist(), int(np.argmax(field.mu))
     behind = _roughly(field, bars[leader])
@@ -222,11 +222,11 @@ def _never_excluded(field: Field, bars: Floats) -> NDArray[np.bool_]:
     for i in np.flatnonzero(np.isnan(behind)).tolist():
         rivals = (r for r in field.rivals(i) if field.pairs.enough(arms[r], arms[i]))
         candidate[i] = not any(field.pairs.deviate(arms[r], arms[i]) > bars[r, i] for r in rivals)
-    candidate[field.mu == field.mu.max()] = True  # who leads always may
+    candidate[field.mu == field.mu.max()] = True  # The leader is always a candidate.
     return candidate
 
 
-def _roughly(field: Field, bar: float | Floats) -> Floats:
+def _roughly(field: ArmGroup, bar: float | Floats) -> Floats:
     """Return z-scores of the leader against each arm; NaN for arms that must be tested in detail.
 
     All arms are tested in detail if there are few or if the tests are quick; otherwise those near the
@@ -242,7 +242,7 @@ def _roughly(field: Field, bar: float | Floats) -> Floats:
     return np.where(close, np.nan, behind)
 
 
-def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) -> Comparisons:
+def compare_with_best(field: ArmGroup, candidate: NDArray[np.bool_] | None = None) -> Comparisons:
     """Compare each arm with the best of the others, with simultaneous confidence intervals (Hsu's method).
 
     Let z_i be the critical value of arm i: Dunnett's constant with arm i as the control. The upper bound of
@@ -271,7 +271,7 @@ def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) 
     bar, low, high = field.bars(left), np.zeros(k), np.zeros(k)
     highs: list[tuple[int, int]] = []
     lows: list[tuple[int, int]] = []
-    with np.errstate(invalid="ignore"):  # no event yet: no noise to be seen, and no bar
+    with np.errstate(invalid="ignore"):  # before the first event the variance is 0
         reach = bar * field.se
     for i in range(k):
         others, gap = np.delete(np.arange(k), i), field.mu[i] - field.mu
@@ -289,7 +289,7 @@ def compare_with_best(field: Field, candidate: NDArray[np.bool_] | None = None) 
         uppers, high[left] = pairs.uppers(arms[own], arms[rival], bar[own, rival]), np.inf
         with np.errstate(invalid="ignore"):
             np.minimum.at(high, own, uppers)
-            high = np.fmax(high, 0.0)  # 0 where nothing is known
+            high = np.fmax(high, 0.0)  # The bound is 0 where nothing is known.
     if lows:
         own, rival = np.array(lows).T
         lowers = -pairs.uppers(arms[rival], arms[own], bar[rival, own])

@@ -14,18 +14,18 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import pair_variances
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import Solution, solve
-from tideproof.stats.variance.interaction_reml import Mixed, straight_root, visible
-from tideproof.stats.variance.kenward_roger import freedom_of
+from tideproof.stats.variance.interaction_reml import MixedModelFit, secant_root, visible_interactions
+from tideproof.stats.variance.kenward_roger import satterthwaite
 from tideproof.stats.variance.sandwich import meat
 
-_NUMBERS = 4_000_000  # drawn to count who leads
-_FEWEST, _MOST = 64, 2_000  # draws
-_STEP = 1e-3  # of a derivative, relative
+_NUMBERS = 4_000_000  # Random numbers in total for the simulation.
+_FEWEST, _MOST = 64, 2_000  # Bounds of the number of draws.
+_STEP = 1e-3  # Relative step of a numerical derivative.
 
 
-class Leads(NamedTuple):
+class LeaderProbabilities(NamedTuple):
     """Probabilities that each arm leads, by environment and overall.
 
     Attributes
@@ -43,7 +43,7 @@ class Leads(NamedTuple):
     to_come: Floats
 
 
-class These(NamedTuple):
+class EnvironmentAverages(NamedTuple):
     """Arm means over the observed environments, weighted by their traffic, in a model with interactions.
 
     Attributes
@@ -57,7 +57,7 @@ class These(NamedTuple):
     freedom: Floats
 
 
-def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[float, float]:
+def omega_interval(c: Cells, s: Solution, found: MixedModelFit, level: float) -> tuple[float, float]:
     """Return a confidence interval for omega, the interaction standard deviation; NaN if unidentified.
 
     At the true omega^2/sigma^2 the weighted sum of squares of the cell residuals over the variance inside
@@ -73,7 +73,7 @@ def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[flo
 
     if not found.told:
         return math.nan, math.nan
-    df1, df2 = float(visible(c, s)), float(np.sum(c.n - 1.0))
+    df1, df2 = float(visible_interactions(c, s)), float(np.sum(c.n - 1.0))
     inside = float(np.sum(c.squares)) / df2
     sigma2 = found.sigma2[found.noise_of]
     one = found.typical()[1] ** 2 if found.sigma2.size > 1 else float(sigma2[0])
@@ -88,15 +88,15 @@ def omega_limits(c: Cells, s: Solution, found: Mixed, level: float) -> tuple[flo
         at_0 = squares(0.0)
         if at_0 <= bar:
             return 0.0
-        x = straight_root((0.0, bar / at_0 - 1.0), float(np.mean(relative)), lambda x: bar / squares(x) - 1.0)
+        x = secant_root((0.0, bar / at_0 - 1.0), float(np.mean(relative)), lambda x: bar / squares(x) - 1.0)
         return math.sqrt(x * (one if found.sigma2.size == 1 else 1.0))
 
     return end(0.5 + 0.5 * level), end(0.5 - 0.5 * level)
 
 
-def leads(
-    found: Mixed, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
-) -> Leads:
+def leader_probabilities(
+    found: MixedModelFit, mu: Floats, covariance: Floats, sign: float, level: float, seed: int = 20261116
+) -> LeaderProbabilities:
     """Estimate the probability that each arm leads each environment, by simulating mu and the interactions u.
 
     The variances are taken as known. The best arm is the lowest if `sign` is -1.
@@ -105,7 +105,7 @@ def leads(
     J, K, j, arm = c.J, c.K, c.environment, c.arm
     between, v = found.between, found.between + found.noise
     share = np.divide(between, v, out=np.zeros_like(v), where=v > 0.0)
-    W = sums(j, 1.0 / v, J)
+    W = sum_by_index(j, 1.0 / v, J)
     own = c.weighted(1.0 / v)
     random = np.random.default_rng(seed)
     draws = int(np.clip(_NUMBERS // (J * K), _FEWEST, _MOST))
@@ -116,7 +116,7 @@ def leads(
     rows = np.arange(J)
     for draw in range(draws):
         m = mu + root @ random.standard_normal(K)
-        level_j = random.standard_normal(J) / np.sqrt(np.where(W > 0.0, W, 1.0))  # shifts are estimates
+        level_j = random.standard_normal(J) / np.sqrt(np.where(W > 0.0, W, 1.0))  # Shifts are estimates, too.
         left = own.centred(above - m[arm]) - level_j[j]
         at = np.broadcast_to(m, (J, K)) + spread * random.standard_normal((J, K))
         around = np.sqrt(between * (1.0 - share)) * random.standard_normal(arm.size)
@@ -128,9 +128,9 @@ def leads(
     chance = led / draws
     chance[~there] = np.nan
     low, high = np.quantile(counts, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0, method="nearest")
-    # a day to come is drawn as often as these are
+    # Without interactions a future environment has the same leaders as the observed ones.
     new = np.mean(chance[there], axis=0) if found.none else to_come / draws
-    return Leads(chance, counts.mean(axis=0), low, high, new)
+    return LeaderProbabilities(chance, counts.mean(axis=0), low, high, new)
 
 
 def _root(C: Floats) -> Floats:
@@ -139,7 +139,7 @@ def _root(C: Floats) -> Floats:
     return np.asarray(axes * np.sqrt(np.maximum(value, 0.0)))
 
 
-def these_days(found: Mixed) -> These:
+def environment_averages(found: MixedModelFit) -> EnvironmentAverages:
     """Return arm means over the observed environments, weighted by traffic: mu_i + sum_j t_j u_ij.
 
     Here t_j is the share of environment j in all rewards.
@@ -153,10 +153,10 @@ def these_days(found: Mixed) -> These:
     near = [_over_these(found, *at)[1] for at in ((1.0 + _STEP, 1.0), (1.0, 1.0 + _STEP))]
     slope = np.array([pair_variances(each) - pair_variances(now) for each in near]) / _STEP
     doubt = 0.5 * np.einsum("ij,ikl,jkl->kl", scales, slope, slope)
-    return These(mu, now, freedom_of(now, doubt))
+    return EnvironmentAverages(mu, now, satterthwaite(now, doubt))
 
 
-def _over_these(found: Mixed, omega: float, sigma: float) -> tuple[Floats, Floats]:
+def _over_these(found: MixedModelFit, omega: float, sigma: float) -> tuple[Floats, Floats]:
     """Return arm means and their covariance, with both variances scaled by `omega` and `sigma`."""
     c = found.cells
     between = omega * found.between

@@ -36,22 +36,22 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
-from tideproof.stats.best.student_inference import chance_along, chance_of_best, directions
+from tideproof.stats.best.student_inference import directions, line_probabilities, probabilities_of_best
 from tideproof.text import join_names
 
 Prior = Literal["exchangeable", "flat"]
 
-SAID: dict[Prior, str] = {"exchangeable": "arms taken as exchangeable", "flat": "flat prior"}
+PRIOR_NAMES: dict[Prior, str] = {"exchangeable": "arms taken as exchangeable", "flat": "flat prior"}
 
-_SHIFTS = 8  # of the lattice: what they differ by is the error
-_STEPS = 512  # in the logarithm of tau
-_BEYOND = 12.0  # the highest tau: e to this times what was seen
+_SHIFTS = 8  # Random shifts of the lattice, whose scatter gives the error.
+_STEPS = 512  # Grid points of log tau.
+_BEYOND = 12.0  # The grid of log tau ends this far above the largest estimate.
 
 
 def checked_prior(prior: Any) -> Prior:
     """Return `prior` if it is the name of a prior; raise `InputError` with the allowed names otherwise."""
-    if not isinstance(prior, str) or prior not in SAID:
-        raise InputError(f"prior must be {join_names(map(repr, SAID), 'or')}, not {prior!r}")
+    if not isinstance(prior, str) or prior not in PRIOR_NAMES:
+        raise InputError(f"prior must be {join_names(map(repr, PRIOR_NAMES), 'or')}, not {prior!r}")
     return prior
 
 
@@ -61,16 +61,16 @@ def p_best(prior: Prior, mu: Floats, C: Floats, freedom: float) -> tuple[Floats,
     `C` is the covariance of the estimates `mu`; its scale is estimated with `freedom` degrees of freedom.
     """
     if prior == "flat":
-        return chance_of_best(mu, 1.0, C, freedom)
-    return chance_if_exchangeable(mu, C, freedom)
+        return probabilities_of_best(mu, 1.0, C, freedom)
+    return exchangeable_probabilities(mu, C, freedom)
 
 
-def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
+def exchangeable_probabilities(mu: Floats, C: Floats, freedom: float) -> tuple[Floats, float]:
     """Return each arm's probability of being the best under the exchangeable prior, and its error.
 
-    Each integration line of `chance_along` has its own tau, at equally spaced quantiles of the posterior of
-    tau. The error, the largest over arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred and
-    2e-2 for five hundred.
+    Each integration line of `line_probabilities` has its own tau, at equally spaced quantiles of its
+    posterior. The error, the largest over arms, is about 1e-5 for two arms, 2e-3 for ten, 5e-3 for a hundred
+    and 2e-2 for five hundred.
 
     Examples
     --------
@@ -82,15 +82,15 @@ def chance_if_exchangeable(mu: Floats, C: Floats, freedom: float) -> tuple[Float
     """
     K = mu.size
     if not C.any():
-        return chance_of_best(mu, 0.0, C, freedom)
+        return probabilities_of_best(mu, 0.0, C, freedom)
     known = _along_axes(mu, C, freedom)
-    log_tau, below = _spread(known)
+    log_tau, below = _tau_posterior(known)
     points = max(64, min(512, 2**16 // K))
     chances = []
     for even, along in _lattices(points, K - 1):
-        middle, scale = _given(known, np.exp(2.0 * np.interp(even, below, log_tau))[:, None])
+        middle, scale = _conditional_posterior(known, np.exp(2.0 * np.interp(even, below, log_tau))[:, None])
         v = along * scale
-        chances.append(chance_along(middle @ known.axes.T, v @ known.axes.T, freedom + K - 1.0))
+        chances.append(line_probabilities(middle @ known.axes.T, v @ known.axes.T, freedom + K - 1.0))
     error = np.std(chances, axis=0, ddof=1).max() / math.sqrt(_SHIFTS)
     return np.clip(np.mean(chances, axis=0), 0.0, 1.0), float(error)
 
@@ -103,7 +103,7 @@ def _lattices(points: int, dimension: int) -> list[tuple[Floats, Floats]]:
     return [((np.arange(points) + first) / points, directions(points, rest)) for first, rest in shifts]
 
 
-class _Known(NamedTuple):
+class _PrincipalEstimates(NamedTuple):
     """Estimates along the principal axes of their covariance: y and variance (K - 1,), axes (K, K - 1)."""
 
     y: Floats
@@ -112,15 +112,15 @@ class _Known(NamedTuple):
     freedom: float
 
 
-def _along_axes(mu: Floats, C: Floats, freedom: float) -> _Known:
+def _along_axes(mu: Floats, C: Floats, freedom: float) -> _PrincipalEstimates:
     """Return the estimates and variances along the principal axes of the covariance of the contrasts."""
     C = C - C.mean(axis=0) - C.mean(axis=1, keepdims=True) + C.mean()
-    variance, axes = np.linalg.eigh(C)  # the first axis is a common level, which does not matter
+    variance, axes = np.linalg.eigh(C)  # The first axis is the common level, which is irrelevant.
     variance = np.maximum(variance[1:], 1e-12 * variance[-1])
-    return _Known((mu - mu.mean()) @ axes[:, 1:], variance, axes[:, 1:], freedom)
+    return _PrincipalEstimates((mu - mu.mean()) @ axes[:, 1:], variance, axes[:, 1:], freedom)
 
 
-def _spread(known: _Known) -> tuple[Floats, Floats]:
+def _tau_posterior(known: _PrincipalEstimates) -> tuple[Floats, Floats]:
     """Return a grid of log tau and the posterior distribution function of tau on it."""
     least = -0.5 * math.log(float(np.mean(1.0 / known.variance)))
     most = max(least, math.log(float(np.abs(known.y).max()) + math.exp(least))) + _BEYOND
@@ -134,7 +134,7 @@ def _spread(known: _Known) -> tuple[Floats, Floats]:
     return log_tau, below / below[-1]
 
 
-def _given(known: _Known, tau2: Floats) -> tuple[Floats, Floats]:
+def _conditional_posterior(known: _PrincipalEstimates, tau2: Floats) -> tuple[Floats, Floats]:
     """Return location and scale of the posterior along each axis, given tau^2: (points, K - 1) each."""
     total = tau2 + known.variance
     shrunk = tau2 / total

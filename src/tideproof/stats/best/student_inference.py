@@ -13,10 +13,10 @@ from functools import lru_cache, partial
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.cells import sums
+from tideproof.stats.cells import sum_by_index
 
-_MANY = 500  # arms, beyond which their joint distribution costs more than it tells
-_FORGOTTEN = 1e-4  # chance of all arms together that `chance_of_best` may leave out of many
+_MANY = 500  # With more arms, the joint distribution is too expensive.
+_FORGOTTEN = 1e-4  # Total probability that `probabilities_of_best` may neglect.
 
 
 def pair_variances(C: Floats) -> Floats:
@@ -41,7 +41,7 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(stdtrit(freedom, 0.5 + 0.5 * level)) if freedom else math.nan
 
 
-def limits(estimate: Floats, variance: Floats, freedom: Floats, level: float) -> dict[str, Floats]:
+def student_intervals(estimate: Floats, variance: Floats, freedom: Floats, level: float) -> dict[str, Floats]:
     """Return standard errors and Student-t confidence intervals: "se", "low" and "high".
 
     They are NaN for 0 degrees of freedom.
@@ -85,7 +85,7 @@ def f_tail(F: float, df1: float, df2: float) -> float:
     return float(fdtrc(df1, df2, F))
 
 
-def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple[Floats, float]:
+def probabilities_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple[Floats, float]:
     """Return each arm's probability of having the highest mean, under a flat prior, and its error.
 
     The contrasts are multivariate Student-t around those of `mu`, with squared scale sigma^2 P. On a line mu
@@ -111,9 +111,9 @@ def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple
         best = mu == mu.max()
         return best / best.sum(), 0.0
     K = mu.size
-    if K > _MANY and (near := _near(mu, sigma, P, freedom)).size < K:
+    if K > _MANY and (near := _relevant_arms(mu, sigma, P, freedom)).size < K:
         chance = np.zeros(K)
-        chance[near], error = chance_of_best(mu[near], sigma, P[np.ix_(near, near)], freedom)
+        chance[near], error = probabilities_of_best(mu[near], sigma, P[np.ix_(near, near)], freedom)
         return chance, error
     root = sigma * _root(P)
     points = _points(K, 64, 2**16)
@@ -121,12 +121,12 @@ def chance_of_best(mu: Floats, sigma: float, P: Floats, freedom: float) -> tuple
     chances = []
     for _ in range(16):
         v = directions(points, random.random(K - 1)) @ root.T
-        chances.append(chance_along(mu, v, freedom))
+        chances.append(line_probabilities(mu, v, freedom))
     error = np.std(chances, axis=0, ddof=1).max() / math.sqrt(len(chances))
     return np.clip(np.mean(chances, axis=0), 0.0, 1.0), float(error)
 
 
-def _near(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
+def _relevant_arms(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
     """Return the arms with a relevant probability of exceeding the leader, at least two of them."""
     from scipy.special import stdtr
 
@@ -135,12 +135,12 @@ def _near(mu: Floats, sigma: float, P: Floats, freedom: float) -> Ints:
     with np.errstate(divide="ignore", invalid="ignore"):
         above = stdtr(freedom, (mu - mu[leader]) / se)
     above[leader] = np.inf
-    above[np.isnan(above)] = 1.0  # a copy of the leader
+    above[np.isnan(above)] = 1.0  # 0/0: an exact copy of the leader.
     limit = min(_FORGOTTEN / mu.size, float(np.sort(above)[-2]))
     return np.flatnonzero(above >= limit)
 
 
-def chance_along(mu: Floats, v: Floats, freedom: float) -> Floats:
+def line_probabilities(mu: Floats, v: Floats, freedom: float) -> Floats:
     """Return the probability that each arm is the highest, averaged over the lines mu + r v.
 
     `mu` is (K,), or (lines, K) if each line has its own centre. Each line is followed from r = -inf, where
@@ -157,7 +157,7 @@ def chance_along(mu: Floats, v: Floats, freedom: float) -> Floats:
         following = crossing.argmin(axis=1)
         r = crossing[line, following]
         high = _radial_cdf(r, K - 1, freedom)
-        chance += sums(arm, high - low, K)
+        chance += sum_by_index(arm, high - low, K)
         if np.all(r == np.inf):
             return chance / len(v)
         arm, low = np.where(r == np.inf, arm, following), high
@@ -171,7 +171,7 @@ def _radial_cdf(r: Floats, dimension: int, freedom: float) -> Floats:
         return np.asarray(0.5 + 0.5 * np.sign(r) * fdtr(dimension, freedom, r**2 / dimension))
 
 
-def critical_values(C: Floats, freedom: Floats, level: float, which: Ints | None = None) -> Floats:
+def dunnett_constants(C: Floats, freedom: Floats, level: float, which: Ints | None = None) -> Floats:
     """Return Dunnett's one-sided critical value of each arm as the control: (K,).
 
     With probability `level` no (x_k - x_i)/se_ik, k != i, exceeds d_i. Here x is multivariate Student-t with
@@ -198,12 +198,12 @@ def critical_values(C: Floats, freedom: Floats, level: float, which: Ints | None
     from scipy.special import stdtrit
 
     K = len(C)
-    single = stdtrit(freedom, level)  # were all arms one
+    single = stdtrit(freedom, level)  # Critical value of a single comparison.
     bonferroni = stdtrit(freedom, 1.0 - (1.0 - level) / (K - 1))
     if K > _MANY:
         return np.asarray(bonferroni)
     found = np.full(K, np.nan)
-    for i, chance in _chances_below(C, freedom, np.arange(K) if which is None else which):
+    for i, chance in _dunnett_functions(C, freedom, np.arange(K) if which is None else which):
         found[i] = root_between(float(single[i]), float(bonferroni[i]), partial(_excess, chance, level))
     return found
 
@@ -213,12 +213,12 @@ def _excess(chance: Callable[[float], float], level: float, d: float) -> float:
     return chance(d) - level
 
 
-def chance_below(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
+def dunnett_probabilities(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
     """Return the probability that no (x_k - x_i)/se_ik exceeds d_i, for each arm i in `which`.
 
     It is NaN for the other arms.
 
-    It is the inverse of `critical_values`, at a tenth of the cost. Beyond 500 arms it is Bonferroni's bound.
+    It inverts `dunnett_constants`, at a tenth of the cost. Beyond 500 arms it is Bonferroni's bound.
     """
     from scipy.special import stdtr
 
@@ -226,27 +226,29 @@ def chance_below(C: Floats, freedom: Floats, d: Floats, which: Ints) -> Floats:
     if len(C) > _MANY:
         found[which] = 1.0 - (len(C) - 1.0) * stdtr(freedom[which], -d[which])
         return found
-    for i, chance in _chances_below(C, freedom, which):
+    for i, chance in _dunnett_functions(C, freedom, which):
         found[i] = chance(float(d[i]))
     return found
 
 
-def _chances_below(C: Floats, freedom: Floats, which: Ints) -> Iterator[tuple[int, Callable[[float], float]]]:
+def _dunnett_functions(
+    C: Floats, freedom: Floats, which: Ints
+) -> Iterator[tuple[int, Callable[[float], float]]]:
     """Yield each arm i and the function d -> P(no (x_k - x_i)/se_ik exceeds d), for d >= 0.
 
     Along a direction the largest ratio is a multiple of the radius, whose distribution is known. Directions
-    are integrated over the lattice of `chance_of_best` and its mirror image.
+    are integrated over the lattice of `probabilities_of_best` and its mirror image.
     """
     K = len(C)
     points = 1024 if K <= 5 else _points(K, 1024, 2**19)
-    v = _middle_directions(points, K - 1) @ _root(C).T
+    v = _centred_directions(points, K - 1) @ _root(C).T
     scale = np.sqrt(np.maximum(pair_variances(C), 0.0))
     inside = {nu: _radial_table(K - 1, nu) for nu in set(freedom[which].tolist())}
     for i in which.tolist():
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.delete((v - v[:, i, None]) / scale[i], i, axis=1)
         steepest = np.concatenate([ratio.max(axis=1), -ratio.min(axis=1)])
-        yield i, _below(steepest, *inside[float(freedom[i])])
+        yield i, _largest_ratio_cdf(steepest, *inside[float(freedom[i])])
 
 
 def _radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
@@ -259,7 +261,7 @@ def _radial_table(dimension: int, freedom: float) -> tuple[Floats, Floats]:
     return r, 2.0 * _radial_cdf(r, dimension, freedom) - 1.0
 
 
-def _below(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
+def _largest_ratio_cdf(steepest: Floats, r: Floats, cdf: Floats) -> Callable[[float], float]:
     """Return the function d -> P(largest ratio <= d), for d >= 0."""
     rising = steepest[steepest > 0.0]
     never = steepest.size - rising.size
@@ -305,7 +307,7 @@ def directions(points: int, shift: Floats) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _middle_directions(points: int, dimension: int) -> Floats:
+def _centred_directions(points: int, dimension: int) -> Floats:
     """Return the lattice directions for a shift of one half; cached, because they are used repeatedly."""
     return directions(points, np.full(dimension, 0.5))
 
@@ -314,11 +316,11 @@ def _root(C: Floats) -> Floats:
     """Return R with R R' = C on contrasts, (K, K - 1): by eigenvectors, or Cholesky for many arms."""
     if len(C) > _MANY:
         R = np.zeros((len(C), len(C) - 1))
-        with contextlib.suppress(np.linalg.LinAlgError):  # an arm known exactly
+        with contextlib.suppress(np.linalg.LinAlgError):  # an arm without variance
             R[1:] = np.linalg.cholesky(C[1:, 1:] - C[1:, :1] - C[:1, 1:] + C[0, 0])
             return R
     C = C - C.mean(axis=0) - C.mean(axis=1, keepdims=True) + C.mean()
-    variance, axes = np.linalg.eigh(C)  # the first axis is a common level, which does not matter
+    variance, axes = np.linalg.eigh(C)  # The first axis is the common level, which is irrelevant.
     return np.asarray(axes[:, 1:] * np.sqrt(np.maximum(variance[1:], 0.0)))
 
 

@@ -11,10 +11,10 @@ from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
-from tideproof.stats.cells import Cells, members
+from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.solve.least_squares import Solution, residuals, solve
-from tideproof.stats.variance.sandwich import Pools, deviations
-from tideproof.stats.variance.welch_f import welch
+from tideproof.stats.variance.sandwich import Pools, arm_deviations
+from tideproof.stats.variance.welch_f import welch_f
 from tideproof.table import Table, to_json_values
 
 
@@ -46,10 +46,12 @@ class Additivity:
 def additivity(c: Cells, s: Solution, worst: int) -> Additivity:
     """Test whether each environment shifts all arms equally, and list the `worst` fitting cells."""
     worst = require_whole_number("worst", worst, 1)
-    df1, df2 = interactions(c, s), s.told - c.n.size
+    df1, df2 = interaction_degrees_of_freedom(c, s), s.told - c.n.size
     inside = float(np.sum(c.squares))
     if df2 == 0:
-        raise InputError("additivity needs noise to compare with: some arm seen twice in one environment")
+        raise InputError(
+            "additivity needs noise to compare with: at least one arm with two rewards in one environment"
+        )
     check_testable(c, df1)
     if inside == 0.0:
         raise InputError("additivity needs noise to compare with: rewards never vary inside a cell")
@@ -68,30 +70,30 @@ def weighted_additivity(c: Cells, pools: Pools, worst: int) -> Additivity:
     """
     c = c.weighted(c.n / pools.variance[pools.of])
     s = solve(c)
-    df1 = interactions(c, s)
+    df1 = interaction_degrees_of_freedom(c, s)
     check_testable(c, df1)
     residual, variance = residuals(s, c)
     b = c.dense_shares()
     mean, spread = 0.0, 0.0
-    for p, here in members(pools.of):
+    for p, here in group_members(pools.of):
         w, j = c.weight[here], c.environment[here]
-        g = deviations(c, b, here)
+        g = arm_deviations(c, b, here)
         trace = float(np.sum(w * variance[here]))
-        if np.all(j == j[0]):  # the pool is an environment
+        if np.all(j == j[0]):  # The pool is one environment.
             Q = np.eye(here.size) - (1.0 / c.totals[j[0]] + g @ s.P @ g.T) * w
             square = float(np.sum(Q * Q.T))
-        else:  # an arm: one cell in each environment
+        else:  # The pool is one arm with one cell in each environment.
             fitted = w * np.sum(g @ s.P * g, axis=1)
             PM = s.P @ (g.T * w) @ g
             square = float(np.sum(PM * PM.T) - np.sum(fitted**2) + np.sum((w * variance[here]) ** 2))
         mean += 2.0 * square / pools.freedom[p]
         spread += 2.0 * trace**2 / pools.freedom[p]
-    F, df2 = welch(float(np.sum(c.weight * residual**2)), df1, mean, spread)
+    F, df2 = welch_f(float(np.sum(c.weight * residual**2)), df1, mean, spread)
     named = worst_cells(c, residual, variance, require_whole_number("worst", worst, 1), variance * c.weight)
     return Additivity(F, df1, df2, f_tail(F, df1, df2), named)
 
 
-def interactions(c: Cells, s: Solution) -> int:
+def interaction_degrees_of_freedom(c: Cells, s: Solution) -> int:
     """Return the degrees of freedom of arm x environment interactions: cells minus parameters."""
     return c.n.size - s.environments - s.joins
 
@@ -100,8 +102,8 @@ def check_testable(c: Cells, df1: int) -> None:
     """Raise `InputError` if additivity cannot be tested because the model has as many parameters as cells."""
     if df1 == 0:
         raise InputError(
-            f"additivity cannot be tested: {c.n.size} cells of arm and environment are no more than "
-            f"the model has parameters; two arms together in two environments would be"
+            f"additivity cannot be tested: the model has as many parameters as there are cells of arm and "
+            f"environment ({c.n.size}); the test needs two arms that meet in two environments"
         )
 
 

@@ -26,7 +26,7 @@ class ExtremeRow(NamedTuple):
         return float(ends[self.cell])
 
 
-def leaning_on(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
+def influential_rows(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
     """Return up to `most` rows whose removal lowers muhat_a - muhat_b, the most influential first.
 
     Removing a row moves muhat by -P g e/(1 - h), where e is its residual, g = e_arm - b_j, and h = 1/m_j +
@@ -36,7 +36,8 @@ def leaning_on(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
     """
     if c.low is None or c.high is None:
         raise InputError(
-            "single rows need the lowest and highest reward of each cell, which aggregated rows lack"
+            "the search for influential rows needs the lowest and highest reward of each cell; aggregated "
+            "rows do not have them"
         )
     c.check_one_way("leaving single rows out")
     s = solve(c)
@@ -52,7 +53,7 @@ def leaning_on(c: Cells, a: int, b: int, most: int) -> list[ExtremeRow]:
     return [ExtremeRow(cell, end == 1) for end, cell in zip(ends.tolist(), cells.tolist(), strict=True)]
 
 
-def without(c: Cells, cell: int, reward: float) -> Cells:
+def remove_row(c: Cells, cell: int, reward: float) -> Cells:
     """Return the cells after the removal of one row, without the moments that only diagnostics need."""
     if c.n[cell] == 1.0:
         return c.select(np.delete(np.arange(c.n.size), cell))
@@ -62,8 +63,9 @@ def without(c: Cells, cell: int, reward: float) -> Cells:
     mean[cell] -= off / n[cell]
     squares[cell] = max(0.0, squares[cell] - off**2 * c.n[cell] / n[cell])
     for end in (c.low, c.high):
-        if end is not None and abs(mean[cell] - end[cell]) <= 1e-12 * abs(off):  # zeros alone: exactly 0
+        # If all other rewards are equal, remove the rounding error.
+        if end is not None and abs(mean[cell] - end[cell]) <= 1e-12 * abs(off):
             mean[cell], squares[cell] = end[cell], 0.0
-    logs = None if c.logs is None else without(c.logs, cell, math.log(reward))
+    logs = None if c.logs is None else remove_row(c.logs, cell, math.log(reward))
     left = replace(c, n=n, mean=mean, squares=squares, logs=logs, units=None)
     return replace(left, cubes=None, fourths=None, low=None, high=None)

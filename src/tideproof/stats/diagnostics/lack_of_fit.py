@@ -10,13 +10,20 @@ from tideproof.checks import require_whole_number
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.student_inference import chi2_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.diagnostics.additivity_test import Additivity, check_testable, interactions, worst_cells
+from tideproof.stats.diagnostics.additivity_test import (
+    Additivity,
+    check_testable,
+    interaction_degrees_of_freedom,
+    worst_cells,
+)
 from tideproof.stats.pairs.pair_tests import PairTests
 from tideproof.stats.solve.environment_contrasts import EnvironmentGaps
 from tideproof.stats.solve.least_squares import Solution
 
 
-def log_gaps(c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: float) -> EnvironmentGaps:
+def log_environment_gaps(
+    c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: float
+) -> EnvironmentGaps:
     """Return the log ratio of two arms, or their log odds ratio, in each environment that has both.
 
     `x` and `y` are the cells of the two arms in these environments.
@@ -26,7 +33,7 @@ def log_gaps(c: Cells, pairs: PairTests, odds: bool, x: Ints, y: Ints, freedom: 
         value = np.log(c.mean / other)
         relative = pairs.variance / (c.n * (c.mean * other) ** 2)
         gap = value[x] - value[y]
-    gap[~np.isfinite(gap)] = np.nan  # no event of one of them: nothing to divide
+    gap[~np.isfinite(gap)] = np.nan  # One of the arms had no event.
     total = np.where(np.isnan(gap), np.nan, relative[x] + relative[y])
     return EnvironmentGaps(c.environment[x], gap, total, np.full(gap.size, freedom))
 
@@ -41,7 +48,7 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
     ----------
     McCullagh (1986), The conditional distribution of goodness-of-fit statistics for discrete data.
     """
-    df1, df2 = interactions(c, s), s.told - c.n.size
+    df1, df2 = interaction_degrees_of_freedom(c, s), s.told - c.n.size
     check_testable(c, df1)
     fitted = pairs.scale.fitted
     v = pairs.variance
@@ -50,7 +57,7 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
     with np.errstate(divide="ignore", invalid="ignore"):
         square = np.where(used, c.n * residual**2 / v, 0.0)
         peaked = np.where(used, (1.0 - 6.0 * v) / (c.n * v), 0.0) if c.binary else np.zeros(v.size)
-    share = df1 / max(1, int(np.count_nonzero(used)))  # of each square, what the fit leaves
+    share = df1 / max(1, int(np.count_nonzero(used)))  # Share of each square that the fit leaves.
     X2 = float(square.sum())
     effective = 2.0 * df1**2 / max(2.0 * df1 + share**2 * float(peaked.sum()), 1e-9)
     p = chi2_tail(X2 * effective / df1, effective)
@@ -60,7 +67,7 @@ def lack_of_fit(c: Cells, s: Solution, pairs: PairTests, worst: int) -> Additivi
     return Additivity(X2 / df1, df1, df2, p, named)
 
 
-def without_each_environment(c: Cells, scale: Any) -> Floats:
+def leave_one_out_theta(c: Cells, scale: Any) -> Floats:
     """Return theta with each environment left out in turn, to first order: (J, K).
 
     It is theta minus P times the score of the environment.

@@ -19,17 +19,14 @@ from tideproof.stats.solve.least_squares import solve
 
 Mask = NDArray[np.bool_]
 
-CUT = 5.0  # standard errors: of honest normal cells one in 1.7 million is further off
-_QUIET = 3.5  # standard errors of the noise alone: if no cell is further from least squares, none is off
-_BEND = 1.0  # standard errors beyond which a cell pulls no harder, while the first fit is sought
-_STARTS, _ROUNDS = (
-    12,
-    20,
-)  # steps of the first fit; rounds of leaving out, which end as soon as nothing changes
-_MEDIAN = 0.45493642311957  # of a squared standard normal number
-_OF_MEDIAN = 0.5 * np.pi  # its variance over that of a mean
-_HALF = 0.5  # of the cells of an environment: with as many off, none of it is believed
-MOST = 1.0 / 3.0  # of the cells that may be off; with more nobody can say which are wrong
+CUT = 5.0  # Standard errors; one normal cell in 1.7 million is further away.
+_SEARCH_THRESHOLD = 3.5  # If no cell is further than this from least squares, no search is needed.
+_HUBER_CONSTANT = 1.0  # Huber's constant of the first fit, in standard errors.
+_STARTS, _ROUNDS = 12, 20  # Steps of the first fit; most rounds of leaving out.
+_CHI2_MEDIAN = 0.45493642311957  # Median of a squared standard normal number.
+_MEDIAN_VARIANCE_RATIO = 0.5 * np.pi  # Variance of a median over that of a mean.
+_ENVIRONMENT_SHARE = 0.5  # With this share of outlying cells an environment is left out as a whole.
+LARGEST_OUTLYING_SHARE = 1.0 / 3.0  # With a larger share of outlying cells none is left out.
 
 
 class TrustedCells(NamedTuple):
@@ -75,14 +72,14 @@ def robust_means(n: Floats, mean: Floats, squares: Floats) -> RobustMeans:
     J, K = n.shape
     at = environment, arm
     cells = Cells(list(range(K)), list(range(J)), arm, environment, n[at], mean[at], squares[at])
-    believed = keep(cells).cells
+    believed = find_outlying_cells(cells).cells
     s = solve(cells if believed.all() else cells.select(np.flatnonzero(believed)))
     kept = np.zeros((J, K), bool)
     kept[environment, arm] = believed
     return RobustMeans(s.mu, s.component, kept)
 
 
-def keep(cells: Cells, cut: float = CUT) -> TrustedCells:
+def find_outlying_cells(cells: Cells, cut: float = CUT) -> TrustedCells:
     """Find the cells that are more than `cut` standard errors from the value that other cells predict.
 
     The search begins with Huber's M-estimate, which limits the influence of a cell to that of one standard
@@ -95,39 +92,41 @@ def keep(cells: Cells, cut: float = CUT) -> TrustedCells:
     """
     cells.check_one_way("robust='cells'")
     checked = cells.compares[cells.environment]
-    inside = _inside(cells)
+    inside = _robust_variance(cells)
     if np.count_nonzero(checked) <= solve(cells).joins + np.count_nonzero(cells.compares):
-        return _all(cells, np.full(cells.n.size, np.nan), torn=False)  # nothing checks anything
+        return _all_cells_kept(
+            cells, np.full(cells.n.size, np.nan), torn=False
+        )  # no cell is checked by another
     believed, whole = np.ones(cells.n.size, bool), np.zeros(cells.J, bool)
     z = np.full(cells.n.size, np.nan)
-    if inside > 0.0:  # is there anything to look for? Most logs end here
-        r, left = _from_the_others(cells, believed, inside / cells.n)
+    if inside > 0.0:  # Most logs have no distant cell and end here.
+        r, left = _prediction_errors(cells, believed, inside / cells.n)
         z[checked] = (r / np.sqrt(np.maximum(left, 1e-9 * inside / cells.n)))[checked]
-        if not np.any(np.abs(z) > _QUIET):
-            return _all(cells, z, torn=False)
-    believed, tau2 = _first(cells, checked, inside)
+        if not np.any(np.abs(z) > _SEARCH_THRESHOLD):
+            return _all_cells_kept(cells, z, torn=False)
+    believed, tau2 = _first_huber_fit(cells, checked, inside)
     for _ in range(_ROUNDS):
         before = believed
-        inside = _pooled(cells, believed, inside)
+        inside = _pooled_variance(cells, believed, inside)
         z, tau2 = _distances(cells, believed, checked, inside, tau2)
-        believed = ~(np.abs(z) > cut)  # NaN is believed
-        believed, whole = _whole(cells, believed)
-        believed = _connected(cells, believed, z)
+        believed = ~(np.abs(z) > cut)  # Cells with NaN are kept.
+        believed, whole = _leave_out_environments(cells, believed)
+        believed = _keep_connected(cells, believed, z)
         if np.array_equal(before, believed):
             break
-    if np.count_nonzero(~believed) > MOST * np.count_nonzero(checked):
-        return _all(cells, z, torn=True)
+    if np.count_nonzero(~believed) > LARGEST_OUTLYING_SHARE * np.count_nonzero(checked):
+        return _all_cells_kept(cells, z, torn=True)
     return TrustedCells(
         believed, z, whole & (cells.by_environment((~believed).astype(float)) > 0.0), torn=False
     )
 
 
-def _all(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
+def _all_cells_kept(cells: Cells, z: Floats, torn: bool) -> TrustedCells:
     """Return the result in which every cell is kept."""
     return TrustedCells(np.ones(cells.n.size, bool), z, np.zeros(cells.J, bool), torn)
 
 
-def _inside(cells: Cells) -> float:
+def _robust_variance(cells: Cells) -> float:
     """Return the variance inside cells by a robust estimate: a weighted median of cell variances.
 
     Each cell variance is median-unbiased under normal noise.
@@ -147,37 +146,36 @@ def _inside(cells: Cells) -> float:
     return found if found > 0.0 else float(np.sum(cells.squares) / df.sum())
 
 
-def _pooled(cells: Cells, believed: Mask, otherwise: float) -> float:
+def _pooled_variance(cells: Cells, believed: Mask, otherwise: float) -> float:
     """Return the pooled variance inside kept cells, or `otherwise` without degrees of freedom."""
     freedom = float(np.sum(cells.n[believed] - 1.0))
     return float(np.sum(cells.squares[believed])) / freedom if freedom else otherwise
 
 
-def _first(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
+def _first_huber_fit(cells: Cells, checked: Mask, inside: float) -> tuple[Mask, float]:
     """Return the cells that a first Huber M-estimate keeps, and tau^2."""
     C = cells.n.size
     noise = inside / cells.n
     s = solve(cells)
     free = np.count_nonzero(checked) - s.joins - np.count_nonzero(cells.compares)
-    share = max(
-        free / np.count_nonzero(checked), 1.0 / C
-    )  # of a residual's variance that is left, on average
+    # Average share of the variance that residuals keep.
+    share = max(free / np.count_nonzero(checked), 1.0 / C)
     pull, tau2, ratio = np.ones(C), 0.0, np.zeros(C)
     for step in range(_STARTS):
         v = noise + tau2 if step and tau2 + inside > 0.0 else 1.0 / cells.n
         weighted = cells.weighted(pull / v)
         r = weighted.centred(weighted.centred(cells.mean) - solve(weighted).mu[cells.arm])
         tau2 = _scatter(r[checked], share, noise[checked])
-        if not tau2 + inside > 0.0:  # most cells fit exactly: those that do not are off
+        if not tau2 + inside > 0.0:  # Most cells fit exactly; the others are outlying.
             return r**2 <= 1e-18 * float(np.max(np.abs(cells.mean))) ** 2, 0.0
         ratio = np.abs(r) / np.sqrt(share * (noise + tau2))
-        pull = np.minimum(1.0, _BEND / np.maximum(ratio, 1e-12))
+        pull = np.minimum(1.0, _HUBER_CONSTANT / np.maximum(ratio, 1e-12))
     return ratio <= CUT, tau2
 
 
 def _scatter(r: Floats, share: Floats | float, noise: Floats) -> float:
     """Return the variance tau^2 that matches the median squared residual to that of a normal distribution."""
-    return max(0.0, float(np.median(r**2 / (_MEDIAN * share) - noise)))
+    return max(0.0, float(np.median(r**2 / (_CHI2_MEDIAN * share) - noise)))
 
 
 def _distances(
@@ -186,11 +184,11 @@ def _distances(
     """Return each cell's distance from the prediction of the kept cells, in standard errors, and tau^2."""
     noise = inside / cells.n
     z = np.full(cells.n.size, np.nan)
-    for _ in range(2):  # once for tau, once with it
+    for _ in range(2):  # First to estimate tau, then to use it.
         v = noise + tau2
         if not np.all(v > 0.0):
             v = 1.0 / cells.n
-        r, left = _from_the_others(cells, believed, v)
+        r, left = _prediction_errors(cells, believed, v)
         good = checked & believed & (left > 1e-9 * v)
         if not good.any():
             return z, tau2
@@ -201,7 +199,7 @@ def _distances(
     return z, tau2
 
 
-def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
+def _prediction_errors(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, Floats]:
     """Return each cell's mean minus mu + shift, and its variance, given cell variances v: (C,) each.
 
     Arm effects and shifts come from the kept cells. In an environment without a kept cell the shift is the
@@ -212,12 +210,12 @@ def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, F
     j, arm = cells.environment, cells.arm
     alive = cells.by_environment(believed.astype(float)) > 0.0
     own = cells.weighted(np.where(believed | ~alive[j], 1.0 / v, 0.0))
-    high = own.centred(cells.mean)  # shifts may be large
+    high = own.centred(cells.mean)  # Centre first, because shifts may be large.
     r = own.centred(high - s.mu[arm])
     for place in np.flatnonzero(~alive & cells.compares).tolist():
         here = np.flatnonzero(j == place)
         r[here] -= np.median(r[here])
-    shift = np.where(alive, 1.0, _OF_MEDIAN)[j] / own.totals[j]
+    shift = np.where(alive, 1.0, _MEDIAN_VARIANCE_RATIO)[j] / own.totals[j]
     spread = np.diag(s.P)[arm]
     for rows, here, (b,) in own.blocks(own.shares):
         row = j[here] - rows.start
@@ -226,14 +224,14 @@ def _from_the_others(cells: Cells, believed: Mask, v: Floats) -> tuple[Floats, F
     return r, np.where(believed, v - shift - spread, v + shift + spread)
 
 
-def _whole(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
+def _leave_out_environments(cells: Cells, believed: Mask) -> tuple[Mask, Mask]:
     """Leave out environments in which at least half of the cells are outlying: either half may be wrong."""
     off = cells.by_environment((~believed).astype(float))
-    whole = (off >= _HALF * cells.arms_seen) & cells.compares & (off > 0.0)
+    whole = (off >= _ENVIRONMENT_SHARE * cells.arms_seen) & cells.compares & (off > 0.0)
     return believed & ~whole[cells.environment], whole
 
 
-def _connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
+def _keep_connected(cells: Cells, believed: Mask, z: Floats) -> Mask:
     """Restore an environment for each arm that would otherwise be connected to no other arm.
 
     It is the environment of the arm's least outlying cell.

@@ -12,7 +12,7 @@ from tideproof.checks import require_finite, require_whole_number
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError, UnknownName
 from tideproof.stats.best.student_inference import chi2_tail
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.table import Table, to_json_values
 
 
@@ -47,13 +47,13 @@ class SampleRatio:
 def sample_ratio(c: Cells, expected: Mapping[Any, float] | None, worst: int) -> SampleRatio:
     """Test whether arms received their expected shares of the traffic; None means equal shares."""
     share = _expected_shares(c.arms, expected)[c.arm]
-    share /= c.by_environment(share)[c.environment]  # among the arms that were seen there
+    share /= c.by_environment(share)[c.environment]  # Shares among the arms seen in each environment.
     want = c.sizes[c.environment] * share
     terms = (c.n - want) ** 2 / want
     chi2, df = float(np.sum(terms)), int(c.n.size - np.count_nonzero(c.sizes))
     drift, drift_df = _drift(c)
     target, variance = c.by_arm(want), c.by_arm(want * (1.0 - share))
-    with np.errstate(invalid="ignore"):  # 0/0 where an arm had no choice
+    with np.errstate(invalid="ignore"):  # 0/0 for an arm that was alone everywhere
         z = (c.counts - target) / np.sqrt(variance)
     by_environment = c.by_environment(terms)
     rows = np.argsort(-by_environment, kind="stable")[: require_whole_number("worst", worst, 1)]
@@ -92,9 +92,9 @@ def _drift(c: Cells) -> tuple[float, int]:
         sets += len(distinct)
     arm_set = set_of[c.environment]
     pairs, of_pair = np.unique(arm_set * c.K + c.arm, return_inverse=True)
-    in_pair, in_set = sums(of_pair, c.n, pairs.size), sums(arm_set, c.n, sets)
+    in_pair, in_set = sum_by_index(of_pair, c.n, pairs.size), sum_by_index(arm_set, c.n, sets)
     want = c.sizes[c.environment] * in_pair[of_pair] / in_set[arm_set]
-    free = pairs.size - sets  # shares that are estimated
+    free = pairs.size - sets  # Number of estimated shares.
     df = c.n.size - np.count_nonzero(c.sizes) - free
     return float(np.sum((c.n - want) ** 2 / want)), int(df)
 

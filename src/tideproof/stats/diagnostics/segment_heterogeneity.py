@@ -12,9 +12,9 @@ from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import laplacian
+from tideproof.stats.solve.laplacian import laplacian_matrix
 from tideproof.stats.solve.least_squares import Solution, solve
-from tideproof.stats.variance.welch_f import welch
+from tideproof.stats.variance.welch_f import welch_f
 from tideproof.table import to_json_values
 
 
@@ -66,8 +66,8 @@ def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
     )
     if df1 <= 0:
         raise InputError(
-            "segments cannot be compared: that takes two segments in which the same two arms met, with a "
-            "degree of freedom each"
+            "segments cannot be compared: the test needs two segments that share two connected arms, each "
+            "with at least 1 residual degree of freedom"
         )
     common = P @ np.sum([part.W @ part.mu for part in parts], axis=0)
     T, mean, spread = 0.0, 0.0, 0.0
@@ -77,7 +77,7 @@ def heterogeneity(segments: Sequence[Cells]) -> Heterogeneity:
         own = rank - float(np.trace(H))
         mean += 2.0 / freedom * (rank - 2.0 * float(np.trace(H)) + float(np.sum(H * H.T)))
         spread += 2.0 / freedom * own**2
-    F, df2 = welch(T, df1, mean, spread)
+    F, df2 = welch_f(T, df1, mean, spread)
     return Heterogeneity(F, df1, df2, f_tail(F, df1, df2), len(parts))
 
 
@@ -92,6 +92,6 @@ def _part(cells: Cells) -> SegmentPart | None:
 def _information(cells: Cells, s: Solution) -> Floats:
     """Return the information on arm effects over sigma^2: a Laplacian, or its two-factor equivalent."""
     if cells.factors is None:
-        return laplacian(cells)
+        return laplacian_matrix(cells)
     centre = np.eye(cells.K) - 1.0 / cells.K
     return np.asarray(np.linalg.pinv(centre @ s.P @ centre, rcond=1e-10, hermitian=True))

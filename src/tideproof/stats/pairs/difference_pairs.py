@@ -6,15 +6,21 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.pair_tests import Chances, MeasuredRewards, Null, PairTests, RewardLaw
-from tideproof.stats.pairs.pair_tests_batch import Grid, OfDifferences
+from tideproof.stats.pairs.pair_tests import (
+    BinaryRewards,
+    MeasuredRewards,
+    NullHypothesis,
+    PairTests,
+    RewardDistribution,
+)
+from tideproof.stats.pairs.pair_tests_batch import DifferenceGrid, PairGrid
 from tideproof.stats.solve.laplacian import sandwich
 from tideproof.stats.solve.least_squares import Solution
-from tideproof.stats.variance.cell_variances import measure
+from tideproof.stats.variance.cell_variances import measure_variances
 from tideproof.stats.variance.sandwich import meat
 
 
-class Additive:
+class DifferencePairScale:
     """Scale of differences: least squares, as the pair tests need it.
 
     The test direction of a pair is w_arm minus the mean of w over the environment's rewards, with w = P(e_i -
@@ -25,30 +31,32 @@ class Additive:
 
     def __init__(self, cells: Cells, solution: Solution) -> None:
         self.cells, self.solution, self.P = cells, solution, solution.P
-        self.steady = _steady(cells, solution) if cells.binary else solution.mu
+        self.steady = _shrunk_effects(cells, solution) if cells.binary else solution.mu
         self.fitted = self._expected(self.steady)
 
     def gap(self, i: int, k: int) -> float:
         """Return the least-squares estimate of mu_i - mu_k."""
         return float(self.solution.mu[i] - self.solution.mu[k])
 
-    def null(self, i: int, k: int, gap: float) -> Null:
+    def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the score statistic of mu_i - mu_k = gap, and expected means that satisfy it."""
         c, s = self.cells, self.solution
         direction = c.centred((s.P[:, i] - s.P[:, k])[c.arm])
-        return Null(self.gap(i, k) - gap, direction, self._expected(apart(s.mu, i, k, gap, c.counts)))
+        return NullHypothesis(
+            self.gap(i, k) - gap, direction, self._expected(move_apart(s.mu, i, k, gap, c.counts))
+        )
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
         """Return the means of arms i and k in each environment, (J,) each, if the gap were true."""
         c = self.cells
-        mu = apart(self.solution.mu, i, k, gap, c.counts)
+        mu = move_apart(self.solution.mu, i, k, gap, c.counts)
         level = c.by_environment(c.n * (c.mean - mu[c.arm])) / np.maximum(c.sizes, 1.0)
         return level + mu[i], level + mu[k]
 
-    def grid(self, law: RewardLaw) -> Grid | None:
+    def grid(self, law: RewardDistribution) -> PairGrid | None:
         """Return a grid for testing many pairs at once; None for 0/1 rewards, which are clipped."""
         return (
-            OfDifferences(self.cells, self.solution.mu, law.spreads)
+            DifferenceGrid(self.cells, self.solution.mu, law.spreads)
             if isinstance(law, MeasuredRewards)
             else None
         )
@@ -57,10 +65,10 @@ class Additive:
         """Return the expected mean of each cell for given arm effects."""
         c = self.cells
         mean = c.mean - c.centred(c.mean - mu[c.arm])
-        return possible_rates(c, mean) if c.binary else mean
+        return clip_rates(c, mean) if c.binary else mean
 
 
-def _steady(c: Cells, s: Solution) -> Floats:
+def _shrunk_effects(c: Cells, s: Solution) -> Floats:
     """Return arm effects shrunk towards the mean of the group, as if each arm had half an event more."""
     events = c.by_environment(c.n * c.mean) / np.maximum(c.sizes, 1.0)
     expected = c.by_arm(c.n * events[c.environment])
@@ -72,19 +80,19 @@ def _steady(c: Cells, s: Solution) -> Floats:
 
 def additive_pairs(cells: Cells, solution: Solution) -> PairTests:
     """Return tests of all pairs of arms on the scale of differences, with variances from the cells."""
-    scale = Additive(cells, solution)
-    law: RewardLaw
+    scale = DifferencePairScale(cells, solution)
+    law: RewardDistribution
     if cells.binary:
-        law = Chances(cells)
+        law = BinaryRewards(cells)
     else:
         one = np.ones(cells.n.size)
-        law = MeasuredRewards(measure(cells, scale.fitted, one, solution.freedom), None)
+        law = MeasuredRewards(measure_variances(cells, scale.fitted, one, solution.freedom), None)
     variance = law.moments(scale.fitted).variance
     middle = meat(cells, cells.n * variance)
     return PairTests(scale, law, sandwich(solution.P, middle, solution.short))
 
 
-def possible_rates(c: Cells, mean: Floats) -> Floats:
+def clip_rates(c: Cells, mean: Floats) -> Floats:
     """Return means clipped to [0, 1], rescaled so that each environment keeps its number of events."""
     rate = np.clip(mean, 0.0, 1.0)
     events, expected = c.by_environment(c.n * c.mean), c.by_environment(c.n * rate)
@@ -93,7 +101,7 @@ def possible_rates(c: Cells, mean: Floats) -> Floats:
     return np.asarray(np.minimum(rate * scale[c.environment], 1.0))
 
 
-def apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
+def move_apart(theta: Floats, i: int, k: int, gap: float, weight: Floats) -> Floats:
     """Return theta with arms i and k moved to differ by `gap`; the arm with less weight moves further."""
     moved = theta.copy()
     share = weight[i] / total if (total := weight[i] + weight[k]) > 0.0 else 0.5

@@ -14,9 +14,9 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.stats.cells import Cells
 
-HANDFUL = 10  # events (and non-events) of two arms together, below which no arm is excluded
-RARER = 2  # of them that the arm with less traffic should have had, where events are amounts
-_MOSTLY = 0.5  # of the rewards: amounts that are worth as many equal ones, or more, are not mostly 0
+FEWEST_EVENTS = 10  # Events (and non-events) of two arms needed to exclude one.
+FEWEST_RARER_EVENTS = 2  # Expected events of the arm with less traffic, for amounts.
+_RARE_SHARE = 0.5  # Amounts with a larger effective share of rewards are not rare.
 
 
 class Events(NamedTuple):
@@ -34,9 +34,9 @@ class Events(NamedTuple):
     def enough(self, i: int, k: int) -> bool:
         """Return True if two arms have enough events together for a test to exclude one of them."""
         if self.kinds is not None:
-            return bool(np.all(self.kinds[i] + self.kinds[k] >= HANDFUL))
+            return bool(np.all(self.kinds[i] + self.kinds[k] >= FEWEST_EVENTS))
         both, rarer = self.worth(i, k)
-        return both >= HANDFUL and rarer >= RARER
+        return both >= FEWEST_EVENTS and rarer >= FEWEST_RARER_EVENTS
 
     def worth(self, i: int, k: int) -> tuple[float, float]:
         """Return the effective number of events of two arms, and the share of the arm with less traffic.
@@ -47,7 +47,8 @@ class Events(NamedTuple):
         if self.amounts is None:
             return np.inf, np.inf
         n, total, squares = (self.amounts[i] + self.amounts[k]).tolist()
-        both = round(total**2 / squares, 6) if squares else 0.0  # ten equal ones are ten
+        # Rounded so that ten equal amounts count as ten.
+        both = round(total**2 / squares, 6) if squares else 0.0
         return both, both * float(self.amounts[self.rarer(i, k), 0]) / max(n, 1.0)
 
     def rarer(self, i: int, k: int) -> int:
@@ -55,7 +56,7 @@ class Events(NamedTuple):
         return i if self.amounts is None or self.amounts[i, 0] < self.amounts[k, 0] else k
 
 
-def events_of(c: Cells) -> Events:
+def count_events(c: Cells) -> Events:
     """Count the events of each arm in the environments that it shares with others."""
     met = np.where(c.compares[c.environment], c.n, 0.0)
     if c.binary:
@@ -65,4 +66,4 @@ def events_of(c: Cells) -> Events:
     inside = np.where(met > 0.0, c.squares, 0.0)
     amounts = np.column_stack([c.by_arm(x) for x in (met, met * c.mean, inside + met * c.mean**2)])
     n, total, squares = amounts.sum(axis=0).tolist()
-    return Events(amounts=amounts) if total**2 < _MOSTLY * n * squares else Events()
+    return Events(amounts=amounts) if total**2 < _RARE_SHARE * n * squares else Events()

@@ -25,13 +25,13 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.odds_likelihood import events
-from tideproof.stats.scales.ratio_likelihood import sums_of
+from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros
+from tideproof.stats.scales.ratio_likelihood import cell_sums
 
-_NEVER = 1e-35  # probability below which an outcome is left out; where theta is near its estimate
+_NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are dropped.
 
 
-class Exact(NamedTuple):
+class ExactComparison(NamedTuple):
     """Result of an exact comparison of two arms.
 
     Attributes
@@ -51,7 +51,7 @@ class Exact(NamedTuple):
     p: float
 
 
-class _Places(NamedTuple):
+class _Outcomes(NamedTuple):
     """Possible event counts: for each environment, its outcomes s from lowest to highest, (L,) each."""
 
     environment: Ints
@@ -60,61 +60,63 @@ class _Places(NamedTuple):
     logarithm: Floats
 
 
-class _Distribution(NamedTuple):
+class _TotalDistribution(NamedTuple):
     """Probabilities of each total s at `theta`, and the normalising constant of each environment there."""
 
     theta: float
     s: Floats
     chance: Floats
-    places: _Places
+    places: _Outcomes
     normaliser: Floats
 
 
 def exact_odds(
     cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
-) -> Exact:
+) -> ExactComparison:
     """Return the exact comparison of the odds of arms i and k; `null` is a log odds ratio.
 
     With `mid` only half of the probability of the observed outcome counts (mid-p): confidence bounds and
     p-values then have the right error rate on average instead of at most.
     """
-    return _compared(conditional_odds(cells, i, k, mid), level, null)
+    return _exact_comparison(conditional_odds(cells, i, k, mid), level, null)
 
 
-def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> Conditional:
+def conditional_odds(cells: Cells, i: int, k: int, mid: bool = True) -> ConditionalDistribution:
     """Return the conditional distribution of the ones of arm i where it met arm k.
 
     Its parameter theta is the log odds ratio.
     """
-    S, _ = events(cells)
-    n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
+    S, _ = count_ones_and_zeros(cells)
+    n, own = _shared_values(cells, cells.n, i, k), _shared_values(cells, S, i, k)
     T = own.sum(axis=0)
-    places = _laid_out(np.maximum(0.0, T - n[1]), np.minimum(n[0], T))
+    places = _list_outcomes(np.maximum(0.0, T - n[1]), np.minimum(n[0], T))
     j, s = places.environment, places.s
     log_c = _log_choose(n[0][j], s) + _log_choose(n[1][j], T[j] - s)
-    return Conditional(places._replace(logarithm=log_c), own, mid)
+    return ConditionalDistribution(places._replace(logarithm=log_c), own, mid)
 
 
 def exact_ratio(
     cells: Cells, i: int, k: int, level: float = 0.95, null: float = 0.0, mid: bool = True
-) -> Exact:
+) -> ExactComparison:
     """Return the exact comparison of the Poisson rates of arms i and k; `null` is a log rate ratio.
 
     For 0/1 rewards the intervals are too wide by the factor 1/sqrt(1 - rate).
     """
-    S = sums_of(cells)
-    n, own = _meetings(cells, cells.n, i, k), _meetings(cells, S, i, k)
+    S = cell_sums(cells)
+    n, own = _shared_values(cells, cells.n, i, k), _shared_values(cells, S, i, k)
     if np.any(np.abs(own - np.rint(own)) > 1e-6):
-        raise InputError("exact limits of a ratio need counts; rewards do not add up to whole numbers")
+        raise InputError(
+            "an exact interval for a ratio needs counts: the rewards of a cell must add up to a whole number"
+        )
     own = np.rint(own)
     T = own.sum(axis=0)
-    places = _laid_out(np.zeros(T.size), T)
+    places = _list_outcomes(np.zeros(T.size), T)
     j, s = places.environment, places.s
     log_c = _log_choose(T[j], s) + s * np.log(n[0][j]) + (T[j] - s) * np.log(n[1][j])
-    return _compared(Conditional(places._replace(logarithm=log_c), own, mid), level, null)
+    return _exact_comparison(ConditionalDistribution(places._replace(logarithm=log_c), own, mid), level, null)
 
 
-def _meetings(cells: Cells, values: Floats, i: int, k: int) -> Floats:
+def _shared_values(cells: Cells, values: Floats, i: int, k: int) -> Floats:
     """Return a cell-wise value of arms i and k in each environment that has both: (2, environments)."""
     found = np.full((2, cells.J), np.nan)
     for row, arm in enumerate((i, k)):
@@ -123,13 +125,13 @@ def _meetings(cells: Cells, values: Floats, i: int, k: int) -> Floats:
     return found[:, ~np.isnan(found).any(axis=0)]
 
 
-def _laid_out(low: Floats, high: Floats) -> _Places:
+def _list_outcomes(low: Floats, high: Floats) -> _Outcomes:
     """Return the possible event counts of each environment, from lowest to highest, in one array."""
     length = (high - low).astype(np.int64) + 1
     first = np.cumsum(length) - length
     environment = np.repeat(np.arange(low.size), length)
     s = np.arange(environment.size) - first[environment] + low[environment]
-    return _Places(environment, first, s, np.zeros(s.size))
+    return _Outcomes(environment, first, s, np.zeros(s.size))
 
 
 def _log_choose(n: Floats, s: Floats) -> Floats:
@@ -139,16 +141,16 @@ def _log_choose(n: Floats, s: Floats) -> Floats:
     return np.asarray(gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0))
 
 
-class Conditional:
+class ConditionalDistribution:
     """Distribution of one arm's events given all totals; with `mid` half of the observed outcome counts."""
 
-    def __init__(self, places: _Places, own: Floats, mid: bool = True) -> None:
+    def __init__(self, places: _Outcomes, own: Floats, mid: bool = True) -> None:
         self.seen = float(own[0].sum())
         self.low = float(places.s[places.first].sum())
         self.high = self.low + places.s.size - places.first.size
         self._half = 0.5 if mid else 1.0
         wanted = min(max(self.seen, self.low + 0.5), self.high - 0.5)
-        self._found = _convolved(places, wanted) if self.low < self.high else None
+        self._found = _convolve(places, wanted) if self.low < self.high else None
 
     def estimate(self) -> float:
         """Return the conditional maximum likelihood estimate of theta; NaN for one possible outcome."""
@@ -165,24 +167,24 @@ class Conditional:
         """Return the lower bound of theta: at which as many events or more have probability `chance`."""
         if self._found is None or self.seen == self.low:
             return -math.inf
-        return _crossing(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
+        return _solve_tail(lambda theta: self.tails(theta)[0], chance, self._found.theta, 1.0)
 
     def upper(self, chance: float) -> float:
         """Return the upper bound of theta: at which as many events or fewer have probability `chance`."""
         if self._found is None or self.seen == self.high:
             return math.inf
-        return _crossing(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
+        return _solve_tail(lambda theta: self.tails(theta)[1], chance, self._found.theta, -1.0)
 
 
-def _compared(found: Conditional, level: float, null: float) -> Exact:
+def _exact_comparison(found: ConditionalDistribution, level: float, null: float) -> ExactComparison:
     """Return estimate, confidence bounds and p-value from a conditional distribution."""
     chance = (1.0 - level) / 2.0
     up, down = found.tails(null)
     p = min(1.0, 2.0 * min(up, down))
-    return Exact(found.estimate(), found.lower(chance), found.upper(chance), up, down, p)
+    return ExactComparison(found.estimate(), found.lower(chance), found.upper(chance), up, down, p)
 
 
-def _normalisers(places: _Places, theta: float) -> tuple[Floats, Floats]:
+def _normalisers(places: _Outcomes, theta: float) -> tuple[Floats, Floats]:
     """Return log sum_s c_s exp(theta s) of each environment, and the log probability of each outcome."""
     value = places.logarithm + theta * places.s
     most = np.maximum.reduceat(value, places.first)
@@ -190,7 +192,7 @@ def _normalisers(places: _Places, theta: float) -> tuple[Floats, Floats]:
     return total, value - total[places.environment]
 
 
-def _convolved(places: _Places, wanted: float) -> _Distribution:
+def _convolve(places: _Outcomes, wanted: float) -> _TotalDistribution:
     """Return the distribution of the total at the theta where its mean is `wanted`, by convolution.
 
     The distributions of the environments are convolved pairwise, as a tree.
@@ -198,7 +200,7 @@ def _convolved(places: _Places, wanted: float) -> _Distribution:
     All terms are positive, so no precision is lost in the tails.
     """
     theta = 0.0
-    for _ in range(100):  # Newton's, to where it suffices
+    for _ in range(100):  # Newton's method, until theta is near enough.
         p = np.exp(_normalisers(places, theta)[1])
         mean = np.add.reduceat(p * places.s, places.first)
         variance = float(np.sum(p * (places.s - mean[places.environment]) ** 2))
@@ -209,26 +211,26 @@ def _convolved(places: _Places, wanted: float) -> _Distribution:
     normaliser, logarithm = _normalisers(places, theta)
     p = np.exp(logarithm)
     parts = [
-        _trimmed(start, chance)
+        _trim(start, chance)
         for start, chance in zip(places.s[places.first], np.split(p, places.first[1:]), strict=True)
     ]
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
-        joined = [_trimmed(a + b, np.convolve(x, y)) for (a, x), (b, y) in pairs]
+        joined = [_trim(a + b, np.convolve(x, y)) for (a, x), (b, y) in pairs]
         parts = joined + parts[len(joined) * 2 :]
     start, chance = parts[0]
-    return _Distribution(
+    return _TotalDistribution(
         theta, np.asarray(start + np.arange(chance.size), np.float64), chance, places, normaliser
     )
 
 
-def _trimmed(start: float, chance: Floats) -> tuple[float, Floats]:
+def _trim(start: float, chance: Floats) -> tuple[float, Floats]:
     """Return a distribution without negligible probabilities at both ends."""
-    kept = np.flatnonzero(chance > _NEVER)
+    kept = np.flatnonzero(chance > _NEGLIGIBLE)
     return float(start + kept[0]), chance[kept[0] : kept[-1] + 1]
 
 
-def _tails(found: _Distribution, theta: float, seen: float, half: float) -> tuple[float, float]:
+def _tails(found: _TotalDistribution, theta: float, seen: float, half: float) -> tuple[float, float]:
     """Return upper and lower tail probabilities at `theta`; the observed count has the weight `half`.
 
     The stored probabilities are accurate near the distribution's own theta and the observed count, and the
@@ -247,7 +249,7 @@ def _tails(found: _Distribution, theta: float, seen: float, half: float) -> tupl
     return (tail, other) if upper else (other, tail)
 
 
-def _estimate(found: _Distribution, seen: float) -> float:
+def _estimate(found: _TotalDistribution, seen: float) -> float:
     """Return the theta at which the expected number of events equals the observed one."""
     delta, apart = 0.0, found.s - seen
     for _ in range(50):
@@ -261,7 +263,7 @@ def _estimate(found: _Distribution, seen: float) -> float:
     return found.theta + delta
 
 
-def _crossing(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
+def _solve_tail(tail: Callable[[float], float], chance: float, start: float, sign: float) -> float:
     """Return the theta at which a tail probability, rising with sign * theta, equals `chance`.
 
     The root is found by false position (Illinois) on the logit scale, on which a tail probability is nearly

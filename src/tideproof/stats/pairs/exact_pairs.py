@@ -13,23 +13,23 @@ from functools import cache
 from tideproof.stats.best.comparisons_with_best import Pairs
 from tideproof.stats.best.student_inference import normal_quantile, normal_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.event_distribution import Conditional, conditional_odds
+from tideproof.stats.pairs.event_distribution import ConditionalDistribution, conditional_odds
 from tideproof.stats.pairs.pair_tests import PairTests
-from tideproof.stats.solve.environment_contrasts import meetings
+from tideproof.stats.solve.environment_contrasts import paired_cells
 
-FEW = 100  # ones, or zeros, of two arms where they met, up to which the distribution is worked out
+MOST_EXACT_EVENTS = 100  # Most events (ones or zeros) of two arms for exact inference.
 
 
 def few_enough(cells: Cells) -> bool:
     """Return True if two arms with 0/1 rewards have few enough events for exact inference.
 
-    That is at most `FEW` rewards of the rarer kind in the environments where they met.
+    That is at most `MOST_EXACT_EVENTS` rewards of the rarer kind in the environments where they met.
     """
     if cells.K != 2 or not cells.binary:
         return False
-    x, y = meetings(cells, 0, 1)
+    x, y = paired_cells(cells, 0, 1)
     n, ones = (float(value[x].sum() + value[y].sum()) for value in (cells.n, cells.n * cells.mean))
-    return 0.5 < min(ones, n - ones) < FEW + 0.5
+    return 0.5 < min(ones, n - ones) < MOST_EXACT_EVENTS + 0.5
 
 
 class ExactPairs(Pairs):
@@ -39,7 +39,7 @@ class ExactPairs(Pairs):
         self._tests, self.scale = tests, tests.scale
         self._between = cache(self._conditional)
 
-    def _conditional(self, i: int, k: int) -> Conditional:
+    def _conditional(self, i: int, k: int) -> ConditionalDistribution:
         """Return the conditional distribution for arms i and k."""
         return conditional_odds(self.scale.cells, i, k)
 

@@ -7,7 +7,7 @@ import math
 from tideproof.stats.best.student_inference import t_quantile
 
 
-def ratio_limits(
+def fieller_interval(
     x: float, y: float, xx: float, xy: float, yy: float, freedom: float, level: float
 ) -> tuple[float, float]:
     """Return Fieller's confidence interval for E x / E y; NaN if it is unbounded.

@@ -21,7 +21,7 @@ from tideproof.stats.best.comparisons_with_best import Pairs
 from tideproof.stats.best.student_inference import normal_tail, pair_variances, root_between
 from tideproof.stats.pairs.skewed_tails import student_from_normal
 
-_MOST = 37.0  # deviates; of larger ones the probability is no number
+_MOST = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 
 
 class LogPairs(Pairs):
@@ -71,7 +71,8 @@ class LogPairs(Pairs):
         if not freedom:
             return math.nan
         parts = [student_from_normal(z, freedom) * float(self._se[i, k])]
-        for arm, quantile in ((i, gammaincinv), (k, gammainccinv)):  # of chi-square: low for i, high for k
+        # Lower chi-squared tail for i, upper for k.
+        for arm, quantile in ((i, gammaincinv), (k, gammainccinv)):
             nu = 0.5 * float(self._of_half[arm])
             ends = [nu / max(float(quantile(nu, p)), 1e-300) for p in (chance, 0.5)]
             parts.append(float(self._half[arm]) * (ends[0] - ends[1]))

@@ -9,21 +9,26 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.difference_pairs import apart
-from tideproof.stats.pairs.pair_tests import Chances, Null, PairTests, RewardLaw
-from tideproof.stats.scales.conditional_likelihood import ConditionalFit, split
-from tideproof.stats.scales.odds_likelihood import centres, events, moments, solve_odds
-from tideproof.stats.solve.adjusted_means import Readout
-from tideproof.stats.solve.laplacian import components, inverse
+from tideproof.stats.pairs.difference_pairs import move_apart
+from tideproof.stats.pairs.pair_tests import BinaryRewards, NullHypothesis, PairTests, RewardDistribution
+from tideproof.stats.scales.conditional_likelihood import ConditionalFit, competing_cells
+from tideproof.stats.scales.odds_likelihood import (
+    conditional_moments,
+    count_ones_and_zeros,
+    solve_levels,
+    solve_odds,
+)
+from tideproof.stats.solve.adjusted_means import MeansAndShifts
+from tideproof.stats.solve.laplacian import connected_components, invert_laplacian
 from tideproof.stats.solve.least_squares import Solution
 from tideproof.stats.variance.sandwich import meat
-from tideproof.stats.variance.variance_models import Estimate, uniform
+from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
-_STEPS = 100  # of Newton's method; a handful is needed
+_STEPS = 100  # Limit of Newton steps; about five are needed.
 _CLOSE = 1e-10
 
 
-class OddsPairs:
+class OddsPairScale:
     """Scale of odds ratios for 0/1 rewards: the conditional logistic model, as the pair tests need it.
 
     The expected number of events of a cell is exact given the total of its environment, however few events it
@@ -34,16 +39,16 @@ class OddsPairs:
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
-        self.sums, failures = events(cells)
-        self._part, self._kept = split(cells, np.zeros(cells.K, np.int64), self.sums, failures)
+        self.sums, failures = count_ones_and_zeros(cells)
+        self._part, self._kept = competing_cells(cells, np.zeros(cells.K, np.int64), self.sums, failures)
         if not self._kept.size:
             raise InputError("scale='odds' needs an environment with both kinds of rewards; there is none")
         self._totals = self._part.by_environment(self.sums[self._kept])
         self.theta, self.information = self._steadied()
         between = -self.information
         np.fill_diagonal(between, 0.0)
-        self.component = components(between > 0.0)
-        self.P = inverse(between, self.component)
+        self.component = connected_components(between > 0.0)
+        self.P = invert_laplacian(between, self.component)
         self.fitted = self._expected(self.theta) / cells.n
         self._weight = cells.by_arm(cells.n * self.fitted * (1.0 - self.fitted))
 
@@ -56,24 +61,24 @@ class OddsPairs:
         """Return the maximum conditional likelihood estimate of theta_i - theta_k, which may be infinite."""
         return self.found.gap(i, k)
 
-    def null(self, i: int, k: int, gap: float) -> Null:
+    def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the conditional score statistic of the hypothesis that the odds ratio is exp(gap)."""
         c = self.cells
-        expected = self._expected(apart(self.theta, i, k, gap, self._weight))
+        expected = self._expected(move_apart(self.theta, i, k, gap, self._weight))
         mean = expected / c.n
         w = (self.P[:, i] - self.P[:, k])[c.arm]
         spread = np.maximum(c.n * mean * (1.0 - mean), 1e-300)
         direction = c.weighted(spread).centred(w)
-        return Null(float(np.sum(w * (self.sums - expected))), direction, mean)
+        return NullHypothesis(float(np.sum(w * (self.sums - expected))), direction, mean)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
         """Return the event probabilities of arms i and k in each environment, if the gap were true."""
-        theta = apart(self.theta, i, k, gap, self._weight)
+        theta = move_apart(self.theta, i, k, gap, self._weight)
         level = self.levels(theta)
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-level - theta[i])), 1.0 / (1.0 + np.exp(-level - theta[k]))
 
-    def grid(self, law: RewardLaw) -> None:
+    def grid(self, law: RewardDistribution) -> None:
         """Return None: pairs of odds ratios cannot be tested together.
 
         The expected events of all arms change with each pair.
@@ -87,20 +92,20 @@ class OddsPairs:
             found = np.log(rate / (1.0 - rate))
         place = np.zeros(self._part.J, np.int64)
         place[self._part.environment] = c.environment[self._kept]
-        found[place] = centres(self._part, self._totals, theta)
+        found[place] = solve_levels(self._part, self._totals, theta)
         return found
 
     def _expected(self, theta: Floats) -> Floats:
         """Return the expected number of events of each cell, given the totals of the environments."""
         expected = self.sums.copy()
-        expected[self._kept] = moments(self._part, self._totals, theta)[0]
+        expected[self._kept] = conditional_moments(self._part, self._totals, theta)[0]
         return expected
 
     def _steadied(self) -> tuple[Floats, Floats]:
         """Return theta and its information with half an event and half a non-event added to each arm."""
         part, own, theta = self._part, self.sums[self._kept], np.zeros(self.cells.K)
         for _ in range(_STEPS):
-            expected, between = moments(part, self._totals, theta)
+            expected, between = conditional_moments(part, self._totals, theta)
             half = 1.0 / (1.0 + np.exp(-theta))
             score = part.by_arm(own - expected) + 0.5 - half
             information = np.diag(between.sum(axis=1) + half * (1.0 - half)) - between
@@ -118,8 +123,8 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
     traffic. The shift of an environment is a factor of the odds, 1 at the odds of the overall rate. Variances
     come from the delta method, at the theta with half events added.
     """
-    scale = OddsPairs(cells)
-    law = Chances(cells)
+    scale = OddsPairScale(cells)
+    law = BinaryRewards(cells)
     variance = law.moments(scale.fitted).variance
     shared = cells.weighted(np.maximum(cells.n * variance, 1e-300))
     C = scale.P @ meat(shared, cells.n * variance) @ scale.P
@@ -130,9 +135,8 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         """Return the event probability of each arm in each environment: (J, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             chance = 1.0 / (1.0 + np.exp(-(level[:, None] + theta)))
-        return np.where(
-            np.isinf(level)[:, None], level[:, None] > 0.0, chance
-        )  # all alike there, whoever came
+        # All rewards there are equal, for every arm.
+        return np.where(np.isinf(level)[:, None], level[:, None] > 0.0, chance)
 
     p = chances(scale.theta)
     slope = traffic[:, None] * p * (1.0 - p)
@@ -149,5 +153,5 @@ def estimate_odds(cells: Cells, solution: Solution) -> Estimate:
         shift[cells.sizes == 0.0] = np.nan
     shown = np.where(np.isfinite(scale.found.theta), scale.theta, scale.found.theta)
     mean_variance = np.sum(lean @ C * lean, axis=1) + noise
-    readout = Readout(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
-    return uniform(scale.theta, C, readout, float(solution.freedom), pairs, scale.component)
+    readout = MeansAndShifts(traffic @ chances(shown), mean_variance, shift, shift_variance, steady)
+    return uniform_estimate(scale.theta, C, readout, float(solution.freedom), pairs, scale.component)

@@ -21,25 +21,25 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.comparisons_with_best import Pairs
 from tideproof.stats.best.student_inference import pair_variances, root_between
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.event_counts import events_of
+from tideproof.stats.pairs.event_counts import count_events
 from tideproof.stats.pairs.pair_tests_batch import (
-    AT_ONCE,
-    Batch,
-    Grid,
-    Together,
+    BLOCK_NUMBERS,
+    PairBatch,
+    PairBatchTests,
+    PairGrid,
     is_dense,
-    spread_out,
-    upper_limits,
+    to_matrix,
+    upper_bounds,
 )
 from tideproof.stats.pairs.skewed_tails import deviate, normal_from_student
-from tideproof.stats.variance.cell_variances import Spreads
+from tideproof.stats.variance.cell_variances import CellVariances
 
-_ROUNDING = 1e-12  # of a rate
-_DOUBLINGS = 30  # of a step that is a standard error to begin with
-_MANY = 100  # arms, beyond which pairs are tested together
+_ROUNDING = 1e-12  # Smaller variances of a rate are rounding.
+_DOUBLINGS = 30  # Doublings of a first step of z standard errors.
+_MANY = 100  # With more arms, pairs are tested in batches.
 
 
-class Null(NamedTuple):
+class NullHypothesis(NamedTuple):
     """Score statistic of the null hypothesis that theta_i - theta_k has a given value.
 
     Attributes
@@ -64,13 +64,13 @@ class PairScale(Protocol):
     def fitted(self) -> Floats:
         """(C,) expected mean of each cell."""
 
-    def null(self, i: int, k: int, gap: float) -> Null:
+    def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the score statistic of the hypothesis theta_i - theta_k = gap, direction and means."""
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k, which may be infinite."""
 
-    def grid(self, law: RewardLaw) -> Grid | None:
+    def grid(self, law: RewardDistribution) -> PairGrid | None:
         """Return a grid that tests many pairs at once; None if the scale does not support it."""
 
 
@@ -79,17 +79,17 @@ class CellMoments(NamedTuple):
 
     variance: Floats
     third: Floats
-    spreads: Spreads | None
+    spreads: CellVariances | None
 
 
-class RewardLaw(Protocol):
+class RewardDistribution(Protocol):
     """Protocol for the distribution of single rewards around their mean."""
 
     def moments(self, mean: Floats) -> CellMoments:
         """Return the moments of the rewards if the cells have these means."""
 
 
-class Chances:
+class BinaryRewards:
     """Distribution of 0/1 rewards, determined by their means.
 
     Given the total of an environment, variances are larger by the factor N/(N - 1).
@@ -103,14 +103,14 @@ class Chances:
         """Return the moments of 0/1 rewards with these means."""
         m = np.clip(mean, 0.0, 1.0)
         variance = m * (1.0 - m)
-        variance[variance < _ROUNDING] = 0.0  # else a test would rest on rounding
+        variance[variance < _ROUNDING] = 0.0  # Otherwise a test would depend on rounding.
         return CellMoments(self._correction * variance, variance * (1.0 - 2.0 * m), None)
 
 
 class MeasuredRewards:
     """Distribution of rewards of any kind, with variance and skewness measured in the cells."""
 
-    def __init__(self, spreads: Spreads, fitted: Floats | None) -> None:
+    def __init__(self, spreads: CellVariances, fitted: Floats | None) -> None:
         self.spreads, self._fitted = spreads, fitted
 
     def moments(self, mean: Floats) -> CellMoments:
@@ -123,7 +123,7 @@ class MeasuredRewards:
         return CellMoments(s.variance * more, s.third * more**1.5, s)
 
 
-_CLOSE = 1e-6  # how near to its deviate a limit must come
+_TOLERANCE = 1e-6  # Tolerance of the z-score at a bound.
 
 
 class PairTests(Pairs):
@@ -132,13 +132,13 @@ class PairTests(Pairs):
     `covariance` of theta provides the first guess of where the bounds are.
     """
 
-    def __init__(self, scale: PairScale, law: RewardLaw, covariance: Floats) -> None:
+    def __init__(self, scale: PairScale, law: RewardDistribution, covariance: Floats) -> None:
         self.scale, self.law, self.covariance = scale, law, covariance
         self._variances = pair_variances(covariance)
-        self._events = events_of(scale.cells)
+        self._events = count_events(scale.cells)
 
     @cached_property
-    def _grid(self) -> Grid | None:
+    def _grid(self) -> PairGrid | None:
         """Grid for testing many pairs at once; None with few arms or if the scale has no grid."""
         c = self.scale.cells
         return self.scale.grid(self.law) if c.K > _MANY and is_dense(c) else None
@@ -189,19 +189,19 @@ class PairTests(Pairs):
             """Return -z minus the z-score at `gap`, which is 0 at the bound."""
             return -z - self.deviate(i, k, gap)
 
-        for _ in range(_DOUBLINGS):  # upwards, until the deviate has fallen far enough
+        for _ in range(_DOUBLINGS):  # Upwards, until the z-score is at most -z.
             if excess(high) >= 0.0:
                 break
             low, high, step = high, high + 2.0 * step, 2.0 * step
         else:
             return np.inf
-        for _ in range(_DOUBLINGS):  # downwards, if it had before
+        for _ in range(_DOUBLINGS):  # Downwards, if it is below -z at the start.
             if excess(low) <= 0.0:
                 break
             low, high, step = low - 2.0 * step, low, 2.0 * step
         else:
             return -np.inf
-        return root_between(low, high, excess, _CLOSE)
+        return root_between(low, high, excess, _TOLERANCE)
 
     def deviates(self, i: Ints, k: Ints) -> Floats:
         """Return the z-scores of many pairs for the hypothesis of no difference."""
@@ -216,29 +216,29 @@ class PairTests(Pairs):
         if self._grid is None:
             return super().uppers(i, k, z)
 
-        def limits(here: Ints, pairs: Together) -> Floats:
+        def limits(here: Ints, pairs: PairBatchTests) -> Floats:
             """Return the upper confidence bounds of one block of pairs."""
             at, other = i[here], k[here]
             middle = np.array([self.gap(a, b) for a, b in zip(at.tolist(), other.tolist(), strict=True)])
             step = z[here] * np.sqrt(np.maximum(self._variances[at, other], 0.0))
             step[step == 0.0] = 1.0
             deviate = partial(self._deviates, pairs, at, other)
-            return upper_limits(deviate, middle, step, z[here], _DOUBLINGS, _CLOSE)
+            return upper_bounds(deviate, middle, step, z[here], _DOUBLINGS, _TOLERANCE)
 
         return self._in_blocks(i, k, limits)
 
-    def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, Together], Floats]) -> Floats:
+    def _in_blocks(self, i: Ints, k: Ints, work: Callable[[Ints, PairBatchTests], Floats]) -> Floats:
         """Return the results of `work` for many pairs, computed in blocks that fit into memory."""
         c, found = self.scale.cells, np.full(i.size, np.nan)
         assert self._grid is not None
-        n, rows = spread_out(c, c.n), max(1, AT_ONCE // c.K)
+        n, rows = to_matrix(c, c.n), max(1, BLOCK_NUMBERS // c.K)
         for start in range(0, i.size, rows):
             here = np.arange(start, min(start + rows, i.size))
-            batch = Batch.of(c, self.scale.P, i[here], k[here])
-            found[here] = work(here, Together(n, self._grid, batch))
+            batch = PairBatch.of(c, self.scale.P, i[here], k[here])
+            found[here] = work(here, PairBatchTests(n, self._grid, batch))
         return found
 
-    def _deviates(self, pairs: Together, i: Ints, k: Ints, gap: Floats) -> Floats:
+    def _deviates(self, pairs: PairBatchTests, i: Ints, k: Ints, gap: Floats) -> Floats:
         """Return the z-scores of pairs tested together; pairs without a joint result are tested singly."""
         z = pairs.deviates(gap)
         for at in np.flatnonzero(np.isnan(z)).tolist():

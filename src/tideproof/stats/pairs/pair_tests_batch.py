@@ -16,16 +16,16 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.cells import Cells
 from tideproof.stats.pairs.skewed_tails import deviates, normals_from_student
-from tideproof.stats.variance.cell_variances import Spreads
+from tideproof.stats.variance.cell_variances import CellVariances
 
-_CELLS = 2**24  # of arms x environments, seen or not: 128 MB
-_EMPTY = 64  # times as many as were seen, beyond which a loop over those is quicker
-_FAR = 300.0  # exp of it is still a number, and as good as infinite
+_CELLS = 2**24  # Largest dense matrix of arms x environments: 128 MB.
+_EMPTY = 64  # With more empty entries per cell, a loop over cells is quicker.
+_FAR = 300.0  # exp(300) is practically infinite and does not overflow.
 _NOTHING = 1e-300
-AT_ONCE = 2**21  # numbers in a block of pairs x arms: 16 MB
+BLOCK_NUMBERS = 2**21  # Numbers in a block of pairs x arms: 16 MB.
 
 
-class Batch(NamedTuple):
+class PairBatch(NamedTuple):
     """Pairs of arms, (B,) each, and their test directions w, (B, K), up to a constant."""
 
     i: Ints
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
     w: Floats
 
     @classmethod
-    def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> Batch:
+    def of(cls, cells: Cells, P: Floats, i: Ints, k: Ints) -> PairBatch:
         """Return a batch of pairs with directions w = P(e_i - e_k), centred to keep precision."""
         w = P[i] - P[k]
         return cls(i, k, w - (w @ cells.counts / cells.counts.sum())[:, None])
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
         return self.w[rows, self.i][:, None], self.w[rows, self.k][:, None]
 
 
-class Varying(NamedTuple):
+class RewardVariation(NamedTuple):
     """Variances and third moments of rewards under the hypotheses of a batch of pairs.
 
     Attributes
@@ -63,24 +63,24 @@ class Varying(NamedTuple):
     of_pair: tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
 
 
-class TestedPairs(NamedTuple):
+class BatchStatistics(NamedTuple):
     """Score statistics of a batch of pairs, (B,), mean directions by environment, (B, J), and variances."""
 
     statistic: Floats
     centre: Floats
-    varying: Varying
+    varying: RewardVariation
 
 
-class Grid(Protocol):
+class PairGrid(Protocol):
     """Protocol for a scale and a distribution of rewards, arranged as matrices of environments x arms."""
 
     x: list[Floats]
 
     @property
-    def spreads(self) -> Spreads | None:
+    def spreads(self) -> CellVariances | None:
         """Measured variances of the rewards; None for 0/1 rewards."""
 
-    def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
+    def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
         """Return the score statistics of a batch of pairs for the hypotheses theta_i - theta_k = gap."""
 
 
@@ -90,7 +90,7 @@ def is_dense(cells: Cells) -> bool:
     return grid <= _CELLS and grid <= _EMPTY * cells.n.size
 
 
-def spread_out(cells: Cells, values: Floats) -> Floats:
+def to_matrix(cells: Cells, values: Floats) -> Floats:
     """Return cell-wise values as a matrix of environments x arms."""
     found = np.zeros((cells.J, cells.K))
     found[cells.environment, cells.arm] = values
@@ -100,7 +100,7 @@ def spread_out(cells: Cells, values: Floats) -> Floats:
 class PowerSums:
     """Sums over the other arms of x w^p for each matrix x: `power[p][x]`, (B, J)."""
 
-    def __init__(self, batch: Batch, x: list[Floats]) -> None:
+    def __init__(self, batch: PairBatch, x: list[Floats]) -> None:
         rows, others = np.arange(batch.i.size), batch.w.copy()
         others[rows, batch.i] = others[rows, batch.k] = 0.0
         self.power = [[each.sum(axis=1) - sum(batch.of_pair(each)) for each in x]]
@@ -120,10 +120,10 @@ class PowerSums:
         return np.asarray(p[3][x] - centre * (3.0 * p[2][x] - centre * (3.0 * p[1][x] - centre * p[0][x])))
 
 
-class Together:
+class PairBatchTests:
     """Score tests of a batch of pairs of arms, at any gaps."""
 
-    def __init__(self, n: Floats, grid: Grid, batch: Batch) -> None:
+    def __init__(self, n: Floats, grid: PairGrid, batch: PairBatch) -> None:
         self._n, self._grid, self._batch = n, grid, batch
         self._sums = PowerSums(batch, grid.x)
 
@@ -145,14 +145,16 @@ class Together:
         return normals_from_student(z, self._freedom(spreads, centre, varying, parts, own))
 
     def _freedom(
-        self, s: Spreads, centre: Floats, varying: Varying, parts: Floats, own: list[Floats]
+        self, s: CellVariances, centre: Floats, varying: RewardVariation, parts: Floats, own: list[Floats]
     ) -> Floats:
         """Return the degrees of freedom of each pair, by Satterthwaite's formula; 0 if unknown."""
         batch, total = self._batch, parts.sum(axis=1)
         if not s.freedom > 0.0:
             return np.zeros(total.size)
         with np.errstate(divide="ignore", invalid="ignore"):
-            error = 1.0 / s.freedom + _squares(s.environment_trust, s.environment_freedom, parts, total)
+            error = 1.0 / s.freedom + _satterthwaite_terms(
+                s.environment_trust, s.environment_freedom, parts, total
+            )
             if np.any(s.arm_trust > 0.0):
                 w, of_arm = batch.w, np.zeros_like(batch.w)
                 for x, c in varying.variance:
@@ -160,51 +162,53 @@ class Together:
                     of_arm += w * (w * (c @ each) - 2.0 * ((c * centre) @ each)) + (c * centre**2) @ each
                 rows = np.arange(batch.i.size)
                 of_arm[rows, batch.i], of_arm[rows, batch.k] = (part.sum(axis=1) for part in own)
-                error = error + _squares(s.arm_trust, s.arm_freedom, of_arm, total)
+                error = error + _satterthwaite_terms(s.arm_trust, s.arm_freedom, of_arm, total)
             return np.where(total > 0.0, 1.0 / error, 0.0)
 
 
-def _squares(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
+def _satterthwaite_terms(trust: Floats, freedom: Floats, parts: Floats, total: Floats) -> Floats:
     """Return the Satterthwaite terms of the factors of arms or of environments: (B,)."""
     here = trust > 0.0
     return np.asarray((parts[:, here] / total[:, None]) ** 2 @ (trust[here] ** 2 / freedom[here]))
 
 
-class OfDifferences:
+class DifferenceGrid:
     """Grid for the scale of differences: least squares with measured variances, which no gap changes."""
 
-    def __init__(self, cells: Cells, mu: Floats, spreads: Spreads) -> None:
+    def __init__(self, cells: Cells, mu: Floats, spreads: CellVariances) -> None:
         self.spreads, self._mu = spreads, mu
-        self._share = spread_out(cells, cells.shares)
-        self._each = spread_out(cells, spreads.variance), spread_out(cells, spreads.third)
-        self.x = [spread_out(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
+        self._share = to_matrix(cells, cells.shares)
+        self._each = to_matrix(cells, spreads.variance), to_matrix(cells, spreads.third)
+        self.x = [to_matrix(cells, cells.n * values) for values in (spreads.variance, spreads.third)]
 
-    def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
+    def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
         """Return the score statistics of a batch of pairs for the hypotheses mu_i - mu_k = gap."""
         i, k = batch.i, batch.k
         centre = batch.w @ self._share.T
         one = np.ones_like(centre)
         (v, v_k), (t, t_k) = (batch.of_pair(each) for each in self._each)
-        return TestedPairs(
-            self._mu[i] - self._mu[k] - gap, centre, Varying([(0, one)], [(1, one)], ((v, t), (v_k, t_k)))
+        return BatchStatistics(
+            self._mu[i] - self._mu[k] - gap,
+            centre,
+            RewardVariation([(0, one)], [(1, one)], ((v, t), (v_k, t_k))),
         )
 
 
-class OfRatios:
+class RatioGrid:
     """Grid for the scale of ratios, E r = lambda_environment exp(theta_arm).
 
-    Names are those of `Multiplying`.
+    Names are those of `RatioPairScale`.
 
     With `spreads`, variances were measured and are proportional to the expected mean. Without, rewards are 0
-    or 1, and the variance in an environment is corrected as in `Chances`.
+    or 1, and the variance in an environment is corrected as in `BinaryRewards`.
     """
 
     def __init__(
-        self, cells: Cells, theta: Floats, weight: Floats, total: Floats, spreads: Spreads | None
+        self, cells: Cells, theta: Floats, weight: Floats, total: Floats, spreads: CellVariances | None
     ) -> None:
         self.spreads, self._theta, self._weight, self._total = spreads, theta, weight, total
         self._f = np.exp(np.clip(theta, -_FAR, _FAR))
-        self._n = spread_out(cells, cells.n)
+        self._n = to_matrix(cells, cells.n)
         self._events = cells.by_arm(cells.n * cells.mean)
         exposure = self._n * self._f
         self._exposed = exposure.sum(axis=1)
@@ -216,10 +220,10 @@ class OfRatios:
             )
             self.x += [exposure * self._f, exposure * self._f**2]
         else:
-            self._each = spread_out(cells, spreads.variance), spread_out(cells, spreads.third)
+            self._each = to_matrix(cells, spreads.variance), to_matrix(cells, spreads.third)
             self.x += [self._n * each for each in self._each]
 
-    def case(self, batch: Batch, sums: PowerSums, gap: Floats) -> TestedPairs:
+    def case(self, batch: PairBatch, sums: PowerSums, gap: Floats) -> BatchStatistics:
         """Return the score statistics for theta_i - theta_k = gap; NaN where an expected rate exceeds 1."""
         theta, i, k = self._theta, batch.i, batch.k
         both = self._weight[i] + self._weight[k]
@@ -234,11 +238,11 @@ class OfRatios:
         centre = (sums.power[1][0] + own[0] * w[0] + own[1] * w[1]) / known
         statistic = batch.w @ self._events - centre @ self._total
         if self.spreads is not None:
-            return TestedPairs(statistic, centre, self._measured(batch, rate, moved))
+            return BatchStatistics(statistic, centre, self._measured(batch, rate, moved))
         too_high = np.any(rate * self._highest > 1.0, axis=1)
-        return TestedPairs(np.where(too_high, np.nan, statistic), centre, self._chances(rate, moved))
+        return BatchStatistics(np.where(too_high, np.nan, statistic), centre, self._chances(rate, moved))
 
-    def _chances(self, rate: Floats, moved: list[Floats]) -> Varying:
+    def _chances(self, rate: Floats, moved: list[Floats]) -> RewardVariation:
         """Return the variances and third moments of 0/1 rewards at the expected rates."""
         c = self._correction
         variance = [(0, c * rate), (1, -c * rate**2)]
@@ -248,9 +252,9 @@ class OfRatios:
             m = np.clip(rate * f, 0.0, 1.0)
             v = m * (1.0 - m)
             pair.append((c * v, v * (1.0 - 2.0 * m)))
-        return Varying(variance, third, (pair[0], pair[1]))
+        return RewardVariation(variance, third, (pair[0], pair[1]))
 
-    def _measured(self, batch: Batch, rate: Floats, moved: list[Floats]) -> Varying:
+    def _measured(self, batch: PairBatch, rate: Floats, moved: list[Floats]) -> RewardVariation:
         """Return the measured variances and third moments, scaled to the expected rates."""
         fitted = self._total / np.maximum(self._exposed, _NOTHING)
         more = np.where(fitted > 0.0, rate / np.where(fitted > 0.0, fitted, 1.0), 1.0)
@@ -259,10 +263,10 @@ class OfRatios:
         for arm, (at, f) in enumerate(zip((batch.i, batch.k), moved, strict=True)):
             own = np.where(fitted > 0.0, more * f / self._f[at][:, None], 1.0)
             pair.append((of_pair[0][arm] * own, of_pair[1][arm] * own**1.5))
-        return Varying([(1, more)], [(2, more**1.5)], (pair[0], pair[1]))
+        return RewardVariation([(1, more)], [(2, more**1.5)], (pair[0], pair[1]))
 
 
-def upper_limits(
+def upper_bounds(
     deviate: Callable[[Floats], Floats], middle: Floats, step: Floats, z: Floats, doublings: int, close: float
 ) -> Floats:
     """Return upper confidence bounds of many pairs at once: the gaps whose z-scores are -z.
@@ -278,7 +282,7 @@ def upper_limits(
     high = low + step
     at_low, at_high = excess(low), excess(high)
     unknown = np.isnan(middle) | np.isnan(at_low)
-    for _ in range(doublings):  # upwards, until the deviate has fallen far enough
+    for _ in range(doublings):  # Upwards, until the z-score is at most -z.
         short = at_high < 0.0
         if not short.any():
             break
@@ -287,7 +291,7 @@ def upper_limits(
         high = np.where(short, high + step, high)
         at_high = np.where(short, excess(high), at_high)
     endless = at_high < 0.0
-    for _ in range(doublings):  # downwards, if it had before
+    for _ in range(doublings):  # Downwards, if it is below -z at the start.
         deep = at_low > 0.0
         if not deep.any():
             break
@@ -298,7 +302,7 @@ def upper_limits(
     bottomless = at_low > 0.0
     found = np.where(at_low >= 0.0, low, high)
     going = (at_low < 0.0) & (at_high > 0.0) & ~unknown
-    for _ in range(60):  # as `root_between`
+    for _ in range(60):  # False position, as in `root_between`.
         if not going.any():
             break
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,23 +11,29 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.difference_pairs import apart
-from tideproof.stats.pairs.pair_tests import Chances, MeasuredRewards, Null, PairTests, RewardLaw
-from tideproof.stats.pairs.pair_tests_batch import Grid, OfRatios
+from tideproof.stats.pairs.difference_pairs import move_apart
+from tideproof.stats.pairs.pair_tests import (
+    BinaryRewards,
+    MeasuredRewards,
+    NullHypothesis,
+    PairTests,
+    RewardDistribution,
+)
+from tideproof.stats.pairs.pair_tests_batch import PairGrid, RatioGrid
 from tideproof.stats.scales.conditional_likelihood import ConditionalFit
-from tideproof.stats.scales.ratio_likelihood import solve_ratio, sums_of
-from tideproof.stats.solve.adjusted_means import Readout, quadratic
+from tideproof.stats.scales.ratio_likelihood import cell_sums, solve_ratio
+from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
 from tideproof.stats.solve.laplacian import sandwich
 from tideproof.stats.solve.least_squares import Solution
-from tideproof.stats.variance.cell_variances import measure
+from tideproof.stats.variance.cell_variances import measure_variances
 from tideproof.stats.variance.sandwich import meat
-from tideproof.stats.variance.variance_models import Estimate, uniform
+from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
-_FAR = 300.0  # exp of it is still a number, and as good as infinite
-_NOTHING = 1e-300  # the weight of an environment without an event: it has shares, and no say
+_FAR = 300.0  # exp(300) is practically infinite and does not overflow.
+_NOTHING = 1e-300  # Weight of an environment without an event: it has shares but no influence.
 
 
-class Multiplying:
+class RatioPairScale:
     """Scale of ratios: a multiplicative Poisson-type model, as the pair tests need it.
 
     Directions and expectations come from `theta`, a fit with half an event more for each arm, distributed as
@@ -38,8 +44,8 @@ class Multiplying:
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
-        self.sums = sums_of(cells)
-        steady = _steady(cells, self.sums)
+        self.sums = cell_sums(cells)
+        steady = _fit_with_half_events(cells, self.sums)
         self.theta, self.P, self.component = steady.theta, steady.P, steady.component
         self.short = steady.short
         self.totals = cells.by_environment(self.sums)
@@ -54,27 +60,27 @@ class Multiplying:
         """Return the maximum likelihood estimate of theta_i - theta_k, which may be infinite."""
         return self.found.gap(i, k)
 
-    def null(self, i: int, k: int, gap: float) -> Null:
+    def null(self, i: int, k: int, gap: float) -> NullHypothesis:
         """Return the score statistic of the hypothesis that the rate ratio of i to k is exp(gap)."""
         c = self.cells
-        exposure, rate = self.rates(apart(self.theta, i, k, gap, self._weight))
+        exposure, rate = self.rates(move_apart(self.theta, i, k, gap, self._weight))
         w = (self.P[:, i] - self.P[:, k])[c.arm]
         inside = c.by_environment(exposure)
         direction = w - c.by_environment(exposure * w)[c.environment] / inside[c.environment]
-        return Null(float(np.sum(direction * self.sums)), direction, rate)
+        return NullHypothesis(float(np.sum(direction * self.sums)), direction, rate)
 
     def met(self, i: int, k: int, gap: float) -> tuple[Floats, Floats]:
         """Return the means of arms i and k in each environment, (J,) each, if the gap were true."""
-        theta = apart(self.theta, i, k, gap, self._weight)
+        theta = move_apart(self.theta, i, k, gap, self._weight)
         exposure, _ = self.rates(theta)
         rate = self.totals / np.maximum(self.cells.by_environment(exposure), _NOTHING)
         factor = np.exp(np.clip(theta, -_FAR, _FAR))
         return rate * factor[i], rate * factor[k]
 
-    def grid(self, law: RewardLaw) -> Grid:
+    def grid(self, law: RewardDistribution) -> PairGrid:
         """Return a grid that tests many pairs at once."""
         spreads = law.spreads if isinstance(law, MeasuredRewards) else None
-        return OfRatios(self.cells, self.theta, self._weight, self.totals, spreads)
+        return RatioGrid(self.cells, self.theta, self._weight, self.totals, spreads)
 
     @cached_property
     def fitted(self) -> Floats:
@@ -90,12 +96,12 @@ class Multiplying:
         return exposure, rate[c.environment] * factor
 
 
-def multiplying_pairs(cells: Cells, freedom: int) -> PairTests:
+def ratio_pairs(cells: Cells, freedom: int) -> PairTests:
     """Return tests of all pairs of arms on the scale of ratios; `freedom` is that of the residuals."""
-    scale = Multiplying(cells)
-    law: RewardLaw = Chances(cells)
+    scale = RatioPairScale(cells)
+    law: RewardDistribution = BinaryRewards(cells)
     if not cells.binary:
-        law = MeasuredRewards(measure(cells, scale.fitted, scale.fitted, freedom), scale.fitted)
+        law = MeasuredRewards(measure_variances(cells, scale.fitted, scale.fitted, freedom), scale.fitted)
     variance = law.moments(scale.fitted).variance
     shared = cells.weighted(np.maximum(cells.n * scale.fitted, _NOTHING))
     return PairTests(scale, law, sandwich(scale.P, meat(shared, cells.n * variance), scale.short))
@@ -108,13 +114,15 @@ def estimate_ratio(cells: Cells, solution: Solution) -> Estimate:
     shift of an environment is a factor, 1 on average over that traffic. Variances come from the delta method,
     at the rates with half events added.
     """
-    pairs = multiplying_pairs(cells, solution.freedom)
+    pairs = ratio_pairs(cells, solution.freedom)
     scale: Any = pairs.scale
-    readout = read_factors(pairs, scale.theta, _shown(scale), pairs.covariance)
-    return uniform(scale.theta, pairs.covariance, readout, float(solution.freedom), pairs, scale.component)
+    readout = factor_means_and_shifts(pairs, scale.theta, _reported_theta(scale), pairs.covariance)
+    return uniform_estimate(
+        scale.theta, pairs.covariance, readout, float(solution.freedom), pairs, scale.component
+    )
 
 
-def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> Readout:
+def factor_means_and_shifts(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> MeansAndShifts:
     """Return adjusted means and shifts for arm factors exp(theta) with covariance C of theta.
 
     `pairs` are tests on the scale of ratios, and `shown` holds the logarithms of the factors that are
@@ -143,8 +151,8 @@ def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> R
         shift = shown_rate / shown_level[at]
     p = cells.weighted(scale.rates(theta)[0]).dense_shares()
     steady = np.exp(theta) * level[component]
-    relative = quadratic(C, share @ p, component) + (share**2 @ noise)[component]
-    return Readout(
+    relative = quadratic_forms(C, share @ p, component) + (share**2 @ noise)[component]
+    return MeansAndShifts(
         np.exp(shown) * shown_level[component],
         steady**2 * relative,
         shift,
@@ -153,7 +161,7 @@ def read_factors(pairs: PairTests, theta: Floats, shown: Floats, C: Floats) -> R
     )
 
 
-def _shown(scale: Multiplying) -> Floats:
+def _reported_theta(scale: RatioPairScale) -> Floats:
     """Return the theta to report: the maximum likelihood estimate, or the steady one.
 
     The maximum likelihood estimate is -inf for an arm without an event. If arms met so rarely that ratios of
@@ -168,7 +176,7 @@ def _shown(scale: Multiplying) -> Floats:
     return scale.theta
 
 
-def _steady(cells: Cells, own: Floats) -> ConditionalFit:
+def _fit_with_half_events(cells: Cells, own: Floats) -> ConditionalFit:
     """Return the fit with half an event more for each arm, distributed as if all arms were equal.
 
     The size of an event is about the mean square over the mean of the rewards in its environment: 1 for
@@ -178,11 +186,11 @@ def _steady(cells: Cells, own: Floats) -> ConditionalFit:
     if overall == 0.0:
         raise InputError("scale='ratio' needs a reward above 0; all are 0")
     total = cells.by_environment(own)
-    rate = (total + overall) / (cells.sizes + 1.0)  # above 0 without an event, too
+    rate = (total + overall) / (cells.sizes + 1.0)  # Positive even without an event.
     squares = cells.squares + cells.n * cells.mean**2
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(total > 0.0, cells.by_environment(squares) / total, squares.sum() / own.sum())
     size = size[cells.environment]
-    events = cells.n * rate[cells.environment] / size  # that are expected if all arms are equal
+    events = cells.n * rate[cells.environment] / size  # Expected events if all arms are equal.
     extra = 0.5 * size * events / cells.by_arm(events)[cells.arm]
     return solve_ratio(replace(cells, mean=(own + extra) / cells.n))

@@ -13,8 +13,8 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 
-_SYMMETRIC = 1e-5  # a skewness below which the normal law is the same to rounding
-_END = 37.0  # deviates beyond it have no probability that a float can hold
+_SYMMETRIC = 1e-5  # With less skewness the normal distribution is equal up to rounding.
+_END = 37.0  # Largest z-score: beyond it tail probabilities underflow.
 
 
 def deviate(x: float, variance: float, third: float) -> float:
@@ -45,7 +45,7 @@ def deviate(x: float, variance: float, third: float) -> float:
         return z
     shape = 4.0 / skewness**2
     at = shape + math.copysign(1.0, skewness) * z * math.sqrt(shape)
-    if at <= 0.0:  # beyond the end of the shorter tail
+    if at <= 0.0:  # x is beyond the end of the shorter tail.
         return -math.copysign(_END, skewness)
     longer, shorter = float(gammaincc(shape, at)), float(gammainc(shape, at))
     found = -ndtri(longer) if longer < shorter else ndtri(shorter)

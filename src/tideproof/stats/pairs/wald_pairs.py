@@ -10,7 +10,7 @@ from tideproof.stats.best.student_inference import pair_variances
 from tideproof.stats.pairs.skewed_tails import normal_from_student, student_from_normal
 
 
-class Wald(Pairs):
+class WaldPairs(Pairs):
     """Student-t tests and confidence bounds for mu_i - mu_k."""
 
     def __init__(self, mu: Floats, covariance: Floats, freedom: Floats) -> None:

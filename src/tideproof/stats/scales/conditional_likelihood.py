@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.cells import Cells, sums
-from tideproof.stats.solve.laplacian import Through, inverse
+from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.solve.laplacian import FactoredInverse, invert_laplacian
 
-_FAR = 1.0  # the longest step of theta: the likelihood is not quadratic further out
-_CLOSE = 1e-7  # the last step
-_STEPS = 200  # never reached: as many as theta may be far away, and a few
+_FAR = 1.0  # Longest step of theta: further away the likelihood is not quadratic.
+_CLOSE = 1e-7  # Iteration ends after a step shorter than this.
+_STEPS = 200  # Safety limit, well above the distance of the maximum.
 
-Moments = Callable[[Floats], tuple[Floats, Floats | Through]]
+Moments = Callable[[Floats], tuple[Floats, Floats | FactoredInverse]]
 
 
-class Peak(NamedTuple):
+class LikelihoodMaximum(NamedTuple):
     """Maximum of a conditional likelihood: theta, its covariance P, and the expected sums of cells.
 
     `short` holds factors of P through the environments, if there are many arms and few environments.
@@ -36,7 +36,7 @@ class Peak(NamedTuple):
     theta: Floats
     P: Floats
     expected: Floats
-    short: Through | None = None
+    short: FactoredInverse | None = None
 
 
 class ConditionalFit(NamedTuple):
@@ -63,17 +63,17 @@ class ConditionalFit(NamedTuple):
     P: Floats
     component: Ints
     beats: NDArray[np.bool_]
-    short: Through | None = None
+    short: FactoredInverse | None = None
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k: infinite between classes, NaN if not identified."""
         if self.component[i] == self.component[k]:
             return 0.0 if i == k else float(self.theta[i] - self.theta[k])
-        above, below = reached(self.beats, i)[k], reached(self.beats, k)[i]
+        above, below = reachable(self.beats, i)[k], reachable(self.beats, k)[i]
         return np.inf if above else -np.inf if below else np.nan
 
 
-def endless(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
+def fill_infinite(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats:
     """Return theta with infinite values for arms that never won or that never lost."""
     never = [cells.by_arm(part) == 0.0 for part in (wins, losses)]
     return np.where(
@@ -81,7 +81,7 @@ def endless(cells: Cells, wins: Floats, losses: Floats, theta: Floats) -> Floats
     )
 
 
-def classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
+def find_classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[np.bool_]]:
     """Return the class of each arm, (K,), and the matrix of which arm beats which, (K, K).
 
     Arm a beats arm b if a has a win and b a loss in the same environment. If theta_a - theta_b went to minus
@@ -100,14 +100,14 @@ def classes(cells: Cells, wins: Floats, losses: Floats) -> tuple[Ints, NDArray[n
     label = np.full(cells.K, -1)
     for i in range(cells.K):
         if label[i] < 0:
-            both = reached(met, i)
+            both = reachable(met, i)
             if np.count_nonzero(both) > 1:
-                both &= reached(met.T, i)
+                both &= reachable(met.T, i)
             label[both] = label.max() + 1
     return label, met
 
 
-def reached(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
+def reachable(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
     """Return a mask of the nodes of a directed graph that can be reached from `start`, including `start`."""
     found = np.arange(len(edges)) == start
     new = found
@@ -117,7 +117,7 @@ def reached(edges: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
     return np.asarray(found)
 
 
-def split(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[Cells, Ints]:
+def competing_cells(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[Cells, Ints]:
     """Return the cells that compete, each class of an environment being its own environment.
 
     Also return their indices.
@@ -129,22 +129,22 @@ def split(cells: Cells, component: Ints, wins: Floats, losses: Floats) -> tuple[
     own, label = np.unique(stratum, return_inverse=True)
     competing = np.bincount(label) > 1
     for part in wins, losses:
-        competing &= sums(label, part, own.size) > 0.0
+        competing &= sum_by_index(label, part, own.size) > 0.0
     kept = np.flatnonzero(competing[label])
     label = np.cumsum(competing)[label[kept]] - 1
     return replace(
-        subset(cells, kept), environments=list(range(int(competing.sum()))), environment=label
+        select_cells(cells, kept), environments=list(range(int(competing.sum()))), environment=label
     ), kept
 
 
-def subset(cells: Cells, kept: Ints) -> Cells:
+def select_cells(cells: Cells, kept: Ints) -> Cells:
     """Return some of the cells, with all arms and environments still listed."""
     values = {field.name: getattr(cells, field.name) for field in fields(cells)}
     some: dict[str, Any] = {name: x[kept] for name, x in values.items() if isinstance(x, np.ndarray)}
     return replace(cells, **some)
 
 
-def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Moments) -> Peak:
+def maximise(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Moments) -> LikelihoodMaximum:
     """Maximise a concave conditional likelihood by Newton's method.
 
     `own` is the sum of each cell. `moments(theta)` returns the expected sums and either minus the information
@@ -155,28 +155,28 @@ def climb(part: Cells, own: Floats, theta: Floats, component: Ints, moments: Mom
         expected, between = moments(theta)
         step, size = newton_step(between, component, part.by_arm(own - expected))
         theta = theta + step
-        if size < _CLOSE or (size < 1e-6 and size > 0.5 * last):  # the next is rounding, or this one was
+        if size < _CLOSE or (size < 1e-6 and size > 0.5 * last):  # The next step would be rounding.
             break
         last = size
     expected, between = moments(theta)
     short, P = None, np.empty(0)
-    if isinstance(between, Through):
+    if isinstance(between, FactoredInverse):
         short, P = between, between.inverse()
     else:
-        P = inverse(between, component)
+        P = invert_laplacian(between, component)
     reference = np.flatnonzero(np.diag(P) == 0.0)
     zero = np.zeros(int(component.max()) + 1)
     zero[component[reference]] = theta[reference]
-    return Peak(theta - zero[component], P, expected, short)
+    return LikelihoodMaximum(theta - zero[component], P, expected, short)
 
 
-def newton_step(between: Floats | Through, component: Ints, score: Floats) -> tuple[Floats, float]:
+def newton_step(between: Floats | FactoredInverse, component: Ints, score: Floats) -> tuple[Floats, float]:
     """Return the Newton step x with L x = score, shortened to at most 1, and its size before shortening.
 
     L is the Laplacian with the edge weights `between`; x is 0 for one arm of each class. A step takes a
     seventh of the time of inverting L.
     """
-    if isinstance(between, Through):
+    if isinstance(between, FactoredInverse):
         x: Floats = between.solve(score)
     else:
         laplacian = np.diag(between.sum(axis=1)) - between

@@ -16,25 +16,25 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import chi2_tail, normal_tail, pair_variances
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import additive_pairs
 from tideproof.stats.pairs.log_pairs import LogPairs
-from tideproof.stats.pairs.ratio_pairs import multiplying_pairs, read_factors
+from tideproof.stats.pairs.ratio_pairs import factor_means_and_shifts, ratio_pairs
 from tideproof.stats.scales.ratio_likelihood import solve_ratio
-from tideproof.stats.scales.scale_choice import DOUBT, Choice
+from tideproof.stats.scales.scale_choice import REJECTION_P, ScaleDecision
 from tideproof.stats.scales.scale_test import noise_grows
 from tideproof.stats.solve.least_squares import Solution, solve
-from tideproof.stats.variance.variance_models import Estimate, uniform
+from tideproof.stats.variance.variance_models import Estimate, uniform_estimate
 
-ALIKE = 0.2  # p below which the logarithms of arms do not vary alike
-_BETTER = math.log(20.0)  # by how much a likelihood must be higher, in logs, to be preferred
-_SHARPER = 0.8  # variances over those of ratios of means, below which logarithms are worth it
-_PLENTY = 2e7  # rewards, beyond which logarithms are read only if they are asked for
-_FAR = 300.0  # exp of it is still a number
-_SKEWED = 0.2  # skewness inside cells above which logarithms may help
+EQUAL_VARIANCES_P = 0.2  # With a smaller p-value, arms have unequal variances of logarithms.
+_NEEDED_GAIN = math.log(20.0)  # Gain in log likelihood that is needed to prefer logarithms.
+_NEEDED_VARIANCE_RATIO = 0.8  # Logarithms must reduce the variances of ratios of means to this share.
+_MOST_REWARDS = 2e7  # With more rewards, logarithms are computed only on request.
+_FAR = 300.0  # exp(300) does not overflow.
+_SKEWED = 0.2  # Logarithms may help if the skewness inside cells is larger.
 
 
-def logs_of(cells: Cells) -> Cells:
+def require_logs(cells: Cells) -> Cells:
     """Return the cells of the logarithms of the rewards; raise `InputError` if there are none."""
     if cells.logs is not None:
         return cells.logs
@@ -46,14 +46,14 @@ def logs_of(cells: Cells) -> Cells:
     )
 
 
-def may_help(cells: Cells) -> bool:
+def logs_may_help(cells: Cells) -> bool:
     """Return True if logarithms could improve the analysis, judged before they are computed.
 
     All rewards are above 0, they are not all equal, and they are skewed or vary more where they are larger.
     For very many rewards the answer is False: means are precise enough, and another pass over the rows takes
     long.
     """
-    if float(np.sum(cells.n)) > _PLENTY:
+    if float(np.sum(cells.n)) > _MOST_REWARDS:
         return False
     if cells.low is None or not cells.n.size or not cells.low.min() > 0.0 or not cells.squares.any():
         return False
@@ -66,32 +66,32 @@ def may_help(cells: Cells) -> bool:
     return skewness > _SKEWED or noise_grows(cells)
 
 
-def with_logs(cells: Cells, choice: Choice) -> Choice:
+def choose_logs(cells: Cells, choice: ScaleDecision) -> ScaleDecision:
     """Return the choice of the scale of logarithms where it is justified, otherwise the given choice.
 
     It is justified if the rewards are more likely under it than under the chosen scale (with the Jacobian),
     if it makes comparisons clearly more precise than ratios of means, if no test suggests an additive tide
-    (`tide_adds`), and if logarithms have equal variances in all arms or are normal. Otherwise their variances
-    do not determine the means.
+    (`additive_tide_p`), and if logarithms have equal variances in all arms or are normal. Otherwise their
+    variances do not determine the means.
     """
     logs = cells.logs
     if logs is None or not logs.squares.any() or not choice.tests or choice.name == "odds":
         return choice
-    gain = (gain_over_ratios if choice.name == "ratio" else logarithm_gain)(cells, logs)
-    if not gain > _BETTER or tide_adds(logs) < DOUBT or not _sharper(cells):
+    gain = (ratio_gain if choice.name == "ratio" else logarithm_gain)(cells, logs)
+    if not gain > _NEEDED_GAIN or additive_tide_p(logs) < REJECTION_P or not _more_precise(cells):
         return choice
-    p = alike(logs, logs.arm, logs.K)
-    if p < ALIKE and normality(logs) < DOUBT:
+    p = equal_variances_p(logs, logs.arm, logs.K)
+    if p < EQUAL_VARIANCES_P and normality_p(logs) < REJECTION_P:
         said = (
-            f" Logarithms of rewards would be nearer to normal, but are not, and do not vary alike in all "
-            f"arms (p = {p:.2g}): means do not follow from them."
+            f" Logarithms of rewards fit better, but they are not normal, and their variances differ between "
+            f"arms (p = {p:.2g}), so they do not determine the means."
         )
         return choice._replace(sentence=choice.sentence + said)
     said = (
-        f"Ratios of means are read from the logarithms of rewards: rewards are {_times(gain)} times as "
-        f"likely by them (Jacobian counted)."
+        f"Ratios of means are estimated from the logarithms of rewards, which make the data "
+        f"{_gain_text(gain)} times as likely (with the Jacobian)."
     )
-    return Choice("log", choice.tests, True, said, ("log",))
+    return ScaleDecision("log", choice.tests, True, said, ("log",))
 
 
 def logarithm_gain(cells: Cells, logs: Cells) -> float:
@@ -105,10 +105,10 @@ def logarithm_gain(cells: Cells, logs: Cells) -> float:
     Box, Cox (1964), An analysis of transformations.
     """
     raw = solve(cells)
-    return 0.5 * raw.told * math.log(_varying(raw.rss)) - _of_logs(cells, logs)
+    return 0.5 * raw.told * math.log(_require_variation(raw.rss)) - _negative_log_likelihood(cells, logs)
 
 
-def gain_over_ratios(cells: Cells, logs: Cells) -> float:
+def ratio_gain(cells: Cells, logs: Cells) -> float:
     """Return the gain in log likelihood from normal logarithms over the model of the scale of ratios.
 
     That model has normal rewards with a multiplicative mean and a variance proportional to the mean.
@@ -116,32 +116,36 @@ def gain_over_ratios(cells: Cells, logs: Cells) -> float:
     fitted = solve_ratio(cells).fitted
     squares = float(np.sum((cells.squares + cells.n * (cells.mean - fitted) ** 2) / fitted))
     density = 0.5 * float(np.sum(cells.n * np.log(fitted)))
-    return density + 0.5 * solve(logs).told * math.log(_varying(squares)) - _of_logs(cells, logs)
+    return (
+        density
+        + 0.5 * solve(logs).told * math.log(_require_variation(squares))
+        - _negative_log_likelihood(cells, logs)
+    )
 
 
-def _of_logs(cells: Cells, logs: Cells) -> float:
+def _negative_log_likelihood(cells: Cells, logs: Cells) -> float:
     """Return minus the log likelihood of normal logarithms, as a density of rewards, up to a constant."""
     found = solve(logs)
     if round(float(np.sum(cells.n))) != found.told:
         raise InputError(
             f"{cells.n.sum():.0f} rewards but {found.told} logarithms; all rewards must be above 0"
         )
-    return 0.5 * found.told * math.log(_varying(found.rss)) + float(np.sum(logs.n * logs.mean))
+    return 0.5 * found.told * math.log(_require_variation(found.rss)) + float(np.sum(logs.n * logs.mean))
 
 
-def _varying(squares: float) -> float:
+def _require_variation(squares: float) -> float:
     """Return `squares`; raise `InputError` if they are 0, because the likelihoods are then unbounded."""
     if squares <= 0.0:
-        raise InputError("likelihoods cannot be compared: rewards do not vary around what is expected")
+        raise InputError("likelihoods cannot be compared: rewards do not vary around their expected values")
     return squares
 
 
-def _sharper(cells: Cells) -> bool:
+def _more_precise(cells: Cells) -> bool:
     """Return True if logarithms give clearly smaller variances for pairs of arms than ratios of means."""
-    logs = logs_of(cells)
+    logs = require_logs(cells)
     by_logs = log_means(logs, solve(logs)).covariance
-    by_means = multiplying_pairs(cells, solve(cells).freedom).covariance
-    return bool(np.sum(pair_variances(by_logs)) < _SHARPER * np.sum(pair_variances(by_means)))
+    by_means = ratio_pairs(cells, solve(cells).freedom).covariance
+    return bool(np.sum(pair_variances(by_logs)) < _NEEDED_VARIANCE_RATIO * np.sum(pair_variances(by_means)))
 
 
 class LogMeans(NamedTuple):
@@ -180,7 +184,7 @@ def log_means(logs: Cells, solution: Solution) -> LogMeans:
     return LogMeans(theta, half, pairs.covariance + np.diag(2.0 * half**2 / nu), freedom, tests)
 
 
-def alike(c: Cells, of: Ints, labels: int) -> float:
+def equal_variances_p(c: Cells, of: Ints, labels: int) -> float:
     """Return the p-value of Layard's test of equal variances of all groups; 0 if untestable.
 
     References
@@ -193,7 +197,7 @@ def alike(c: Cells, of: Ints, labels: int) -> float:
     return chi2_tail(float(np.sum(w * (y - np.average(y, weights=w)) ** 2)), seen.size - 1.0)
 
 
-def tide_adds(logs: Cells) -> float:
+def additive_tide_p(logs: Cells) -> float:
     """Return the p-value of a multiplicative tide against an additive one; 1 if untestable.
 
     With an additive tide, arms differ less in logarithms where the level is high (Tukey's one degree of
@@ -223,7 +227,7 @@ def _two_sided(U: float, variance: float, of: Floats) -> float:
     return 2.0 * normal_tail(abs(U) / math.sqrt(variance))
 
 
-def normality(logs: Cells) -> float:
+def normality_p(logs: Cells) -> float:
     """Return the p-value of the Jarque-Bera test that deviations inside cells are normal; 1 if untestable.
 
     References
@@ -235,7 +239,7 @@ def normality(logs: Cells) -> float:
         return 1.0
     n, freedom = logs.n[used], logs.n[used] - 1.0
     v = float(np.sum(logs.squares[used]) / np.sum(freedom))
-    keep = freedom / n  # of deviations from a mean that was estimated with them
+    keep = freedom / n  # Share of the variance left around an estimated mean.
     third = float(np.sum(logs.cubes[used])) / v**1.5 / math.sqrt(6.0 * float(np.sum(n * keep**3)))
     fourth = float(np.sum(logs.fourths[used] - 3.0 * n * (keep * v) ** 2)) / v**2
     fourth /= math.sqrt(24.0 * float(np.sum(n * keep**4)))
@@ -244,13 +248,13 @@ def normality(logs: Cells) -> float:
 
 def _excess_kurtosis(c: Cells, of: Ints, labels: int) -> float:
     """Return the excess kurtosis inside cells, with a variance for each label; 0 if unknown."""
-    freedom, squares = sums(of, c.n - 1.0, labels), sums(of, c.squares, labels)
+    freedom, squares = sum_by_index(of, c.n - 1.0, labels), sum_by_index(of, c.squares, labels)
     seen = (freedom > 0.0) & (squares > 0.0)
     if c.fourths is None or not seen.any():
         return 0.0
     own = squares[seen] / freedom[seen]
-    scaled = sums(of, c.fourths, labels)[seen] / own**2
-    return max(0.0, float(np.sum(scaled) / np.sum(sums(of, c.n, labels)[seen])) - 3.0)
+    scaled = sum_by_index(of, c.fourths, labels)[seen] / own**2
+    return max(0.0, float(np.sum(scaled) / np.sum(sum_by_index(of, c.n, labels)[seen])) - 3.0)
 
 
 def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Floats]:
@@ -261,7 +265,7 @@ def _log_variances(c: Cells, of: Ints, labels: int) -> tuple[Ints, Floats, Float
     """
     from scipy.special import polygamma, psi
 
-    freedom, squares = sums(of, c.n - 1.0, labels), sums(of, c.squares, labels)
+    freedom, squares = sum_by_index(of, c.n - 1.0, labels), sum_by_index(of, c.squares, labels)
     seen = np.flatnonzero((freedom > 0.0) & (squares > 0.0))
     half, own = 0.5 * freedom[seen], squares[seen] / freedom[seen]
     y = np.log(own) - (psi(half) - np.log(half))
@@ -275,14 +279,14 @@ def estimate_log(cells: Cells, solution: Solution) -> Estimate:
     Adjusted means and factors are those of rewards: the totals of the environments, divided between the arms
     according to the fit of the logarithms.
     """
-    found = log_means(logs_of(cells), solution)
+    found = log_means(require_logs(cells), solution)
     theta, C = found.theta, found.covariance
-    readout = read_factors(multiplying_pairs(cells, solution.freedom), theta, theta, C)
-    made = uniform(theta, C, readout, float(solution.freedom), found.pairs, solution.component)
+    readout = factor_means_and_shifts(ratio_pairs(cells, solution.freedom), theta, theta, C)
+    made = uniform_estimate(theta, C, readout, float(solution.freedom), found.pairs, solution.component)
     return made._replace(freedom=found.freedom)
 
 
-def _times(gain: float) -> str:
+def _gain_text(gain: float) -> str:
     """Return exp(gain) as text for a sentence.
 
     >>> _times(math.log(30)), _times(100.0)

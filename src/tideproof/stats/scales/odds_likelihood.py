@@ -34,16 +34,16 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import (
     ConditionalFit,
-    classes,
-    climb,
-    endless,
+    competing_cells,
+    fill_infinite,
+    find_classes,
+    maximise,
     newton_step,
-    split,
 )
-from tideproof.stats.solve.laplacian import links
+from tideproof.stats.solve.laplacian import link_weights
 
-_ROOM = 2**17  # complex numbers worked on at once: 2 MB
-_NOTHING = 37.0  # exp(-37) is nothing beside 1
+_BATCH_NUMBERS = 2**17  # Complex numbers in one batch: 2 MB.
+_NOTHING = 37.0  # exp(-37) is negligible compared with 1.
 
 
 def solve_odds(cells: Cells) -> ConditionalFit:
@@ -54,23 +54,23 @@ def solve_odds(cells: Cells) -> ConditionalFit:
     >>> bool(np.isclose(np.exp(solve_odds(pairs).gap(0, 1)), 2.0))  # McNemar: 2 pairs against 1
     True
     """
-    S, F = events(cells)
-    component, beats = classes(cells, S, F)
-    part, kept = split(cells, component, S, F)
+    S, F = count_ones_and_zeros(cells)
+    component, beats = find_classes(cells, S, F)
+    part, kept = competing_cells(cells, component, S, F)
     own = S[kept]
     T = part.by_environment(own)
 
-    start = _first(part, own, T, component)
-    theta, P, expected, _ = climb(part, own, start, component, partial(moments, part, T))
+    start = _first_theta(part, own, T, component)
+    theta, P, expected, _ = maximise(part, own, start, component, partial(conditional_moments, part, T))
     fitted, rate = cells.mean.copy(), np.full(cells.J, np.nan)
     fitted[kept] = expected / part.n
     with np.errstate(divide="ignore"):
         rate[cells.environment] = fitted / (1.0 - fitted) / np.exp(theta[cells.arm])
-    rate[cells.environment[kept]] = np.exp(centres(part, T, theta))[part.environment]
-    return ConditionalFit(endless(cells, S, F, theta), rate, fitted, P, component, beats)
+    rate[cells.environment[kept]] = np.exp(solve_levels(part, T, theta))[part.environment]
+    return ConditionalFit(fill_infinite(cells, S, F, theta), rate, fitted, P, component, beats)
 
 
-def events(cells: Cells) -> tuple[Floats, Floats]:
+def count_ones_and_zeros(cells: Cells) -> tuple[Floats, Floats]:
     """Return the number of rewards of each cell that are 1, and that are 0: (C,) each."""
     if not cells.binary:
         raise InputError("scale='odds' needs rewards that are all 0 or 1; use scale='ratio' or 'difference'")
@@ -78,17 +78,19 @@ def events(cells: Cells) -> tuple[Floats, Floats]:
     return S, cells.n - S
 
 
-def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
+def conditional_moments(
+    part: Cells, T: Floats, theta: Floats, weight: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return expected events of cells, (C,), and minus their covariances by arm off the diagonal, (K, K).
 
     Both are given the totals `T` of the environments, which must be above 0 and below the environment's size.
     The covariances are added up over environments, each multiplied by its `weight`.
     """
-    centre = centres(part, T, theta)
+    centre = solve_levels(part, T, theta)
     p = 1.0 / (1.0 + np.exp(-centre[part.environment] - theta[part.arm]))
     deviation = np.sqrt(part.by_environment(part.n * p * (1.0 - p)))
     period = np.minimum(part.sizes + 1.0, np.ceil(8.6 * deviation + 12.0))
-    period += 1.0 - period % 2.0  # odd: at t = pi a chance of one half would have z = 0
+    period += 1.0 - period % 2.0  # Odd, because z = 0 at t = pi for p = 1/2.
     expected, between = part.n * p, np.zeros((part.K, part.K))
     for rows, here, points in _batches(part, period, deviation):
         place = np.searchsorted(rows, part.environment[here]), part.arm[here]
@@ -101,7 +103,7 @@ def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None)
         length = (odds - rest) ** 2 + 2.0 * odds * rest * (2.0 - fall)  # |z|^2
         size = 0.5 * np.einsum("jta,ja->jt", np.log(length), n)
         angle = np.einsum("jta,ja->jt", np.arctan2(odds * sine, 1.0 - odds * fall), n) - t * T[rows, None]
-        W = _twice(t) * np.exp(size)
+        W = _quadrature_weights(t) * np.exp(size)
         W /= np.sum(W * np.cos(angle), axis=1, keepdims=True)
         real, imaginary = (W * np.cos(angle))[:, :, None], (W * np.sin(angle))[:, :, None]
         slope = n[:, None, :] * odds * rest / length  # d = n (u - p) = slope (i sin t - (1 - 2p)(1 - cos t))
@@ -114,12 +116,12 @@ def moments(part: Cells, T: Floats, theta: Floats, weight: Floats | None = None)
         flat = (-1, part.K)
         Wd, We = Wd * by[:, None, None], We * by[:, None, None]
         between -= Wd.reshape(flat).T @ d.reshape(flat) - We.reshape(flat).T @ e.reshape(flat)
-    between = np.maximum(0.5 * (between + between.T), 0.0)  # events of one total repel each other
+    between = np.maximum(0.5 * (between + between.T), 0.0)  # Covariances given a total are negative.
     np.fill_diagonal(between, 0.0)
     return expected, between
 
 
-def _twice(t: Floats) -> Floats:
+def _quadrature_weights(t: Floats) -> Floats:
     """Return the quadrature weight of each t: 1 at 0, 2 for t below pi (as -t counts, too), 0 beyond."""
     return np.where(t == 0.0, 1.0, np.where(t < np.pi, 2.0, 0.0))
 
@@ -140,7 +142,7 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
     sequence = np.argsort(rank, kind="stable")
     start = 0
     while start < part.J:
-        most = max(1, _ROOM // (part.K * int(points[order[start]])))
+        most = max(1, _BATCH_NUMBERS // (part.K * int(points[order[start]])))
         stop = min(start + most, part.J)
         stop = min(stop, start + max(1, int(most * points[order[start]] / points[order[stop - 1]])))
         first, last = np.searchsorted(rank, [start, stop], sorter=sequence)
@@ -148,7 +150,7 @@ def _batches(part: Cells, period: Floats, deviation: Floats) -> Iterator[tuple[I
         start = stop
 
 
-def centres(part: Cells, T: Floats, theta: Floats) -> Floats:
+def solve_levels(part: Cells, T: Floats, theta: Floats) -> Floats:
     """Return lambda of each environment such that the expected number of events is about T: (J,).
 
     Newton's method is applied to the logit of the mean, where the slope is below 1; steps are at most twice
@@ -166,11 +168,11 @@ def centres(part: Cells, T: Floats, theta: Floats) -> Floats:
     return found
 
 
-def _first(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
+def _first_theta(part: Cells, own: Floats, T: Floats, component: Ints) -> Floats:
     """Return a first theta: one Newton step from 0, with hypergeometric covariances."""
     m = part.sizes
     spread = T * (m - T) / (m * (m - 1.0))
-    between = links(part.weighted(part.n * spread[part.environment]))
+    between = link_weights(part.weighted(part.n * spread[part.environment]))
     np.fill_diagonal(between, 0.0)
     score = part.by_arm(own - (T / m)[part.environment] * part.n)
     return newton_step(between, component, score)[0]

@@ -20,13 +20,13 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.scales.conditional_likelihood import (
     ConditionalFit,
-    classes,
-    climb,
-    endless,
-    split,
-    subset,
+    competing_cells,
+    fill_infinite,
+    find_classes,
+    maximise,
+    select_cells,
 )
-from tideproof.stats.solve.laplacian import Through, links, through
+from tideproof.stats.solve.laplacian import FactoredInverse, factor_inverse, link_weights
 
 
 def solve_ratio(cells: Cells) -> ConditionalFit:
@@ -35,47 +35,47 @@ def solve_ratio(cells: Cells) -> ConditionalFit:
     It solves sum_j S_aj - T_j p_aj = 0, the score of the multinomial distributions. For many arms in few
     environments a step takes O(cells J). The information is the Laplacian sum_j T_j (diag(p_j) - p_j p_j').
     Environments without an event or with a single arm carry no information. The covariance of theta is P if
-    rewards are Poisson; otherwise it is P M P with M = `meat` of the cells `sharing` events and q the
-    variance of each cell's sum.
+    rewards are Poisson; otherwise it is P M P with M = `meat` of the `cells_with_events` and q the variance
+    of each cell's sum.
 
     >>> two = Cells(["A", "B"], [0], np.array([0, 1]), np.zeros(2, int), np.array([10.0, 20.0]),
     ...             np.array([0.5, 1.5]), np.zeros(2))
     >>> bool(np.isclose(np.exp(solve_ratio(two).gap(1, 0)), 3.0))
     True
     """
-    S = sums_of(cells)
-    component, beats = classes(cells, S, cells.n)
-    part, kept = split(cells, component, S, cells.n)
+    S = cell_sums(cells)
+    component, beats = find_classes(cells, S, cells.n)
+    part, kept = competing_cells(cells, component, S, cells.n)
     own, T = S[kept], part.by_environment(S[kept])[part.environment]
 
-    def moments(theta: Floats) -> tuple[Floats, Floats | Through]:
+    def moments(theta: Floats) -> tuple[Floats, Floats | FactoredInverse]:
         """Return the expected sums of the cells, and the information on theta or factors of its inverse."""
         expected = T * _shares(part, theta)
         shared = part.weighted(expected)
-        if (short := through(shared, component)) is not None:
+        if (short := factor_inverse(shared, component)) is not None:
             return expected, short
-        between = links(shared)
+        between = link_weights(shared)
         np.fill_diagonal(between, 0.0)
         return expected, between
 
-    theta, P, expected, short = climb(part, own, _start(part, own, T), component, moments)
+    theta, P, expected, short = maximise(part, own, _first_theta(part, own, T), component, moments)
     fitted, rate = cells.mean.copy(), np.where(cells.sizes > 0.0, 0.0, np.nan)
     fitted[kept] = expected / part.n
     some = np.flatnonzero(fitted > 0.0)
     rate[cells.environment[some]] = fitted[some] / np.exp(theta[cells.arm[some]])
-    return ConditionalFit(endless(cells, S, cells.n, theta), rate, fitted, P, component, beats, short)
+    return ConditionalFit(fill_infinite(cells, S, cells.n, theta), rate, fitted, P, component, beats, short)
 
 
-def sharing(cells: Cells, found: ConditionalFit) -> tuple[Cells, Ints]:
+def cells_with_events(cells: Cells, found: ConditionalFit) -> tuple[Cells, Ints]:
     """Return the cells with expected events, with weights T_j p_aj, and their indices.
 
-    `links` of these cells is minus the information on theta off its diagonal; their `shares` are p_aj.
+    `link_weights` of these cells is minus the information on theta off its diagonal; their `shares` are p_aj.
     """
     kept = np.flatnonzero(found.fitted > 0.0)
-    return subset(cells, kept).weighted(cells.n[kept] * found.fitted[kept]), kept
+    return select_cells(cells, kept).weighted(cells.n[kept] * found.fitted[kept]), kept
 
 
-def sums_of(cells: Cells) -> Floats:
+def cell_sums(cells: Cells) -> Floats:
     """Return the sum of the rewards of each cell, (C,); raise `InputError` if one is negative."""
     low = np.flatnonzero(cells.mean < 0.0)
     if low.size:
@@ -93,7 +93,7 @@ def _shares(part: Cells, theta: Floats) -> Floats:
     return np.asarray(exposure / part.by_environment(exposure)[part.environment])
 
 
-def _start(part: Cells, own: Floats, T: Floats) -> Floats:
+def _first_theta(part: Cells, own: Floats, T: Floats) -> Floats:
     """Return a first theta: three steps of exp(theta_a) = sum_j S_aj / sum_j T_j n_aj/exposure_j.
 
     Each step raises the likelihood from any starting point (Hunter 2004, MM algorithms for generalized

@@ -8,18 +8,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.scale_test import Scale, WrongScale, noise_grows, wrong_scale
+from tideproof.stats.scales.scale_test import Scale, ScaleTest, noise_grows, run_scale_test
 
-Compared = Literal["difference", "ratio", "odds", "log"]  # a scale, or that of ratios seen in logarithms
+ScaleName = Literal["difference", "ratio", "odds", "log"]  # "log": ratios, by logarithms
 
-DOUBT = 0.05  # p below which a scale is wrong
-_MANY = 500  # arms, beyond which testing scales takes longer than all else
-_RARE = 0.1  # mean chance of an event below which nobody tells odds from ratios
+REJECTION_P = 0.05  # A scale with a smaller p-value is rejected.
+_MANY = 500  # With more arms, testing scales would take longer than all else.
+_RARE = 0.1  # Below this overall rate odds and ratios are nearly equal.
 
-_SAME: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds": "odds ratios"}
+_SCALE_TEXTS: dict[Scale, str] = {"difference": "differences", "ratio": "ratios", "odds": "odds ratios"}
 
 
-class Choice(NamedTuple):
+class ScaleDecision(NamedTuple):
     """Scale on which arms are compared, with the tests behind the choice.
 
     Attributes
@@ -32,14 +32,14 @@ class Choice(NamedTuple):
         them, and confidence intervals must cover each of them.
     """
 
-    name: Compared
-    tests: dict[Scale, WrongScale]
+    name: ScaleName
+    tests: dict[Scale, ScaleTest]
     told: bool
     sentence: str
-    possible: tuple[Compared, ...] = ()
+    possible: tuple[ScaleName, ...] = ()
 
 
-def choose_scale(cells: Cells) -> Choice:
+def choose_scale(cells: Cells) -> ScaleDecision:
     """Return the scale on which differences between arms are equal in all environments.
 
     If the tests do not decide: ratios for 0/1 rewards (conversions usually change by factors) and for noise
@@ -50,32 +50,34 @@ def choose_scale(cells: Cells) -> Choice:
     above 0.1: below it, ratios and odds are nearly equal.
     """
     if np.any(cells.mean < 0.0):
-        test = wrong_scale(cells, "difference", "ratio")
+        test = run_scale_test(cells, "difference", "ratio")
         said = "Rewards below 0 are compared by differences."
-        if test.p < DOUBT:
-            said += f" These are not the same at every level of the environments ({_p(test.p)})."
-        return Choice("difference", {"difference": test}, False, said)
+        if test.p < REJECTION_P:
+            said += f" These are not the same at every level of the environments ({_p_text(test.p)})."
+        return ScaleDecision("difference", {"difference": test}, False, said)
     if cells.K > _MANY:
         conventional: Scale = "ratio" if cells.binary or noise_grows(cells) else "difference"
-        said = f"With more than {_MANY} arms scales are not tested; {_SAME[conventional]} are shown."
-        return Choice(conventional, {}, False, said, (conventional,))
+        said = f"With more than {_MANY} arms scales are not tested; {_SCALE_TEXTS[conventional]} are shown."
+        return ScaleDecision(conventional, {}, False, said, (conventional,))
     rare = float(np.average(cells.mean, weights=cells.n)) < _RARE
     multiplies = cells.binary or noise_grows(cells)
     scales: list[Scale] = ["ratio", "difference"] if multiplies else ["difference", "ratio"]
     if cells.binary and not rare:
         scales.append("odds")
-    tests = {scale: _worst(cells, scale, [other for other in scales if other != scale]) for scale in scales}
-    wrong = [scale for scale in scales if tests[scale].p < DOUBT]
+    tests = {
+        scale: _smallest_p(cells, scale, [other for other in scales if other != scale]) for scale in scales
+    }
+    wrong = [scale for scale in scales if tests[scale].p < REJECTION_P]
     right = [scale for scale in scales if scale not in wrong]
     name: Scale = right[0] if right else max(scales, key=lambda scale: tests[scale].p)
-    possible = tuple(scale for scale in scales if scale == name or DOUBT <= tests[scale].p < 1.0)
+    possible = tuple(scale for scale in scales if scale == name or REJECTION_P <= tests[scale].p < 1.0)
     sentence = _sentence(name, tests, wrong, right)
     if len(possible) > 1:
-        sentence += f" Limits allow for {_listed(possible, name)}, too."
-    return Choice(name, tests, bool(wrong) and bool(right), sentence, possible)
+        sentence += f" Confidence intervals allow for {_join_scales(possible, name)}, too."
+    return ScaleDecision(name, tests, bool(wrong) and bool(right), sentence, possible)
 
 
-def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:
+def _smallest_p(cells: Cells, scale: Scale, rivals: list[Scale]) -> ScaleTest:
     """Return the test of a scale against the rival with the smallest p-value, with a Bonferroni correction.
 
     Differences are tested against odds alone if odds are possible: from differences, odds and ratios look
@@ -83,37 +85,40 @@ def _worst(cells: Cells, scale: Scale, rivals: list[Scale]) -> WrongScale:
     """
     if scale == "difference":
         rivals = rivals[-1:]
-    found = min((wrong_scale(cells, scale, other) for other in rivals), key=lambda test: test.p)
-    return WrongScale(found.z, min(1.0, len(rivals) * found.p))
+    found = min((run_scale_test(cells, scale, other) for other in rivals), key=lambda test: test.p)
+    return ScaleTest(found.z, min(1.0, len(rivals) * found.p))
 
 
-def _sentence(name: Scale, tests: dict[Scale, WrongScale], wrong: list[Scale], right: list[Scale]) -> str:
+def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], right: list[Scale]) -> str:
     """Return the sentence that explains which scale was chosen and which scales were rejected."""
     every = "at every level of the environments"
     if not wrong:
-        doubt = f"The data cannot tell whether {_SAME[name]} or {_listed(tests, name)} are the same {every}"
-        return f"{doubt}; {_SAME[name]} are shown."
-    said = [f"{_SAME[scale]} ({_p(tests[scale].p)})" for scale in wrong]
+        either = f"{_SCALE_TEXTS[name]} or {_join_scales(tests, name)}"
+        return f"The data cannot tell whether {either} are the same {every}; {_SCALE_TEXTS[name]} are shown."
+    said = [f"{_SCALE_TEXTS[scale]} ({_p_text(tests[scale].p)})" for scale in wrong]
     if not right:
-        return f"Neither {' nor '.join(said)} are the same {every}; {_SAME[name]} are nearest to it."
+        return f"Neither {' nor '.join(said)} are the same {every}; {_SCALE_TEXTS[name]} are nearest to it."
     verb = "grow with it" if wrong == ["difference"] and tests["difference"].z > 0.0 else "are not"
-    return f"{_SAME[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
+    return (
+        f"{_SCALE_TEXTS[name].capitalize()} between arms are the same {every}; {' and '.join(said)} {verb}."
+    )
 
 
-def of_misfits(choice: Choice) -> str:
+def explain_misfits(choice: ScaleDecision) -> str:
     """Return the sentence on the chosen scale, adapted if that scale does not fit either."""
-    wrong = [scale for scale, test in choice.tests.items() if test.p < DOUBT]
+    wrong = [scale for scale, test in choice.tests.items() if test.p < REJECTION_P]
     if not choice.told or not wrong or choice.name == "log":
         return choice.sentence
-    worse = " and ".join(f"{_SAME[scale]} ({_p(choice.tests[scale].p)})" for scale in wrong)
-    return f"{_SAME[choice.name].capitalize()} between arms fit better than {worse}, but do not fit either."
+    worse = " and ".join(f"{_SCALE_TEXTS[scale]} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
+    chosen = _SCALE_TEXTS[choice.name].capitalize()
+    return f"{chosen} between arms fit better than {worse}, but do not fit either."
 
 
-def _listed(scales: Iterable[Scale], name: Scale) -> str:
+def _join_scales(scales: Iterable[Scale], name: Scale) -> str:
     """Return the names of the scales other than `name`, joined by "and"."""
-    return " and ".join(_SAME[scale] for scale in scales if scale != name)
+    return " and ".join(_SCALE_TEXTS[scale] for scale in scales if scale != name)
 
 
-def _p(p: float) -> str:
+def _p_text(p: float) -> str:
     """Return a p-value as text for a sentence."""
     return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"

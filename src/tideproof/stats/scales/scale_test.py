@@ -4,8 +4,8 @@ On the right scale, the difference between arms does not depend on the level of 
 is multiplicative, differences grow with the level; if it is additive, log ratios shrink with it. So the
 residuals R_aj of the fit are regressed on c_a h_j. Here c are the estimates that the other scale would derive
 from this fit (not from its residuals), and h_j describes how a small constant difference on the other scale
-varies on this one with the level of environment j (`OTHERWISE`). The part of c_a h_j that a change of the
-estimates explains is projected out; the remaining sum has mean 0 and a variance that follows from the
+varies on this one with the level of environment j (`LEVEL_DEPENDENCE`). The part of c_a h_j that a change of
+the estimates explains is projected out; the remaining sum has mean 0 and a variance that follows from the
 variances inside the cells.
 
 Levels are estimates, too, and with few events their errors correlate with the residuals. For any function f
@@ -35,17 +35,22 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import f_tail, normal_tail
 from tideproof.stats.cells import Cells
-from tideproof.stats.scales.conditional_likelihood import split
-from tideproof.stats.scales.odds_likelihood import events, moments, solve_odds
-from tideproof.stats.scales.ratio_likelihood import sharing, solve_ratio
-from tideproof.stats.solve.laplacian import components, inverse, links, through
+from tideproof.stats.scales.conditional_likelihood import competing_cells
+from tideproof.stats.scales.odds_likelihood import conditional_moments, count_ones_and_zeros, solve_odds
+from tideproof.stats.scales.ratio_likelihood import cells_with_events, solve_ratio
+from tideproof.stats.solve.laplacian import (
+    connected_components,
+    factor_inverse,
+    invert_laplacian,
+    link_weights,
+)
 from tideproof.stats.solve.least_squares import solve
 
 Scale = Literal["difference", "ratio", "odds"]
 
-# (scale, what else it might be): how a small difference of arms, the same everywhere on the other scale,
-# varies on this one with the level x of the environment
-OTHERWISE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
+# (scale, other scale): how a small difference between arms that is constant on the other scale varies on
+# this scale with the level x of the environment.
+LEVEL_DEPENDENCE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
     ("difference", "ratio"): lambda x: x,
     ("difference", "odds"): lambda x: x * (1.0 - x),
     ("ratio", "difference"): lambda x: 1.0 / x,
@@ -55,7 +60,7 @@ OTHERWISE: dict[tuple[Scale, Scale], Callable[[Floats], Floats]] = {
 }
 
 
-class WrongScale(NamedTuple):
+class ScaleTest(NamedTuple):
     """Result of a test of one scale against another.
 
     Attributes
@@ -86,18 +91,18 @@ class _Level(NamedTuple):
     variance: Callable[[Floats], Floats]
 
 
-def wrong_scale(cells: Cells, scale: Scale, other: Scale) -> WrongScale:
+def run_scale_test(cells: Cells, scale: Scale, other: Scale) -> ScaleTest:
     """Test whether differences between arms are constant over environments on `scale`, against `other`."""
-    if not cells.binary and not np.any(cells.squares > 0.0):  # no cell says how rewards vary
-        return _without_repeats(cells, scale) if np.all(cells.n == 1.0) else WrongScale(0.0, 1.0)
+    if not cells.binary and not np.any(cells.squares > 0.0):  # The variance inside cells is unknown.
+        return _tukey_test(cells, scale) if np.all(cells.n == 1.0) else ScaleTest(0.0, 1.0)
     level = _levels(cells)
     if not np.any(cells.compares) or np.ptp(level.here[cells.compares]) < 1e-12 * np.abs(level.here).max():
-        return WrongScale(0.0, 1.0)  # all environments alike: every scale is as good
-    test = {"difference": _of_difference, "ratio": _of_ratio, "odds": _of_odds}[scale]
+        return ScaleTest(0.0, 1.0)  # With equal levels all scales are equivalent.
+    test = {"difference": _difference_test, "ratio": _ratio_test, "odds": _odds_test}[scale]
     return test(cells, level, other)
 
 
-def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
+def _tukey_test(cells: Cells, scale: Scale) -> ScaleTest:
     """Test additivity of rewards or of their logarithms with one reward for each cell: Tukey's test.
 
     z is Student's t. For any c and h that depend on the fit alone, the residuals along the part of c_a h_j
@@ -105,7 +110,7 @@ def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
     variance.
     """
     if cells.factors is not None or (scale == "ratio" and not np.all(cells.mean > 0.0)):
-        return WrongScale(0.0, 1.0)
+        return ScaleTest(0.0, 1.0)
     c = cells if scale == "difference" else replace(cells, mean=np.log(cells.mean))
     s = solve(c)
     without_arm = c.mean - s.mu[c.arm]
@@ -115,24 +120,24 @@ def _without_repeats(cells: Cells, scale: Scale) -> WrongScale:
     square, freedom = float(np.sum(left**2)), s.freedom - 1
     exact = s.rss <= 1e-20 * float(np.sum(c.mean**2))
     if freedom < 1 or exact or not square > 1e-20 * float(np.sum(x**2)):
-        return WrongScale(0.0, 1.0)
+        return ScaleTest(0.0, 1.0)
     U = float(np.sum(left * c.centred(without_arm))) / math.sqrt(square)
     t = U / math.sqrt(max(s.rss - U**2, 1e-20 * s.rss) / freedom)
-    return WrongScale(t if scale == "difference" else -t, f_tail(t**2, 1, freedom))
+    return ScaleTest(t if scale == "difference" else -t, f_tail(t**2, 1, freedom))
 
 
-def _of_difference(cells: Cells, level: _Level, other: Scale) -> WrongScale:
+def _difference_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
     """Test the scale of differences, with environments weighted by 1/variance.
 
     The weights depend on the level, too, and their bias is corrected.
     """
-    otherwise, j = OTHERWISE["difference", other], cells.environment
+    otherwise, j = LEVEL_DEPENDENCE["difference", other], cells.environment
 
     def weight(x: Floats) -> Floats:
         """Return the inverse of the variance of a reward at the level x."""
         return 1.0 / level.variance(x)
 
-    q = _noise(cells)
+    q = _sum_variances(cells)
     bias = q - cells.n * cells.by_environment(q)[j] / cells.sizes[j]
     raw = cells.n * replace(cells, other_weight=None).centred(cells.mean)
     f0, slope0 = _function(level, weight)
@@ -148,58 +153,60 @@ def _of_difference(cells: Cells, level: _Level, other: Scale) -> WrongScale:
         c = solve_ratio(replace(cells, mean=fitted)).theta
     c = np.where(cells.counts > 0.0, c, 0.0)
     noise, residual = cells.n * level.variance(fitted), raw - cells.n * moved
-    return _tested(part, P, c, residual, noise, bias, (f0, slope0), (f1, slope1))
+    return _regression_test(part, P, c, residual, noise, bias, (f0, slope0), (f1, slope1))
 
 
-def _of_ratio(cells: Cells, level: _Level, other: Scale) -> WrongScale:
+def _ratio_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
     """Test the scale of ratios, given the totals of the environments.
 
     Residual R_a and total T are uncorrelated if the ratio of variance to mean is the same for all arms.
     """
     found = solve_ratio(cells)
-    part, kept = sharing(cells, found)
+    part, kept = cells_with_events(cells, found)
     if not part.n.size:
-        return WrongScale(0.0, 1.0)
+        return ScaleTest(0.0, 1.0)
     fitted = found.fitted[kept]
     j = part.environment
-    expected = level.here[j] * fitted * part.sizes[j] / part.totals[j]  # at the level, not at the total seen
+    expected = level.here[j] * fitted * part.sizes[j] / part.totals[j]
     q = part.n * fitted * level.variance(expected) / expected
     bias = q - part.shares * part.by_environment(q)[j]
     ones = np.ones(cells.J), np.zeros(cells.J)
-    c = _seen_from(other, part, fitted, level, found.theta)
+    c = _other_scale_estimates(other, part, fitted, level, found.theta)
     residual = part.n * (part.mean - fitted)
-    return _tested(part, found.P, c, residual, q, bias, ones, _function(level, OTHERWISE["ratio", other]))
+    return _regression_test(
+        part, found.P, c, residual, q, bias, ones, _function(level, LEVEL_DEPENDENCE["ratio", other])
+    )
 
 
-def _of_odds(cells: Cells, level: _Level, other: Scale) -> WrongScale:
+def _odds_test(cells: Cells, level: _Level, other: Scale) -> ScaleTest:
     """Test the scale of odds, given the totals of the environments, which determine the levels."""
     found = solve_odds(cells)
-    S, F = events(cells)
-    part, kept = split(cells, found.component, S, F)
+    S, F = count_ones_and_zeros(cells)
+    part, kept = competing_cells(cells, found.component, S, F)
     if not part.n.size:
-        return WrongScale(0.0, 1.0)
+        return ScaleTest(0.0, 1.0)
     place = np.zeros(part.J, np.int64)
     place[part.environment] = cells.environment[kept]
-    h = OTHERWISE["odds", other](level.here)[place]
+    h = LEVEL_DEPENDENCE["odds", other](level.here)[place]
     there = level._replace(here=level.here[place])
-    c = _seen_from(other, part, found.fitted[kept], there, found.theta)
+    c = _other_scale_estimates(other, part, found.fitted[kept], there, found.theta)
     theta = np.where(np.isfinite(found.theta), found.theta, 0.0)
     T = part.by_environment(S[kept])
-    expected, first = moments(part, T, theta, h)
-    _, second = moments(part, T, theta, h**2)
+    expected, first = conditional_moments(part, T, theta, h)
+    _, second = conditional_moments(part, T, theta, h**2)
     slope = first.sum(axis=1) * c - first @ c
     b = found.P @ slope
     direction = c[part.arm] * h[part.environment] - b[part.arm]
     square = float(c @ (second.sum(axis=1) * c - second @ c))
     of_each = part.by_environment(direction * (S[kept] - expected))
     q = part.n * found.fitted[kept] * (1.0 - found.fitted[kept])
-    about = part.by_environment(q * part.weighted(q).centred(direction) ** 2)  # of each, nearly
+    about = part.by_environment(q * part.weighted(q).centred(direction) ** 2)
     if not about.sum() > 0.0:
-        return WrongScale(0.0, 1.0)
-    return _judged(of_each, (square - float(slope @ b)) * about / about.sum(), square)
+        return ScaleTest(0.0, 1.0)
+    return _environment_sum_test(of_each, (square - float(slope @ b)) * about / about.sum(), square)
 
 
-def _seen_from(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: Floats) -> Floats:
+def _other_scale_estimates(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: Floats) -> Floats:
     """Return the estimates that the other scale would derive if the fit on this scale were the truth: (K,).
 
     They depend on the fit alone and not on its residuals.
@@ -213,14 +220,14 @@ def _seen_from(other: Scale, part: Cells, fitted: Floats, level: _Level, theta: 
 
 def _inverse(part: Cells) -> Floats:
     """Return the generalised inverse of the Laplacian of some cells."""
-    if (short := through(part)) is not None:
+    if (short := factor_inverse(part)) is not None:
         return short.inverse()
-    between = links(part)
+    between = link_weights(part)
     np.fill_diagonal(between, 0.0)
-    return inverse(between, components(between > 0.0))
+    return invert_laplacian(between, connected_components(between > 0.0))
 
 
-def _tested(
+def _regression_test(
     part: Cells,
     P: Floats,
     c: Floats,
@@ -229,7 +236,7 @@ def _tested(
     bias: Floats,
     base: tuple[Floats, Floats],
     extra: tuple[Floats, Floats],
-) -> WrongScale:
+) -> ScaleTest:
     """Return the test of the sum of c_a (f1 R_aj - slope1 bias_aj) - b_a (f0 R_aj - slope0 bias_aj).
 
     The second term adds up to 0. b is the change of the estimates that explains most of f1 c_a, and z is the
@@ -241,10 +248,10 @@ def _tested(
     of_each = c[arm] * (f1 * residual - slope1 * bias) - b[arm] * (f0 * residual - slope0 * bias)
     z, whole = part.centred(f1 * c[arm] - f0 * b[arm]), part.centred(f1 * c[arm])
     by = part.by_environment
-    return _judged(by(of_each), by(q * z**2), float(np.sum(q * whole**2)))
+    return _environment_sum_test(by(of_each), by(q * z**2), float(np.sum(q * whole**2)))
 
 
-def _judged(of_each: Floats, variance: Floats, whole: float) -> WrongScale:
+def _environment_sum_test(of_each: Floats, variance: Floats, whole: float) -> ScaleTest:
     """Return z and p of a sum over environments; p is 1 if its variance is only rounding.
 
     If environments differ by more than their noise (heavy tails, interactions), the variance is estimated
@@ -253,10 +260,10 @@ def _judged(of_each: Floats, variance: Floats, whole: float) -> WrongScale:
     """
     U, total, J = float(of_each.sum()), float(variance.sum()), int(np.count_nonzero(variance))
     if not total > 1e-10 * whole:
-        return WrongScale(0.0, 1.0)
+        return ScaleTest(0.0, 1.0)
     apart = float(np.sum((of_each - U / total * variance) ** 2)) * J / max(1, J - 1)
     z = U / math.sqrt(max(total, apart))
-    return WrongScale(z, 2.0 * normal_tail(abs(z)))
+    return ScaleTest(z, 2.0 * normal_tail(abs(z)))
 
 
 def _function(level: _Level, f: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
@@ -265,7 +272,7 @@ def _function(level: _Level, f: Callable[[Floats], Floats]) -> tuple[Floats, Flo
     return here, (here - f(level.less)) / level.reward
 
 
-def _noise(cells: Cells) -> Floats:
+def _sum_variances(cells: Cells) -> Floats:
     """Return the variance of each cell's sum, measured inside it; pooled for a single reward: (C,)."""
     freedom = cells.n - 1.0
     pooled = float(np.sum(cells.squares)) / max(1.0, float(np.sum(freedom)))
@@ -281,7 +288,7 @@ def _levels(cells: Cells) -> _Level:
     m = np.maximum(cells.sizes, 1.0)
     mean = cells.by_environment(cells.n * cells.mean) / m
     overall = float(np.average(mean, weights=cells.sizes))
-    noise = float(np.sum(_noise(cells)) / np.sum(cells.n))
+    noise = float(np.sum(_sum_variances(cells)) / np.sum(cells.n))
     spread = float(np.sum(m * (mean - overall) ** 2)) - (cells.J - 1.0) * noise
     between = max(0.0, spread / max(1.0, float(np.sum(m) - np.sum(m**2) / np.sum(m))))
     kept = between / (between + noise / m) if between > 0.0 else np.zeros(cells.J)
@@ -292,10 +299,10 @@ def _levels(cells: Cells) -> _Level:
         here, less = np.maximum(here, low), np.maximum(less, 0.5 * low)
         if cells.binary:
             here, less = (np.minimum(x, 1.0 - low) for x in (here, less))
-    return _Level(here, less, reward, _law(cells, here))
+    return _Level(here, less, reward, _variance_function(cells, here))
 
 
-def _law(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
+def _variance_function(cells: Cells, level: Floats) -> Callable[[Floats], Floats]:
     """Return the variance function of a reward, given its mean x: x (1 - x) for 0/1 rewards, else s x^k."""
     if cells.binary:
         return lambda x: np.maximum(x * (1.0 - x), 1e-12)

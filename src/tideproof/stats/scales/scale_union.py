@@ -18,32 +18,32 @@ import numpy as np
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.comparisons_with_best import Pairs
 from tideproof.stats.cells import Cells
-from tideproof.stats.pairs.wald_pairs import Wald
-from tideproof.stats.scales.scale_choice import Compared
+from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.scales.scale_choice import ScaleName
 from tideproof.stats.variance.variance_models import Estimate
 
-_AGREE = 0.2  # standard errors between two scales' estimates, of which limits need not know
-_MANY = 20_000  # cells, beyond which sums are normal and limits by their score on further scales take long
-_FAR = 50.0  # a logarithm of a ratio that is as good as infinite, and of which exp is a number
+_AGREE = 0.2  # Differences between scales below this many standard errors are ignored.
+_MANY = 20_000  # With more cells, Wald tests replace the slower score tests.
+_FAR = 50.0  # A log ratio that is practically infinite without overflow in exp.
 
 
-class _Other(NamedTuple):
+class _OtherScale(NamedTuple):
     """Alternative scale: its estimate and its pair tests."""
 
     found: Estimate
     pairs: Pairs
 
 
-class AnyScale(Pairs):
+class ScaleUnion(Pairs):
     """Pair tests on the chosen scale, with confidence bounds that also cover the other possible scales.
 
     Scales whose estimates agree to a fifth of a standard error count as one.
     """
 
-    def __init__(self, scale: Compared, shown: Estimate, others: Sequence[Estimate]) -> None:
+    def __init__(self, scale: ScaleName, shown: Estimate, others: Sequence[Estimate]) -> None:
         self._scale, self._shown = scale, shown
-        self._others = [_Other(found, _tests(found)) for found in others]
-        self._near: dict[tuple[int, int], list[_Other]] = {}
+        self._others = [_OtherScale(found, _tests(found)) for found in others]
+        self._near: dict[tuple[int, int], list[_OtherScale]] = {}
 
     def gap(self, i: int, k: int) -> float:
         """Return the estimate of theta_i - theta_k on the chosen scale."""
@@ -67,7 +67,7 @@ class AnyScale(Pairs):
         rest = (self._seen(other, i, k, other.pairs.upper(i, k, z)) for other in self._apart(i, k))
         return max((found, *(limit for limit in rest if limit > found)))
 
-    def _apart(self, i: int, k: int) -> list[_Other]:
+    def _apart(self, i: int, k: int) -> list[_OtherScale]:
         """Return the other scales on which the estimate for two arms differs noticeably."""
         pair = min(i, k), max(i, k)
         if pair not in self._near:
@@ -81,7 +81,7 @@ class AnyScale(Pairs):
             ]
         return self._near[pair]
 
-    def _seen(self, other: _Other, i: int, k: int, gap: float) -> float:
+    def _seen(self, other: _OtherScale, i: int, k: int, gap: float) -> float:
         """Return a gap on another scale as a gap on the chosen one, over all traffic; NaN if undefined."""
         if math.isnan(gap):
             return gap
@@ -107,7 +107,7 @@ def _scale(found: Estimate) -> Any:
 def _tests(found: Estimate) -> Pairs:
     """Return the pair tests of an estimate; Wald tests, which are quick, for very many cells."""
     many = _scale(found).cells.n.size > _MANY
-    return Wald(found.mu, found.covariance, found.freedom) if many else found.pairs
+    return WaldPairs(found.mu, found.covariance, found.freedom) if many else found.pairs
 
 
 def _traffic(found: Estimate, cells: Cells, i: int) -> Floats:

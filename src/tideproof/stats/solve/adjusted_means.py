@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.cells import Cells, sums
-from tideproof.stats.solve.least_squares import Solution, home
+from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.solve.least_squares import Solution, environment_components
 from tideproof.stats.solve.two_factors import two_way_shifts
 
 
-class Readout(NamedTuple):
+class MeansAndShifts(NamedTuple):
     """Adjusted means and their variances, (K,) each, and shifts and their variances, (J,) each.
 
     `steady` holds the means for which the variances were computed, if they differ from `mean`: an arm without
@@ -31,7 +31,7 @@ class Readout(NamedTuple):
     steady: Floats | None = None
 
 
-class Traffic(NamedTuple):
+class GroupTraffic(NamedTuple):
     """Number and mean of the rewards of each group of connected arms; NaN for a group without rewards.
 
     Attributes
@@ -47,29 +47,29 @@ class Traffic(NamedTuple):
     home: Ints
 
 
-def traffic(solution: Solution, cells: Cells) -> Traffic:
+def group_traffic(solution: Solution, cells: Cells) -> GroupTraffic:
     """Count the rewards of each group of connected arms and the share of each arm in them."""
     component = solution.component
-    total = sums(component, cells.counts, component.max() + 1)
+    total = sum_by_index(component, cells.counts, component.max() + 1)
     total[total == 0.0] = np.nan
-    mean = sums(component[cells.arm], cells.n * cells.mean, total.size) / total
-    return Traffic(cells.counts / total[component], total, mean, home(solution, cells))
+    mean = sum_by_index(component[cells.arm], cells.n * cells.mean, total.size) / total
+    return GroupTraffic(cells.counts / total[component], total, mean, environment_components(solution, cells))
 
 
-def adjusted(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
+def adjusted_means(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     """Return the adjusted mean of each arm and its variance over sigma^2, shifts taken as fixed: (K,).
 
     It is the mean that an arm would have had in all environments of its group, weighted by traffic: muhat_i +
     rbar - (counts/N)'muhat. Its variance is 1/N + c'Pc with c = e_i - counts/N. NaN for an arm without
     rewards.
     """
-    component, got = solution.component, traffic(solution, cells)
-    average = _by_group(component, got)
-    variance = 1.0 / got.total[component] + quadratic(solution.P, average, component)
+    component, got = solution.component, group_traffic(solution, cells)
+    average = _group_shares(component, got)
+    variance = 1.0 / got.total[component] + quadratic_forms(solution.P, average, component)
     return got.mean[component] + solution.mu - (average @ solution.mu)[component], variance
 
 
-def quadratic(C: Floats, average: Floats, component: Ints) -> Floats:
+def quadratic_forms(C: Floats, average: Floats, component: Ints) -> Floats:
     """Return the quadratic form c'Cc of each arm, with c = e_i minus the average of its group: (K,).
 
     `average` has one row of arm weights for each group: (groups, K).
@@ -79,14 +79,14 @@ def quadratic(C: Floats, average: Floats, component: Ints) -> Floats:
     return np.asarray(np.diag(C) - 2.0 * across[component, np.arange(len(C))] + own[component])
 
 
-def _by_group(component: Ints, got: Traffic) -> Floats:
+def _group_shares(component: Ints, got: GroupTraffic) -> Floats:
     """Return the shares of the arms as one row for each group of connected arms: (groups, K)."""
     average = np.zeros((got.total.size, component.size))
     average[component, np.arange(component.size)] = got.share
     return average
 
 
-def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
+def environment_shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     """Return the shift of each environment and its variance over sigma^2: (J,) each.
 
     A shift is relative to the average over the traffic of the environment's group of arms. With h = n_j/m_j -
@@ -95,8 +95,8 @@ def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     """
     if cells.factors is not None:
         return two_way_shifts(cells)
-    got = traffic(solution, cells)
-    average = _by_group(solution.component, got)
+    got = group_traffic(solution, cells)
+    average = _group_shares(solution.component, got)
     above = cells.by_environment(cells.n * (cells.mean - got.mean[got.home[cells.environment]]))
     sizes = np.where(cells.sizes == 0.0, np.nan, cells.sizes)
     shift, variance = above / sizes, 1.0 / sizes - 1.0 / got.total[got.home]
@@ -107,14 +107,16 @@ def shifts(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     return shift, np.maximum(variance, 0.0)
 
 
-def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Floats) -> Readout:
+def means_and_shifts(
+    solution: Solution, covariance: Floats, cells: Cells, variance: Floats
+) -> MeansAndShifts:
     """Return adjusted means, shifts and their variances for any weights and covariance of arm effects.
 
     `covariance` is that of muhat, `cells` carry the weights of the least-squares fit `solution`, and
     `variance` is the variance of each cell's mean. Takes O(J K^2).
     """
     mu, P, component, environment = solution.mu, solution.P, solution.component, cells.environment
-    got = traffic(solution, cells)
+    got = group_traffic(solution, cells)
     empty = cells.sizes == 0.0
     W = np.where(empty, np.nan, cells.totals)
     t = cells.sizes / got.total[got.home]
@@ -134,7 +136,7 @@ def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Flo
     mean = got.mean[component] + average[component] + mu - (tb @ mu)[component]
     at_arm, at_average = (tz @ P)[component, np.arange(cells.K)], np.sum(tz @ P * tb, axis=1)
     mean_variance = ty[component] + 2.0 * (at_arm - at_average[component])
-    mean_variance += quadratic(covariance, tb, component)
+    mean_variance += quadratic_forms(covariance, tb, component)
     h = b - tb[got.home]
     shift = level - average[got.home] - h @ mu
     shift_variance = (
@@ -143,5 +145,5 @@ def read_out(solution: Solution, covariance: Floats, cells: Cells, variance: Flo
         - 2.0 * np.sum(h @ P * (z - tz[got.home]), axis=1)
         + np.sum(h @ covariance * h, axis=1)
     )
-    mean_variance[np.isnan(mean)] = np.nan  # of an arm unseen
-    return Readout(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(shift_variance, 0.0))
+    mean_variance[np.isnan(mean)] = np.nan  # The arm has no rewards.
+    return MeansAndShifts(mean, np.maximum(mean_variance, 0.0), shift, np.maximum(shift_variance, 0.0))

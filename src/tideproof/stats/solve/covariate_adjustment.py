@@ -15,11 +15,11 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, Slope
-from tideproof.stats.solve.least_squares import leftover, solve
+from tideproof.stats.cells import Cells, CovariateSlope
+from tideproof.stats.solve.least_squares import cell_residuals, solve
 
 
-def without_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[str]) -> Cells:
+def adjust_for_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[str]) -> Cells:
     """Return cells of rewards adjusted for covariates; the overall mean of the covariates' effect stays in.
 
     Parameters
@@ -38,29 +38,29 @@ def without_covariates(c: Cells, x: Floats, products: Floats, names: Sequence[st
     values = np.vstack([c.mean, x - centre[:, None]])
     fits = [replace(c, mean=value, squares=np.zeros(c.n.size)) for value in values]
     solutions = [solve(cells) for cells in fits]
-    residual = np.array([leftover(s, cells) for s, cells in zip(solutions, fits, strict=True)])
+    residual = np.array([cell_residuals(s, cells) for s, cells in zip(solutions, fits, strict=True)])
     R = products.sum(axis=2) + (residual * c.weight) @ residual.T
     own = np.diag(R)[1:]
-    _check_vary(own, np.diag(products.sum(axis=2))[1:] + values[1:] ** 2 @ c.n, names)
+    _check_variation(own, np.diag(products.sum(axis=2))[1:] + values[1:] ** 2 @ c.n, names)
     scale = np.sqrt(own)
     correlation = R[1:, 1:] / np.outer(scale, scale)
     if np.linalg.eigvalsh(correlation)[0] < 1e-9:
-        raise InputError(f"covariates repeat each other: one of {list(names)} follows from the others")
+        raise InputError(f"covariates are collinear: one of {list(names)} follows from the others")
     inverse = np.linalg.inv(correlation) / np.outer(scale, scale)
     by = inverse @ R[1:, 0]
     turn = np.concatenate([[1.0], -by])
     squares = np.maximum(np.einsum("i,ijc,j->c", turn, products, turn), 0.0)
-    slope = Slope(by, np.array([s.mu for s in solutions[1:]]).T, inverse)
+    slope = CovariateSlope(by, np.array([s.mu for s in solutions[1:]]).T, inverse)
     return replace(
         c, mean=turn @ values, squares=squares, low=None, high=None, slope=slope, cubes=None, fourths=None
     )
 
 
-def _check_vary(left: Floats, total: Floats, names: Sequence[str]) -> None:
+def _check_variation(left: Floats, total: Floats, names: Sequence[str]) -> None:
     """Raise `InputError` for a covariate without variation beyond the effects of arms and environments."""
     constant = np.flatnonzero(left <= 1e-12 * total)
     if constant.size:
         raise InputError(
-            f"covariate {names[constant[0]]!r} does not vary once arms and environments are taken out; "
+            f"covariate {names[constant[0]]!r} does not vary beyond the effects of arms and environments; "
             f"leave it out"
         )

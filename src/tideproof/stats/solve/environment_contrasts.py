@@ -34,12 +34,12 @@ class EnvironmentGaps(NamedTuple):
     freedom: Floats
 
 
-def gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentGaps:
+def environment_gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentGaps:
     """Return the difference between arms `a` and `b` in each environment that has both, with variances.
 
     Where two independent estimates of the noise are added, degrees of freedom follow Welch and Satterthwaite.
     """
-    x, y = meetings(c, a, b)
+    x, y = paired_cells(c, a, b)
     own, other = noise.variance[x], noise.variance[y]
     total = own + other
     with np.errstate(divide="ignore", invalid="ignore"):  # Welch (1947), Satterthwaite (1946)
@@ -48,7 +48,7 @@ def gaps(c: Cells, noise: CellNoise, a: int, b: int) -> EnvironmentGaps:
     return EnvironmentGaps(c.environment[x], c.mean[x] - c.mean[y], total, nu)
 
 
-def meetings(c: Cells, a: int, b: int) -> tuple[Ints, Ints]:
+def paired_cells(c: Cells, a: int, b: int) -> tuple[Ints, Ints]:
     """Return the cells of two arms in the environments that have both, ordered by environment."""
     first, second = (np.flatnonzero(c.arm == arm) for arm in (a, b))
     _, at, also = np.intersect1d(c.environment[first], c.environment[second], return_indices=True)

@@ -9,11 +9,11 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import Solution, residuals
 from tideproof.table import Table
 
-_AT_ONCE = 4_000_000  # numbers in the matrices that are solved together
-_WORK = 2e10  # steps of arithmetic, to be spent on leaving environments out
+_AT_ONCE = 4_000_000  # Numbers in the matrices that are solved together.
+_WORK = 2e10  # Most arithmetic operations for leaving environments out.
 
 
-def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
+def influence_table(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = False) -> Table:
     """Return a table of the leading arm and its lead without each environment, largest change first.
 
     `mu` holds the arm values from all environments, and `without` (J, K) those with each environment left
@@ -29,7 +29,7 @@ def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = 
     if lifts:
         lead, now = np.expm1(lead), np.expm1(now)
     change = lead - now
-    winner = np.where(np.isnan(without[:, 0]), -1, without.argmax(axis=1)).tolist()  # -1: nobody can say
+    winner = np.where(np.isnan(without[:, 0]), -1, without.argmax(axis=1)).tolist()  # -1: unknown.
     rank = np.where(np.isnan(change), -np.inf, -np.abs(change))
     rows = np.argsort(rank, kind="stable")
     rows = rows[c.compares[rows]]
@@ -44,7 +44,7 @@ def influence(c: Cells, mu: Floats, without: Floats, sign: float, lifts: bool = 
     )
 
 
-def without_each(c: Cells, s: Solution) -> Floats:
+def leave_one_out_effects(c: Cells, s: Solution) -> Floats:
     """Return arm effects with each environment left out in turn: (J, K); NaN where arms disconnect.
 
     Leaving environment j out subtracts D = diag(n_j) - n_j n_j'/m_j from the Laplacian L. With e the sums of
@@ -60,7 +60,7 @@ def without_each(c: Cells, s: Solution) -> Floats:
     for k in np.unique(c.arms_seen[c.compares]).tolist():
         alike = np.flatnonzero(c.arms_seen == k)
         for js in np.array_split(alike, -(-alike.size * k * c.K // _AT_ONCE)):
-            here = order[start[js][:, None] + np.arange(k)]  # the cells of each environment
+            here = order[start[js][:, None] + np.arange(k)]  # Cells of each environment.
             arm, n = c.arm[here], c.weight[here]
             e = (n * residual[here])[..., None]
             D = n[:, :, None] * (np.eye(k) - (n / n.sum(axis=1, keepdims=True))[:, None, :])
@@ -74,6 +74,6 @@ def without_each(c: Cells, s: Solution) -> Floats:
     return found
 
 
-def can_leave_out(c: Cells) -> bool:
+def can_leave_one_out(c: Cells) -> bool:
     """Return True if leaving out each environment in turn takes seconds rather than minutes."""
     return float(np.sum(c.arms_seen.astype(np.float64) ** 3)) <= _WORK

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.cells import Cells
 
-_MANY = 500  # arms, beyond which the way through environments is worth it
-_FEWER = 4  # times: how few environments that takes
+_MANY = 500  # With more arms the factored inverse saves time.
+_ARMS_PER_ENVIRONMENT = 4  # The factored inverse needs this many arms per environment.
 
 
-def links(cells: Cells) -> Floats:
+def link_weights(cells: Cells) -> Floats:
     """Return sum_j w_j w_j'/W_j over the environments: (K, K), symmetric to the last bit.
 
     Its entries off the diagonal are the edge weights of the Laplacian: the information from direct
@@ -31,22 +31,22 @@ def links(cells: Cells) -> Floats:
     return lower + np.tril(total, -1).T
 
 
-def laplacian(cells: Cells) -> Floats:
-    """Return the Laplacian L of the arms, (K, K); `inverse` solves with it without cancellation."""
-    return np.asarray(np.diag(cells.by_arm(cells.weight)) - links(cells))
+def laplacian_matrix(cells: Cells) -> Floats:
+    """Return the Laplacian L of the arms, (K, K); `invert_laplacian` solves with it without cancellation."""
+    return np.asarray(np.diag(cells.by_arm(cells.weight)) - link_weights(cells))
 
 
-def components(linked: NDArray[np.bool_]) -> Ints:
+def connected_components(linked: NDArray[np.bool_]) -> Ints:
     """Return the connected component of each node: 0, 1, ... in the order of their first nodes."""
     lowest = np.arange(len(linked))
-    while True:  # every arm takes the lowest arm it knows of, until nobody learns of a lower one
+    while True:  # Each node takes its neighbours' lowest index until none changes.
         near = np.minimum(lowest, np.where(linked, lowest, len(linked)).min(axis=1))
         if np.array_equal(near, lowest):
             return np.unique(lowest, return_inverse=True)[1]
         lowest = near[near]
 
 
-def inverse(between: Floats, component: Ints) -> Floats:
+def invert_laplacian(between: Floats, component: Ints) -> Floats:
     """Return a generalised inverse P of the Laplacian with these edge weights; 0 for reference arms.
 
     The reference of each component is the arm with the largest sum of edge weights. L is diagonally dominant
@@ -75,7 +75,7 @@ def _references(degree: Floats, component: Ints) -> Ints:
     return np.asarray(heaviest[np.unique(component[heaviest], return_index=True)[1]])
 
 
-class Through(NamedTuple):
+class FactoredInverse(NamedTuple):
     """Factored generalised inverse of the Laplacian of many arms that share few environments.
 
     Eliminating the arms instead of the environments leaves a Laplacian M on the environments, with edge
@@ -98,7 +98,7 @@ class Through(NamedTuple):
     reference: Ints
 
     def inverse(self) -> Floats:
-        """Return the dense generalised inverse P, equal to that of the function `inverse` up to rounding."""
+        """Return the dense generalised inverse P, as `invert_laplacian` does up to rounding."""
         P = self.by.T @ self.by
         P[np.diag_indices(self.own.size)] += self.own
         return self._fixed(P)
@@ -124,7 +124,7 @@ class Through(NamedTuple):
         return P
 
 
-def sandwich(P: Floats, middle: Floats, short: Through | None) -> Floats:
+def sandwich(P: Floats, middle: Floats, short: FactoredInverse | None) -> Floats:
     """Return the product P middle P, for a symmetric `middle` whose rows add up to 0 in each component.
 
     `short` is the factored form of P, which is quicker; None if there is none.
@@ -132,9 +132,9 @@ def sandwich(P: Floats, middle: Floats, short: Through | None) -> Floats:
     return P @ middle @ P if short is None else short.sandwich(middle)
 
 
-def through(cells: Cells, component: Ints | None = None) -> Through | None:
+def factor_inverse(cells: Cells, component: Ints | None = None) -> FactoredInverse | None:
     """Return the factored inverse of the Laplacian; None unless there are many arms and few environments."""
-    if cells.K <= _MANY or _FEWER * cells.J > cells.K:
+    if cells.K <= _MANY or _ARMS_PER_ENVIRONMENT * cells.J > cells.K:
         return None
     w = np.zeros((cells.J, cells.K))
     w[cells.environment, cells.arm] = cells.weight
@@ -143,17 +143,17 @@ def through(cells: Cells, component: Ints | None = None) -> Through | None:
     between = (w * own) @ w.T
     between = 0.5 * (between + between.T)
     np.fill_diagonal(between, 0.0)
-    place = components(between > 0.0)
+    place = connected_components(between > 0.0)
     if component is None:
-        component = _of_arms(cells, place)
+        component = _arm_components(cells, place)
     degree = cells.by_arm(cells.weight * (1.0 - cells.shares))
     by = _root_of_inverse(between, place) @ (w * own)
-    return Through(own, by, component, _references(degree, component))
+    return FactoredInverse(own, by, component, _references(degree, component))
 
 
-def _of_arms(cells: Cells, place: Ints) -> Ints:
-    """Return the component of each arm, numbered as in `components`, from those of the environments."""
-    label = cells.J + np.arange(cells.K)  # an arm unseen is alone
+def _arm_components(cells: Cells, place: Ints) -> Ints:
+    """Return the connected component of each arm, from those of the environments."""
+    label = cells.J + np.arange(cells.K)  # An arm without rewards is alone.
     label[cells.arm] = place[cells.environment]
     _, first, group = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[group])

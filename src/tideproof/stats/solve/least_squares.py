@@ -13,8 +13,14 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.cells import Cells
-from tideproof.stats.solve.laplacian import Through, components, inverse, links, through
-from tideproof.stats.solve.two_factors import residual_variance, two_way
+from tideproof.stats.solve.laplacian import (
+    FactoredInverse,
+    connected_components,
+    factor_inverse,
+    invert_laplacian,
+    link_weights,
+)
+from tideproof.stats.solve.two_factors import fit_two_way, residual_variance
 
 
 class Solution(NamedTuple):
@@ -46,7 +52,7 @@ class Solution(NamedTuple):
     environments: int
     joins: int
     spent: int = 0
-    short: Through | None = None
+    short: FactoredInverse | None = None
 
     @property
     def freedom(self) -> int:
@@ -63,37 +69,37 @@ def solve(cells: Cells) -> Solution:
     """
     if cells.factors is not None:
         return _solve_two_way(cells)
-    short = through(cells)
+    short = factor_inverse(cells)
     if short is None:
-        between = links(cells)
+        between = link_weights(cells)
         np.fill_diagonal(between, 0.0)
-        component = components(between > 0.0)
-        P = inverse(between, component)
+        component = connected_components(between > 0.0)
+        P = invert_laplacian(between, component)
     else:
         component, P = short.component, short.inverse()
     mu = np.zeros(cells.K)
-    residual = _residual(cells, mu)
-    for _ in range(2):  # once to solve, once more to refine
+    residual = _centred_residuals(cells, mu)
+    for _ in range(2):  # The second step refines the solution.
         mu += P @ cells.by_arm(cells.weight * residual)
-        residual = _residual(cells, mu)
+        residual = _centred_residuals(cells, mu)
 
     return Solution(
         P=P,
         mu=mu,
         rss=float(np.sum(cells.squares) + np.sum(cells.weight * residual**2)),
         component=component,
-        group=labels(component),
+        group=group_labels(component),
         told=round(float(np.sum(cells.n))),
         environments=int(np.count_nonzero(cells.sizes)),
-        joins=cells.K - np.unique(component).size,  # an arm unseen is a group of its own
-        spent=_spent(cells),
+        joins=cells.K - np.unique(component).size,  # Each arm without rewards is a group of its own.
+        spent=_covariate_count(cells),
         short=short,
     )
 
 
 def _solve_two_way(cells: Cells) -> Solution:
     """Fit by least squares with shifts that are sums of two factors; all arms must be connected."""
-    found = two_way(cells)
+    found = fit_two_way(cells)
     joins = cells.K - 1
     return Solution(
         P=found.inverse[: cells.K, : cells.K],
@@ -104,16 +110,16 @@ def _solve_two_way(cells: Cells) -> Solution:
         told=round(float(np.sum(cells.n))),
         environments=found.rank - joins,
         joins=joins,
-        spent=_spent(cells),
+        spent=_covariate_count(cells),
     )
 
 
-def _spent(cells: Cells) -> int:
+def _covariate_count(cells: Cells) -> int:
     """Return the degrees of freedom used by covariates: one for each."""
     return 0 if cells.slope is None else cells.slope.by.size
 
 
-def home(solution: Solution, cells: Cells) -> Ints:
+def environment_components(solution: Solution, cells: Cells) -> Ints:
     """Return the index of the connected group of arms to which each environment belongs: (J,)."""
     found = np.zeros(cells.J, np.int64)
     found[cells.environment] = solution.component[cells.arm]
@@ -127,7 +133,7 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
     g'Pg. It is 0, up to rounding, for a cell that determines its own expected value alone.
     """
     if cells.factors is not None:
-        found = two_way(cells)
+        found = fit_two_way(cells)
         return found.residual, residual_variance(cells, found)
     arm, environment = cells.arm, cells.environment
     variance = 1.0 / cells.weight - 1.0 / cells.totals[environment] - np.diag(solution.P)[arm]
@@ -135,26 +141,26 @@ def residuals(solution: Solution, cells: Cells) -> tuple[Floats, Floats]:
         row = environment[here] - rows.start
         product = b @ solution.P
         variance[here] += 2.0 * product[row, arm[here]] - np.sum(product * b, axis=1)[row]
-    return leftover(solution, cells), np.maximum(variance, 0.0)
+    return cell_residuals(solution, cells), np.maximum(variance, 0.0)
 
 
-def leftover(solution: Solution, cells: Cells) -> Floats:
+def cell_residuals(solution: Solution, cells: Cells) -> Floats:
     """Return the residual of each cell: its mean minus the mean that the fitted model expects (C,)."""
-    return _residual(cells, solution.mu) if cells.factors is None else two_way(cells).residual
+    return _centred_residuals(cells, solution.mu) if cells.factors is None else fit_two_way(cells).residual
 
 
-def _residual(cells: Cells, mu: Floats) -> Floats:
+def _centred_residuals(cells: Cells, mu: Floats) -> Floats:
     """Return mean - muhat_arm - shat_environment of each cell, centred first because shifts may be large."""
     return cells.centred(cells.centred(cells.mean) - mu[cells.arm])
 
 
-def labels(component: Ints) -> Ints:
+def group_labels(component: Ints) -> Ints:
     """Return the label of each arm's group: 1, 2, ... for groups of two or more arms, 0 for an arm alone."""
     shared = np.bincount(component) > 1
     return np.where(shared[component], np.cumsum(shared)[component], 0)
 
 
-def component_of(group: Ints) -> Ints:
+def group_components(group: Ints) -> Ints:
     """Return group indices 0, 1, ... from group labels; each arm without a group gets an index of its own."""
     alone = np.arange(len(group)) + group.max() + 1
     return np.where(group == 0, alone, group)

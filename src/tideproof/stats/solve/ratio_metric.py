@@ -11,7 +11,7 @@ from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 
 
-def quotient(c: Cells, denominator: Floats, products: Floats, name: str) -> Cells:
+def ratio_cells(c: Cells, denominator: Floats, products: Floats, name: str) -> Cells:
     """Return cells of numerator over denominator, with variances from the delta method.
 
     In a cell the quotient is R = sum of y / sum of x. Its error is that of the mean of (y - R x)/xbar, whose
@@ -29,7 +29,7 @@ def quotient(c: Cells, denominator: Floats, products: Floats, name: str) -> Cell
     if wrong.size:
         i, j = c.arm[wrong[0]], c.environment[wrong[0]]
         raise InputError(
-            f"column {name!r} must add up to more than 0 wherever it divides; that of {c.arms[i]} in "
+            f"the denominator {name!r} must add up to more than 0 in each cell; the sum for {c.arms[i]} in "
             f"{c.environments[j]} is {denominator[wrong[0]] * c.n[wrong[0]]:g}"
         )
     R = c.mean / denominator

@@ -14,14 +14,14 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import NotComparable
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.text import join_groups
 
-_BLOCK = 2**20  # numbers in a dense block of levels x columns: 8 MB
-_RANK = 1e-10  # eigenvalues below this share of the largest are 0
+_BLOCK = 2**20  # Numbers in a dense block of levels x columns: 8 MB.
+_RANK = 1e-10  # Eigenvalues below this share of the largest count as 0.
 
 
-class TwoWay(NamedTuple):
+class TwoWayFit(NamedTuple):
     """Least-squares fit with two factors, the larger profiled out; columns are arms, then smaller factor.
 
     Attributes
@@ -45,7 +45,7 @@ class TwoWay(NamedTuple):
     rank: int
 
 
-def two_way(c: Cells) -> TwoWay:
+def fit_two_way(c: Cells) -> TwoWayFit:
     """Fit arm effects and both factors by least squares.
 
     Takes O(C + levels (K + L)^2 + (K + L)^3) with L the number of levels of the smaller factor.
@@ -55,25 +55,31 @@ def two_way(c: Cells) -> TwoWay:
     NotComparable If the data do not determine the differences of all arms.
     """
     assert c.factors is not None
-    first, second = (_numbered(factor[c.environment]) for factor in c.factors)
+    first, second = (_renumber(factor[c.environment]) for factor in c.factors)
     large, small = (first, second) if first.max() >= second.max() else (second, first)
     levels = int(large.max()) + 1
-    weight = sums(large, c.weight, levels)
-    inverse, rank, component = _inverse(_normal(c, large, small, levels), c.K)
+    weight = sum_by_index(large, c.weight, levels)
+    inverse, rank, component = _generalised_inverse(_normal_equations(c, large, small, levels), c.K)
     if component.any():
         groups = [[c.arms[i] for i in np.flatnonzero(component == g)] for g in range(component.max() + 1)]
-        raise NotComparable(f"two factors leave arms that cannot be compared: {join_groups(groups)}")
+        raise NotComparable(
+            f"with two factors, these groups of arms cannot be compared: {join_groups(groups)}"
+        )
     columns = c.K + int(small.max()) + 1
-    theta, residual = np.zeros(columns), _within(c.mean, c.weight, large, weight)
-    for _ in range(2):  # once to solve, once more to refine
-        right = sums(c.arm, c.weight * residual, columns) + sums(c.K + small, c.weight * residual, columns)
+    theta, residual = np.zeros(columns), _centre_by_level(c.mean, c.weight, large, weight)
+    for _ in range(2):  # The second step refines the solution.
+        right = sum_by_index(c.arm, c.weight * residual, columns) + sum_by_index(
+            c.K + small, c.weight * residual, columns
+        )
         theta += inverse @ right
         expected = theta[c.arm] + theta[c.K + small]
-        residual = _within(_within(c.mean, c.weight, large, weight) - expected, c.weight, large, weight)
-    return TwoWay(large, small, levels, weight, inverse, theta, residual, levels + rank)
+        residual = _centre_by_level(
+            _centre_by_level(c.mean, c.weight, large, weight) - expected, c.weight, large, weight
+        )
+    return TwoWayFit(large, small, levels, weight, inverse, theta, residual, levels + rank)
 
 
-def residual_variance(c: Cells, found: TwoWay) -> Floats:
+def residual_variance(c: Cells, found: TwoWayFit) -> Floats:
     """Return the variance of each cell's residual over sigma^2: 1/w - 1/W - g'Ag, (C,).
 
     g of a cell is its row of the design minus the mean row of its level of the larger factor, and A is the
@@ -96,10 +102,10 @@ def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
     and h = e - zbar + q. The shift is the mean of that level minus the overall mean plus h'theta, and its
     variance is 1/W - 1/N + h'Ah.
     """
-    found = two_way(c)
+    found = fit_two_way(c)
     total = float(np.sum(c.weight))
     centre = float(np.sum(c.weight * c.mean)) / total
-    level = sums(found.large, c.weight * (c.mean - centre), found.levels) / found.weight
+    level = sum_by_index(found.large, c.weight * (c.mean - centre), found.levels) / found.weight
     share = np.zeros(found.theta.size)
     share[: c.K] = c.by_arm(c.weight) / total
     shift, variance = np.full(c.J, np.nan), np.full(c.J, np.nan)
@@ -112,14 +118,14 @@ def two_way_shifts(c: Cells) -> tuple[Floats, Floats]:
     return shift, np.maximum(variance, 0.0)
 
 
-def _numbered(level: Ints) -> Ints:
+def _renumber(level: Ints) -> Ints:
     """Return factor levels renumbered 0, 1, ..., because a subset of the cells may lack some of them."""
     return np.asarray(np.unique(level, return_inverse=True)[1])
 
 
-def _within(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
+def _centre_by_level(values: Floats, weight: Floats, level: Ints, total: Floats) -> Floats:
     """Return the values minus the weighted mean of their factor level."""
-    return np.asarray(values - (sums(level, weight * values, total.size) / total)[level])
+    return np.asarray(values - (sum_by_index(level, weight * values, total.size) / total)[level])
 
 
 def _blocks(
@@ -138,25 +144,25 @@ def _blocks(
         yield cells, row, rows
 
 
-def _level_rows(c: Cells, found: TwoWay) -> Iterator[tuple[Ints, Ints, Floats]]:
+def _level_rows(c: Cells, found: TwoWayFit) -> Iterator[tuple[Ints, Ints, Floats]]:
     """Yield blocks of cells, their row numbers, and mean design rows of the larger factor's levels."""
     for cells, row, rows in _blocks(c, found.large, found.small, found.levels, found.theta.size):
         yield cells, row, rows / rows[:, : c.K].sum(axis=1)[:, None]
 
 
-def _normal(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
+def _normal_equations(c: Cells, large: Ints, small: Ints, levels: int) -> Floats:
     """Return the normal equations of arms and smaller factor, with the larger factor profiled out."""
     columns = c.K + int(small.max()) + 1
     total = np.zeros((columns, columns))
     np.add.at(total, (c.arm, c.K + small), c.weight)
     total += total.T
-    total += np.diag(sums(c.arm, c.weight, columns) + sums(c.K + small, c.weight, columns))
+    total += np.diag(sum_by_index(c.arm, c.weight, columns) + sum_by_index(c.K + small, c.weight, columns))
     for _, _, rows in _blocks(c, large, small, levels, columns):
         total -= (rows / rows[:, : c.K].sum(axis=1)[:, None]).T @ rows
     return total
 
 
-def _inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
+def _generalised_inverse(A: Floats, K: int) -> tuple[Floats, int, Ints]:
     """Return a generalised inverse of A, its rank, and groups of comparable arms: the first K columns.
 
     Two arms are comparable if their rows of the null space of A are equal: then their difference is

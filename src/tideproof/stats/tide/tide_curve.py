@@ -16,13 +16,20 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.kernels.fit.tide_likelihood import AFTER_PAUSE, PAUSED, PathRecord, TimedRows
 from tideproof.kernels.fit.tide_paths import TINY
-from tideproof.stats.cells import sums
-from tideproof.stats.tide.tide_law import FEW, Law, Weighed, empty_kept, follow, program_for
+from tideproof.stats.cells import sum_by_index
+from tideproof.stats.tide.tide_law import (
+    FEW,
+    TideLaw,
+    WeightedLaw,
+    empty_path_record,
+    filter_program,
+    fit_law,
+)
 
-LIKELY = 0.1  # laws less likely than this are left out of the curve
-NAMED = 0.5  # a jump is named from this probability on
-NEAR = 10  # moments on either side of the likeliest where the same jump may have been
-_BLOCK = 2**14  # moments at once
+LIKELY_LAW = 0.1  # Laws with a smaller probability relative to the best are left out of the curve.
+REPORTED = 0.5  # Jumps with at least this probability are reported.
+NEIGHBOURS = 10  # Moments on either side of the likeliest one that may hold the same jump.
+_BLOCK = 2**14  # Moments in one batch.
 
 
 class TideCurve(NamedTuple):
@@ -45,7 +52,7 @@ class TideCurve(NamedTuple):
     first: Ints
 
 
-class Change(NamedTuple):
+class TideJump(NamedTuple):
     """Detected jump of the hidden tide: index of its likeliest moment, probability and size."""
 
     place: int
@@ -53,7 +60,9 @@ class Change(NamedTuple):
     jump: float
 
 
-def curve(rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[Weighed]) -> TideCurve:
+def smooth_tide(
+    rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[WeightedLaw]
+) -> TideCurve:
     """Smooth the hidden tide over time, averaged over the likelier laws.
 
     `mu` holds the arm effects, and `noise` is the variance of the noise.
@@ -62,12 +71,12 @@ def curve(rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[W
     new[1:] = np.diff(time) != 0.0
     first, of = np.flatnonzero(new), np.cumsum(new) - 1
     T = first.size
-    n = sums(of, rows.n, T)
+    n = sum_by_index(of, rows.n, T)
     above = rows.mean - mu[rows.arm]
-    level = sums(of, rows.n * above, T) / n
-    squares = sums(of, rows.squares + rows.n * (above - level[of]) ** 2, T)
+    level = sum_by_index(of, rows.n * above, T) / n
+    squares = sum_by_index(of, rows.squares + rows.n * (above - level[of]) ** 2, T)
     flat = TimedRows(np.zeros(T, np.int64), n, level, squares, rows.move[first])
-    likely = [each for each in found if each.weight >= LIKELY * found[0].weight][: 4 if T <= FEW else 1]
+    likely = [each for each in found if each.weight >= LIKELY_LAW * found[0].weight][: 4 if T <= FEW else 1]
     total = sum(each.weight for each in likely)
     parts = [_smooth(flat, each.law, noise) for each in likely]
     share = np.array([each.weight / total for each in likely])
@@ -80,22 +89,22 @@ def curve(rows: TimedRows, time: Floats, mu: Floats, noise: float, found: list[W
     return TideCurve(time[first], n, middle, variance, jumped, by, first)
 
 
-def _smooth(flat: TimedRows, law: Law, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _smooth(flat: TimedRows, law: TideLaw, noise: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return level, variance, jump probability and jump size of the tide at each moment, under one law."""
     T, noise = flat.arm.size, max(noise, TINY)
     F, heard = (12, 6) if T <= FEW else (4, 1)
-    program = program_for(T)
-    past, future = empty_kept(T, F), empty_kept(T, F)
-    move = np.concatenate([flat.move[:1], flat.move[:0:-1]])  # that between two moments, seen from behind
+    program = filter_program(T)
+    past, future = empty_path_record(T, F), empty_path_record(T, F)
+    move = np.concatenate([flat.move[:1], flat.move[:0:-1]])  # Moves between moments in reverse order.
     n, mean, squares = (x[::-1].copy() for x in (flat.n, flat.mean, flat.squares))
     back = TimedRows(flat.arm, n, mean, squares, move)
     with ThreadPoolExecutor(2) as pool:
         list(
             pool.map(
-                lambda each: follow(program, each[0], 1, law, F, each[1]), ((flat, past), (back, future))
+                lambda each: fit_law(program, each[0], 1, law, F, each[1]), ((flat, past), (back, future))
             )
         )
-    past, future = _likeliest(past, heard), _likeliest(future, heard)
+    past, future = _likeliest_paths(past, heard), _likeliest_paths(future, heard)
     chance = 0.5 * (past.jumped + np.append(0.0, future.jumped[:0:-1]))
     level, variance, jump = np.zeros(T), np.zeros(T), np.zeros(T)
     last = past.weight[-1]
@@ -104,8 +113,9 @@ def _smooth(flat: TimedRows, law: Law, noise: float) -> tuple[Floats, Floats, Fl
     for start in range(0, T - 1, _BLOCK):
         t = np.arange(start, min(start + _BLOCK, T - 1))
         w, m, v = (part[t][:, :, None] for part in past[:3])
-        u, x, s = (part[T - 2 - t][:, None, :] for part in future[:3])  # of the moment after
-        s, both = np.where(u > 0.0, s, 1.0), w * u  # a path that nobody follows
+        # States of the backward filter at the next moment.
+        u, x, s = (part[T - 2 - t][:, None, :] for part in future[:3])
+        s, both = np.where(u > 0.0, s, 1.0), w * u  # A path of weight 0 may have any variance.
         paused = (flat.move[t + 1] == PAUSED) & (law.chance > 0.0)
         h = np.where(paused, max(law.chance, AFTER_PAUSE), law.chance)[:, None, None]
         ways = [(1.0 - h, v + s + law.drift), (h, v + s + law.drift + law.size)]
@@ -131,7 +141,7 @@ def _smooth(flat: TimedRows, law: Law, noise: float) -> tuple[Floats, Floats, Fl
     return level, variance, chance, jump
 
 
-def _likeliest(kept: PathRecord, count: int) -> PathRecord:
+def _likeliest_paths(kept: PathRecord, count: int) -> PathRecord:
     """Return the `count` likeliest paths of each moment, with weights normalised to 1."""
     if count == 1:
         best = kept.weight.argmax(axis=1)[:, None]
@@ -141,21 +151,21 @@ def _likeliest(kept: PathRecord, count: int) -> PathRecord:
     return PathRecord(weight / weight.sum(axis=1, keepdims=True), level, variance, kept.jumped, kept.story)
 
 
-def changes(found: TideCurve) -> list[Change]:
+def find_jumps(found: TideCurve) -> list[TideJump]:
     """Return the jumps of the tide with a probability of at least one half, in the order of time.
 
     One jump may be attributed to several neighbouring moments. Around the likeliest moment probabilities are
     added up, the nearest first, until they reach 1.
     """
     left = found.chance.copy()
-    order = np.flatnonzero(left >= NAMED / (2 * NEAR + 1))
+    order = np.flatnonzero(left >= REPORTED / (2 * NEIGHBOURS + 1))
     named = []
     for t in order[np.argsort(-left[order], kind="stable")].tolist():
-        near = np.arange(max(t - NEAR, 0), min(t + NEAR + 1, left.size))
+        near = np.arange(max(t - NEIGHBOURS, 0), min(t + NEIGHBOURS + 1, left.size))
         near = near[np.argsort(np.abs(near - t), kind="stable")]
         before = np.cumsum(left[near]) - left[near]
         taken = np.clip(1.0 - before, 0.0, left[near])
-        if (chance := float(taken.sum())) >= NAMED:
-            named.append(Change(t, chance, float(taken @ found.jump[near]) / chance))
+        if (chance := float(taken.sum())) >= REPORTED:
+            named.append(TideJump(t, chance, float(taken @ found.jump[near]) / chance))
             left[near] -= taken
     return sorted(named)

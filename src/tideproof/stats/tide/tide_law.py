@@ -26,13 +26,13 @@ from tideproof.kernels.fit.tide_paths import AGES, Paths
 DRIFTS = (0.0, 3e-4, 3e-3, 0.02, 0.1, 0.4)
 CHANCES = (0.004, 0.02, 0.08, 0.3)
 SIZES = (8.0, 66.0, 500.0)
-CALM = 1.0 / 3.0  # how likely a tide without jumps is, before anything is seen
+JUMPLESS_PRIOR = 1.0 / 3.0  # Prior probability of a tide without jumps.
 
-STRETCHES = 5  # in which rows of a long log are studied
-WORTH = 1e-3  # a law that is less likely than this, compared with the best, is dropped
-WORTH_THE_COMPILER = 150  # rows
-FEW = 20_000  # rows, up to which many laws and paths are followed to the end
-MOST_INTERPRETED = 5_000  # rows
+STRETCHES = 5  # Number of stretches of a long log on which the grid is evaluated.
+SMALLEST_RELATIVE_PROBABILITY = 1e-3  # Laws with a smaller probability relative to the best are dropped.
+FEWEST_COMPILED = 150  # Rows from which compiling saves time.
+FEW = 20_000  # Rows up to which many laws and paths are evaluated.
+MOST_INTERPRETED = 5_000  # Most rows that are fitted without a compiler.
 
 
 class Effort(NamedTuple):
@@ -46,7 +46,7 @@ class Effort(NamedTuple):
 USUAL, LONG, INTERPRETED = Effort(1_500, 12, 8), Effort(1_500, 2, 3), Effort(400, 4, 4)
 
 
-class Law(NamedTuple):
+class TideLaw(NamedTuple):
     """Law of a hidden tide: variance of its step between rows, probability and variance of a jump."""
 
     drift: float
@@ -57,8 +57,8 @@ class Law(NamedTuple):
     def prior(self) -> float:
         """Prior probability of the law."""
         if self.chance == 0.0:
-            return CALM / len(DRIFTS)
-        return (1.0 - CALM) / (len(DRIFTS) * len(CHANCES) * len(SIZES))
+            return JUMPLESS_PRIOR / len(DRIFTS)
+        return (1.0 - JUMPLESS_PRIOR) / (len(DRIFTS) * len(CHANCES) * len(SIZES))
 
 
 class LawFit(NamedTuple):
@@ -79,59 +79,67 @@ class LawFit(NamedTuple):
     noise: float
 
 
-class Weighed(NamedTuple):
+class WeightedLaw(NamedTuple):
     """Law of the tide with its posterior probability and its fit."""
 
-    law: Law
+    law: TideLaw
     weight: float
     found: LawFit
 
 
-def laws() -> list[Law]:
+def law_grid() -> list[TideLaw]:
     """Return the grid of laws that are tried first."""
-    calm = [Law(drift, 0.0, SIZES[0]) for drift in DRIFTS]
-    return calm + [Law(*each) for each in product(DRIFTS, CHANCES, SIZES)]
+    calm = [TideLaw(drift, 0.0, SIZES[0]) for drift in DRIFTS]
+    return calm + [TideLaw(*each) for each in product(DRIFTS, CHANCES, SIZES)]
 
 
-def weighed_laws(rows: TimedRows, arms: int) -> list[Weighed]:
+def weight_laws(rows: TimedRows, arms: int) -> list[WeightedLaw]:
     """Return the laws worth keeping with their posterior probabilities, in descending order."""
     size = rows.arm.size
-    program = program_for(size)
+    program = filter_program(size)
     effort = USUAL if size <= FEW else LONG
     if program is follow_log and size > INTERPRETED.studied:
         effort = INTERPRETED
-    parts = _parts(rows, effort.studied)
+    parts = _studied_rows(rows, effort.studied)
 
-    def tried(some: Iterable[Law]) -> dict[Law, float]:
+    def tried(some: Iterable[TideLaw]) -> dict[TideLaw, float]:
         """Return the log posterior of some laws, up to a constant, from the studied rows."""
         return {
-            law: math.log(law.prior) + sum(follow(program, part, arms, law, 3).evidence for part in parts)
+            law: math.log(law.prior) + sum(fit_law(program, part, arms, law, 3).evidence for part in parts)
             for law in some
         }
 
-    known = tried(laws())
+    known = tried(law_grid())
     for _ in range(2):
         best = max(known, key=lambda law: known[law])
-        known |= tried(law for law in _near(best) if law not in known)
-    kept = _best(known, effort.laws)
-    with ThreadPoolExecutor(2) as pool:  # compiled programs run side by side
-        both = pool.map(lambda law: follow(program, rows, arms, law, effort.paths), kept)
+        known |= tried(law for law in _neighbouring_laws(best) if law not in known)
+    kept = _most_probable(known, effort.laws)
+    with ThreadPoolExecutor(2) as pool:  # Compiled programs release the lock and run in parallel.
+        both = pool.map(lambda law: fit_law(program, rows, arms, law, effort.paths), kept)
         found = dict(zip(kept, both, strict=True))
     total = {law: math.log(law.prior) + found[law].evidence for law in kept}
     most = max(total.values())
-    weight = {law: math.exp(total[law] - most) for law in kept if total[law] - most > math.log(WORTH)}
+    weight = {
+        law: math.exp(total[law] - most)
+        for law in kept
+        if total[law] - most > math.log(SMALLEST_RELATIVE_PROBABILITY)
+    }
     whole = sum(weight.values())
     ordered = sorted(weight, key=lambda law: -weight[law])
-    return [Weighed(law, weight[law] / whole, found[law]) for law in ordered]
+    return [WeightedLaw(law, weight[law] / whole, found[law]) for law in ordered]
 
 
-def _best(known: dict[Law, float], most: int) -> list[Law]:
-    """Return the most probable laws: at most `most`, each above the relative probability `WORTH`."""
+def _most_probable(known: dict[TideLaw, float], most: int) -> list[TideLaw]:
+    """Return the most probable laws, at most `most`, without those of negligible probability."""
     ordered = sorted(known, key=lambda law: -known[law])
-    return [law for law in ordered[:most] if known[law] - known[ordered[0]] > math.log(WORTH)]
+    return [
+        law
+        for law in ordered[:most]
+        if known[law] - known[ordered[0]] > math.log(SMALLEST_RELATIVE_PROBABILITY)
+    ]
 
 
-def _near(law: Law) -> list[Law]:
+def _neighbouring_laws(law: TideLaw) -> list[TideLaw]:
     """Return laws between this one and its neighbours in the grid."""
     near = [law._replace(drift=law.drift * factor) for factor in (0.4, 2.5) if law.drift]
     if law.chance:
@@ -140,34 +148,34 @@ def _near(law: Law) -> list[Law]:
     return near
 
 
-def _parts(rows: TimedRows, studied: int) -> list[TimedRows]:
+def _studied_rows(rows: TimedRows, studied: int) -> list[TimedRows]:
     """Return the stretches of rows on which the grid of laws is evaluated."""
     total = rows.arm.size
     if total <= studied:
         return [rows]
     length = studied // STRETCHES
     starts = np.linspace(0, total - length, STRETCHES).astype(int).tolist()
-    return [_part(rows, slice(start, start + length)) for start in starts]
+    return [_row_slice(rows, slice(start, start + length)) for start in starts]
 
 
-def _part(rows: TimedRows, where: slice) -> TimedRows:
+def _row_slice(rows: TimedRows, where: slice) -> TimedRows:
     """Return a slice of the rows."""
     return TimedRows(rows.arm[where], rows.n[where], rows.mean[where], rows.squares[where], rows.move[where])
 
 
-def follow(
-    program: Kernel, rows: TimedRows, arms: int, law: Law, count: int, kept: PathRecord | None = None
+def fit_law(
+    program: Kernel, rows: TimedRows, arms: int, law: TideLaw, count: int, kept: PathRecord | None = None
 ) -> LawFit:
     """Fit a log under one law of the tide by filtering with `count` paths."""
-    paths = _empty(arms, count)
+    paths = _empty_paths(arms, count)
     met = np.zeros(arms, np.int64)
-    record = kept or empty_kept(0, 0)
+    record = kept or empty_path_record(0, 0)
     evidence = float(program(paths, rows, law.drift, law.chance, law.size, met, record))
     freedom = float(rows.n.sum()) - int(met.sum())
     noise = paths.rss / freedom if freedom else np.full(count, np.nan)
     weight = paths.weight
     anchor = paths.level[:, [int(rows.arm[-1])]]
-    apart = paths.level - anchor  # levels may be far from 0
+    apart = paths.level - anchor  # Levels may be large, so differences keep precision.
     mean = weight @ apart
     gap = apart - mean
     inside = np.einsum("f,fij->ij", weight * noise, paths.C)
@@ -175,7 +183,7 @@ def follow(
     return LawFit(evidence, mean + float(weight @ anchor[:, 0]), covariance, float(weight @ noise))
 
 
-def empty_kept(rows: int, count: int) -> PathRecord:
+def empty_path_record(rows: int, count: int) -> PathRecord:
     """Return empty arrays for the states of the paths after each row."""
     per_row = [np.zeros((rows, count)) for _ in range(3)]
     return PathRecord(
@@ -183,14 +191,14 @@ def empty_kept(rows: int, count: int) -> PathRecord:
     )
 
 
-def _empty(arms: int, count: int) -> Paths:
+def _empty_paths(arms: int, count: int) -> Paths:
     """Return paths with all arrays set to 0."""
     sides = {"level": (arms,), "C": (arms, arms), "tilt": (arms,), "lasted": (AGES,), "ended": (AGES,)}
     shapes = {name: (count, *sides.get(name, ())) for name in Paths._fields} | {"column": (arms,)}
     return Paths(**{name: np.zeros(shape) for name, shape in shapes.items()})
 
 
-def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
+def average_laws(found: Sequence[WeightedLaw]) -> tuple[Floats, Floats, float]:
     """Return arm levels, their covariance and the noise variance averaged over laws, up to a common level."""
     weight = np.array([each.weight for each in found])
     levels = np.array([each.found.level - each.found.level[0] for each in found])
@@ -201,9 +209,9 @@ def averaged(found: Sequence[Weighed]) -> tuple[Floats, Floats, float]:
     return mean, np.asarray(covariance + np.einsum("g,gi,gj->ij", weight, gap, gap)), noise
 
 
-def program_for(rows: int) -> Kernel:
+def filter_program(rows: int) -> Kernel:
     """Return the filter program for this many rows: compiled, or interpreted if that is quicker."""
-    if rows < WORTH_THE_COMPILER:
+    if rows < FEWEST_COMPILED:
         return follow_log
     try:
         return _compiled()

@@ -11,12 +11,14 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 
-TIED = 0.4  # share of rewards that equal the one before of their arm: whole numbers of sd 1 have 0.28
-FAR = 4.0  # standard deviations of a step from row to row, by which a row stands out from both beside it
-ALONE = 0.003  # share of rows that stand out, upwards more than downwards or the other way
-FEW = 5  # fewer such rows say nothing yet
-ENOUGH = 10  # pairs of rewards of one arm, before they count as tied
-ROUNDS = 3  # in which arms are put level
+TIED_SHARE = (
+    0.4  # Share of rewards equal to the arm's previous one; rounded normal rewards of sd 1 have 0.28.
+)
+FAR_STEPS = 4.0  # Standard deviations of steps by which an outlying row exceeds both neighbours.
+ISOLATED_SHARE = 0.003  # Excess share of rows that stand out in one direction.
+FEWEST_ISOLATED = 5  # Fewer outlying rows are no evidence.
+FEWEST_PAIRS = 10  # Fewer pairs of successive rewards are no evidence of ties.
+ROUNDS = 3  # Iterations of estimating arm effects.
 
 
 def too_coarse(arm: Ints, reward: Floats) -> bool:
@@ -29,28 +31,30 @@ def too_coarse(arm: Ints, reward: Floats) -> bool:
     >>> too_coarse(arm, arm + rng.normal(size=500)), too_coarse(arm, (rng.random(500) < 0.1) * 1.0)
     (False, True)
     """
-    return _varies(arm, reward) and (_tied(arm, reward) or _alone(_level(arm, reward)))
+    return _has_variation(arm, reward) and (
+        _has_ties(arm, reward) or _has_isolated_rows(level_arms(arm, reward))
+    )
 
 
-def _varies(arm: Ints, reward: Floats) -> bool:
+def _has_variation(arm: Ints, reward: Floats) -> bool:
     """Return True if at least one arm has different rewards; otherwise there is no noise."""
     return any(np.ptp(reward[arm == k]) > 0.0 for k in np.unique(arm).tolist())
 
 
-def _tied(arm: Ints, reward: Floats) -> bool:
+def _has_ties(arm: Ints, reward: Floats) -> bool:
     """Return True if a large share of rewards equals the previous reward of the same arm."""
     order = np.argsort(arm, kind="stable")
     equal = np.diff(reward[order])[np.diff(arm[order]) == 0] == 0.0
-    return bool(equal.size >= ENOUGH and equal.mean() >= TIED)
+    return bool(equal.size >= FEWEST_PAIRS and equal.mean() >= TIED_SHARE)
 
 
-def _level(arm: Ints, reward: Floats) -> Floats:
+def level_arms(arm: Ints, reward: Floats) -> Floats:
     """Return rewards minus arm effects, estimated by medians of steps between arms.
 
     Most steps are too short for the tide to move noticeably.
     """
     level, arms = reward.copy(), int(arm.max()) + 1
-    part = (arms - 1) / arms  # of the way: the others move, too
+    part = (arms - 1) / arms  # Damping, because the other arms move as well.
     for _ in range(ROUNDS):
         step = np.diff(level)
         for k in range(arms):
@@ -61,13 +65,13 @@ def _level(arm: Ints, reward: Floats) -> Floats:
     return level
 
 
-def _alone(level: Floats) -> bool:
+def _has_isolated_rows(level: Floats) -> bool:
     """Return True if many rows stand out from both neighbours, more in one direction than in the other."""
     if level.size < 3:
         return False
-    far = FAR * float(np.median(np.abs(np.diff(level)))) / 0.6745
+    far = FAR_STEPS * float(np.median(np.abs(np.diff(level)))) / 0.6745
     before, here, after = level[:-2], level[1:-1], level[2:]
     up = here - np.maximum(before, after) > far
     down = np.minimum(before, after) - here > far
     more = abs(int(up.sum()) - int(down.sum()))
-    return bool(far > 0.0 and more >= max(FEW, ALONE * level.size))
+    return bool(far > 0.0 and more >= max(FEWEST_ISOLATED, ISOLATED_SHARE * level.size))

@@ -12,20 +12,20 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.kernels.fit.tide_likelihood import PAUSED, SAME, USUAL, TimedRows
-from tideproof.stats.cells import Cells, sums
-from tideproof.stats.pairs.wald_pairs import Wald
-from tideproof.stats.solve.adjusted_means import Readout, quadratic
-from tideproof.stats.tide.tide_curve import Change, TideCurve, changes, curve
-from tideproof.stats.tide.tide_law import Law, averaged, weighed_laws
-from tideproof.stats.variance.variance_models import CellNoise, Estimate, uniform
+from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.solve.adjusted_means import MeansAndShifts, quadratic_forms
+from tideproof.stats.tide.tide_curve import TideCurve, TideJump, find_jumps, smooth_tide
+from tideproof.stats.tide.tide_law import TideLaw, average_laws, weight_laws
+from tideproof.stats.variance.variance_models import CellNoise, Estimate, uniform_estimate
 
-PIECES = 40  # of time, in which arms are compared
-EACH = 3  # rewards of each arm in such a piece, about
-POINTS = 240  # of the curve
-LONG = 20.0  # times the mean time between two moments: a pause
+PIECES = 40  # Largest number of pieces of time in which arms are compared.
+REWARDS_PER_PIECE = 3  # Approximate number of rewards of each arm in a piece.
+POINTS = 240  # Points of the curve in charts.
+PAUSE_FACTOR = 20.0  # A gap this many times longer than the mean gap is a pause.
 
 
-class Points(NamedTuple):
+class TidePieces(NamedTuple):
     """Average hidden tide in each piece of time, (J,) each, relative to its average over traffic.
 
     Attributes
@@ -69,13 +69,13 @@ class TideFit(NamedTuple):
     cells: Cells
     still: Cells
     found: Estimate
-    law: Law
+    law: TideLaw
     likely: float
     sigma: float
     freedom: int
-    changes: list[Change]
+    changes: list[TideJump]
     curve: TideCurve
-    points: Points
+    points: TidePieces
 
     def noise(self) -> CellNoise:
         """Return the variance of each cell's mean, given the tide."""
@@ -92,38 +92,40 @@ def follow_tide(
     `clock` means that moments are seconds since 1970.
     """
     K, centre = len(arms), float(np.average(mean, weights=n))
-    rows = TimedRows(arm, n, mean - centre, squares, moves(time))
-    laws = weighed_laws(rows, K)
-    mu, C, noise = averaged(laws)
+    rows = TimedRows(arm, n, mean - centre, squares, move_codes(time))
+    laws = weight_laws(rows, K)
+    mu, C, noise = average_laws(laws)
     freedom = round(float(n.sum())) - K
-    tide = curve(rows, time, mu, noise, laws)
-    share = sums(arm, n, K) / n.sum()
-    gauge = float(np.average(mean, weights=n)) - centre - float(share @ mu)  # the average tide
-    coarse = max(1, min(PIECES, int(n.sum() / (EACH * K))))
-    parts, points = (_pieces(rows, tide, count, C, noise, share, gauge) for count in (coarse, POINTS))
-    average = quadratic(C, share[None, :], np.zeros(K, np.int64))
+    tide = smooth_tide(rows, time, mu, noise, laws)
+    share = sum_by_index(arm, n, K) / n.sum()
+    gauge = float(np.average(mean, weights=n)) - centre - float(share @ mu)  # Average tide.
+    coarse = max(1, min(PIECES, int(n.sum() / (REWARDS_PER_PIECE * K))))
+    parts, points = (
+        _cut_into_pieces(rows, tide, count, C, noise, share, gauge) for count in (coarse, POINTS)
+    )
+    average = quadratic_forms(C, share[None, :], np.zeros(K, np.int64))
     mean_variance = np.maximum(noise / n.sum() + average, 0.0)
-    readout = Readout(centre + gauge + mu, mean_variance, parts.shift, parts.variance)
+    readout = MeansAndShifts(centre + gauge + mu, mean_variance, parts.shift, parts.variance)
     moment = np.searchsorted(tide.first, np.arange(arm.size), side="right") - 1
     of, labels = parts.piece[moment], moment_labels(tide.time[parts.start], clock)
     still = rows.mean - (tide.level - gauge)[moment]
     component = np.zeros(K, np.int64)
-    pairs = Wald(mu, C, np.full((K, K), float(freedom)))
+    pairs = WaldPairs(mu, C, np.full((K, K), float(freedom)))
     return TideFit(
         cells=_cells(arms, labels, arm, of, n, mean, squares),
         still=_cells(arms, labels, arm, of, n, still + centre, squares),
-        found=uniform(mu, C, readout, float(freedom), pairs, component),
+        found=uniform_estimate(mu, C, readout, float(freedom), pairs, component),
         law=laws[0].law,
         likely=laws[0].weight,
         sigma=float(np.sqrt(noise)),
         freedom=freedom,
-        changes=changes(tide),
+        changes=find_jumps(tide),
         curve=tide,
         points=points,
     )
 
 
-def moves(time: Floats) -> Ints:
+def move_codes(time: Floats) -> Ints:
     """Return, for each row, whether the tide may have moved before it: the codes of `TimedRows`.
 
     >>> moves(np.array([0.0, 1.0, 1.0, 2.0])).tolist()
@@ -133,14 +135,14 @@ def moves(time: Floats) -> Ints:
     found = np.where(gaps > 0.0, USUAL, SAME)
     between = gaps[gaps > 0.0]
     if between.size:
-        found = np.where(gaps > LONG * between.mean(), PAUSED, found)
+        found = np.where(gaps > PAUSE_FACTOR * between.mean(), PAUSED, found)
     found[0] = USUAL
     return found.astype(np.int64)
 
 
-def _pieces(
+def _cut_into_pieces(
     rows: TimedRows, tide: TideCurve, count: int, C: Floats, noise: float, share: Floats, gauge: float
-) -> Points:
+) -> TidePieces:
     """Return the average tide in `count` pieces of time with about the same traffic.
 
     If there are fewer moments than that, each moment is a piece.
@@ -154,9 +156,9 @@ def _pieces(
         before = np.floor(count * (np.cumsum(tide.n) - tide.n) / tide.n.sum())
         _, start, piece = np.unique(before, return_index=True, return_inverse=True)
     N, J = float(rows.n.sum()), start.size
-    size = sums(piece, tide.n, J)
-    shift = sums(piece, tide.n * tide.level, J) / size - gauge
-    variance = sums(piece, tide.n * tide.variance, J) / size
+    size = sum_by_index(piece, tide.n, J)
+    shift = sum_by_index(piece, tide.n * tide.level, J) / size - gauge
+    variance = sum_by_index(piece, tide.n * tide.variance, J) / size
     told = np.zeros((rows.arm.size + 1, share.size))  # rewards of each arm before each row
     told[np.arange(1, rows.arm.size + 1), rows.arm] = rows.n
     np.cumsum(told, axis=0, out=told)
@@ -170,7 +172,7 @@ def _pieces(
     around = told[high] - told[low]
     h = around / around.sum(axis=1, keepdims=True) - share
     variance = np.maximum(variance + np.sum(h @ C * h, axis=1), 0.0)
-    return Points(piece, start, size, shift, variance)
+    return TidePieces(piece, start, size, shift, variance)
 
 
 def _cells(
@@ -178,9 +180,9 @@ def _cells(
 ) -> Cells:
     """Return cells by arm and piece of time from rows."""
     pair, cell = np.unique(of * len(arms) + arm, return_inverse=True)
-    size = sums(cell, n, pair.size)
-    centre = sums(cell, n * mean, pair.size) / size
-    inside = sums(cell, squares + n * (mean - centre[cell]) ** 2, pair.size)
+    size = sum_by_index(cell, n, pair.size)
+    centre = sum_by_index(cell, n * mean, pair.size) / size
+    inside = sum_by_index(cell, squares + n * (mean - centre[cell]) ** 2, pair.size)
     return Cells(arms, labels, pair % len(arms), pair // len(arms), size, centre, inside)
 
 

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 
-_ROUNDING = 32 * float(np.finfo(np.float64).eps)  # of the largest mean; what adds up exactly leaves less
-_TINY = float(np.finfo(np.float64).tiny)  # a power below this has underflowed and divides nothing
+# Residuals below this share of the largest mean are rounding.
+_ROUNDING = 32 * float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)  # Smaller powers have underflowed.
 
 
 def is_exact(sigma: float, largest: float) -> bool:
@@ -25,7 +26,7 @@ def is_exact(sigma: float, largest: float) -> bool:
     return sigma <= _ROUNDING * largest
 
 
-class Spreads(NamedTuple):
+class CellVariances(NamedTuple):
     """Variances and third moments of rewards in each cell, with degrees of freedom.
 
     Attributes
@@ -62,7 +63,7 @@ class Spreads(NamedTuple):
         return 1.0 / error
 
 
-def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads:
+def measure_variances(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> CellVariances:
     """Estimate the variances of rewards around `fitted`, the expected mean of each cell.
 
     `freedom` is that of all residuals; the degrees of freedom used by the fit are charged to the cells in
@@ -73,20 +74,20 @@ def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads
     used = (base > 0.0) & (cells.n > 0.0)
     left = np.where(used, cells.n * (1.0 - 1.0 / cells.sizes[cells.environment]), 0.0)
     if freedom <= 0 or not left.sum() > 0.0:
-        return _unknown(cells)
+        return _unknown_variances(cells)
     left *= freedom / left.sum()
     squares = np.where(used, cells.squares + cells.n * (cells.mean - fitted) ** 2, 0.0)
     if is_exact(math.sqrt(squares.sum() / left.sum()), float(np.abs(cells.mean).max())):
-        return _unknown(cells)
+        return _unknown_variances(cells)
     unit = np.where(used, base, 1.0)
     squares /= unit
     common = float(squares.sum() / left.sum())
     kurtosis = 0.0
     if cells.fourths is not None:
         kurtosis = _excess_kurtosis(cells, squares, left, np.where(used, cells.fourths / unit**2, 0.0))
-    arm = _factors(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis)
+    arm = shrink_variances(cells.arm, squares / common, left, cells.K, 2.0 + kurtosis)
     of_arm = arm.value[cells.arm]
-    place = _factors(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
+    place = shrink_variances(cells.environment, squares / common / of_arm, left, cells.J, 2.0)
     variance = common * unit * of_arm * place.value[cells.environment]
     third = np.zeros(variance.size)
     if cells.cubes is not None:
@@ -95,7 +96,7 @@ def measure(cells: Cells, fitted: Floats, base: Floats, freedom: int) -> Spreads
         skewness = float(np.sum(cells.cubes[safe] / power[safe]) / np.sum(cells.n[used]))
         third = skewness * variance**1.5
     variance, third = np.where(used, variance, 0.0), np.where(used, third, 0.0)
-    return Spreads(variance, third, float(freedom), arm.trust, place.trust, arm.freedom, place.freedom)
+    return CellVariances(variance, third, float(freedom), arm.trust, place.trust, arm.freedom, place.freedom)
 
 
 def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Floats) -> float:
@@ -113,7 +114,7 @@ def _excess_kurtosis(cells: Cells, squares: Floats, left: Floats, fourths: Float
     return max(0.0, float(scaled.sum() / cells.counts[seen].sum()) - 3.0)
 
 
-class _Factors(NamedTuple):
+class VarianceFactors(NamedTuple):
     """Variance factors of arms or environments, with weight and degrees of freedom of own estimates."""
 
     value: Floats
@@ -121,7 +122,7 @@ class _Factors(NamedTuple):
     freedom: Floats
 
 
-def _factors(of: Ints, squares: Floats, left: Floats, labels: int, noise: float) -> _Factors:
+def shrink_variances(of: Ints, squares: Floats, left: Floats, labels: int, noise: float) -> VarianceFactors:
     """Return the variance of each label relative to the common one, shrunk towards 1.
 
     The own ratio of a label with n degrees of freedom has the sampling variance noise/n. The variance between
@@ -131,17 +132,17 @@ def _factors(of: Ints, squares: Floats, left: Floats, labels: int, noise: float)
     ----------
     Paule, Mandel (1982), Consensus values and weighting factors.
     """
-    freedom = sums(of, left, labels)
+    freedom = sum_by_index(of, left, labels)
     seen = freedom > 0.0
     own, error = np.ones(labels), np.full(labels, np.inf)
-    own[seen] = sums(of, squares, labels)[seen] / freedom[seen]
+    own[seen] = sum_by_index(of, squares, labels)[seen] / freedom[seen]
     error[seen] = noise / freedom[seen]
-    between = _variance_between(own[seen] - 1.0, error[seen])
+    between = variance_between(own[seen] - 1.0, error[seen])
     trust = between / (between + error)
-    return _Factors(np.where(seen, 1.0 + trust * (own - 1.0), 1.0), trust, freedom)
+    return VarianceFactors(np.where(seen, 1.0 + trust * (own - 1.0), 1.0), trust, freedom)
 
 
-def _variance_between(deviation: Floats, error: Floats) -> float:
+def variance_between(deviation: Floats, error: Floats) -> float:
     """Return the variance t >= 0 at which deviation^2/(t + error) averages 1; 0 if it is below 1 at t = 0."""
     if deviation.size < 2:
         return 0.0
@@ -151,12 +152,12 @@ def _variance_between(deviation: Floats, error: Floats) -> float:
         excess = float(weighted.sum()) - deviation.size
         if excess <= 1e-9 * deviation.size:
             return t
-        t += excess / float(np.sum(weighted / (t + error)))  # convex and falling: Newton never overshoots
+        t += excess / float(np.sum(weighted / (t + error)))  # Convex and decreasing: Newton never overshoots.
     return t
 
 
-def _unknown(cells: Cells) -> Spreads:
+def _unknown_variances(cells: Cells) -> CellVariances:
     """Return the result for rewards whose variance cannot be estimated."""
     none = np.full(cells.n.size, np.nan)
     arms, places = np.zeros(cells.K), np.zeros(cells.J)
-    return Spreads(none, none, 0.0, arms, places, arms, places)
+    return CellVariances(none, none, 0.0, arms, places, arms, places)

@@ -8,14 +8,14 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
-from tideproof.stats.cells import Cells, Units, sums
-from tideproof.stats.solve.least_squares import Solution, leftover
+from tideproof.stats.cells import Cells, UnitRewards, sum_by_index
+from tideproof.stats.solve.least_squares import Solution, cell_residuals
 from tideproof.text import join_names
 
-_BLOCK = 2**20  # numbers in a dense block of units x arms: 8 MB
+_BLOCK = 2**20  # Numbers in a dense block of units x arms: 8 MB.
 
 
-class ByUnit(NamedTuple):
+class ClusteredCovariance(NamedTuple):
     """Cluster-robust covariance of the arm effects, clustered by unit.
 
     Attributes
@@ -28,7 +28,7 @@ class ByUnit(NamedTuple):
     freedom: Floats
 
 
-def by_unit(c: Cells, s: Solution) -> ByUnit:
+def clustered_covariance(c: Cells, s: Solution) -> ClusteredCovariance:
     """Return the cluster-robust sandwich covariance with one score for each unit: P (sum_u z_u z_u') P.
 
     z_u adds up (reward - expected reward) g over the rewards of the unit, with g = e_arm - b_j and b_j the
@@ -44,46 +44,49 @@ def by_unit(c: Cells, s: Solution) -> ByUnit:
     (2015), A practitioner's guide to cluster-robust inference.
     """
     if c.units is None:
-        raise InputError("variance='by-unit' needs to know the units: unit= (--unit) names their column")
+        raise InputError("variance='by-unit' needs a column of units: name it by unit= (--unit)")
     c.check_one_way("variance='by-unit'")
     u = c.units
     used = np.flatnonzero(c.compares[c.environment[u.cell]])
     group = s.component[c.arm[u.cell[used]]]
     groups = int(s.component.max()) + 1
-    units = _distinct(group, u.unit[used], groups)
-    N = sums(group, u.n[used], groups)
+    units = _count_distinct_by_group(group, u.unit[used], groups)
+    N = sum_by_index(group, u.n[used], groups)
     arms = np.bincount(s.component, minlength=groups)
     environment = c.environment[u.cell[used]]
-    environments = _distinct(group, environment, groups)
+    environments = _count_distinct_by_group(group, environment, groups)
     few = np.flatnonzero((arms > 1) & (units < 2.0))
     if few.size:
         names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
-        raise InputError(f"variance='by-unit' needs at least two units; {names} have {units[few[0]]:.0f}")
-    met = _count(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])  # pairs of both
-    nested = met == _count(environment)
+        raise InputError(
+            f"variance='by-unit' needs at least two units; arms {names} have {units[few[0]]:.0f}"
+        )
+    # Pairs of unit and environment.
+    met = _count_distinct(environment * (int(u.unit.max(initial=0)) + 1) + u.unit[used])
+    nested = met == _count_distinct(environment)
     parameters = arms if nested else arms + environments - 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # of an arm alone, which is compared with nothing
+    with np.errstate(divide="ignore", invalid="ignore"):  # for an arm that is alone
         factor = units / (units - 1.0) * (N - 1.0) / (N - parameters)
     freedom = units - 1.0
-    if met == _count(u.unit[used]) and not nested:
+    if met == _count_distinct(u.unit[used]) and not nested:
         freedom = units - arms - environments + 1.0
         spent = np.flatnonzero((arms > 1) & (freedom < 1.0))
         if spent.size:
             names = join_names(c.arms[i] for i in np.flatnonzero(s.component == spent[0]))
             raise InputError(
-                f"variance='by-unit' needs more units than arms and environments; {names} have "
-                f"{units[spent[0]]:.0f} in {environments[spent[0]]:.0f} environments"
+                f"variance='by-unit' needs more units than arms and environments; arms {names} have "
+                f"{units[spent[0]]:.0f} units in {environments[spent[0]]:.0f} environments"
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = units / freedom
     factor[arms < 2] = 0.0
     C = factor[s.component] * (s.P @ _scores(c, s, u, used) @ s.P)
-    return ByUnit(C, np.where(s.group > 0, freedom[s.component], float(s.freedom)))
+    return ClusteredCovariance(C, np.where(s.group > 0, freedom[s.component], float(s.freedom)))
 
 
-def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
+def _scores(c: Cells, s: Solution, u: UnitRewards, used: Ints) -> Floats:
     """Return sum_u z_u z_u', computed for one block of units at a time: (K, K)."""
-    expected = c.mean - leftover(s, c)
+    expected = c.mean - cell_residuals(s, c)
     rest = u.n * (u.mean - expected[u.cell])
     used = used[np.argsort(u.unit[used], kind="stable")]
     number = np.cumsum(np.diff(u.unit[used], prepend=-1) > 0) - 1
@@ -104,13 +107,13 @@ def _scores(c: Cells, s: Solution, u: Units, used: Ints) -> Floats:
     return total
 
 
-def _distinct(group: Ints, label: Ints, groups: int) -> Floats:
+def _count_distinct_by_group(group: Ints, label: Ints, groups: int) -> Floats:
     """Return the number of distinct labels in each group: (groups,)."""
-    ordered = np.sort(label * groups + group)  # quicker than np.unique, which hashes
+    ordered = np.sort(label * groups + group)  # Sorting is quicker than np.unique.
     found = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))] % groups
-    return sums(found, np.ones(found.size), groups)
+    return sum_by_index(found, np.ones(found.size), groups)
 
 
-def _count(label: Ints) -> int:
+def _count_distinct(label: Ints) -> int:
     """Return the number of distinct labels."""
     return int(np.count_nonzero(np.diff(np.sort(label), prepend=-1)))

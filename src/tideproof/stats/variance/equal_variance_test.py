@@ -10,7 +10,7 @@ import numpy as np
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.student_inference import f_tail
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.solve.least_squares import solve
 from tideproof.stats.variance.variance_models import variance_inside
 from tideproof.table import Table, to_json_values
@@ -61,9 +61,9 @@ def unequal_variances(c: Cells) -> Spread:
     s, w, y = solve(logs), logs.weight, logs.mean
     df = w.size - s.environments - s.joins
     df_arm, df_environment = s.joins, s.environments - np.unique(logs.arm).size + s.joins
-    if df <= 0 or not s.rss > 0.0:  # with df > 0 there are two arms and two environments to compare
+    if df <= 0 or not s.rss > 0.0:  # df > 0 implies two arms and two environments
         raise InputError(
-            "unequal variances cannot be tested: that takes two arms seen three times each in each of "
+            "unequal variances cannot be tested: the test needs two arms with three rewards each in each of "
             "two environments"
         )
     noise = s.rss / df
@@ -96,7 +96,7 @@ def _log_variances(c: Cells) -> Cells:
 
 def _around(label: Ints, w: Floats, y: Floats, labels: int) -> float:
     """Return the weighted sum of squares of y around the mean of each label."""
-    centre = sums(label, w * y, labels)[label] / sums(label, w, labels)[label]
+    centre = sum_by_index(label, w * y, labels)[label] / sum_by_index(label, w, labels)[label]
     return float(np.sum(w * (y - centre) ** 2))
 
 

@@ -20,15 +20,21 @@ from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.cells import Cells
 from tideproof.stats.solve.least_squares import Solution, residuals, solve
-from tideproof.stats.variance.kenward_roger import freedom_of, information, spent, spent_by_pools, sums_of
+from tideproof.stats.variance.kenward_roger import (
+    derivative_sums,
+    information,
+    pooled_variance_correction,
+    satterthwaite,
+    variance_correction,
+)
 from tideproof.stats.variance.sandwich import Pools
 
-_MANY = 40  # arms, beyond which each has no omega of its own
-_STEPS = 100  # of scoring
-_LEAST, _MOST = 1e-101, 1e101  # of a variance whose cube is a number
+_MANY = 40  # Most arms for which each can have its own omega.
+_STEPS = 100  # Limit of the steps of Fisher scoring.
+_LEAST, _MOST = 1e-101, 1e101  # Range of variances whose cubes neither overflow nor underflow.
 
 
-class Mixed(NamedTuple):
+class MixedModelFit(NamedTuple):
     """Fit of the mixed model with arm x environment interactions.
 
     Attributes
@@ -77,7 +83,7 @@ class Mixed(NamedTuple):
         return math.sqrt(between), math.sqrt(noise)
 
 
-class Level(NamedTuple):
+class RestrictedLikelihood(NamedTuple):
     """Restricted likelihood at one value of the interaction variance.
 
     Attributes
@@ -106,7 +112,7 @@ class Level(NamedTuple):
 
 def reml(
     c: Cells, s: Solution, pools: Pools | None = None, *, own: bool = False, none: bool = False
-) -> Mixed:
+) -> MixedModelFit:
     """Fit the mixed model by REML; `s` is the least-squares fit. O(C K + K^3) a step, about a dozen steps.
 
     Without `pools`, noise has one variance, and sigma^2 is estimated together with omega^2. With `pools`, the
@@ -115,83 +121,84 @@ def reml(
     """
     c.check_one_way("a model of interactions")
     if own and c.K > _MANY:
-        raise InputError(f"an omega of its own for each arm is for {_MANY} arms at most; there are {c.K:,}")
+        raise InputError(f"own-interaction models allow {_MANY} arms at most; there are {c.K:,}")
     df = float(np.sum(c.n - 1.0))
-    told = df > 0.0 and visible(c, s) > 0
+    told = df > 0.0 and visible_interactions(c, s) > 0
     if told and not np.any(c.squares > 0.0):
         raise InputError(
-            "interactions cannot be told from noise: rewards never vary inside a cell; use "
+            "interactions cannot be distinguished from noise: rewards never vary inside a cell; use "
             "variance='clustered'"
         )
     if told:
         _check_unit(float(np.sum(c.squares)) / df)
-    omega2, one = _best(c, s, pools) if told and not none else (0.0, 1.0)
+    omega2, one = _maximise(c, s, pools) if told and not none else (0.0, 1.0)
     if not omega2 > 0.0 and not (own and told and not none):
-        return _without(c, s, pools, own, told)
-    start = Theta(np.array([omega2]), np.array([one]) if pools is None else pools.variance)
+        return _fit_without_interactions(c, s, pools, own, told)
+    start = VarianceParameters(np.array([omega2]), np.array([one]) if pools is None else pools.variance)
     if own:
-        start = _each(c, s, pools, start)
+        start = _omega_by_arm(c, s, pools, start)
         if not start.omega2.any():
-            return _without(c, s, pools, own, told)
-    return _at(c, s, pools, start)
+            return _fit_without_interactions(c, s, pools, own, told)
+    return _fit_at(c, s, pools, start)
 
 
 def _check_unit(variance: float) -> None:
     """Raise `InputError` if the variance of the rewards is so large or small that its cube overflows."""
     if not _LEAST <= variance <= _MOST:
         raise InputError(
-            f"interactions cannot be told from noise where rewards vary by {math.sqrt(variance):g}: "
-            f"give them in another unit"
+            f"the interaction model cannot handle rewards with standard deviation {math.sqrt(variance):g}; "
+            f"use another unit for the rewards"
         )
 
 
-def visible(c: Cells, s: Solution) -> int:
+def visible_interactions(c: Cells, s: Solution) -> int:
     """Return the degrees of freedom of interactions: the number of cells minus the number of parameters."""
     return c.n.size - s.environments - s.joins
 
 
-class Theta(NamedTuple):
+class VarianceParameters(NamedTuple):
     """Variance parameters: (1,) or (K,) of interactions, (1,) or (pools,) of a reward in its cell."""
 
     omega2: Floats
     sigma2: Floats
 
 
-def _level(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> Level:
+def _restricted_likelihood(c: Cells, s: Solution, pools: Pools | None, omega2: float) -> RestrictedLikelihood:
     """Return the restricted likelihood at `omega2`; without pools `omega2` and v are in units of sigma^2."""
     noise = 1.0 / c.n if pools is None else pools.variance[pools.of] / c.n
     cells = c.weighted(1.0 / (omega2 + noise))
     found = solve(cells)
     residual, variance = residuals(found, cells)
     one = (found.rss + float(np.sum(c.squares))) / s.freedom if pools is None else 1.0
-    return Level(cells, found, residual, variance, one)
+    return RestrictedLikelihood(cells, found, residual, variance, one)
 
 
-def _best(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
+def _maximise(c: Cells, s: Solution, pools: Pools | None) -> tuple[float, float]:
     """Return the omega^2 that maximises the restricted likelihood, and its sigma^2 (1 with pools)."""
 
     def slope(x: float) -> float:
         """Return the slope of the restricted likelihood at the interaction variance x."""
-        return _level(c, s, pools, x).slope
+        return _restricted_likelihood(c, s, pools, x).slope
 
-    none = _level(c, s, pools, 0.0)
+    none = _restricted_likelihood(c, s, pools, 0.0)
     one = float(np.sum(c.squares) / np.sum(c.n - 1.0)) if pools is None else 1.0
-    expected = float(np.sum(none.cells.weight**2 * none.variance))  # squares rise with omega^2 by this
-    guess = (none.solution.rss / one - visible(c, s)) / expected  # by moments
+    # Slope of the expected squares in omega^2.
+    expected = float(np.sum(none.cells.weight**2 * none.variance))
+    guess = (none.solution.rss / one - visible_interactions(c, s)) / expected  # Moment estimate.
     if none.slope < 0.0:
         low = 0.0, none.slope
     elif guess > 0.0 and (rising := [x for x in (0.1 * guess, guess, 10.0 * guess) if slope(x) < 0.0]):
-        low = rising[0], slope(rising[0])  # likelihood has a hollow before its peak
+        low = rising[0], slope(rising[0])  # The likelihood has a minimum before its maximum.
     else:
         return 0.0, none.one
-    x = straight_root(low, max(guess, 2.0 * low[0], 1e-3 * visible(c, s) / expected), slope)
-    found = _level(c, s, pools, x)
-    if none.slope >= 0.0 and _misfit(s, found, pools) > _misfit(s, none, pools):
+    x = secant_root(low, max(guess, 2.0 * low[0], 1e-3 * visible_interactions(c, s) / expected), slope)
+    found = _restricted_likelihood(c, s, pools, x)
+    if none.slope >= 0.0 and _deviance(s, found, pools) > _deviance(s, none, pools):
         return 0.0, none.one
     return x * found.one, found.one
 
 
-def straight_root(low: tuple[float, float], guess: float, f: Callable[[float], float]) -> float:
+def secant_root(low: tuple[float, float], guess: float, f: Callable[[float], float]) -> float:
     """Return the root of a nearly linear function above `low`, by the secant method within a bracket.
 
     `low` is a point with a negative value: its position and the value there.
@@ -216,7 +223,7 @@ def straight_root(low: tuple[float, float], guess: float, f: Callable[[float], f
     return x
 
 
-def _misfit(s: Solution, at: Level, pools: Pools | None) -> float:
+def _deviance(s: Solution, at: RestrictedLikelihood, pools: Pools | None) -> float:
     """Return -2 log restricted likelihood, up to a constant."""
     W = at.cells.totals[at.cells.totals > 0.0]
     loose = np.flatnonzero(np.diag(at.solution.P) > 0.0)
@@ -225,12 +232,16 @@ def _misfit(s: Solution, at: Level, pools: Pools | None) -> float:
     return total + (s.freedom * math.log(at.one) if pools is None else at.solution.rss)
 
 
-def _without(c: Cells, s: Solution, pools: Pools | None, own: bool, told: bool) -> Mixed:
+def _fit_without_interactions(
+    c: Cells, s: Solution, pools: Pools | None, own: bool, told: bool
+) -> MixedModelFit:
     """Return the REML result without interactions, for which no covariance is computed."""
     sigma2 = np.array([s.rss / s.freedom if s.freedom else np.nan]) if pools is None else pools.variance
     nothing = np.full((c.K, c.K), np.nan)
     omega2 = np.zeros(c.K if own else 1)
-    return Mixed(omega2, sigma2, _noise_of(c, pools), told, c, s, nothing, nothing, np.full((2, 2), np.nan))
+    return MixedModelFit(
+        omega2, sigma2, _noise_of(c, pools), told, c, s, nothing, nothing, np.full((2, 2), np.nan)
+    )
 
 
 def _noise_of(c: Cells, pools: Pools | None) -> Ints:
@@ -238,7 +249,9 @@ def _noise_of(c: Cells, pools: Pools | None) -> Ints:
     return np.zeros(c.n.size, np.int64) if pools is None else pools.of
 
 
-def _each(c: Cells, s: Solution, pools: Pools | None, start: Theta) -> Theta:
+def _omega_by_arm(
+    c: Cells, s: Solution, pools: Pools | None, start: VarianceParameters
+) -> VarianceParameters:
     """Return omega^2 for each arm (and sigma^2 without pools) by Fisher scoring, at least 0."""
     joint, df, inside = pools is None, float(np.sum(c.n - 1.0)), float(np.sum(c.squares))
     D = np.array([(c.arm == i).astype(float) for i in range(c.K)] + ([1.0 / c.n] if joint else []))
@@ -249,7 +262,7 @@ def _each(c: Cells, s: Solution, pools: Pools | None, start: Theta) -> Theta:
         found = solve(cells)
         r, variance = residuals(found, cells)
         score = 0.5 * D @ (cells.weight**2 * (r**2 - variance))
-        known = information(cells, found, variance, sums_of(cells, D))
+        known = information(cells, found, variance, derivative_sums(cells, D))
         if joint:
             score[-1] += 0.5 * (inside / theta[-1] - df) / theta[-1]
             known[-1, -1] += 0.5 * df / theta[-1] ** 2
@@ -263,10 +276,10 @@ def _each(c: Cells, s: Solution, pools: Pools | None, start: Theta) -> Theta:
         theta = after
         if done:
             break
-    return Theta(theta[: c.K], theta[c.K :] if pools is None else pools.variance)
+    return VarianceParameters(theta[: c.K], theta[c.K :] if pools is None else pools.variance)
 
 
-def _at(c: Cells, s: Solution, pools: Pools | None, theta: Theta) -> Mixed:
+def _fit_at(c: Cells, s: Solution, pools: Pools | None, theta: VarianceParameters) -> MixedModelFit:
     """Return the fit at these variances, with Kenward-Roger corrections because they are estimates."""
     omega2, sigma2 = theta
     of, df = _noise_of(c, pools), float(np.sum(c.n - 1.0))
@@ -277,16 +290,18 @@ def _at(c: Cells, s: Solution, pools: Pools | None, theta: Theta) -> Mixed:
     _, variance = residuals(found, cells)
     free = np.flatnonzero(omega2 > 0.0).tolist()
     D = [np.ones(c.n.size)] if omega2.size == 1 else [(c.arm == i).astype(float) for i in free]
-    sums = sums_of(cells, np.array([*D, 1.0 / c.n] if pools is None else D))
+    sums = derivative_sums(cells, np.array([*D, 1.0 / c.n] if pools is None else D))
     known = information(cells, found, variance, sums)
     if pools is None:
         known[-1, -1] += 0.5 * df / sigma2[0] ** 2
-    cost = spent(cells, found, sums, np.asarray(np.linalg.pinv(known, hermitian=True), np.float64))
+    cost = variance_correction(
+        cells, found, sums, np.asarray(np.linalg.pinv(known, hermitian=True), np.float64)
+    )
     if pools is not None:
-        cost += spent_by_pools(cells, found, pools)
-    scales = information(cells, found, variance, sums_of(cells, np.array([between, noise])))
+        cost += pooled_variance_correction(cells, found, pools)
+    scales = information(cells, found, variance, derivative_sums(cells, np.array([between, noise])))
     scales[1, 1] += 0.5 * df
-    return Mixed(
+    return MixedModelFit(
         omega2=omega2,
         sigma2=sigma2,
         noise_of=of,
@@ -294,6 +309,6 @@ def _at(c: Cells, s: Solution, pools: Pools | None, theta: Theta) -> Mixed:
         cells=cells,
         solution=found,
         covariance=found.P + cost.extra,
-        freedom=freedom_of(found.P, cost.doubt),
+        freedom=satterthwaite(found.P, cost.doubt),
         scales=np.asarray(np.linalg.pinv(scales, hermitian=True), np.float64),
     )

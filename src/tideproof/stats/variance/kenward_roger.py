@@ -19,9 +19,9 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats
 from tideproof.stats.best.student_inference import pair_variances
-from tideproof.stats.cells import Cells, members
+from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.solve.least_squares import Solution
-from tideproof.stats.variance.sandwich import Pools, deviations, meat
+from tideproof.stats.variance.sandwich import Pools, arm_deviations, meat
 
 
 class DerivativeSums(NamedTuple):
@@ -32,7 +32,7 @@ class DerivativeSums(NamedTuple):
     X: Floats
 
 
-class Spent(NamedTuple):
+class VarianceCorrection(NamedTuple):
     """Kenward-Roger corrections for variances being estimates.
 
     Attributes
@@ -44,12 +44,12 @@ class Spent(NamedTuple):
     extra: Floats
     doubt: Floats
 
-    def __add__(self, other: Spent) -> Spent:  # type: ignore[override]
+    def __add__(self, other: VarianceCorrection) -> VarianceCorrection:  # type: ignore[override]
         """Return the sum of two corrections."""
-        return Spent(self.extra + other.extra, self.doubt + other.doubt)
+        return VarianceCorrection(self.extra + other.extra, self.doubt + other.doubt)
 
 
-def sums_of(cells: Cells, D: Floats) -> DerivativeSums:
+def derivative_sums(cells: Cells, D: Floats) -> DerivativeSums:
     """Compute the Kenward-Roger sums S and X. O(p C K + p^2 J K^2)."""
     a = cells.weight**2 * D
     p, K = len(D), cells.K
@@ -83,7 +83,9 @@ def information(cells: Cells, solution: Solution, residual_variance: Floats, sum
     )
 
 
-def spent(cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Floats) -> Spent:
+def variance_correction(
+    cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Floats
+) -> VarianceCorrection:
     """Return the Kenward-Roger corrections for theta being an estimate with this covariance, (p, p).
 
     They are 2 sum_ij Cov_ij P (sum_c w^3 D_i D_j gg' - X_ij - S_i P S_j) P, and sum_ij Cov_ij s_i s_j/2 of
@@ -95,17 +97,17 @@ def spent(cells: Cells, solution: Solution, sums: DerivativeSums, covariance: Fl
     through += np.einsum("ij,ikl,lm,jmn->kn", covariance, S, P, S, optimize=True)
     s = np.array([pair_variances(P @ each @ P) for each in S])
     doubt = 0.5 * np.einsum("ij,ikl,jkl->kl", covariance, s, s)
-    return Spent(2.0 * P @ (direct - 0.5 * (through + through.T)) @ P, doubt)
+    return VarianceCorrection(2.0 * P @ (direct - 0.5 * (through + through.T)) @ P, doubt)
 
 
-def spent_by_pools(cells: Cells, solution: Solution, pools: Pools) -> Spent:
+def pooled_variance_correction(cells: Cells, solution: Solution, pools: Pools) -> VarianceCorrection:
     """Return the Kenward-Roger corrections for independently estimated variances of the pools."""
     P, b, n = solution.P, cells.dense_shares(), cells.n
     extra, doubt = np.zeros_like(P), np.zeros_like(P)
-    for p, here in members(pools.of):
-        w, g = cells.weight[here], deviations(cells, b, here)
-        share = w * pools.variance[p] / n[here]  # of the noise in the cell's variance
-        X = g @ P  # a row is Pg
+    for p, here in group_members(pools.of):
+        w, g = cells.weight[here], arm_deviations(cells, b, here)
+        share = w * pools.variance[p] / n[here]  # Share of the noise in the cell's variance.
+        X = g @ P  # Each row is Pg.
         twice, once = (X.T * (w * share**2)) @ X, (X.T * (w * share)) @ X
         R = (X.T * (w * share)) @ g
         places, place = np.unique(cells.environment[here], return_inverse=True)
@@ -114,10 +116,10 @@ def spent_by_pools(cells: Cells, solution: Solution, pools: Pools) -> Spent:
         both = R @ P @ R.T + (together.T / cells.totals[places]) @ together
         extra += 4.0 * (twice - both) / pools.freedom[p]
         doubt += pair_variances(once) ** 2 / pools.freedom[p]
-    return Spent(extra, doubt)
+    return VarianceCorrection(extra, doubt)
 
 
-def freedom_of(P: Floats, doubt: Floats) -> Floats:
+def satterthwaite(P: Floats, doubt: Floats) -> Floats:
     """Return Satterthwaite's degrees of freedom of each contrast, at least 1: (K, K)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(doubt > 0.0, np.maximum(pair_variances(P) ** 2 / doubt, 1.0), np.inf)

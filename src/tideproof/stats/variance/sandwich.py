@@ -13,7 +13,7 @@ import numpy as np
 
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.stats.best.student_inference import pair_variances
-from tideproof.stats.cells import Cells, members
+from tideproof.stats.cells import Cells, group_members
 from tideproof.stats.solve.least_squares import Solution, residuals, solve
 
 
@@ -31,7 +31,7 @@ class Pools(NamedTuple):
     freedom: Floats
 
 
-class Weighted(NamedTuple):
+class WeightedFit(NamedTuple):
     """Weighted least-squares fit with weights from estimated variances.
 
     Attributes
@@ -75,7 +75,7 @@ def hc3(solution: Solution, cells: Cells) -> Floats:
         return np.where(left > 1e-9, (cells.squares + cells.n * residual**2) / left**2, np.nan)
 
 
-def scores(solution: Solution, cells: Cells) -> Floats:
+def environment_scores(solution: Solution, cells: Cells) -> Floats:
     """Return the sum of u_j u_j', u_j the residuals of environment j summed by arm: (K, K)."""
     cells.check_one_way("this model of the noise")
     residual, _ = residuals(solution, cells)
@@ -85,7 +85,7 @@ def scores(solution: Solution, cells: Cells) -> Floats:
     return total
 
 
-def weighted(cells: Cells, pools: Pools) -> Weighted:
+def weighted_fit(cells: Cells, pools: Pools) -> WeightedFit:
     """Fit by weighted least squares with weights n/variance, where the variance is that of the cell's pool.
 
     The pools have independent variance estimates with `freedom` degrees of freedom, and M_p is the
@@ -103,23 +103,23 @@ def weighted(cells: Cells, pools: Pools) -> Weighted:
     P = solution.P
     extra, spent = np.zeros_like(P), np.zeros_like(P)
     b = cells.dense_shares()
-    for p, here in members(pools.of):
-        w, g = cells.weight[here], deviations(cells, b, here)
-        X = g @ P  # a row is Pg
+    for p, here in group_members(pools.of):
+        w, g = cells.weight[here], arm_deviations(cells, b, here)
+        X = g @ P  # Each row is Pg.
         T = (X.T * w) @ X  # PM_pP
         R = (X.T * w) @ g
         places, place = np.unique(cells.environment[here], return_inverse=True)
         together = np.zeros((places.size, cells.K))
-        np.add.at(together, place, w[:, None] * X)  # 0 where the pool is a whole environment
+        np.add.at(together, place, w[:, None] * X)  # It is 0 if the pool is an environment.
         both = R @ P @ R.T + (together.T / cells.totals[places]) @ together
         extra += 4.0 * (T - both) / pools.freedom[p]
         spent += pair_variances(T) ** 2 / pools.freedom[p]
     with np.errstate(divide="ignore", invalid="ignore"):
         nu = np.where(spent > 0.0, pair_variances(P) ** 2 / spent, np.inf)
-    return Weighted(cells, solution, P + extra, nu)
+    return WeightedFit(cells, solution, P + extra, nu)
 
 
-def deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
+def arm_deviations(cells: Cells, b: Floats, here: Ints) -> Floats:
     """Return g = e_arm - b_j of the cells `here`, with `b` the dense shares: (cells, K)."""
     g = -b[cells.environment[here]]
     g[np.arange(here.size), cells.arm[here]] += 1.0

@@ -16,14 +16,19 @@ from numpy.typing import NDArray
 from tideproof.core.array_layout import Floats, Ints
 from tideproof.errors import InputError
 from tideproof.stats.best.comparisons_with_best import Pairs
-from tideproof.stats.cells import Cells, sums
+from tideproof.stats.cells import Cells, sum_by_index
 from tideproof.stats.pairs.difference_pairs import additive_pairs
-from tideproof.stats.pairs.wald_pairs import Wald
-from tideproof.stats.solve.adjusted_means import Readout, adjusted, read_out, shifts
-from tideproof.stats.solve.least_squares import Solution, home
+from tideproof.stats.pairs.wald_pairs import WaldPairs
+from tideproof.stats.solve.adjusted_means import (
+    MeansAndShifts,
+    adjusted_means,
+    environment_shifts,
+    means_and_shifts,
+)
+from tideproof.stats.solve.least_squares import Solution, environment_components
 from tideproof.stats.variance import sandwich
-from tideproof.stats.variance.clustered_units import by_unit
-from tideproof.stats.variance.interaction_reml import Mixed, reml
+from tideproof.stats.variance.clustered_units import clustered_covariance
+from tideproof.stats.variance.interaction_reml import MixedModelFit, reml
 from tideproof.stats.variance.sandwich import Pools
 from tideproof.text import join_names
 
@@ -42,7 +47,7 @@ Variance = Literal[
     "own-interaction+by-arm",
 ]
 
-FEWEST = 5  # degrees of freedom of a variance that may become a weight
+FEWEST_DEGREES_OF_FREEDOM = 5  # Degrees of freedom that a variance needs to become a weight.
 
 
 class Estimate(NamedTuple):
@@ -63,12 +68,12 @@ class Estimate(NamedTuple):
     mu: Floats
     covariance: Floats
     freedom: Floats
-    readout: Readout
+    readout: MeansAndShifts
     mean_freedom: Floats
     shift_freedom: Floats
     pairs: Pairs
     component: Ints
-    mixed: Mixed | None = None
+    mixed: MixedModelFit | None = None
 
 
 class CellNoise(NamedTuple):
@@ -86,7 +91,7 @@ class CellNoise(NamedTuple):
     source: Ints
 
 
-class Model(NamedTuple):
+class VarianceModel(NamedTuple):
     """Variance model: an assumption on the noise, as functions that estimate with it.
 
     Attributes
@@ -101,7 +106,7 @@ class Model(NamedTuple):
     pools: Callable[[Cells], Pools] | None = None
 
 
-class Evidence(NamedTuple):
+class ComparisonCounts(NamedTuple):
     """Amount of data for comparisons in each group of connected arms: (groups,) each.
 
     Environments with a single arm are not counted, because they compare nothing.
@@ -112,7 +117,7 @@ class Evidence(NamedTuple):
     rewards: Floats
 
 
-def model_of(variance: Variance, adaptive: bool = False) -> Model:
+def model_of(variance: Variance, adaptive: bool = False) -> VarianceModel:
     """Return the variance model of that name; with `adaptive`, its variant for data from an adaptive policy.
 
     An adaptive policy may have stopped playing an arm early, so that the arm has too few rewards for its own
@@ -128,12 +133,12 @@ def estimate(cells: Cells, solution: Solution, variance: Variance, adaptive: boo
     """Return the estimate under the named variance model; `solution` is the least-squares fit."""
     model = model_of(variance, adaptive)
     if not solution.freedom and variance not in ("auto", "common"):
-        raise InputError(f"variance={variance!r} needs a degree of freedom; there is none")
+        raise InputError(f"variance={variance!r} needs at least 1 residual degree of freedom; there are 0")
     return model.estimate(cells, solution)
 
 
-def uniform(
-    mu: Floats, covariance: Floats, readout: Readout, freedom: float, pairs: Pairs, component: Ints
+def uniform_estimate(
+    mu: Floats, covariance: Floats, readout: MeansAndShifts, freedom: float, pairs: Pairs, component: Ints
 ) -> Estimate:
     """Return an `Estimate` in which all quantities have the same degrees of freedom."""
     K, J = mu.size, readout.shift.size
@@ -146,27 +151,27 @@ def sigma2(solution: Solution) -> float:
     return solution.rss / solution.freedom if solution.freedom else np.nan
 
 
-def evidence(cells: Cells, solution: Solution) -> Evidence:
+def comparison_counts(cells: Cells, solution: Solution) -> ComparisonCounts:
     """Return the numbers of arms, environments and rewards that count for comparisons in each group."""
     component = solution.component[cells.arm]
     groups = int(solution.component.max()) + 1
     used = cells.compares[cells.environment]
-    return Evidence(
+    return ComparisonCounts(
         arms=np.bincount(solution.component, minlength=groups),
-        environments=np.bincount(home(solution, cells)[cells.compares], minlength=groups),
-        rewards=sums(component[used], cells.n[used], groups),
+        environments=np.bincount(environment_components(solution, cells)[cells.compares], minlength=groups),
+        rewards=sum_by_index(component[used], cells.n[used], groups),
     )
 
 
 def _common(c: Cells, s: Solution) -> Estimate:
     """Estimate with one variance for all rewards."""
     one = sigma2(s)
-    if c.slope is not None:  # the slope of covariates is an estimate, too
+    if c.slope is not None:  # The slope of covariates is an estimate, too.
         s = s._replace(P=s.P + c.slope.loose)
-    mean, mean_variance = adjusted(s, c)
-    shift, shift_variance = shifts(s, c)
-    readout = Readout(mean, one * mean_variance, shift, one * shift_variance)
-    return _estimate(c, s, one * s.P, readout, _full(c, s))
+    mean, mean_variance = adjusted_means(s, c)
+    shift, shift_variance = environment_shifts(s, c)
+    readout = MeansAndShifts(mean, one * mean_variance, shift, one * shift_variance)
+    return _estimate(c, s, one * s.P, readout, _residual_degrees_of_freedom(c, s))
 
 
 def _common_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -184,12 +189,12 @@ def _robust(c: Cells, s: Solution) -> Estimate:
     if unchecked.size:
         i, j = c.arm[unchecked[0]], c.environment[unchecked[0]]
         raise InputError(
-            f"variance='robust' cannot know how much {c.arms[i]} varies in {c.environments[j]}: a single "
-            f"reward, which no other checks; use variance='common'"
+            f"variance='robust' cannot estimate the variance of {c.arms[i]} in {c.environments[j]}, a "
+            f"single reward that no other reward checks; use variance='common'"
         )
-    q = np.where(np.isnan(q), sigma2(s), q)  # one reward, alone in its environment
+    q = np.where(np.isnan(q), sigma2(s), q)  # For a single reward alone in its environment.
     C = s.P @ sandwich.meat(c, q) @ s.P
-    return _estimate(c, s, C, read_out(s, C, c, q / c.n**2), _robust_freedom(c, s))
+    return _estimate(c, s, C, means_and_shifts(s, C, c, q / c.n**2), _robust_freedom(c, s))
 
 
 def _robust_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -199,7 +204,7 @@ def _robust_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 def _robust_freedom(c: Cells, s: Solution) -> Floats:
     """Return N - K - J + 1 of each arm's group, counting environments with two or more arms: (K,)."""
-    known = evidence(c, s)
+    known = comparison_counts(c, s)
     return _by_group(s, known.rewards - known.environments - (known.arms - 1.0))
 
 
@@ -210,18 +215,18 @@ def _clustered(c: Cells, s: Solution) -> Estimate:
     Miller 2015; shifts are nested in the clusters and not counted), and J - 1 degrees of freedom. All counts
     are those of the arm's group, without environments with a single arm, whose scores are always 0.
     """
-    known = evidence(c, s)
+    known = comparison_counts(c, s)
     J, N, K = known.environments.astype(float), known.rewards, known.arms
     few = np.flatnonzero((K > 1) & (J < 2.0))
     if few.size:
         names = join_names(c.arms[i] for i in np.flatnonzero(s.component == few[0]))
         raise InputError(
-            f"variance='clustered' needs at least two environments with two arms or more; {names} have one; "
-            f"use variance='robust'"
+            f"variance='clustered' needs at least two environments with two arms or more; arms {names} have "
+            f"one; use variance='robust'"
         )
-    factor = J / (J - 1.0) * (N - 1.0) / (N - K)  # 0 for an arm alone
-    C = factor[s.component] * (s.P @ sandwich.scores(s, c) @ s.P)
-    return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
+    factor = J / (J - 1.0) * (N - 1.0) / (N - K)  # It is 0 for an arm alone.
+    C = factor[s.component] * (s.P @ sandwich.environment_scores(s, c) @ s.P)
+    return _estimate(c, s, C, means_and_shifts(s, C, c, sigma2(s) / c.n), _by_group(s, J - 1.0))
 
 
 def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -236,8 +241,8 @@ def _clustered_cells(c: Cells, s: Solution, _: Estimate) -> CellNoise:
 
 def _by_unit(c: Cells, s: Solution) -> Estimate:
     """Estimate with the sandwich clustered by unit: rewards of a unit may depend on each other."""
-    C, freedom = by_unit(c, s)
-    return _estimate(c, s, C, read_out(s, C, c, sigma2(s) / c.n), freedom)
+    C, freedom = clustered_covariance(c, s)
+    return _estimate(c, s, C, means_and_shifts(s, C, c, sigma2(s) / c.n), freedom)
 
 
 def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: Solution) -> Estimate:
@@ -246,17 +251,17 @@ def _interacting(pool: Callable[[Cells], Pools] | None, own: bool, c: Cells, s: 
     if found.none:
         return (_common(c, s) if pool is None else _weighted(pool, c, s))._replace(mixed=found)
     mu, C, freedom = found.solution.mu, found.covariance, found.freedom
-    readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
+    readout = means_and_shifts(found.solution, C, found.cells, 1.0 / found.cells.weight)
     of_arm = freedom.min(axis=1)
     of_arm = np.where(np.isfinite(of_arm), of_arm, float(s.freedom))
-    pairs = Wald(mu, C, freedom)
-    return Estimate(mu, C, freedom, readout, of_arm, _there(c, of_arm), pairs, s.component, found)
+    pairs = WaldPairs(mu, C, freedom)
+    return Estimate(mu, C, freedom, readout, of_arm, _by_environment(c, of_arm), pairs, s.component, found)
 
 
-def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> Model:
+def _interacting_model(pool: Callable[[Cells], Pools] | None = None, own: bool = False) -> VarianceModel:
     """Return the variance model with interactions for given pools of the noise."""
     cell_noise = _clustered_cells if pool is None else partial(_weighted_cells, pool)
-    return Model(partial(_interacting, pool, own), cell_noise, pool)
+    return VarianceModel(partial(_interacting, pool, own), cell_noise, pool)
 
 
 def _one_source(variance: Floats, freedom: Floats) -> CellNoise:
@@ -269,14 +274,14 @@ def _by_group(s: Solution, freedom: Floats) -> Floats:
     return np.where(s.group > 0, freedom[s.component], float(s.freedom))
 
 
-def _estimate(c: Cells, s: Solution, C: Floats, readout: Readout, freedom: Floats) -> Estimate:
+def _estimate(c: Cells, s: Solution, C: Floats, readout: MeansAndShifts, freedom: Floats) -> Estimate:
     """Return an `Estimate` in which all arms of a group have the same degrees of freedom."""
     both = np.minimum(freedom[:, None], freedom)
-    pairs = Wald(s.mu, C, both)
-    return Estimate(s.mu, C, both, readout, freedom, _there(c, freedom), pairs, s.component)
+    pairs = WaldPairs(s.mu, C, both)
+    return Estimate(s.mu, C, both, readout, freedom, _by_environment(c, freedom), pairs, s.component)
 
 
-def _there(c: Cells, of_arm: Floats) -> Floats:
+def _by_environment(c: Cells, of_arm: Floats) -> Floats:
     """Return the degrees of freedom of each environment, those of its arms: (J,); 0 without arms."""
     found = np.zeros(c.J)
     found[c.environment] = of_arm[c.arm]
@@ -285,12 +290,12 @@ def _there(c: Cells, of_arm: Floats) -> Floats:
 
 def _weighted(pool: Callable[[Cells], Pools], c: Cells, s: Solution) -> Estimate:
     """Estimate by least squares weighted by the variances inside the cells of each arm or environment."""
-    found = sandwich.weighted(c, pool(c))
+    found = sandwich.weighted_fit(c, pool(c))
     mu, C = found.solution.mu, found.covariance
-    readout = read_out(found.solution, C, found.cells, 1.0 / found.cells.weight)
+    readout = means_and_shifts(found.solution, C, found.cells, 1.0 / found.cells.weight)
     inside = np.full(c.K, float(np.sum(c.n - 1.0)))
-    pairs = Wald(mu, C, found.freedom)
-    return Estimate(mu, C, found.freedom, readout, inside, _there(c, inside), pairs, s.component)
+    pairs = WaldPairs(mu, C, found.freedom)
+    return Estimate(mu, C, found.freedom, readout, inside, _by_environment(c, inside), pairs, s.component)
 
 
 def _weighted_cells(pool: Callable[[Cells], Pools], c: Cells, s: Solution, _: Estimate) -> CellNoise:
@@ -306,13 +311,13 @@ def _pooled_by_arm(c: Cells) -> Pools:
 
 def _pooled_by_arm_or_together(c: Cells) -> Pools:
     """Return the pools of cells by arm; arms with too few rewards form one pool together."""
-    freedom = sums(c.arm, c.n - 1.0, c.K)
+    freedom = sum_by_index(c.arm, c.n - 1.0, c.K)
     seen = np.flatnonzero(c.counts > 0.0)
     order = seen[np.argsort(freedom[seen], kind="stable")]
-    enough = int(np.argmax(np.cumsum(freedom[order]) >= FEWEST)) + 1
-    few = order[: max(enough, np.count_nonzero(freedom[order] < FEWEST))]
+    enough = int(np.argmax(np.cumsum(freedom[order]) >= FEWEST_DEGREES_OF_FREEDOM)) + 1
+    few = order[: max(enough, np.count_nonzero(freedom[order] < FEWEST_DEGREES_OF_FREEDOM))]
     pool = np.arange(c.K)
-    if freedom[order[0]] < FEWEST:
+    if freedom[order[0]] < FEWEST_DEGREES_OF_FREEDOM:
         pool[few] = few[0]
     needed = np.zeros(c.K, bool)
     needed[pool[seen]] = True
@@ -336,41 +341,43 @@ def _pooled(model: str, c: Cells, of: Ints, names: list[Any], needed: NDArray[np
 
 def variance_inside(c: Cells, of: Ints, labels: int) -> tuple[Floats, Floats]:
     """Return the variance inside the cells of each label, and its degrees of freedom: (labels,) each."""
-    freedom = sums(of, c.n - 1.0, labels)
+    freedom = sum_by_index(of, c.n - 1.0, labels)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return sums(of, c.squares, labels) / freedom, freedom
+        return sum_by_index(of, c.squares, labels) / freedom, freedom
 
 
 def _check_pools(
     variance: str, names: list[Any], needed: NDArray[np.bool_], inside: Floats, freedom: Floats
 ) -> None:
     """Raise `InputError` if a pool has too few degrees of freedom for a weight, or a variance of 0."""
-    few = np.flatnonzero(needed & (freedom < FEWEST))
+    few = np.flatnonzero(needed & (freedom < FEWEST_DEGREES_OF_FREEDOM))
     if few.size:
         raise InputError(
-            f"variance={variance!r} needs at least {FEWEST} degrees of freedom inside the cells of each; "
-            f"{names[few[0]]} has {freedom[few[0]]:.0f}; use variance='robust'"
+            f"variance={variance!r} needs at least {FEWEST_DEGREES_OF_FREEDOM} degrees of freedom inside "
+            f"the cells of each; {names[few[0]]} has {freedom[few[0]]:.0f}; use variance='robust'"
         )
     still = np.flatnonzero(needed & (inside == 0.0))
     if still.size:
         raise InputError(
-            f"variance={variance!r} would trust {names[still[0]]} without limit: its rewards never vary "
+            f"variance={variance!r} would give {names[still[0]]} an infinite weight: its rewards never vary "
             f"inside a cell; use variance='robust'"
         )
 
 
-def _weighting(pool: Callable[[Cells], Pools]) -> Model:
+def _weighting(pool: Callable[[Cells], Pools]) -> VarianceModel:
     """Return the variance model that weights by the variances of these pools."""
-    return Model(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
+    return VarianceModel(partial(_weighted, pool), partial(_weighted_cells, pool), pool)
 
 
 def _measured(c: Cells, s: Solution) -> Estimate:
     """Estimate with variances from the data: from means for 0/1 rewards, else measured in the cells."""
     pairs = additive_pairs(c, s)
     scale: Any = pairs.scale
-    readout = read_out(s, pairs.covariance, c, pairs.variance / c.n)
+    readout = means_and_shifts(s, pairs.covariance, c, pairs.variance / c.n)
     readout = readout._replace(steady=readout.mean + scale.steady - s.mu)
-    return _estimate(c, s, pairs.covariance, readout, _full(c, s))._replace(pairs=pairs)
+    return _estimate(c, s, pairs.covariance, readout, _residual_degrees_of_freedom(c, s))._replace(
+        pairs=pairs
+    )
 
 
 def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
@@ -379,19 +386,19 @@ def _measured_cells(c: Cells, s: Solution, found: Estimate) -> CellNoise:
     return _one_source(pairs.variance / c.n, np.full(c.n.size, float(s.freedom)))
 
 
-def _full(c: Cells, s: Solution) -> Floats:
+def _residual_degrees_of_freedom(c: Cells, s: Solution) -> Floats:
     """Return the residual degrees of freedom for each arm: (K,)."""
     return np.full(c.K, float(s.freedom))
 
 
-MODELS: dict[Variance, Model] = {
-    "auto": Model(_measured, _measured_cells),
-    "common": Model(_common, _common_cells),
+MODELS: dict[Variance, VarianceModel] = {
+    "auto": VarianceModel(_measured, _measured_cells),
+    "common": VarianceModel(_common, _common_cells),
     "by-arm": _weighting(_pooled_by_arm),
     "by-environment": _weighting(_pooled_by_environment),
-    "robust": Model(_robust, _robust_cells),
-    "clustered": Model(_clustered, _clustered_cells),
-    "by-unit": Model(_by_unit, _clustered_cells),
+    "robust": VarianceModel(_robust, _robust_cells),
+    "clustered": VarianceModel(_clustered, _clustered_cells),
+    "by-unit": VarianceModel(_by_unit, _clustered_cells),
     "interaction": _interacting_model(),
     "interaction+by-arm": _interacting_model(_pooled_by_arm),
     "interaction+by-environment": _interacting_model(_pooled_by_environment),
@@ -399,7 +406,7 @@ MODELS: dict[Variance, Model] = {
     "own-interaction+by-arm": _interacting_model(_pooled_by_arm, own=True),
 }
 
-AFTER_A_POLICY: dict[Variance, Model] = {
+AFTER_A_POLICY: dict[Variance, VarianceModel] = {
     "by-arm": _weighting(_pooled_by_arm_or_together),
     "interaction+by-arm": _interacting_model(_pooled_by_arm_or_together),
     "own-interaction+by-arm": _interacting_model(_pooled_by_arm_or_together, own=True),

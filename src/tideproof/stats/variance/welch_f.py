@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def welch(T: float, df: int, mean: float, spread: float) -> tuple[float, float]:
+def welch_f(T: float, df: int, mean: float, spread: float) -> tuple[float, float]:
     """Return F and its denominator degrees of freedom for a weighted sum of squares with estimated weights.
 
     Let Q be the projection onto residuals, Q_s its block of the cells that share one variance, and f_s the
