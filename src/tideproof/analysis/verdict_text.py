@@ -94,12 +94,13 @@ def _few(fit: Fit) -> str:
         if both < FEWEST_EVENTS:
             return (
                 f"the rewards of {arms[best]} and {arms[other]} are worth as much as {both:.2g} equal "
-                f"rewards, and {FEWEST_EVENTS} are needed, because few are above 0 or a few large ones dominate; "
-                f"collect more rewards, or try cap=0.999 (--cap 99.9%)"
+                f"rewards, and {FEWEST_EVENTS} are needed, because few are above 0 or a few large ones "
+                f"dominate; collect more rewards, or try cap=0.999 (--cap 99.9%)"
             )
         return (
             f"{rare} has too little traffic: if {arms[best]} and {arms[other]} were equally good, it would "
-            f"have {rarer:.2g} of {both:.2g} equal rewards, and {FEWEST_RARER_EVENTS} are needed; assign more pulls to it"
+            f"have {rarer:.2g} of {both:.2g} equal rewards, and {FEWEST_RARER_EVENTS} are needed; assign "
+            f"more pulls to it"
         )
     own = events.kinds
     _, kind, other = min((own[best, kind] + own[k, kind], kind, k) for k in others for kind in (0, 1))
