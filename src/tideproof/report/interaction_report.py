@@ -85,8 +85,8 @@ def left_out(found: ExcludedCells | None) -> list[str]:
     looked = format_count(found.looked, "cell")
     if found.torn:
         return [
-            f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard errors "
-            f"from the model: the wrong ones cannot be identified, so none was excluded."
+            f"More than {100 * LARGEST_OUTLYING_SHARE:.0f} % of {looked} are more than {CUT:g} standard "
+            f"errors from the model: the wrong ones cannot be identified, so none was excluded."
         ]
     if not len(found.table):
         return [
