@@ -18,7 +18,7 @@ from tideproof.experiment.stopping import proof_checkpoints as then_module
 from tideproof.experiment.stopping.stop_rule import Looks, StopCheck, rule_of
 from tideproof.kernels.simulate.replication_loop import SAMPLES
 from tideproof.lab.engines.cpu_engine import empty_trace, run_loop
-from tideproof.policies.calibrated_bounds import bound_for
+from tideproof.policies.calibrated_bounds import find_bound
 
 MEANS = {"A": 0.0, "B": 0.8, "C": 0.2}
 
@@ -352,15 +352,15 @@ def test_a_summary_is_one_look():
     for run, n in ((daily, 1_000), (single, 1)):
         for arm in run.arms:
             run.tell_summary(arm=arm, environment=1, n=n, mean=0.0, variance=1.0 if n > 1 else None)
-    assert evidence_needed(daily) == pytest.approx(bound_for(2, 20, 0.95))
-    assert evidence_needed(single) == pytest.approx(bound_for(2, 20_000, 0.95))
+    assert evidence_needed(daily) == pytest.approx(find_bound(2, 20, 0.95))
+    assert evidence_needed(single) == pytest.approx(find_bound(2, 20_000, 0.95))
     pulls = single.ask(n=400, environment=2)
-    assert evidence_needed(single) == pytest.approx(bound_for(2, 20_000, 0.95))
+    assert evidence_needed(single) == pytest.approx(find_bound(2, 20_000, 0.95))
     for arm in single.arms:
         own = [pull for pull in pulls if pull.arm == arm]
         single.tell_summary(arm=arm, environment=2, n=100 * len(own), mean=0.0, variance=1.0)
     looks = 20_000 * (40_002 / 400) * 4 / 40_002  # a pull stands for a hundred rewards
-    assert evidence_needed(single) == pytest.approx(bound_for(2, math.ceil(looks), 0.95), rel=1e-12)
+    assert evidence_needed(single) == pytest.approx(find_bound(2, math.ceil(looks), 0.95), rel=1e-12)
 
 
 @pytest.mark.parametrize(

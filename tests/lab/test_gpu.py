@@ -163,7 +163,7 @@ with open({str(note)!r}, "a") as file:
     print(plan.policies[0].policy.name, file=file)
 """
     monkeypatch.setattr(compile_pool, "_COMMAND", (sys.executable, "-c", program))
-    monkeypatch.setattr(compile_pool, "side_by_side", lambda: 1)
+    monkeypatch.setattr(compile_pool, "worker_count", lambda: 1)
     monkeypatch.setattr(compile_pool, "pending_programs", {})
     return lambda: note.read_text().split()
 

@@ -61,7 +61,7 @@ def test_a_plan_travels_as_plain_names():
 
 
 def test_more_work_than_is_handed_out_at_once(monkeypatch, study):
-    monkeypatch.setattr("tideproof.lab.chunk_runner._MOST_HANDED_OUT", 2)
+    monkeypatch.setattr("tideproof.lab.chunk_runner.MOST_SUBMITTED", 2)
     assert same(study, tp.simulate(WORLD, POLICIES, BUDGETS, **SIZES, executor=Inline()))
 
 
@@ -156,7 +156,7 @@ def test_ctrl_c_while_sums_are_added_up_leaves_nothing_half_done(monkeypatch, ca
 
 def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypatch, capsys):
     """An executor's own locks would stay locked, and its threads wait for ever."""
-    monkeypatch.setattr("tideproof.lab.chunk_runner._MOST_HANDED_OUT", 1)
+    monkeypatch.setattr("tideproof.lab.chunk_runner.MOST_SUBMITTED", 1)
     before, pool = signal.getsignal(signal.SIGINT), Pressed(times=1)
     kept = tp.simulate(WORLD, "round-robin", [30], 10 * CHUNK, executor=pool)
     assert (kept.interrupted, kept.replications) == (True, CHUNK)
@@ -165,7 +165,7 @@ def test_ctrl_c_never_ends_the_handing_out_of_work_halfway(own_ctrl_c, monkeypat
 
 
 def test_ctrl_c_pressed_twice_is_heard_at_once(own_ctrl_c, monkeypatch, capsys):
-    monkeypatch.setattr("tideproof.lab.chunk_runner._MOST_HANDED_OUT", 1)
+    monkeypatch.setattr("tideproof.lab.chunk_runner.MOST_SUBMITTED", 1)
     pool = Pressed(times=2)
     kept = tp.simulate(WORLD, "round-robin", [30], 10 * CHUNK, executor=pool)
     assert kept.replications == CHUNK

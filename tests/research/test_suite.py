@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import tideproof as tp
 from tideproof.cli import app
-from tideproof.commands.simulate_suite import _shown as shown
+from tideproof.commands.simulate_suite import suite_tables
 from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.share_intervals import paired_ratio
 from tideproof.lab.simulation_plan import make_plan
@@ -264,7 +264,7 @@ def run(arguments, columns=120):
 
 def test_the_screen_shows_ratios_and_the_least_pics_of_each_world():
     found = tp.Suite(("a", "b"), {"one": tallied([400, 800], {}), "two": tallied([900, 600], {})})
-    (table,) = shown(found, 120)
+    (table,) = suite_tables(found, 120)
     cells = {
         str(column.header).split("\n")[0]: [str(cell) for cell in column.cells] for column in table.columns
     }

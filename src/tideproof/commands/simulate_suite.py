@@ -43,7 +43,7 @@ def run_suite(
         typer.echo(json.dumps(_as_dict(found)))
     else:
         console = Console()
-        for table in _tables(found, console.width):
+        for table in suite_tables(found, console.width):
             console.print(table)
         typer.echo(found.verdict)
     if csv is not None:
@@ -63,7 +63,7 @@ def _as_dict(found: Suite) -> dict[str, object]:
     }
 
 
-def _tables(found: Suite, width: int) -> Iterator[RichTable]:
+def suite_tables(found: Suite, width: int) -> Iterator[RichTable]:
     """Yield tables with a row for each world: the PICS of each policy relative to the best policy there."""
     from tideproof.report.terminal_tables import Column, tables
     from tideproof.research.suite.policy_suite import geometric_mean

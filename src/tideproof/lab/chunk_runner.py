@@ -24,7 +24,7 @@ from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.simulation_plan import SimulationPlan
 from tideproof.lab.study import Recipe, Study
 
-_MOST_SUBMITTED = 1000  # chunks submitted and not yet added up; limits memory, not speed
+MOST_SUBMITTED = 1000  # chunks submitted and not yet added up; limits memory, not speed
 
 # Context manager that yields a function to call with the number of finished replications.
 ProgressContext = AbstractContextManager[Callable[[int], None]]
@@ -90,7 +90,7 @@ def _tallies(
     waiting: deque[tuple[int, Future[ReplicationSums]]] = deque()
     try:
         while True:
-            for first in islice(firsts, _MOST_SUBMITTED - len(waiting)):
+            for first in islice(firsts, MOST_SUBMITTED - len(waiting)):
                 count = min(size, replications - first)
                 waiting.append((count, pool.submit(chosen.run_chunk, plan, first, count)))
             if not waiting:
